@@ -1,0 +1,31 @@
+"""Latent variable models by spectral and tensor methods, on data that does not fit in memory.
+
+The public names are handed on lazily: importing one room of the package never imports the rest.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from bigtensor._version import __version__
+
+_HOMES = {
+    "KernelMixture": "bigtensor.models.kernel_mixture",
+    "Samples": "bigtensor.data.samples",
+    "Views": "bigtensor.data.views",
+    "load": "bigtensor.store",
+    "simulate": "bigtensor.data.simulate",
+}
+
+__all__ = ["KernelMixture", "Samples", "Views", "__version__", "load", "simulate"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from its home on first use."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bigtensor' has no attribute {name!r}")
+    module = import_module(_HOMES[name])
+    return module if _HOMES[name].endswith(f".{name}") else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

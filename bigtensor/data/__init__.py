@@ -1,0 +1,1 @@
+"""Doors for data: views, samples, importers and simulators."""

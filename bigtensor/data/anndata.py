@@ -1,0 +1,132 @@
+"""AnnData files (``.h5ad`` and ``.zarr``), read by row blocks without ever holding all of X."""
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from bigtensor.data.import_source import ImportSource, ImportBlock, optional_module, unique_names
+from bigtensor.errors import DataError, FileFormatError
+
+
+def open_anndata(
+    path: "str | os.PathLike[str]", *, label: str | None = None, sample_id: str | None = None
+) -> ImportSource:
+    """Open an AnnData file for import.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A ``.h5ad`` file or a Zarr store of AnnData. X is dense, or sparse in rows (CSR).
+    label, sample_id : str, optional
+        Columns of ``obs`` to keep beside the features.
+
+    Returns
+    -------
+    ImportSource
+        Features are named by ``var_names``.
+
+    Raises
+    ------
+    DataError
+        If a column named here does not exist.
+    FileFormatError
+        If the file is damaged, no AnnData, or X cannot be read by rows.
+    """
+    optional_module("anndata", "cytometry")
+    path = Path(path)
+    with _open_group(path) as group:
+        _check_is_anndata(path, group)
+        given = [str(name) for name in _column(group["var"], _index_name(group["var"]))]
+        rows, width = _shape(path, group["X"])
+        if width != len(given):
+            raise FileFormatError(f"{path}: X has {width} columns for {len(given)} var_names")
+        kept = {"label": label, "sample_id": sample_id}
+        variables = {
+            key: np.asarray(_obs_column(path, group["obs"], column), dtype=object)
+            for key, column in kept.items()
+            if column is not None
+        }
+
+    def blocks(rows_per_block: int) -> Iterator[ImportBlock]:
+        with _open_group(path) as group:
+            matrix = _row_reader(group["X"])
+            for first in range(0, rows, rows_per_block):
+                part = slice(first, min(first + rows_per_block, rows))
+                values = _dense(matrix[part])
+                yield ImportBlock(values, values, {k: v[part] for k, v in variables.items()})
+
+    names = tuple(unique_names(given))
+    notes = () if names == tuple(given) else ("repeated var_names were numbered",)
+    return ImportSource(path, names, blocks, rows=rows, notes=notes)
+
+
+def _open_group(path: Path) -> AbstractContextManager[Any]:
+    """Open the root group of either kind of file for reading."""
+    try:
+        if path.is_dir():
+            return nullcontext(zarr.open_group(path, mode="r"))
+        group: AbstractContextManager[Any] = optional_module("h5py", "cytometry").File(path, "r")
+    except (OSError, ValueError, KeyError) as error:
+        raise FileFormatError(f"{path} cannot be opened as AnnData: {error}") from error
+    return group
+
+
+def _check_is_anndata(path: Path, group: Any) -> None:
+    """Refuse a file that is something else."""
+    missing = [name for name in ("X", "obs", "var") if name not in group]
+    if missing:
+        raise FileFormatError(
+            f"{path} is not AnnData: it has no {', '.join(missing)}. "
+            "A Zarr store written by this package needs no import"
+        )
+
+
+def _shape(path: Path, matrix: Any) -> tuple[int, int]:
+    """Return the shape of X, refusing what cannot be read by rows."""
+    kind = str(matrix.attrs.get("encoding-type", "array"))
+    if kind == "csc_matrix":
+        raise FileFormatError(
+            f"X of {path} is sparse in columns (CSC), so that reading rows would load all of it; "
+            "store it in rows: adata.X = adata.X.tocsr()"
+        )
+    shape = list(matrix.attrs["shape"] if kind == "csr_matrix" else getattr(matrix, "shape", []))
+    if len(shape) != 2:
+        raise FileFormatError(f"X of {path} ({kind}) is not a matrix that can be read by rows")
+    return int(shape[0]), int(shape[1])
+
+
+def _row_reader(matrix: Any) -> Any:
+    """Return something whose row slices are matrices."""
+    if matrix.attrs.get("encoding-type") == "csr_matrix":
+        return optional_module("anndata.io", "cytometry").sparse_dataset(matrix)
+    return matrix
+
+
+def _dense(part: Any) -> NDArray[np.floating]:
+    """Return some rows as a dense array of floats."""
+    values = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
+    return values if values.dtype.kind == "f" else values.astype(np.float64)
+
+
+def _index_name(frame: Any) -> str:
+    """Return the name of the column that holds the index of a stored data frame."""
+    return str(frame.attrs.get("_index", "_index"))
+
+
+def _column(frame: Any, name: str) -> Any:
+    """Read one column of a stored data frame."""
+    return optional_module("anndata.io", "cytometry").read_elem(frame[name])
+
+
+def _obs_column(path: Path, obs: Any, name: str) -> Any:
+    """Read one column of obs, or say which there are."""
+    if name not in obs:
+        columns = [str(column) for column in obs.attrs.get("column-order", [])]
+        raise DataError(f"obs of {path} has no column {name!r}; it has {columns}")
+    return _column(obs, name)

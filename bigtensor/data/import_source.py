@@ -1,0 +1,151 @@
+"""What every importer offers: named columns of numbers, read block by block."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class ImportBlock:
+    """Some consecutive rows of a file.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (rows, features)
+        The values, compensated if that was asked for, and not transformed.
+    raw : ndarray of float, shape (rows, features)
+        The values as they were measured, on the linear scale.
+    variables : mapping of str to ndarray of shape (rows,)
+        ``label`` and ``sample_id``, as far as they were asked for.
+    """
+
+    values: NDArray[np.floating]
+    raw: NDArray[np.floating]
+    variables: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ImportSource:
+    """A file that can be read by row blocks.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    features : tuple of str
+        Names of its numeric columns, unique.
+    blocks : callable
+        Takes the rows of a block and starts an iteration over the file.
+    rows : int or None
+        Number of rows, None if it shows only at the end.
+    coordinates : mapping of str to tuple of str
+        Further names of the features.
+    notes : tuple of str
+        What was repaired or left out, a sentence each.
+    attrs : mapping
+        What else should be recorded of the file, as JSON can hold it.
+    """
+
+    path: Path
+    features: tuple[str, ...]
+    blocks: Callable[[int], Iterator[ImportBlock]]
+    rows: int | None = None
+    coordinates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Categories:
+    """Codes 0, 1, ... for names, in the order in which the names first appear."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """The name of each code."""
+        return list(self._codes)
+
+    def encode(self, values: NDArray[Any]) -> NDArray[np.int32]:
+        """Return the codes of some values, and remember new ones.
+
+        Parameters
+        ----------
+        values : ndarray of shape (rows,)
+            Strings or numbers; None, NaN and the empty string stand for no value.
+
+        Returns
+        -------
+        ndarray of int32, shape (rows,)
+            -1 where there is no value.
+        """
+        codes = np.empty(len(values), dtype=np.int32)
+        for i, value in enumerate(values.tolist()):
+            name = _name(value)
+            codes[i] = self._codes.setdefault(name, len(self._codes)) if name else -1
+        return codes
+
+
+def _name(value: Any) -> str:
+    """Return the name of a value, empty if it is missing."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def unique_names(names: "list[str] | tuple[str, ...]") -> list[str]:
+    """Make repeated names unique by numbering the later ones: ``a``, ``a_2``, ``a_3``.
+
+    Parameters
+    ----------
+    names : list or tuple of str
+
+    Returns
+    -------
+    list of str
+    """
+    taken = set(names)
+    seen: set[str] = set()
+    result = []
+    for name in names:
+        new, number = name, 2
+        while new in seen or (new != name and new in taken):
+            new, number = f"{name}_{number}", number + 1
+        seen.add(new)
+        result.append(new)
+    return result
+
+
+def optional_module(name: str, extra: str) -> Any:
+    """Import a module that only some installations have.
+
+    Parameters
+    ----------
+    name : str
+        The module.
+    extra : str
+        The extra of the package that brings it.
+
+    Returns
+    -------
+    module
+
+    Raises
+    ------
+    ImportError
+        If it is not installed; the message says how to install it.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"this file needs the package {name.partition('.')[0]}, which could not be imported "
+            f"({error}): pip install 'bigtensor[{extra}]'"
+        ) from error

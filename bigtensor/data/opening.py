@@ -1,0 +1,312 @@
+"""From whatever holds the data to `Samples`, without reading a row."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bigtensor.data.samples import Samples
+from bigtensor.data.sources import ArraySource, LazySource, Source, XarraySource, ZarrSource
+from bigtensor.data.views import Views, ViewsLike
+from bigtensor.errors import DataError, LayoutError, StoreReadError
+
+SAMPLE_DIM = "sample"
+"""The name of the sample dimension unless the caller gives another."""
+
+VALUES = "X"
+"""The variable that holds the features, when a data set has several two-dimensional ones."""
+
+
+def open_samples(
+    data: Any,
+    views: ViewsLike | None = None,
+    *,
+    sample_dim: str = SAMPLE_DIM,
+    weight: Any = None,
+) -> Samples:
+    """Describe data as rows of named views; no row is read and no graph is computed.
+
+    Parameters
+    ----------
+    data : path, xarray Dataset or DataArray, dask array, array-like, or a list of these
+        Several data sets are read one after the other, as one. A path names a Zarr store. A
+        Dataset holds one numeric variable with the sample dimension and one other; where there
+        are several it is the one called ``X``. Variables called ``weight`` and ``sequence`` along
+        the sample dimension are used as such.
+    views : mapping of str to features, optional
+        See `Views.resolve`; by default every feature is its own view.
+    sample_dim : str
+        Name of the sample dimension of labelled data.
+    weight : (rows,) array-like, optional
+        Sample weights; instead of those stored with the data.
+
+    Returns
+    -------
+    Samples
+
+    Raises
+    ------
+    DataError, LayoutError, StoreReadError, ViewError
+        When there is no such store, the dimensions are not samples and features, the data are
+        empty or integers, or several data sets do not fit together.
+    """
+    if isinstance(data, Samples):
+        samples = data if views is None else data.with_views(Views.resolve(views, data.features))
+        return samples if weight is None else _with_weight(samples, weight)
+    several = isinstance(data, list | tuple) and data and _is_data_set(data[0])
+    sources = tuple(_source(part, sample_dim) for part in (data if several else [data]))
+    _check_alike(sources)
+    for source in sources:
+        _check_values(source)
+    samples = Samples(sources, Views.resolve(views, sources[0].features))
+    return samples if weight is None else _with_weight(samples, weight)
+
+
+def _is_data_set(part: Any) -> bool:
+    """Tell a list of data sets from a list of rows."""
+    return isinstance(part, str | os.PathLike | xr.Dataset | xr.DataArray | Samples) or (
+        getattr(part, "ndim", 1) == 2
+    )
+
+
+def _source(data: Any, sample_dim: str) -> Source:
+    """Describe one data set."""
+    if isinstance(data, Samples):
+        if len(data.sources) > 1:
+            raise DataError("give the sources of several Samples one by one, not nested")
+        return data.sources[0]
+    if isinstance(data, str | os.PathLike):
+        return _open_store(os.fspath(data), sample_dim)
+    if isinstance(data, xr.Dataset):
+        return _dataset_source(data, sample_dim)
+    if isinstance(data, xr.DataArray):
+        return _data_array_source(data, sample_dim, None, None)
+    if hasattr(data, "__dask_graph__"):
+        return _lazy_source(data, _default_names(data), None, None)
+    columns = getattr(data, "columns", None)
+    array = _as_matrix(data)
+    names = _default_names(array) if columns is None else tuple(str(name) for name in columns)
+    return ArraySource(array, names)
+
+
+def _as_matrix(data: Any) -> NDArray[Any]:
+    """Return an array-like as a matrix of rows and features."""
+    if hasattr(data, "toarray"):
+        raise DataError(
+            "sparse input is not supported by this model; give a dense array (.toarray())"
+        )
+    array = np.asarray(data)
+    if array.dtype == object:
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"the data hold objects that are not numbers: {error}") from error
+    if array.ndim != 2:
+        raise LayoutError(
+            f"expected 2D array (rows, features), got {array.ndim}D array instead with shape "
+            f"{array.shape}. Reshape your data either using array.reshape(-1, 1) if it has a "
+            "single feature or array.reshape(1, -1) if it contains a single sample."
+        )
+    return array
+
+
+def _default_names(array: Any) -> tuple[str, ...]:
+    """Name the features of a plain array by their position."""
+    if array.ndim != 2:
+        raise LayoutError(f"expected rows and features, got an array of shape {array.shape}")
+    return tuple(f"x{column}" for column in range(array.shape[1]))
+
+
+def _open_store(path: str, sample_dim: str) -> Source:
+    """Describe the values of a Zarr store, which tasks will read for themselves."""
+    filesystem, root = fsspec.core.url_to_fs(path)
+    if not filesystem.exists(root):
+        raise StoreReadError(f"there is no store at {path}; check the path")
+    try:
+        dataset = xr.open_zarr(path, chunks=None)
+    except Exception as error:
+        raise StoreReadError(
+            f"{path} cannot be opened as a Zarr store of samples ({type(error).__name__}: "
+            f"{error}); 'bigtensor import' makes one from FCS, CSV, Parquet or AnnData files"
+        ) from error
+    values = _values_of(dataset, sample_dim)
+    if {"scale_factor", "add_offset"} & set(values.encoding):
+        return _dataset_source(dataset, sample_dim)
+    address = str(Path(path).resolve()) if "://" not in path else path
+    return ZarrSource(
+        url=address,
+        variable=str(values.name),
+        rows=int(values.sizes[sample_dim]),
+        features=_feature_names(values, sample_dim),
+        dtype=np.dtype(values.dtype),
+        unit_rows=_stored_unit(values, sample_dim),
+        transposed=values.dims[0] != sample_dim,
+        weight=_row_variable(dataset, "weight", sample_dim),
+        sequence=_row_variable(dataset, "sequence", sample_dim),
+    )
+
+
+def _stored_unit(values: xr.DataArray, sample_dim: str) -> int:
+    """Return the rows of one chunk on disk."""
+    chunks = values.encoding.get("chunks") or values.shape
+    return int(chunks[values.dims.index(sample_dim)])
+
+
+def _row_variable(dataset: xr.Dataset, name: str, sample_dim: str) -> str | None:
+    """Return the name of a variable along the samples, if the data set has it."""
+    return name if name in dataset and dataset[name].dims == (sample_dim,) else None
+
+
+def _values_of(dataset: xr.Dataset, sample_dim: str) -> xr.DataArray:
+    """Choose the variable that holds the features."""
+    candidates = [
+        variable
+        for variable in dataset.data_vars.values()
+        if variable.ndim == 2 and sample_dim in variable.dims and variable.dtype.kind in "fiub"
+    ]
+    named = [variable for variable in candidates if variable.name == VALUES]
+    if len(candidates) == 1 or named:
+        return (named or candidates)[0]
+    found = {str(name): variable.dims for name, variable in dataset.data_vars.items()}
+    if not candidates:
+        raise LayoutError(
+            f"no two-dimensional numeric variable has the sample dimension {sample_dim!r}; there "
+            f"are {found}; name the dimension that counts the samples with sample_dim=..."
+        )
+    names = [str(variable.name) for variable in candidates]
+    raise LayoutError(f"several variables could hold the features: {names}; pass one of them")
+
+
+def _dataset_source(dataset: xr.Dataset, sample_dim: str) -> Source:
+    """Describe the values of a Dataset, with its weights and sequences."""
+
+    def along_samples(name: str) -> xr.DataArray | None:
+        return dataset[name] if _row_variable(dataset, name, sample_dim) else None
+
+    values = _values_of(dataset, sample_dim)
+    weight, sequence = along_samples("weight"), along_samples("sequence")
+    return _data_array_source(values, sample_dim, weight, sequence)
+
+
+def _data_array_source(
+    array: xr.DataArray,
+    sample_dim: str,
+    weight: xr.DataArray | None,
+    sequence: xr.DataArray | None,
+) -> Source:
+    """Describe a DataArray with or without a graph behind it."""
+    if array.ndim != 2 or sample_dim not in array.dims:
+        raise LayoutError(
+            f"expected a DataArray with the dimension {sample_dim!r} and one for the features, "
+            f"got {dict(array.sizes)}; name the dimension that counts the samples with "
+            "sample_dim=..."
+        )
+    names = _feature_names(array, sample_dim)
+    if array.chunks is None:
+        return XarraySource(array, sample_dim, names, weight, sequence)
+    parts = [None if part is None else part.data for part in (weight, sequence)]
+    feature_dim = _feature_dim(array, sample_dim)
+    if len(array.chunksizes[feature_dim]) > 1:
+        raise LayoutError(
+            f"the features must be in one chunk; use .chunk({{{str(feature_dim)!r}: -1}})"
+        )
+    return _lazy_source(array.transpose(sample_dim, ...).data, names, *parts)
+
+
+def _lazy_source(array: Any, names: tuple[str, ...], weight: Any, sequence: Any) -> Source:
+    """Describe a lazy array after looking at its chunks."""
+    if array.ndim != 2:
+        raise LayoutError(f"expected rows and features, got a lazy array of shape {array.shape}")
+    if any(np.isnan(length) for length in array.shape):
+        raise LayoutError(
+            "the lazy array has chunks of unknown length; call .compute_chunk_sizes() first"
+        )
+    if array.numblocks[1] > 1:
+        raise LayoutError("the features must be in one chunk; use .rechunk({1: -1})")
+    return LazySource(array, names, weight, sequence)
+
+
+def _feature_dim(array: xr.DataArray, sample_dim: str) -> Any:
+    """Return the dimension that is not the samples."""
+    return next(dim for dim in array.dims if dim != sample_dim)
+
+
+def _feature_names(array: xr.DataArray, sample_dim: str) -> tuple[str, ...]:
+    """Return the feature names from the coordinate of the feature dimension."""
+    dim = _feature_dim(array, sample_dim)
+    if dim in array.coords:
+        return tuple(str(name) for name in array.coords[dim].to_numpy())
+    return tuple(f"x{column}" for column in range(array.sizes[dim]))
+
+
+def _check_alike(sources: Sequence[Source]) -> None:
+    """Refuse data sets that cannot be read as one."""
+    first = sources[0]
+    for source in sources[1:]:
+        if isinstance(source, LazySource) != isinstance(first, LazySource):
+            raise DataError(
+                f"{source.describe()} and {first.describe()} cannot be read as one; give either "
+                "only lazy arrays or none"
+            )
+        if source.features != first.features:
+            only = sorted(set(first.features) ^ set(source.features))
+            raise DataError(
+                f"{source.describe()} has other features than {first.describe()}; they differ in "
+                f"{only or 'their order'}: select the same features in the same order"
+            )
+        if source.dtype != first.dtype:
+            raise DataError(
+                f"{source.describe()} is {source.dtype}, {first.describe()} is {first.dtype}; "
+                "convert one of them"
+            )
+
+
+def _check_values(source: Source) -> None:
+    """Refuse what no model of continuous features can use."""
+    if source.rows == 0:
+        raise DataError(f"Found array with 0 sample(s): {source.describe()} is empty")
+    if not source.features:
+        raise DataError(
+            f"Found array with 0 feature(s) (shape=({source.rows}, 0)) while a minimum of 1 is "
+            "required."
+        )
+    if source.dtype.kind == "c":
+        raise DataError("Complex data not supported: give the real and imaginary parts as features")
+    if source.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise DataError(
+            f"the values of {source.describe()} are {source.dtype}; continuous models take "
+            "float32 or float64: convert with .astype('float32') if the numbers are measurements"
+        )
+
+
+def _with_weight(samples: Samples, weight: Any) -> Samples:
+    """Attach sample weights to rows in memory or in a graph."""
+    lazy = hasattr(weight, "__dask_graph__")
+    weights = weight if lazy else np.asarray(weight, np.float64)
+    if weights.shape != (samples.rows,):
+        raise DataError(
+            f"sample_weight has shape {weights.shape}; expected ({samples.rows},), one a row"
+        )
+    if len(samples.sources) > 1 or isinstance(samples.sources[0], ZarrSource):
+        raise DataError(
+            "sample_weight goes with one data set in memory; store the weights of a Zarr store as "
+            "its variable 'weight' along the sample dimension"
+        )
+    source = samples.sources[0]
+    if isinstance(source, LazySource):
+        source = LazySource(source.values, source.features, weights, source.sequence)
+    elif isinstance(source, XarraySource):
+        labelled = xr.DataArray(weights, dims=[source.sample_dim])
+        source = XarraySource(
+            source.array, source.sample_dim, source.features, labelled, source.sequence
+        )
+    elif isinstance(source, ArraySource):
+        source = ArraySource(source.values, source.features, weights, source.sequence)
+    return Samples((source,), samples.views)

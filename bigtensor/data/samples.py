@@ -1,0 +1,215 @@
+"""Samples: the rows of named views, read block by block from wherever they are."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+
+from bigtensor.data.block import Block
+from bigtensor.data.sources import ArraySource, Columns, LazySource, Source
+from bigtensor.data.views import Views
+from bigtensor.errors import DataError
+
+READ_NBYTES = 8 * 2**20
+"""Bytes read at once: enough for a disk or an object store, little beside a worker's memory."""
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Rows of named views over one or several sources, one after the other.
+
+    Attributes
+    ----------
+    sources : tuple of Source
+        All with the same features and dtype; a row keeps one global index over all of them.
+    views : Views
+
+    See Also
+    --------
+    bigtensor.data.opening.open_samples : from a path, xarray, dask or NumPy.
+    """
+
+    sources: tuple[Source, ...]
+    views: Views
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of all sources."""
+        return sum(source.rows for source in self.sources)
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Global index of the first row of every source."""
+        return tuple(accumulate((source.rows for source in self.sources), initial=0))[:-1]
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of all features of the data, in the order of the data."""
+        return self.sources[0].features
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+        return self.sources[0].dtype
+
+    @property
+    def has_weight(self) -> bool:
+        """Whether rows carry sample weights."""
+        return all(source.has_weight for source in self.sources)
+
+    @property
+    def row_nbytes(self) -> int:
+        """Bytes of the values of one row."""
+        return len(self.features) * self.dtype.itemsize
+
+    def read_rows(self, unit_rows: int) -> int:
+        """Return the rows to read at once where ``unit_rows`` are decoded together."""
+        wanted = max(1, READ_NBYTES // max(self.row_nbytes, 1))
+        return max(unit_rows, wanted // unit_rows * unit_rows)
+
+    def locate(self, start: int) -> tuple[Source, int]:
+        """Return the source that holds a row, and the global index of the source's first row."""
+        for source, offset in zip(self.sources, self.offsets, strict=True):
+            if offset <= start < offset + source.rows:
+                return source, offset
+        raise DataError(f"row {start:,} was asked for; there are {self.rows:,} rows")
+
+    def with_views(self, views: Views) -> Samples:
+        """Return the same rows with other views."""
+        return replace(self, views=views)
+
+    def without_lazy_rows(self) -> Samples:
+        """Leave graphs out of what is sent to all tasks: every task is given its own arrays."""
+        lazy = any(isinstance(source, LazySource) for source in self.sources)
+        return replace(self, sources=()) if lazy else self
+
+    def fingerprint(self) -> str:
+        """Return a digest that changes when the rows or the features change."""
+        digest = hashlib.sha256(repr((self.features, str(self.dtype))).encode())
+        for source in self.sources:
+            digest.update(source.fingerprint().encode())
+        return digest.hexdigest()
+
+    def describe(self) -> str:
+        """Return the words that name the data in messages."""
+        first = self.sources[0].describe()
+        more = len(self.sources) - 1
+        return first if not more else f"{first} and {more} more ({self.rows:,} rows in all)"
+
+    def blocks(self, start: int, stop: int, block_rows: int, halo: int = 0) -> Iterator[Block]:
+        """Read rows ahead of their use and cut them into blocks.
+
+        Blocks start at ``start`` plus multiples of ``block_rows``, however the rows are stored.
+
+        Parameters
+        ----------
+        start, stop : int
+            Global row range within one source.
+        block_rows : int
+        halo : int
+            Rows to show after the last row of every block, as far as the source has them.
+
+        Yields
+        ------
+        Block
+            With the features laid out one view beside the other.
+        """
+        source, offset = self.locate(start)
+        first, last = start - offset, stop - offset
+        pieces = _read_ahead(source, self._pieces(source, first, min(last + halo, source.rows)))
+        yield from cut_blocks(self.views, pieces, start, stop, block_rows, halo)
+
+    def _pieces(self, source: Source, first: int, last: int) -> list[tuple[int, int]]:
+        """Cut a row range of a source where its units end."""
+        step = self.read_rows(source.unit_rows)
+        edges = [first, *range((first // step + 1) * step, last, step), last]
+        return list(pairwise(edges))
+
+
+def cut_blocks(
+    views: Views,
+    pieces: Iterator[Columns],
+    start: int,
+    stop: int,
+    block_rows: int,
+    halo: int = 0,
+) -> Iterator[Block]:
+    """Cut pieces of any length into blocks of ``block_rows`` rows and their halo."""
+    slices, left = views.slices, None
+    for piece in pieces:
+        order = None if views.order == tuple(range(piece.values.shape[1])) else views.order
+        values = piece.values if order is None else np.take(piece.values, order, axis=1)
+        held = _join(left, replace(piece, values=values))
+        cursor, available = 0, held.values.shape[0]
+        while cursor + block_rows + halo <= available and start + block_rows <= stop:
+            yield _block(held, slices, cursor, start, block_rows, halo)
+            cursor, start = cursor + block_rows, start + block_rows
+        left = _tail(held, cursor)
+    cursor = 0
+    while left is not None and start < stop:
+        rows = min(block_rows, stop - start)
+        yield _block(left, slices, cursor, start, rows, halo)
+        cursor, start = cursor + rows, start + rows
+
+
+def one_block(views: Views, columns: Columns, start: int) -> Block:
+    """Return rows in memory as one block."""
+    rows = columns.values.shape[0]
+    source = ArraySource(columns.values, (), columns.weight, columns.sequence)
+    pieces = iter([source.read(0, rows)])
+    return next(cut_blocks(views, pieces, start, start + rows, rows))
+
+
+def _block(
+    held: Columns, slices: dict[str, slice], cursor: int, start: int, rows: int, halo: int
+) -> Block:
+    """Return a window on the rows that are held."""
+    window = slice(cursor, cursor + rows + halo)
+    weight = None if held.weight is None else held.weight[window]
+    sequence = None if held.sequence is None else held.sequence[window]
+    return Block(held.values[window], slices, start, rows, weight, sequence)
+
+
+def _join(left: Columns | None, piece: Columns) -> Columns:
+    """Put rows that did not fill a block before the next piece."""
+    if left is None or not left.values.shape[0]:
+        return piece
+    return _map_columns(lambda a, b: np.concatenate([a, b]), left, piece)
+
+
+def _tail(held: Columns, cursor: int) -> Columns:
+    """Return the rows that were not cut into a block."""
+    return _map_columns(lambda array: array[cursor:], held)
+
+
+def _map_columns(function: Callable[..., Any], *columns: Columns) -> Columns:
+    """Apply a function to the values, the weights and the sequences."""
+
+    def apply(name: str) -> Any:
+        arrays = [getattr(part, name) for part in columns]
+        return None if arrays[0] is None else function(*arrays)
+
+    return Columns(apply("values"), apply("weight"), apply("sequence"))
+
+
+def _read_ahead(source: Source, pieces: list[tuple[int, int]]) -> Iterator[Columns]:
+    """Read the next piece while the caller computes on the present one."""
+    if len(pieces) <= 1 or isinstance(source, ArraySource):
+        for start, stop in pieces:
+            yield source.read(start, stop)
+        return
+    with ThreadPoolExecutor(1, thread_name_prefix="bigtensor-read") as reader:
+        coming = reader.submit(source.read, *pieces[0])
+        for following in pieces[1:]:
+            present = coming.result()
+            coming = reader.submit(source.read, *following)
+            yield present
+        yield coming.result()

@@ -1,0 +1,26 @@
+"""Generators of data with known truth, and the measures that compare an estimate with it.
+
+Every generator exists twice: one returns an :class:`xarray.Dataset` in memory, one writes the same
+rows to a Zarr store block by block, in memory that does not depend on the number of rows.
+"""
+
+from bigtensor.data.simulate.cytometry import cytometry, cytometry_density, write_cytometry
+from bigtensor.data.simulate.kernel_mixture import kernel_mixture, write_kernel_mixture
+from bigtensor.data.simulate.truth import (
+    density_error,
+    error_grid,
+    kernel_mixture_density,
+    labelled_kernel_density,
+)
+
+__all__ = [
+    "cytometry",
+    "cytometry_density",
+    "density_error",
+    "error_grid",
+    "kernel_mixture",
+    "kernel_mixture_density",
+    "labelled_kernel_density",
+    "write_cytometry",
+    "write_kernel_mixture",
+]

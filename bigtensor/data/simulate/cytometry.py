@@ -1,0 +1,304 @@
+"""Cells as a cytometer sees them: populations of very different sizes, skewed and heavy-tailed.
+
+Each marker of each population follows a sinh-arcsinh distribution (Jones and Pewsey 2009,
+*Biometrika* 96, eq. 2): with Z standard normal,
+``X = location + scale * (sinh((arcsinh(Z) + skew) / tail) - sinh(skew / tail))``,
+whose median is the location; ``skew > 0`` leans to the right and ``tail < 1`` makes the tails
+heavier than a normal distribution's.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.simulate.rows import (
+    BLOCK_ROWS,
+    FloatArray,
+    Progress,
+    RowBlock,
+    block_bounds,
+    check_integer,
+    gather,
+    write,
+)
+from bigtensor.data.simulate.truth import feature_truth
+from bigtensor.errors import ParameterError
+
+_MARKERS = (
+    *("CD3", "CD4", "CD8", "CD19", "CD45", "CD56", "CD14", "CD16", "HLA-DR", "CD11c"),
+    *("CD11b", "CD20", "CD27", "CD38", "CD45RA", "CD45RO", "CCR7", "CD25", "CD127", "CD123"),
+    *("CD57", "CD161", "CD66b", "CD34", "CD24", "CD33", "CD64", "CD69", "PD-1", "TIGIT"),
+)
+
+# Streams of randomness: each purpose has its own, so that none shifts another.
+_PARAMETERS, _LABELS, _VALUES = range(3)
+
+_SHAPES = ("true_locations", "true_scales", "true_skews", "true_tails")
+
+# Off, dim and bright on the arcsinh scale: location and its spread between populations.
+_LOCATIONS = np.array([0.3, 2.3, 4.3])
+_LOCATION_SPREADS = np.array([0.15, 0.3, 0.4])
+_LEVEL_SHARES = np.array([0.5, 0.2, 0.3])
+_SMALLEST_TO_LARGEST = 1 / 80
+_DIRICHLET_CONCENTRATION = 200.0
+
+
+@dataclass(frozen=True)
+class _Populations:
+    """What cells are drawn from; shape parameters are (component, feature)."""
+
+    names: list[str]
+    sample_weights: FloatArray
+    locations: FloatArray
+    scales: FloatArray
+    skews: FloatArray
+    tails: FloatArray
+
+
+def cytometry(
+    rows: int,
+    n_components: int = 8,
+    *,
+    markers: int = 6,
+    samples: int = 4,
+    random_state: int = 0,
+) -> xr.Dataset:
+    """Draw cells of a cytometry-like experiment.
+
+    A population is a pattern of markers that are off, dim or bright, around 0.3, 2.3 and 4.3 on
+    the arcsinh scale; no two populations share a pattern. Given the population, markers are
+    independent, skewed and heavy-tailed. Population sizes fall geometrically, the largest being
+    80 times the smallest (a factor of 2 from each to the next for fewer than 8 populations). The
+    proportions of every sample are drawn from a Dirichlet distribution around them. Samples
+    follow one another and have equally many rows.
+
+    Randomness is keyed by (random_state, purpose, block of 65,536 rows); with one sample, fewer
+    rows are the first of more.
+
+    Parameters
+    ----------
+    rows : int
+        Number of cells, at least 1.
+    n_components : int, default 8
+        Number of populations, at least 1 and at most ``2**markers``.
+    markers : int, default 6
+        Number of markers, at least 1.
+    samples : int, default 4
+        Number of samples, at least 1.
+    random_state : int, default 0
+        Seed, at least 0.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``X`` (sample, feature) float32, arcsinh scale; ``label`` and ``sample_id`` (sample) int32
+        with the attribute ``categories``; the truth in ``true_weights`` (component: share of all
+        rows), ``true_sample_weights`` (specimen, component), ``true_locations``, ``true_scales``,
+        ``true_skews``, ``true_tails`` (component, feature) float64; attributes ``simulator`` and
+        ``random_state``. The coordinate ``specimen`` holds the categories of ``sample_id``.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> cells = cytometry(1000, n_components=3, random_state=1)
+    >>> [str(name) for name in cells["feature"].values]
+    ['CD3', 'CD4', 'CD8', 'CD19', 'CD45', 'CD56']
+    """
+    truth, blocks, codes = _simulation(rows, n_components, markers, samples, random_state)
+    return gather(truth, blocks, rows, np.float32, codes)
+
+
+def write_cytometry(
+    path: str | Path,
+    rows: int,
+    n_components: int = 8,
+    *,
+    markers: int = 6,
+    samples: int = 4,
+    random_state: int = 0,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Write the cells of :func:`cytometry` to a Zarr store, in memory independent of `rows`.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The store to make; its folder must exist.
+    rows, n_components, markers, samples, random_state
+        As for :func:`cytometry`.
+    overwrite : bool, default False
+        Replace an existing store once the new one is whole.
+    progress : callable (done, rows) -> None, optional
+        Called after every 65,536 rows.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+    OutputError
+        If the store exists or cannot be written.
+    """
+    truth, blocks, codes = _simulation(rows, n_components, markers, samples, random_state)
+    write(path, truth, blocks, rows, np.float32, codes, overwrite=overwrite, progress=progress)
+
+
+def cytometry_density(dataset: xr.Dataset, feature: str, points: ArrayLike) -> FloatArray:
+    """Evaluate the true population densities of one marker of simulated cells.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Data of :func:`cytometry`, in memory or from its store.
+    feature : str
+        Name of the marker.
+    points : array-like of shape (points,)
+        Where to evaluate, on the arcsinh scale.
+
+    Returns
+    -------
+    (points, components) float64 array
+
+    Raises
+    ------
+    DataError
+        If the data set does not hold the truth of simulated cells.
+    ParameterError
+        If there is no such marker.
+    """
+    location, scale, skew, tail = feature_truth(dataset, _SHAPES, feature)
+    x = np.asarray(points, dtype=np.float64)[:, None]
+    y = (x - location) / scale + np.sinh(skew / tail)
+    power = tail * np.arcsinh(y) - skew
+    jacobian = tail * np.cosh(power) / (scale * np.sqrt(1.0 + y**2))
+    return np.asarray(stats.norm.pdf(np.sinh(power)) * jacobian)
+
+
+def _simulation(
+    rows: int, n_components: int, markers: int, samples: int, random_state: int
+) -> tuple[xr.Dataset, Iterator[RowBlock], dict[str, list[str]]]:
+    """Check the parameters; return the truth, the blocks of rows and the categories."""
+    check_integer("rows", rows, 1)
+    check_integer("n_components", n_components, 1)
+    check_integer("markers", markers, 1)
+    check_integer("samples", samples, 1)
+    seed = check_integer("random_state", random_state, 0)
+    if n_components > 2**markers:
+        raise ParameterError(
+            f"{markers} markers tell at most {2**markers} populations apart, and "
+            f"{n_components} were asked for; give more markers or fewer components"
+        )
+    names = [*_MARKERS, *(f"marker{j + 1}" for j in range(len(_MARKERS), markers))][:markers]
+    cells = _draw_populations(_stream(seed, _PARAMETERS), n_components, names, samples)
+    specimens = [f"sample{s + 1}" for s in range(samples)]
+    shapes = (cells.locations, cells.scales, cells.skews, cells.tails)
+    truth = xr.Dataset(
+        {
+            "true_weights": ("component", cells.sample_weights.mean(axis=0)),
+            "true_sample_weights": (("specimen", "component"), cells.sample_weights),
+            **{
+                name: (("component", FEATURE_DIM), values)
+                for name, values in zip(_SHAPES, shapes, strict=True)
+            },
+        },
+        coords={
+            "component": np.arange(n_components),
+            # Objects are stored as strings of any length; fixed ones have no Zarr v3 specification.
+            "specimen": np.array(specimens, dtype=object),
+            FEATURE_DIM: names,
+        },
+        attrs={"simulator": "cytometry", "random_state": seed},
+    )
+    return truth, _blocks(seed, cells, rows), {"label": cells.names, "sample_id": specimens}
+
+
+def _stream(seed: int, purpose: int, block: int = 0) -> np.random.Generator:
+    """Return the generator of one purpose in one block of rows."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purpose, block)))
+
+
+def _draw_populations(
+    rng: np.random.Generator, k: int, markers: list[str], samples: int
+) -> _Populations:
+    """Draw patterns, shapes and proportions."""
+    levels = _draw_patterns(rng, k, len(markers))
+    off = levels == 0
+    shape = levels.shape
+    locations = _LOCATIONS[levels] + _LOCATION_SPREADS[levels] * rng.standard_normal(shape)
+    scales = np.where(off, rng.uniform(0.3, 0.5, shape), rng.uniform(0.4, 0.7, shape))
+    # Cells without a marker pile up near zero with a tail to the right; bright ones lean left.
+    skews = np.where(off, rng.uniform(0.2, 0.6, shape), rng.uniform(-0.4, 0.1, shape))
+    tails = rng.uniform(0.75, 0.95, shape)
+    ratio = max(_SMALLEST_TO_LARGEST ** (1 / max(k - 1, 1)), 0.5)
+    shares = ratio ** np.arange(k)
+    shares /= shares.sum()
+    weights = rng.dirichlet(_DIRICHLET_CONCENTRATION * shares, size=samples)
+    signs = ("", "dim", "+")
+    names = [
+        " ".join(f"{marker}{signs[i]}" for marker, i in zip(markers, row, strict=True) if i)
+        or "negative"
+        for row in levels
+    ]
+    return _Populations(names, weights, locations, scales, skews, tails)
+
+
+def _draw_patterns(rng: np.random.Generator, k: int, markers: int) -> NDArray[np.intp]:
+    """Draw (k, markers) levels 0, 1, 2: distinct rows, a whole step in one marker apart if found.
+
+    Candidates come in batches; the first that differs by two levels in total from all earlier
+    patterns is taken, otherwise the one that differs most.
+    """
+    patterns = np.zeros((0, markers), dtype=np.intp)
+    while len(patterns) < k:
+        batch = rng.choice(3, size=(64, markers), p=_LEVEL_SHARES)
+        gaps = np.abs(batch[:, None] - patterns).sum(axis=2).min(axis=1, initial=2)
+        best = int(np.argmax(gaps))
+        if gaps[best] > 0:
+            patterns = np.vstack([patterns, batch[best]])
+    return patterns
+
+
+def _blocks(seed: int, cells: _Populations, rows: int) -> Iterator[RowBlock]:
+    """Yield the rows; the buffers are used again for the next block."""
+    ratio = cells.skews / cells.tails
+    centre = cells.locations - cells.scales * np.sinh(ratio)
+    stretch, shift, scale, offset = (
+        table.astype(np.float32) for table in (1.0 / cells.tails, ratio, cells.scales, centre)
+    )
+    samples = len(cells.sample_weights)
+    cumulative = np.cumsum(cells.sample_weights, axis=1)[:, :-1]
+    space = np.empty((2, min(rows, BLOCK_ROWS), cells.locations.shape[1]), np.float32)
+    for block, (start, stop) in enumerate(block_bounds(rows)):
+        values, gathered = space[:, : stop - start]
+        sample_id = np.arange(start, stop) * samples // rows
+        label = _draw_labels(_stream(seed, _LABELS, block), cumulative, sample_id)
+        _stream(seed, _VALUES, block).standard_normal(out=values, dtype=np.float32)
+        np.arcsinh(values, out=values)
+        np.multiply(values, stretch.take(label, 0, gathered, "clip"), out=values)
+        np.add(values, shift.take(label, 0, gathered, "clip"), out=values)
+        np.sinh(values, out=values)
+        np.multiply(values, scale.take(label, 0, gathered, "clip"), out=values)
+        np.add(values, offset.take(label, 0, gathered, "clip"), out=values)
+        yield {"X": values, "label": label, "sample_id": sample_id}
+
+
+def _draw_labels(
+    rng: np.random.Generator, cumulative: FloatArray, sample_id: NDArray[np.int64]
+) -> NDArray[np.intp]:
+    """Draw the population of every row from the proportions of its sample; ids ascend."""
+    uniform = rng.random(len(sample_id))
+    label = np.empty(len(sample_id), np.intp)
+    for s in range(int(sample_id[0]), int(sample_id[-1]) + 1):
+        low, high = np.searchsorted(sample_id, [s, s + 1])
+        label[low:high] = np.searchsorted(cumulative[s], uniform[low:high], side="right")
+    return label

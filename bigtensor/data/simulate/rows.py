@@ -1,0 +1,114 @@
+"""Rows generated in blocks of a fixed size, gathered in memory or written to a store."""
+
+import secrets
+import shutil
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+import zarr
+from numpy.typing import DTypeLike, NDArray
+from zarr.errors import ZarrUserWarning
+
+from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM, SampleStoreWriter
+from bigtensor.data.targets import check_target, move_into_place
+from bigtensor.errors import OutputError, ParameterError
+
+BLOCK_ROWS = 65_536
+"""Rows generated at once. Part of what a seed means: another value would give other rows."""
+
+FloatArray = NDArray[np.float64]
+RowBlock = Mapping[str, NDArray[Any]]
+"""``X`` and the variables along the samples of consecutive rows; overwritten by the next block."""
+
+Progress = Callable[[int, int], None]
+"""Called after every block with the number of rows done and the number of all rows."""
+
+
+def check_integer(name: str, value: object, least: int) -> int:
+    """Return an integer parameter, or say what is wrong with it."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
+        return int(value)
+    raise ParameterError(f"{name} must be an integer of at least {least}, not {value!r}")
+
+
+def block_bounds(rows: int) -> Iterator[tuple[int, int]]:
+    """Yield the first row and the row after the last one of every block."""
+    for start in range(0, rows, BLOCK_ROWS):
+        yield start, min(start + BLOCK_ROWS, rows)
+
+
+def gather(
+    truth: xr.Dataset,
+    blocks: Iterable[RowBlock],
+    rows: int,
+    dtype: DTypeLike,
+    codes: Mapping[str, list[str]],
+) -> xr.Dataset:
+    """Return the truth together with all rows; `codes` names the categories of int32 variables."""
+    X = np.empty((rows, truth.sizes[FEATURE_DIM]), dtype)
+    variables = {name: np.empty(rows, np.int32) for name in codes}
+    start = 0
+    for block in blocks:
+        stop = start + len(block["X"])
+        X[start:stop] = block["X"]
+        for name, values in variables.items():
+            values[start:stop] = block[name]
+        start = stop
+    rowwise: dict[str, Any] = {"X": ((SAMPLE_DIM, FEATURE_DIM), X)}
+    for name, values in variables.items():
+        rowwise[name] = (SAMPLE_DIM, values, {"categories": codes[name]})
+    return truth.assign(rowwise)
+
+
+def write(
+    path: str | Path,
+    truth: xr.Dataset,
+    blocks: Iterable[RowBlock],
+    rows: int,
+    dtype: DTypeLike,
+    codes: Mapping[str, list[str]],
+    *,
+    overwrite: bool,
+    progress: Progress | None,
+) -> None:
+    """Write what :func:`gather` returns to a Zarr store that appears when it is whole."""
+    target = Path(path)
+    check_target(target, overwrite=overwrite)
+    # The writer knows rows only. The truth is added under a temporary name, so that no store
+    # without it is ever seen under the final one.
+    building = target.with_name(f"{target.name}.partial-{secrets.token_hex(4)}")
+    try:
+        with SampleStoreWriter(
+            building,
+            [str(name) for name in truth[FEATURE_DIM].values],
+            dtype=dtype,
+            rows=rows,
+            row_variables={name: ("int32", {"categories": codes[name]}) for name in codes},
+            attrs={str(name): value for name, value in truth.attrs.items()},
+        ) as store:
+            done = 0
+            for block in blocks:
+                store.append(block["X"], **{name: block[name] for name in codes})
+                done += len(block["X"])
+                if progress is not None:
+                    progress(done, rows)
+        try:
+            # xarray replaces the attributes of the group by those of what it adds.
+            attrs = dict(zarr.open_group(building, mode="r").attrs)
+            with warnings.catch_warnings():
+                # As the writer did, and for its reason: one read opens the store.
+                warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
+                truth.drop_vars(FEATURE_DIM).assign_attrs(attrs).to_zarr(building, mode="a")
+            move_into_place(building, target, overwrite=overwrite)
+        except OutputError:
+            raise
+        except OSError as error:
+            raise OutputError(
+                f"could not write {target}: {error}; check that its disk has free space"
+            ) from error
+    finally:
+        shutil.rmtree(building, ignore_errors=True)

@@ -1,0 +1,302 @@
+"""Where rows come from: stores that a task opens itself, arrays in memory, lazy arrays."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import fsspec
+import numpy as np
+import xarray as xr
+import zarr
+from numpy.typing import NDArray
+
+from bigtensor.errors import StoreReadError
+
+ZARR_CONCURRENCY = {"async.concurrency": 4, "threading.max_workers": 4}
+"""Reads in flight and decoding threads of one task: tasks already run side by side."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Consecutive rows as they are stored: values with their optional weight and sequence."""
+
+    values: Any
+    weight: NDArray[np.float64] | None = None
+    sequence: NDArray[Any] | None = None
+
+
+class Source(Protocol):
+    """Rows with an address: what a task opens and reads by row range."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features, in the order of the data."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+
+    @property
+    def unit_rows(self) -> int:
+        """Rows that are decoded together: ranges should start at a multiple of it."""
+
+    @property
+    def has_weight(self) -> bool:
+        """Whether the rows carry sample weights."""
+
+    def read(self, start: int, stop: int) -> Columns:
+        """Read the rows from ``start`` to ``stop``."""
+
+    def fingerprint(self) -> str:
+        """Return a digest that changes when the rows change."""
+
+    def describe(self) -> str:
+        """Return the words that name the source in messages."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArraySource:
+    """Rows in memory."""
+
+    values: NDArray[Any]
+    features: tuple[str, ...]
+    weight: NDArray[np.float64] | None = None
+    sequence: NDArray[Any] | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.values.shape[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+        dtype: np.dtype[Any] = np.dtype(self.values.dtype)
+        return dtype
+
+    @property
+    def unit_rows(self) -> int:
+        """Any row can be read alone."""
+        return 1
+
+    @property
+    def has_weight(self) -> bool:
+        """Whether the rows carry sample weights."""
+        return self.weight is not None
+
+    def read(self, start: int, stop: int) -> Columns:
+        """Return views of the rows."""
+        rows = slice(start, stop)
+        return Columns(self.values[rows], _rows(self.weight, rows), _rows(self.sequence, rows))
+
+    def fingerprint(self) -> str:
+        """Return the digest of the contents."""
+        digest = hashlib.sha256()
+        for array in (self.values, self.weight, self.sequence):
+            if array is not None:
+                digest.update(f"{array.dtype}{array.shape}".encode())
+                for start in range(0, len(array), 65_536):
+                    digest.update(np.ascontiguousarray(array[start : start + 65_536]).tobytes())
+        return digest.hexdigest()
+
+    def describe(self) -> str:
+        """Return the words that name the source in messages."""
+        return f"array of {self.rows:,} rows in memory"
+
+
+@dataclass(frozen=True)
+class ZarrSource:
+    """Rows of a variable of a Zarr group, given by address: tasks open it for themselves."""
+
+    url: str
+    variable: str
+    rows: int
+    features: tuple[str, ...]
+    dtype: np.dtype[Any]
+    unit_rows: int
+    transposed: bool = False
+    weight: str | None = None
+    sequence: str | None = None
+
+    @property
+    def has_weight(self) -> bool:
+        """Whether the rows carry sample weights."""
+        return self.weight is not None
+
+    def read(self, start: int, stop: int) -> Columns:
+        """Open the store and read the rows."""
+        try:
+            with zarr.config.set(ZARR_CONCURRENCY):
+                group = zarr.open_group(self.url, mode="r")
+                return Columns(
+                    self._values(group, start, stop),
+                    _read_variable(group, self.weight, start, stop, np.float64),
+                    _read_variable(group, self.sequence, start, stop, None),
+                )
+        except Exception as error:
+            raise StoreReadError(
+                f"rows {start:,} to {stop - 1:,} of {self.variable!r} in {self.url} cannot be "
+                f"read ({type(error).__name__}: {error}); a chunk or shard is missing, truncated "
+                "or corrupted: restore the file from a copy or import the data again"
+            ) from error
+
+    def _values(self, group: zarr.Group, start: int, stop: int) -> NDArray[Any]:
+        """Read the rows of the values; decoding must give all of them."""
+        array: Any = group[self.variable]
+        if self.transposed:
+            return np.ascontiguousarray(np.asarray(array[:, start:stop]).T)
+        return np.asarray(array[start:stop])
+
+    def fingerprint(self) -> str:
+        """Return the digest of the metadata and of the size and time of every chunk on disk."""
+        digest = hashlib.sha256()
+        for entry in sorted(self._files()):
+            digest.update(repr(entry).encode())
+        return digest.hexdigest()
+
+    def _files(self) -> Iterator[tuple[str, int, str]]:
+        """List the chunks of all variables that are read."""
+        filesystem, root = fsspec.core.url_to_fs(self.url)
+        for variable in filter(None, (self.variable, self.weight, self.sequence)):
+            for name, info in filesystem.find(f"{root}/{variable}", detail=True).items():
+                stamp = info.get("mtime") or info.get("ETag") or info.get("LastModified")
+                yield name.removeprefix(root), int(info["size"]), repr(stamp)
+
+    def describe(self) -> str:
+        """Return the words that name the source in messages."""
+        return f"{self.url} ({self.rows:,} rows)"
+
+
+@dataclass(frozen=True, eq=False)
+class XarraySource:
+    """Rows of a two-dimensional DataArray that is not backed by a graph."""
+
+    array: xr.DataArray
+    sample_dim: str
+    features: tuple[str, ...]
+    weight: xr.DataArray | None = None
+    sequence: xr.DataArray | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.array.sizes[self.sample_dim])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+        dtype: np.dtype[Any] = np.dtype(self.array.dtype)
+        return dtype
+
+    @property
+    def unit_rows(self) -> int:
+        """Rows that the backend prefers to read together."""
+        chunks = self.array.encoding.get("preferred_chunks", {})
+        return int(chunks.get(self.sample_dim, 1))
+
+    @property
+    def has_weight(self) -> bool:
+        """Whether the rows carry sample weights."""
+        return self.weight is not None
+
+    def read(self, start: int, stop: int) -> Columns:
+        """Load the rows."""
+        rows = {self.sample_dim: slice(start, stop)}
+
+        def load(array: xr.DataArray | None) -> NDArray[Any] | None:
+            return None if array is None else array.isel(rows).to_numpy()
+
+        values = self.array.isel(rows).transpose(self.sample_dim, ...).to_numpy()
+        return Columns(values, load(self.weight), load(self.sequence))
+
+    def fingerprint(self) -> str:
+        """Return the digest of the contents."""
+        digest = hashlib.sha256()
+        step = 65_536
+        for start in range(0, self.rows, step):
+            columns = self.read(start, min(start + step, self.rows))
+            for part in (columns.values, columns.weight, columns.sequence):
+                if part is not None:
+                    digest.update(f"{part.dtype}{part.shape}".encode())
+                    digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()
+
+    def describe(self) -> str:
+        """Return the words that name the source in messages."""
+        return f"DataArray {self.array.name or ''} of {self.rows:,} rows".replace("  ", " ")
+
+
+@dataclass(frozen=True, eq=False)
+class LazySource:
+    """Rows of a lazy array that somebody else's graph computes, chunk by chunk.
+
+    The engine computes a slice of ``values`` inside its own tasks and reads it as an
+    `ArraySource`; nothing here knows which library holds the graph.
+    """
+
+    values: Any
+    features: tuple[str, ...]
+    weight: Any = None
+    sequence: Any = None
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.values.shape[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+        dtype: np.dtype[Any] = np.dtype(self.values.dtype)
+        return dtype
+
+    @property
+    def unit_rows(self) -> int:
+        """The longest chunk."""
+        return int(max(self.values.chunks[0]))
+
+    def parts(self, start: int, stop: int) -> tuple[Any, Any, Any]:
+        """Return the lazy values, weight and sequence of some rows."""
+        rows = slice(start, stop)
+        return self.values[rows], _rows(self.weight, rows), _rows(self.sequence, rows)
+
+    @property
+    def has_weight(self) -> bool:
+        """Whether the rows carry sample weights."""
+        return self.weight is not None
+
+    def read(self, start: int, stop: int) -> Columns:
+        """Compute the rows here and now."""
+        computed = [None if part is None else np.asarray(part) for part in self.parts(start, stop)]
+        return Columns(*computed)
+
+    def fingerprint(self) -> str:
+        """Return the digest of the name of the graph's result."""
+        names = [getattr(part, "name", None) for part in (self.values, self.weight, self.sequence)]
+        return hashlib.sha256(repr((names, self.values.shape)).encode()).hexdigest()
+
+    def describe(self) -> str:
+        """Return the words that name the source in messages."""
+        return f"lazy array of {self.rows:,} rows in {len(self.values.chunks[0])} chunks"
+
+
+def _rows(array: Any, rows: slice) -> Any:
+    """Return the rows of an optional array."""
+    return None if array is None else array[rows]
+
+
+def _read_variable(
+    group: zarr.Group, name: str | None, start: int, stop: int, dtype: Any
+) -> NDArray[Any] | None:
+    """Read the rows of an optional variable along the sample dimension."""
+    if name is None:
+        return None
+    array: Any = group[name]
+    return np.asarray(array[start:stop], dtype)

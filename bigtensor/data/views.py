@@ -1,0 +1,126 @@
+"""Views: which features belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from bigtensor.errors import ViewError
+
+ViewsLike = Mapping[str, Sequence[str] | Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Views:
+    """Named groups of features that are independent of each other given the hidden component.
+
+    Attributes
+    ----------
+    features : tuple of tuples
+        Every view's name with the names of its features, in order.
+    columns : tuple of tuples of int
+        Every view's columns in the data, in the same order.
+
+    Examples
+    --------
+    >>> views = Views.resolve({"t": ["CD3", "CD4"], "b": ["CD19"]}, ["CD19", "CD3", "CD4"])
+    >>> views.columns
+    ((1, 2), (0,))
+    """
+
+    features: tuple[tuple[str, tuple[str, ...]], ...]
+    columns: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def resolve(cls, views: ViewsLike | None, features: Sequence[str]) -> Views:
+        """Find the columns of every view among the features of the data.
+
+        Parameters
+        ----------
+        views : mapping of str to sequence of str or of int, optional
+            Feature names, or column indices for plain arrays. None: every feature is its own view.
+        features : sequence of str
+            The feature names of the data, in order.
+
+        Returns
+        -------
+        Views
+
+        Raises
+        ------
+        ViewError
+            When a view is empty, or a feature is unknown, repeated in the data and asked for by
+            name, or in two views.
+        """
+        if views is None:
+            views = {name: [name] for name in features}
+        named, columns, taken = [], [], dict[int, str]()
+        for view, members in views.items():
+            if not len(members):
+                raise ViewError(f"view {view!r} has no features; name at least one or leave it out")
+            indices = tuple(_column(member, view, features) for member in members)
+            for index in indices:
+                if index in taken:
+                    raise ViewError(
+                        f"feature {features[index]!r} is in view {taken[index]!r} and again in "
+                        f"view {view!r}; a feature belongs to one view"
+                    )
+                taken[index] = view
+            named.append((str(view), tuple(features[index] for index in indices)))
+            columns.append(indices)
+        return cls(tuple(named), tuple(columns))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the views, in order."""
+        return tuple(name for name, _ in self.features)
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The number of features of every view."""
+        return tuple(len(columns) for columns in self.columns)
+
+    @property
+    def slices(self) -> dict[str, slice]:
+        """The columns of every view once the features are laid out one view beside the other."""
+        slices, start = {}, 0
+        for name, width in zip(self.names, self.widths, strict=True):
+            slices[name] = slice(start, start + width)
+            start += width
+        return slices
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The columns of the data, one view beside the other."""
+        return tuple(index for columns in self.columns for index in columns)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features, one view beside the other."""
+        return tuple(name for _, members in self.features for name in members)
+
+    def as_mapping(self) -> dict[str, list[str]]:
+        """Return the views as a plain mapping of feature names."""
+        return {name: list(members) for name, members in self.features}
+
+
+def _column(member: str | int, view: str, features: Sequence[str]) -> int:
+    """Return the column of one member of a view."""
+    if isinstance(member, str):
+        if list(features).count(member) > 1:
+            raise ViewError(
+                f"feature {member!r} of view {view!r} occurs {list(features).count(member)} times "
+                "in the data; rename the features so that each name occurs once"
+            )
+        if member in features:
+            return list(features).index(member)
+        close = get_close_matches(member, features, n=3)
+        hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(features)}"
+        raise ViewError(f"view {view!r} names the unknown feature {member!r}; {hint}")
+    index = int(member)
+    if not 0 <= index < len(features):
+        raise ViewError(
+            f"view {view!r} names column {index}; the data have columns 0 to {len(features) - 1}"
+        )
+    return index

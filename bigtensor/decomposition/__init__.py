@@ -1,0 +1,1 @@
+"""Dense mathematics of the size of the number of components."""

@@ -1,0 +1,141 @@
+"""Polish of a decomposition of a third-order tensor by alternating least squares."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from bigtensor.decomposition.solution import Diagnostics, FloatArray
+from bigtensor.errors import ParameterError
+
+_MODES = (0, 1, 2)
+
+
+class PolishedDecomposition(NamedTuple):
+    r"""A tensor as :math:`\sum_h w_h\, a_h \otimes b_h \otimes c_h`.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (k,)
+        Nonnegative.
+    factors : tuple of three ndarrays of shape (r_i, k)
+        Unit columns.
+    diagnostics : dict
+        ``converged`` (bool), ``iterations`` (int, sweeps) and ``residual`` (relative Frobenius
+        norm of what is not explained).
+    """
+
+    weights: FloatArray
+    factors: tuple[FloatArray, FloatArray, FloatArray]
+    diagnostics: Diagnostics
+
+
+def alternating_least_squares(
+    tensor: FloatArray,
+    weights: FloatArray,
+    factors: Sequence[FloatArray],
+    *,
+    max_sweeps: int = 500,
+    tolerance: float = 1e-9,
+) -> PolishedDecomposition:
+    """Solve for one factor at a time, the two others fixed, until the residual settles.
+
+    Every step is a linear least squares problem, so the residual never grows. The iteration finds
+    the nearest local optimum only: start it from a spectral solution (Kolda and Bader 2009,
+    sec. 3.4).
+
+    Parameters
+    ----------
+    tensor : ndarray of shape (r_0, r_1, r_2)
+        Need not be symmetric.
+    weights : ndarray of shape (k,)
+        Weights of the start, of any sign.
+    factors : sequence of three ndarrays of shape (r_i, k)
+        Factors of the start, columns of any length.
+    max_sweeps : int
+        Most visits to each factor.
+    tolerance : float
+        Change of the residual over one sweep, relative to the norm of the tensor, at which the
+        iteration ends.
+
+    Returns
+    -------
+    PolishedDecomposition
+        Components in the order of the start.
+
+    Raises
+    ------
+    ParameterError
+        If the shapes do not fit together.
+    """
+    _check_shapes(tensor, weights, factors)
+    scale = float(np.linalg.norm(tensor)) or 1.0
+    current = [np.array(factor, dtype=np.float64) for factor in factors]
+    current[0] = current[0] * weights
+    residual = residual_norm(tensor, np.ones(len(weights)), current) / scale
+    sweep, converged = 0, False
+    while not converged and sweep < max_sweeps:
+        for mode in _MODES:
+            current[mode] = _solve_mode(tensor, current, mode)
+            if mode != _MODES[-1]:
+                current[mode] = _unit_columns(current[mode])[0]
+        sweep += 1
+        previous, residual = residual, residual_norm(tensor, np.ones(len(weights)), current) / scale
+        converged = abs(previous - residual) <= tolerance
+    current[2], lengths = _unit_columns(current[2])
+    diagnostics: Diagnostics = {
+        "converged": converged,
+        "iterations": sweep,
+        "residual": residual,
+    }
+    return PolishedDecomposition(lengths, (current[0], current[1], current[2]), diagnostics)
+
+
+def residual_norm(tensor: FloatArray, weights: FloatArray, factors: Sequence[FloatArray]) -> float:
+    """Frobenius norm of a third-order tensor minus a weighted sum of rank-one terms.
+
+    Parameters
+    ----------
+    tensor : ndarray of shape (r_0, r_1, r_2)
+    weights : ndarray of shape (k,)
+    factors : sequence of three ndarrays of shape (r_i, k)
+
+    Returns
+    -------
+    float
+    """
+    product = _khatri_rao(factors[1], factors[2])
+    model = (factors[0] * weights) @ product.T
+    return float(np.linalg.norm(tensor.reshape(len(tensor), -1) - model))
+
+
+def _solve_mode(tensor: FloatArray, factors: Sequence[FloatArray], mode: int) -> FloatArray:
+    """Least squares factor of one mode, through the k x k normal equations."""
+    b, c = (factors[other] for other in _MODES if other != mode)
+    unfolded = np.moveaxis(tensor, mode, 0).reshape(tensor.shape[mode], -1)
+    gram = (b.T @ b) * (c.T @ c)
+    # Minimum-norm solution: collinear components share their term instead of diverging.
+    solution = np.linalg.lstsq(gram, (unfolded @ _khatri_rao(b, c)).T, rcond=None)[0]
+    return np.asarray(solution.T, dtype=np.float64)
+
+
+def _khatri_rao(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Column-wise Kronecker product, rows ordered as a C-contiguous unfolding."""
+    return (first[:, None, :] * second[None, :, :]).reshape(-1, first.shape[1])
+
+
+def _unit_columns(factor: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Columns of length one and their lengths; a zero column stays zero."""
+    lengths = np.linalg.norm(factor, axis=0)
+    return factor / np.where(lengths > 0, lengths, 1.0), lengths
+
+
+def _check_shapes(tensor: FloatArray, weights: FloatArray, factors: Sequence[FloatArray]) -> None:
+    """Raise unless the factors fit the tensor and the weights."""
+    wanted = [(size, len(weights)) for size in tensor.shape]
+    received = [factor.shape for factor in factors]
+    if tensor.ndim != 3 or wanted != received:
+        raise ParameterError(
+            f"a tensor of shape {tensor.shape} with {len(weights)} weights needs factors of shapes "
+            f"{wanted}, got {received}"
+        )

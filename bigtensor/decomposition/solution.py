@@ -1,0 +1,131 @@
+"""What the small problems of a fit return: estimates, a named outcome and plain diagnostics."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+Diagnostics: TypeAlias = dict[str, Any]
+"""Names of figures to floats, integers, strings, ``None``, or lists and dicts of these (JSON)."""
+
+
+class Outcome(Enum):
+    """How a decomposition ended; every outcome but ``CONVERGED`` is a reason to warn."""
+
+    CONVERGED = "converged"
+    SMALL_SPECTRAL_GAP = "small spectral gap"
+    RANK_DEFICIENT = "rank deficient"
+    NOT_CONVERGED = "not converged"
+
+    @property
+    def advice(self) -> str:
+        """What the user can do about it; empty when nothing needs doing."""
+        return _ADVICE[self]
+
+
+_ADVICE = {
+    Outcome.CONVERGED: "",
+    Outcome.SMALL_SPECTRAL_GAP: (
+        "the last component asked for hardly stands out from the directions left out: compare "
+        "with fewer (and with more) components, or use more rows"
+    ),
+    Outcome.RANK_DEFICIENT: (
+        "the pair moments have fewer clearly positive eigenvalues than components: use fewer "
+        "components, more rows, or views that tell the components apart better"
+    ),
+    Outcome.NOT_CONVERGED: (
+        "an iteration used up its steps before it settled: treat the estimates as a start for "
+        "refinement, use more rows, or use fewer components"
+    ),
+}
+
+
+class OrthogonalDecomposition(NamedTuple):
+    r"""A symmetric tensor as :math:`\sum_h \lambda_h\, v_h \otimes v_h \otimes v_h`.
+
+    Attributes
+    ----------
+    eigenvalues : ndarray of shape (k,)
+        Nonnegative, in descending order.
+    vectors : ndarray of shape (k, k)
+        Column h is the unit vector that belongs to eigenvalue h.
+    diagnostics : dict
+        ``converged`` (bool), ``iterations`` (int), ``negative_eigenvalues`` (int, before the
+        signs were flipped) and ``residual`` (relative Frobenius norm of what is not explained).
+    """
+
+    eigenvalues: FloatArray
+    vectors: FloatArray
+    diagnostics: Diagnostics
+
+
+@dataclass(frozen=True)
+class MultiviewMixture:
+    """Weights and conditional mean features of a three-group mixture.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (k,)
+        Positive, descending, summing to one.
+    embeddings : tuple of three ndarrays of shape (q_g, k)
+        Column h of entry g is the mean feature vector of group g in component h; the order of the
+        components is that of `weights` in all three.
+    outcome : Outcome
+        The gravest concern, or ``Outcome.CONVERGED``.
+    diagnostics : dict
+        Every figure that a decision rested on; see
+        :func:`bigtensor.decomposition.multiview_mixture.solve_multiview_mixture`.
+    """
+
+    weights: FloatArray
+    embeddings: tuple[FloatArray, FloatArray, FloatArray]
+    outcome: Outcome
+    diagnostics: Diagnostics
+
+
+def ordered_decomposition(
+    tensor: FloatArray,
+    eigenvalues: FloatArray,
+    vectors: FloatArray,
+    *,
+    iterations: int,
+    converged: bool,
+) -> OrthogonalDecomposition:
+    """Make eigenvalues nonnegative and descending, and record how the iteration ended.
+
+    The order of the tensor is odd, so (-lambda, v) and (lambda, -v) are the same term.
+
+    Parameters
+    ----------
+    tensor : ndarray of shape (k, k, k)
+        The decomposed tensor.
+    eigenvalues : ndarray of shape (k,)
+        Of either sign.
+    vectors : ndarray of shape (k, k)
+        Unit vectors as columns.
+    iterations : int
+        Steps or sweeps taken.
+    converged : bool
+        Whether the iteration settled.
+
+    Returns
+    -------
+    OrthogonalDecomposition
+    """
+    order = np.argsort(-np.abs(eigenvalues), kind="stable")
+    signs = np.where(eigenvalues < 0, -1.0, 1.0)
+    ordered = np.abs(eigenvalues)[order]
+    columns = (vectors * signs)[:, order]
+    model = np.einsum("h,ih,jh,kh->ijk", ordered, columns, columns, columns, optimize=True)
+    scale = float(np.linalg.norm(tensor))
+    diagnostics: Diagnostics = {
+        "converged": converged,
+        "iterations": iterations,
+        "negative_eigenvalues": int(np.count_nonzero(eigenvalues < 0)),
+        "residual": float(np.linalg.norm(tensor - model)) / scale if scale > 0 else 0.0,
+    }
+    return OrthogonalDecomposition(ordered, columns, diagnostics)

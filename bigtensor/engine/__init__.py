@@ -1,0 +1,1 @@
+"""The engine: plans passes, runs them on Dask, adds, checkpoints and reports."""

@@ -1,0 +1,155 @@
+"""Finished parts of a pass, stored once under a name made of everything they depend on."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import fsspec
+import numpy as np
+
+from bigtensor._version import __version__
+from bigtensor.engine.ranges import RowRange
+from bigtensor.errors import CheckpointError
+from bigtensor.statistics.base import Pass, State
+
+FORMAT = 1
+"""Version of the layout of a part; another version never matches."""
+
+_MAGIC = b"bigtensor-state\n"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A folder, or any fsspec URL, that holds the parts of the passes of fits.
+
+    Attributes
+    ----------
+    url : str
+    data : str
+        The fingerprint of the data: parts of other data never match.
+    """
+
+    url: str
+    data: str
+
+    def for_pass(self, pass_: Pass[Any], ranges: list[RowRange]) -> PassCheckpoint:
+        """Return the place of the parts of one pass."""
+        key = content_key((FORMAT, __version__, self.data, pass_.statistic, pass_.rows, ranges))
+        name = "".join(letter if letter.isalnum() else "-" for letter in pass_.name)
+        return PassCheckpoint(f"{self.url.rstrip('/')}/{name}-{key[:32]}")
+
+
+@dataclass(frozen=True)
+class PassCheckpoint:
+    """The parts of one pass, and its sum once all parts are there."""
+
+    url: str
+
+    def finished(self) -> list[RowRange]:
+        """Return the row ranges whose parts are stored, whole or torn."""
+        filesystem, root = fsspec.core.url_to_fs(self.url)
+        if not filesystem.exists(root):
+            return []
+        names = (str(name).rsplit("/", 1)[-1] for name in filesystem.ls(root, detail=False))
+        stems = [name.removesuffix(".state") for name in names if name.endswith(".state")]
+        pairs = [stem.split("-") for stem in stems if stem != "sum"]
+        return sorted((int(start), int(stop)) for start, stop in pairs)
+
+    def load(self, part: RowRange | None) -> State | None:
+        """Read one part, or the sum of all (None); a missing or torn one is None."""
+        filesystem, path = fsspec.core.url_to_fs(self._path(part))
+        try:
+            content: bytes = filesystem.cat_file(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise CheckpointError(f"{path} in the checkpoint cannot be read: {error}") from error
+        return decode_state(content)
+
+    def store(self, part: RowRange | None, state: State) -> None:
+        """Write one part, or the sum of all (None), under its name once it is whole."""
+        filesystem, path = fsspec.core.url_to_fs(self._path(part))
+        unfinished = f"{path}.{uuid.uuid4().hex[:8]}.unfinished"
+        try:
+            filesystem.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
+            filesystem.pipe_file(unfinished, encode_state(state))
+            filesystem.mv(unfinished, path)
+        except OSError as error:
+            raise CheckpointError(
+                f"the checkpoint {self.url} cannot be written ({error.strerror or error}); the "
+                "parts stored before are kept: make room or give another folder that holds a "
+                "copy of this one, and run the same command again"
+            ) from error
+
+    def drop_parts(self) -> None:
+        """Remove the parts once their sum is stored, and what a killed run left unfinished."""
+        filesystem, root = fsspec.core.url_to_fs(self.url)
+        for name in filesystem.ls(root, detail=False):
+            if not str(name).endswith("/sum.state"):
+                filesystem.rm_file(name)
+
+    def _path(self, part: RowRange | None) -> str:
+        """Return the address of a part."""
+        return f"{self.url}/{'sum' if part is None else f'{part[0]}-{part[1]}'}.state"
+
+
+def encode_state(state: State) -> bytes:
+    """Return a state as bytes that tell when they are torn: a digest, then an archive of arrays."""
+    archive = io.BytesIO()
+    np.savez(archive, allow_pickle=False, **{json.dumps(name): state[name] for name in state})
+    content = archive.getvalue()
+    return _MAGIC + hashlib.sha256(content).digest() + content
+
+
+def decode_state(content: bytes) -> State | None:
+    """Return the state that was encoded, or None when the bytes are torn."""
+    head = len(_MAGIC)
+    digest, body = content[head : head + 32], content[head + 32 :]
+    if content[:head] != _MAGIC or hashlib.sha256(body).digest() != digest:
+        return None
+    with np.load(io.BytesIO(body), allow_pickle=False) as archive:
+        return {json.loads(name): archive[name] for name in archive.files}
+
+
+def content_key(value: Any) -> str:
+    """Return a digest of the contents of nested dataclasses, containers, arrays and numbers.
+
+    Raises
+    ------
+    TypeError
+        When something in there has no content that could be hashed.
+    """
+    digest = hashlib.sha256()
+    _feed(digest, value)
+    return digest.hexdigest()
+
+
+def _feed(digest: Any, value: Any) -> None:
+    """Add one value, with its type and length, to a digest."""
+    if isinstance(value, np.ndarray):
+        digest.update(f"array {value.dtype.str} {value.shape} ".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    elif is_dataclass(value) and not isinstance(value, type):
+        digest.update(f"{type(value).__module__}.{type(value).__qualname__} ".encode())
+        for entry in fields(value):
+            _feed(digest, entry.name)
+            _feed(digest, getattr(value, entry.name))
+    elif isinstance(value, Mapping):
+        digest.update(f"mapping {len(value)} ".encode())
+        for key in value:
+            _feed(digest, key)
+            _feed(digest, value[key])
+    elif isinstance(value, tuple | list):
+        digest.update(f"sequence {len(value)} ".encode())
+        for item in value:
+            _feed(digest, item)
+    elif value is None or isinstance(value, str | int | float | bool | np.generic | np.dtype):
+        digest.update(f"{type(value).__name__} {value!r} ".encode())
+    else:
+        raise TypeError(f"cannot hash the content of a {type(value).__name__}")

@@ -1,0 +1,105 @@
+"""One stream of events feeds the progress bar, the log, the diagnostics and the callbacks."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+logger = logging.getLogger("bigtensor")
+
+Kind = Literal["pass started", "part finished", "pass finished"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened while a pass ran.
+
+    Attributes
+    ----------
+    kind : str
+        ``"pass started"``, ``"part finished"`` or ``"pass finished"``.
+    name : str
+        The name of the pass.
+    rows : int
+        Rows done so far in this pass.
+    total_rows : int
+        Rows of the pass.
+    parts, total_parts : int
+        Row ranges done so far, and all of them.
+    reused : int
+        Row ranges that were read from the checkpoint instead of being computed.
+    start, stop : int
+        The row range of a finished part; 0 otherwise.
+    seconds : float
+        Since the pass started.
+    """
+
+    kind: Kind
+    name: str
+    rows: int
+    total_rows: int
+    parts: int
+    total_parts: int
+    reused: int = 0
+    start: int = 0
+    stop: int = 0
+    seconds: float = 0.0
+
+
+Listener = Callable[[Event], None]
+
+
+@dataclass
+class Progress:
+    """Counts the parts of one pass and tells the listeners."""
+
+    name: str
+    total_rows: int
+    total_parts: int
+    listeners: Iterable[Listener] = ()
+    rows: int = 0
+    parts: int = 0
+    reused: int = 0
+    started: float = field(default_factory=time.perf_counter)
+
+    def start(self) -> None:
+        """Announce the pass."""
+        self._tell("pass started")
+
+    def part(self, start: int, stop: int, *, reused: bool) -> None:
+        """Count one finished row range."""
+        self.rows += stop - start
+        self.parts += 1
+        self.reused += reused
+        self._tell("part finished", start, stop)
+
+    def finish(self) -> None:
+        """Announce the end of the pass, also when it was read whole from a checkpoint."""
+        if self.parts < self.total_parts:
+            self.rows, self.parts, self.reused = (
+                self.total_rows,
+                self.total_parts,
+                self.total_parts,
+            )
+        self._tell("pass finished")
+
+    def _tell(self, kind: Kind, start: int = 0, stop: int = 0) -> None:
+        """Send an event to every listener and to the log."""
+        event = Event(
+            kind,
+            self.name,
+            self.rows,
+            self.total_rows,
+            self.parts,
+            self.total_parts,
+            self.reused,
+            start,
+            stop,
+            time.perf_counter() - self.started,
+        )
+        logger.debug("%s: %s", kind, event)
+        for listener in self.listeners:
+            listener(event)

@@ -1,0 +1,289 @@
+"""One answer for every row: in memory, lazily, or straight to a Zarr store."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.data.samples import Samples
+from bigtensor.data.sources import LazySource
+from bigtensor.data.targets import check_target, move_into_place
+from bigtensor.engine.events import Listener, Progress
+from bigtensor.engine.ranges import RowRange, row_ranges, segments
+from bigtensor.engine.reduce import blocks_of, job_of
+from bigtensor.engine.runtime import Job, Runtime, single_blas_thread
+from bigtensor.errors import MissingValueError, OutputError
+from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
+from bigtensor.statistics.validity import Validity, invalid_rows
+
+CHUNK_ROWS = 262_144
+"""Rows of one chunk of an output on disk: one task writes whole chunks."""
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class RowTask:
+    """The body of a task: what to evaluate, on which samples, and where to write it."""
+
+    samples: Samples
+    function: RowFunction
+    path: str | None = None
+
+
+def evaluate_in_memory(
+    samples: Samples,
+    function: RowFunction,
+    runtime: Runtime,
+    *,
+    name: str = "predict",
+    listeners: Iterable[Listener] = (),
+) -> tuple[Arrays, Validity]:
+    """Evaluate a row function over all rows and gather the outputs.
+
+    Returns
+    -------
+    outputs : dict of str to (rows, ...) array
+    validity : Validity
+        How many rows hold missing values and got the fill value, and the first of them.
+    """
+    outputs = {
+        output.name: np.empty((samples.rows, *output.dims.values()), output.dtype)
+        for output in function.outputs
+    }
+
+    def place(rows: RowRange, arrays: Arrays) -> None:
+        for key, array in arrays.items():
+            outputs[key][rows[0] : rows[1]] = array
+
+    task = RowTask(samples, function)
+    return outputs, _run(task, row_ranges(samples), runtime, place, name, listeners)
+
+
+def evaluate_to_store(
+    samples: Samples,
+    function: RowFunction,
+    runtime: Runtime,
+    path: str | Path,
+    *,
+    sample_dim: str = "sample",
+    attrs: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+    name: str = "predict",
+    listeners: Iterable[Listener] = (),
+) -> Validity:
+    """Evaluate a row function and write its outputs to a Zarr store, chunk by whole chunk.
+
+    The store appears under its name when all rows are written.
+
+    Raises
+    ------
+    OutputError
+        When the target exists, or cannot be written.
+    """
+    target = Path(path).resolve()
+    check_target(target, overwrite=overwrite)
+    partial = target.with_name(f"{target.name}.partial-{secrets.token_hex(4)}")
+    edges = [*range(0, samples.rows, CHUNK_ROWS), samples.rows]
+    ranges = list(zip(edges[:-1], edges[1:], strict=True))
+    task = RowTask(samples, function, str(partial))
+    try:
+        _create_outputs(partial, samples.rows, function.outputs, sample_dim, attrs or {})
+        validity = _run(task, ranges, runtime, None, name, listeners)
+        move_into_place(partial, target, overwrite=overwrite)
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        if isinstance(error, OutputError) or not error.errno:
+            raise
+        raise OutputError(
+            f"{target} cannot be written ({error.strerror}); nothing is left there: make room or "
+            "choose another folder, and run the same command again"
+        ) from error
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    return validity
+
+
+def evaluate_lazily(samples: Samples, function: RowFunction, *, missing: str) -> da.Array:
+    """Return the one output of a row function as a lazy array, chunked along the samples.
+
+    Parameters
+    ----------
+    samples : Samples
+    function : RowFunction
+        With one output.
+    missing : {"raise", "omit"}
+        Whether a row with missing values is an error when it is computed, or gets the fill value.
+    """
+    (output,) = function.outputs
+    shape = tuple((length,) for length in output.dims.values())
+    source = samples.sources[0]
+    layout: dict[str, Any] = {
+        "dtype": output.dtype,
+        "meta": np.empty((0,) * (1 + len(output.dims)), output.dtype),
+    }
+    if isinstance(source, LazySource) and len(samples.sources) == 1:
+        if not output.dims:
+            layout["drop_axis"] = 1
+        lengths = source.values.chunks[0]
+        return source.values.map_blocks(
+            _evaluate_values,
+            task=RowTask(samples.without_lazy_rows(), function),
+            missing=missing,
+            chunks=(lengths, *shape),
+            **layout,
+        )
+    lengths = tuple(stop - start for start, stop in row_ranges(samples))
+    return da.map_blocks(
+        _evaluate_location,
+        task=RowTask(samples, function),
+        missing=missing,
+        chunks=(lengths, *shape),
+        **layout,
+    )
+
+
+def _run(
+    task: RowTask,
+    ranges: Sequence[RowRange],
+    runtime: Runtime,
+    place: Callable[[RowRange, Arrays], None] | None,
+    name: str,
+    listeners: Iterable[Listener],
+) -> Validity:
+    """Run a task over all ranges and add up what it says of missing values."""
+    progress = Progress(name, task.samples.rows, len(ranges), tuple(listeners))
+    found: dict[int, Validity] = {}
+
+    def collect(index: int, result: tuple[Arrays, Validity]) -> None:
+        arrays, found[index] = result
+        if place is not None:
+            place(ranges[index], arrays)
+        progress.part(*ranges[index], reused=False)
+
+    progress.start()
+    light = RowTask(task.samples.without_lazy_rows(), task.function, task.path)
+    runtime.run(_evaluate_range, light, [_job(task.samples, rows) for rows in ranges], collect)
+    progress.finish()
+    return Validity.total(found.values())
+
+
+def _job(samples: Samples, rows: RowRange) -> Job:
+    """Return the segments of a row range, each within a source, with their lazy arrays."""
+    pieces = segments(samples, *rows)
+    lazy = [part for piece in pieces for part in job_of(samples, piece)[2:]]
+    return (pieces, *lazy)
+
+
+def _evaluate_range(task: RowTask, pieces: list[RowRange], *parts: Any) -> tuple[Arrays, Validity]:
+    """Evaluate the segments of one range; return the outputs, or write them and return none."""
+    first, last = pieces[0][0], pieces[-1][1]
+    blocks = (
+        block
+        for index, (start, stop) in enumerate(pieces)
+        for block in blocks_of(
+            task.samples, start, stop, task.function.block_rows, 0, parts[3 * index : 3 * index + 3]
+        )
+    )
+    arrays, validity = _evaluate_blocks(task.function, blocks, first, last - first)
+    if task.path is None:
+        return arrays, validity
+    group = zarr.open_group(task.path, mode="r+")
+    for name, array in arrays.items():
+        stored: Any = group[name]
+        stored[first:last] = array
+    return {}, validity
+
+
+def _evaluate_blocks(
+    function: RowFunction, blocks: Iterator[Block], first: int, rows: int
+) -> tuple[Arrays, Validity]:
+    """Evaluate a row function block by block into arrays of ``rows`` rows."""
+    work, validity = Workspace(), Validity(0, 0)
+    arrays = {
+        output.name: np.empty((rows, *output.dims.values()), output.dtype)
+        for output in function.outputs
+    }
+    with single_blas_thread():
+        for block in blocks:
+            window = slice(block.start - first, block.start - first + block.rows)
+            out = {name: array[window] for name, array in arrays.items()}
+            bad = invalid_rows(block)
+            validity = validity + Validity.of(block, bad)
+            if bad is None:
+                function.evaluate(block, out, work)
+            else:
+                _evaluate_valid(function, block, ~bad, out, work)
+    return arrays, validity
+
+
+def _evaluate_valid(
+    function: RowFunction, block: Block, valid: NDArray[np.bool_], out: Arrays, work: Workspace
+) -> None:
+    """Evaluate the valid rows of a block and fill the others."""
+    kept = block.keep(valid)
+    inner = {
+        name: np.empty((kept.rows, *array.shape[1:]), array.dtype) for name, array in out.items()
+    }
+    if kept.rows:
+        function.evaluate(kept, inner, work)
+    for output in function.outputs:
+        out[output.name][...] = output.fill
+        out[output.name][valid] = inner[output.name]
+
+
+def _evaluate_values(
+    values: NDArray[Any], task: RowTask, missing: str, block_info: Any = None
+) -> NDArray[Any]:
+    """Evaluate one chunk of a lazy array."""
+    start = int(block_info[0]["array-location"][0][0])
+    return _evaluate_one(task, missing, start, start + values.shape[0], (values, None, None))
+
+
+def _evaluate_location(task: RowTask, missing: str, block_info: Any = None) -> NDArray[Any]:
+    """Evaluate the rows of one chunk of a lazy output."""
+    start, stop = block_info[None]["array-location"][0]
+    return _evaluate_one(task, missing, int(start), int(stop), ())
+
+
+def _evaluate_one(
+    task: RowTask, missing: str, start: int, stop: int, parts: tuple[Any, ...]
+) -> NDArray[Any]:
+    """Evaluate the only output of a row function over one range."""
+    arrays, validity = _evaluate_range(task, [(start, stop)], *parts)
+    if missing == "raise" and validity.dropped:
+        raise MissingValueError(validity.explain(task.samples.views.feature_names))
+    (array,) = arrays.values()
+    return array
+
+
+def _create_outputs(
+    path: Path,
+    rows: int,
+    outputs: Iterable[RowOutput],
+    sample_dim: str,
+    attrs: Mapping[str, Any],
+) -> None:
+    """Create the arrays of a store of outputs, which tasks then fill."""
+    group = zarr.create_group(path, attributes=dict(attrs))
+    for output in outputs:
+        trailing = tuple(output.dims.values())
+        group.create_array(
+            output.name,
+            shape=(rows, *trailing),
+            chunks=(min(rows, CHUNK_ROWS), *trailing),
+            dtype=output.dtype,
+            fill_value=output.fill,
+            dimension_names=(sample_dim, *output.dims),
+        )

@@ -1,0 +1,334 @@
+"""Where tasks run: a client, an address, workers on this machine, or threads of this process."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol
+
+import dask
+import dask.base
+import threadpoolctl
+from dask.delayed import delayed
+from dask.utils import format_bytes, parse_bytes
+
+from bigtensor.errors import BigtensorError, ClusterError, ParameterError
+
+Job = tuple[Any, ...]
+"""The arguments of one task after the shared one; lazy arrays among them are computed first."""
+
+JobFunction = Callable[..., Any]
+Collect = Callable[[int, Any], None]
+
+IN_FLIGHT = 3
+"""Tasks submitted for every thread of a cluster: one runs, the others wait beside it."""
+
+START_TIMEOUT = 60.0
+"""Seconds to wait for the first worker of a cluster that has none."""
+
+
+class Runtime(Protocol):
+    """Runs the same function on many small jobs and hands the results on as they come."""
+
+    @property
+    def workers(self) -> int:
+        """Processes that hold tasks."""
+
+    @property
+    def threads(self) -> int:
+        """Tasks that run at once in one process."""
+
+    @property
+    def memory_limit(self) -> int | None:
+        """Bytes that one process may use, where that is known."""
+
+    def run(
+        self, function: JobFunction, shared: Any, jobs: Sequence[Job], collect: Collect
+    ) -> None:
+        """Call ``collect(index, function(shared, *job))`` for every job, in any order."""
+
+
+@dataclass(frozen=True)
+class ThreadedRuntime:
+    """Dask's threaded scheduler: no other process, no `distributed`."""
+
+    threads: int
+    memory_limit: int | None = None
+    workers: int = 1
+
+    def run(
+        self, function: JobFunction, shared: Any, jobs: Sequence[Job], collect: Collect
+    ) -> None:
+        """Run the jobs on threads of this process."""
+        lock = threading.Lock()
+
+        def task(index: int, *job: Any) -> None:
+            result = function(shared, *job)
+            with lock:
+                collect(index, result)
+
+        call = delayed(task, pure=False, traverse=False)
+        with single_blas_thread():
+            dask.base.compute(
+                *[call(index, *job) for index, job in enumerate(jobs)],
+                scheduler="threads",
+                num_workers=self.threads,
+            )
+
+
+@dataclass(frozen=True)
+class DistributedRuntime:
+    """A cluster behind a `distributed.Client`; the client is used and never closed."""
+
+    client: Any
+
+    @property
+    def workers(self) -> int:
+        """Worker processes at this moment."""
+        return len(self.client.nthreads())
+
+    @property
+    def threads(self) -> int:
+        """Threads of the worker that has most."""
+        threads: dict[str, int] = self.client.nthreads()
+        return max(threads.values(), default=1)
+
+    @property
+    def memory_limit(self) -> int | None:
+        """The smallest memory limit of the workers."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
+        return min(limits, default=None)
+
+    def run(
+        self, function: JobFunction, shared: Any, jobs: Sequence[Job], collect: Collect
+    ) -> None:
+        """Run the jobs on the workers, a bounded number at a time."""
+        from distributed import KilledWorker, as_completed
+
+        self._require_workers()
+        holder = self.client.submit(_hold, shared, pure=False)
+        waiting = ((index, self._submit(function, holder, job)) for index, job in enumerate(jobs))
+        running = {future: index for index, future in islice(waiting, self._window())}
+        completed = as_completed(list(running))
+        try:
+            for future in completed:
+                collect(running.pop(future), future.result())
+                for index, following in islice(waiting, 1):
+                    running[following] = index
+                    completed.add(following)
+        except BigtensorError:
+            raise
+        except KilledWorker as error:
+            limit = self.memory_limit
+            raise ClusterError(
+                f"workers died again and again on the same task ({error}); the most likely cause "
+                f"is memory: a worker may use {format_bytes(limit) if limit else 'an unknown size'}"
+                "; compare with the plan, and give workers more memory or fewer threads"
+            ) from error
+        except _lost_errors() as error:
+            raise ClusterError(
+                f"the scheduler at {self.client.scheduler.address} went away or forgot the work "
+                f"({type(error).__name__}: {error}); with a checkpoint, the same command continues "
+                "from the finished parts"
+            ) from error
+        finally:
+            self.client.cancel([*running, holder])
+
+    def _submit(self, function: JobFunction, holder: Any, job: Job) -> Any:
+        """Submit one job; a job with lazy arrays goes as a graph of its own."""
+        if any(hasattr(part, "__dask_graph__") for part in job):
+            return self.client.compute(delayed(function, pure=False)(holder, *job))
+        return self.client.submit(function, holder, *job, pure=False)
+
+    def _window(self) -> int:
+        """Return how many tasks to have submitted at a time."""
+        threads: dict[str, int] = self.client.nthreads()
+        return IN_FLIGHT * max(1, sum(threads.values()))
+
+    def _require_workers(self) -> None:
+        """Wait a little for the first worker, and say so when there is none."""
+        if self.client.nthreads():
+            return
+        try:
+            self.client.wait_for_workers(1, timeout=START_TIMEOUT)
+        except TimeoutError as error:
+            raise ClusterError(
+                f"the scheduler at {self.client.scheduler.address} has no workers after "
+                f"{START_TIMEOUT:.0f} s; start some with 'dask worker ADDRESS' and try again"
+            ) from error
+
+
+def _hold(shared: Any) -> Any:
+    """Keep what all tasks need on the workers: a task can be run again when its worker dies."""
+    return shared
+
+
+def _lost_errors() -> tuple[type[BaseException], ...]:
+    """Return the errors that mean that the scheduler has gone or has forgotten the futures."""
+    from concurrent.futures import CancelledError
+
+    from distributed.client import FutureCancelledError
+
+    return (CancelledError, FutureCancelledError, OSError)
+
+
+@contextmanager
+def open_runtime(
+    *,
+    client: Any = None,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    memory_limit: str | int | None = None,
+) -> Iterator[Runtime]:
+    """Choose where passes run, and close what was opened here.
+
+    Parameters
+    ----------
+    client : distributed.Client, optional
+        Used and never closed.
+    scheduler : str, optional
+        ``"threads"``, ``"processes"`` (workers on this machine, on loopback, closed afterwards),
+        or the address of a scheduler such as ``"tcp://10.0.0.1:8786"``. None: the current client
+        if there is one, else ``"processes"`` where ``workers`` is given, else ``"threads"``.
+    workers : int, optional
+        Number of processes or threads; all processors by default.
+    memory_limit : str or int, optional
+        What one process may use, such as ``"1GiB"``.
+
+    Yields
+    ------
+    Runtime
+
+    Raises
+    ------
+    ParameterError
+        When client and scheduler contradict each other, or a value is out of range.
+    ClusterError
+        When a scheduler does not answer.
+    """
+    limit = None if memory_limit is None else parse_memory_limit(memory_limit)
+    if client is not None and scheduler is not None:
+        raise ParameterError("give a client or a scheduler, not both")
+    if workers is not None and workers < 1:
+        raise ParameterError(f"workers is {workers}; expected at least 1")
+    if client is None and scheduler is None:
+        client = None if workers is not None else _current_client()
+        scheduler = "threads" if workers is None else "processes"
+    if client is not None:
+        yield DistributedRuntime(client)
+    elif scheduler == "threads":
+        yield ThreadedRuntime(workers or os.cpu_count() or 1, limit)
+    elif scheduler == "processes":
+        with local_cluster(workers or os.cpu_count() or 1, limit) as own:
+            yield DistributedRuntime(own)
+    else:
+        with _connected(str(scheduler)) as connected:
+            yield DistributedRuntime(connected)
+
+
+def parse_memory_limit(limit: str | int) -> int:
+    """Return bytes from a number or from words such as ``"1GiB"``."""
+    try:
+        nbytes = int(parse_bytes(limit))
+    except (ValueError, TypeError) as error:
+        raise ParameterError(
+            f"memory_limit is {limit!r}; expected bytes or a size such as '1GiB'"
+        ) from error
+    if nbytes <= 0:
+        raise ParameterError(f"memory_limit is {limit!r}; expected a positive size")
+    return nbytes
+
+
+def _current_client() -> Any:
+    """Return the client that the caller made current, if any."""
+    try:
+        from distributed import get_client
+    except ImportError:
+        return None
+    try:
+        return get_client()
+    except ValueError:
+        return None
+
+
+@contextmanager
+def local_cluster(workers: int, memory_limit: int | None = None) -> Iterator[Any]:
+    """Start worker processes of one thread each on this machine and yield their client.
+
+    The scheduler listens on loopback only and has no dashboard. Work stealing is off: all tasks
+    of a pass are alike, and stealing can deadlock (dask/distributed#8787).
+    """
+    from distributed import Client, LocalCluster
+
+    settings = {
+        "distributed.scheduler.work-stealing": False,
+        "distributed.worker.memory.recent-to-old-time": "1h",
+    }
+    try:
+        with (
+            dask.config.set(settings),
+            LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address=None,
+                memory_limit="auto" if memory_limit is None else memory_limit,
+                silence_logs=50,
+            ) as cluster,
+            Client(cluster, set_as_default=False) as client,
+        ):
+            yield client
+    except RuntimeError as error:
+        if "Nanny failed to start" not in str(error):
+            raise
+        raise ClusterError(
+            "worker processes could not start; in a script, call bigtensor under "
+            "\"if __name__ == '__main__':\", because every worker imports the script, or use "
+            "scheduler='threads'"
+        ) from error
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Any]:
+    """Connect to a scheduler and leave it running."""
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout="10s", set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ClusterError(
+            f"no scheduler answers at {address} ({error}); check the address and that it runs"
+        ) from error
+    with client:
+        yield client
+
+
+_blas_lock = threading.Lock()
+_blas_users = 0
+_blas_limits: AbstractContextManager[Any] = nullcontext()
+
+
+@contextmanager
+def single_blas_thread() -> Iterator[None]:
+    """Keep BLAS on one thread, so that a result does not depend on where it is computed.
+
+    The limit holds for the whole process: it is set by the first user and lifted by the last.
+    """
+    global _blas_users, _blas_limits
+    with _blas_lock:
+        if _blas_users == 0:
+            _blas_limits = threadpoolctl.threadpool_limits(1)
+        _blas_users += 1
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _blas_users -= 1
+            if _blas_users == 0:
+                _blas_limits.__exit__(None, None, None)

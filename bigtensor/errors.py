@@ -1,0 +1,85 @@
+"""Every error and warning that bigtensor raises on purpose.
+
+Each error also inherits the builtin that a caller would expect to catch. Every message says what
+was received and what would fix it.
+"""
+
+
+class BigtensorError(Exception):
+    """Root of all errors raised on purpose."""
+
+
+class ParameterError(BigtensorError, ValueError):
+    """A parameter of a model, a function or a command is out of range or contradicts another."""
+
+
+class DataError(BigtensorError, ValueError):
+    """The data cannot be used as they are."""
+
+
+class ViewError(DataError):
+    """Views name unknown or repeated features, or are fewer than the model needs."""
+
+
+class LayoutError(DataError):
+    """The dimensions or the chunks of the input do not allow it to be read by rows."""
+
+
+class MissingValueError(DataError):
+    """Rows hold values that are not finite, and the caller asked to be told."""
+
+
+class FileFormatError(DataError):
+    """A file to import is damaged, or holds something that cannot be read faithfully."""
+
+
+class StoreReadError(DataError, OSError):
+    """A store could not be read: a wrong path, a truncated or corrupted chunk."""
+
+
+class DataChangedError(DataError, RuntimeError):
+    """A store changed while it was read, so that no sum over it means anything."""
+
+
+class IdentifiabilityError(DataError):
+    """The data do not support the requested model, for example too many components."""
+
+
+class PlanError(BigtensorError, MemoryError):
+    """The planned work does not fit into the allowed memory."""
+
+
+class CheckpointError(BigtensorError, OSError):
+    """A checkpoint could not be written or read."""
+
+
+class OutputError(BigtensorError, OSError):
+    """A result could not be written."""
+
+
+class ClusterError(BigtensorError, RuntimeError):
+    """Workers or the scheduler went away, or there are none."""
+
+
+class ModelFileError(BigtensorError, ValueError):
+    """A saved model is damaged, is not a model, or is newer than this version can read."""
+
+
+class BigtensorWarning(UserWarning):
+    """Root of all warnings issued on purpose."""
+
+
+class LayoutWarning(BigtensorWarning):
+    """The chunks of a store make it slow or heavy on memory to read; the result is right."""
+
+
+class FileFormatWarning(BigtensorWarning):
+    """Something in an imported file was repaired or left out."""
+
+
+class ConditioningWarning(BigtensorWarning):
+    """The moments are close to rank deficient, so that estimates may be unreliable."""
+
+
+class RefinementWarning(BigtensorWarning):
+    """An iteration stopped before it settled, or left its valid region."""

@@ -1,0 +1,1 @@
+"""Feature maps: from a row of a view to a vector."""

@@ -1,0 +1,1 @@
+"""Plots and the one-file HTML report."""

@@ -1,0 +1,1 @@
+"""Statistics: from a block of rows to arrays that add up."""
