@@ -12,7 +12,7 @@ _HOMES = {
     "KernelMixture": "bigtensor.models.kernel_mixture",
     "Samples": "bigtensor.data.samples",
     "Views": "bigtensor.data.views",
-    "load": "bigtensor.store",
+    "load": "bigtensor.models.loading",
     "simulate": "bigtensor.data.simulate",
 }
 

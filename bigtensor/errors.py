@@ -65,6 +65,10 @@ class ModelFileError(BigtensorError, ValueError):
     """A saved model is damaged, is not a model, or is newer than this version can read."""
 
 
+class MissingDependencyError(BigtensorError, ImportError):
+    """An optional library is needed; the message names the extra that installs it."""
+
+
 class BigtensorWarning(UserWarning):
     """Root of all warnings issued on purpose."""
 
@@ -75,6 +79,10 @@ class LayoutWarning(BigtensorWarning):
 
 class FileFormatWarning(BigtensorWarning):
     """Something in an imported file was repaired or left out."""
+
+
+class MissingValueWarning(BigtensorWarning):
+    """Rows with missing values were left out, as was asked for."""
 
 
 class ConditioningWarning(BigtensorWarning):

@@ -10,7 +10,13 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from bigtensor.data.import_source import ImportSource, ImportBlock, optional_module, unique_names
+from bigtensor.data.import_source import (
+    ImportBlock,
+    ImportSource,
+    optional_module,
+    unique_names,
+    warn_of_notes,
+)
 from bigtensor.errors import DataError, FileFormatError
 
 
@@ -53,6 +59,10 @@ def open_anndata(
             if column is not None
         }
 
+    names = tuple(unique_names(given))
+    notes = () if names == tuple(given) else ("repeated var_names were numbered",)
+    warn_of_notes(path, notes)
+
     def blocks(rows_per_block: int) -> Iterator[ImportBlock]:
         with _open_group(path) as group:
             matrix = _row_reader(group["X"])
@@ -61,8 +71,6 @@ def open_anndata(
                 values = _dense(matrix[part])
                 yield ImportBlock(values, values, {k: v[part] for k, v in variables.items()})
 
-    names = tuple(unique_names(given))
-    notes = () if names == tuple(given) else ("repeated var_names were numbered",)
     return ImportSource(path, names, blocks, rows=rows, notes=notes)
 
 

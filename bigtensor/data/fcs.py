@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bigtensor.data.fcs_header import FcsHeader, Offsets, read_fcs_header
-from bigtensor.data.import_source import ImportSource, ImportBlock
+from bigtensor.data.import_source import ImportBlock, ImportSource
 from bigtensor.errors import DataError, FileFormatError, ParameterError
 
 __all__ = [

@@ -6,14 +6,13 @@ flowio; the place and the types of DATA are worked out here, so that the events 
 
 import os
 import re
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from bigtensor.data.import_source import optional_module, unique_names
-from bigtensor.errors import FileFormatError, FileFormatWarning, ParameterError
+from bigtensor.data.import_source import optional_module, unique_names, warn_of_notes
+from bigtensor.errors import FileFormatError, ParameterError
 
 Offsets = Literal["header", "text"]
 
@@ -148,8 +147,7 @@ def read_fcs_header(
         if more:
             raise FileFormatError(f"{error}; or choose its next data set with dataset=") from error
         raise
-    for note in header.notes:
-        warnings.warn(f"{path}: {note}", FileFormatWarning, stacklevel=2)
+    warn_of_notes(path, header.notes)
     return header
 
 
@@ -184,7 +182,7 @@ def _parse_text(path: Path, start: int) -> tuple[dict[str, int], Any]:
                 f"{path} lacks the keyword ${str(error.args[0]).upper()} in its TEXT segment; "
                 "export it again from the instrument's software"
             ) from error
-        except (ValueError, IndexError, EOFError, MemoryError, OverflowError) as error:
+        except (ValueError, IndexError, EOFError, OSError, MemoryError, OverflowError) as error:
             raise FileFormatError(
                 f"{path}: the HEADER or TEXT segment is damaged: {error}"
             ) from error
@@ -331,8 +329,6 @@ def _data_start(
 
     if offsets is not None:
         chosen = in_header if offsets == "header" else in_text
-        if chosen[0] <= 0:
-            raise FileFormatError(f"{path}: its {offsets} does not say where the events lie")
     elif version == "2.0" or in_text[0] <= 0:
         chosen = in_header
     elif in_header[0] <= 0:
@@ -347,7 +343,9 @@ def _data_start(
     else:
         chosen = in_text
     if rows == 0:
-        return start + chosen[0]
+        return start
+    if chosen[0] <= 0:
+        raise FileFormatError(f"{path} does not say where its events lie")
     where = f"bytes {chosen[0]} to {chosen[1]}"
     if held(chosen) != rows:
         other = "" if version == "2.0" else "; try the other value of offsets ('header', 'text')"

@@ -1,6 +1,7 @@
 """What every importer offers: named columns of numbers, read block by block."""
 
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bigtensor.errors import FileFormatWarning, MissingDependencyError
 
 
 @dataclass(frozen=True)
@@ -139,13 +142,31 @@ def optional_module(name: str, extra: str) -> Any:
 
     Raises
     ------
-    ImportError
+    MissingDependencyError
         If it is not installed; the message says how to install it.
     """
     try:
         return import_module(name)
     except ImportError as error:
-        raise ImportError(
+        raise MissingDependencyError(
             f"this file needs the package {name.partition('.')[0]}, which could not be imported "
             f"({error}): pip install 'bigtensor[{extra}]'"
         ) from error
+
+
+def warn_of_notes(path: Path, notes: Iterable[str]) -> None:
+    """Issue a warning for everything in a file that was repaired or left out.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    notes : iterable of str
+        A sentence each.
+
+    Warns
+    -----
+    FileFormatWarning
+    """
+    for note in notes:
+        warnings.warn(f"{path}: {note}", FileFormatWarning, stacklevel=3)

@@ -2,22 +2,23 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from bigtensor.data.anndata import open_anndata
 from bigtensor.data.fcs import Offsets, open_fcs
-from bigtensor.data.import_source import Categories, ImportSource
-from bigtensor.data.layout import RowVariable, SampleStoreWriter, chunk_rows
+from bigtensor.data.import_job import ImportJob, ImportSummary, bare_name, sample_names
+from bigtensor.data.import_source import ImportSource
 from bigtensor.data.matching import Channels, match_features
 from bigtensor.data.tables import open_csv, open_parquet
 from bigtensor.data.targets import check_target
 from bigtensor.data.transforms import Arcsinh, Linear, Logicle, Transform, is_untransformed
 from bigtensor.errors import DataError, FileFormatError, ParameterError
+
+__all__ = ["Format", "ImportSummary", "import_files"]
 
 Format = Literal["fcs", "csv", "parquet", "anndata"]
 
@@ -31,41 +32,14 @@ _FORMATS: Mapping[str, Format] = {
     ".h5ad": "anndata",
     ".zarr": "anndata",
 }
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+_OPENERS: Mapping[str, Callable[..., ImportSource]] = {
+    "csv": open_csv,
+    "parquet": open_parquet,
+    "anndata": open_anndata,
+}
 
 FLUORESCENCE_COFACTOR = 150.0
 MASS_CYTOMETRY_COFACTOR = 5.0
-
-
-@dataclass(frozen=True)
-class ImportSummary:
-    """What an import has written.
-
-    Parameters
-    ----------
-    path : Path
-        The store.
-    rows : int
-        Number of rows.
-    features : tuple of str
-        Names of the features.
-    files : tuple of str
-        Name of every file as ``sample_id`` knows it, in the order of the rows.
-    transform : Mapping
-        Name and parameters of the transform, and the features that stayed linear.
-    warnings : tuple of str
-        What was repaired or left out, a sentence each.
-    bytes : int
-        Size of the store on disk.
-    """
-
-    path: Path
-    rows: int
-    features: tuple[str, ...]
-    files: tuple[str, ...]
-    transform: Mapping[str, Any]
-    warnings: tuple[str, ...]
-    bytes: int
 
 
 def import_files(
@@ -150,38 +124,145 @@ def import_files(
     FileFormatWarning
         If something in an FCS file was repaired or left out.
     """
-    files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    files = [Path(path) for path in files]
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    files = [Path(path) for path in given]
     kind = _kind(files, format)
     target = Path(out)
     check_target(target, overwrite=overwrite)
+    codes = _codes_by_file(files, labels, label_names)
     if kind == "fcs":
         if label is not None or sample_id is not None:
-            raise ParameterError("label and sample_id name columns of tables; use labels for FCS")
-        own = _labels_by_file(files, labels)
+            raise ParameterError("label and sample_id name columns of tables; FCS takes labels=")
         sources = [
-            open_fcs(path, compensate=compensate, dataset=dataset, offsets=offsets, label=codes)
-            for path, codes in zip(files, own, strict=True)
+            open_fcs(path, compensate=compensate, dataset=dataset, offsets=offsets, label=code)
+            for path, code in zip(files, codes, strict=True)
         ]
     else:
         if compensate or offsets is not None or dataset or labels is not None:
             raise ParameterError(
-                "compensate, offsets, dataset and labels are for FCS files, "
-                f"but {files[0]} is {kind}"
+                f"compensate, offsets, dataset and labels are for FCS files; these are {kind}"
             )
-        opener = {"csv": open_csv, "parquet": open_parquet, "anndata": open_anndata}[kind]
-        sources = [opener(path, label=label, sample_id=sample_id) for path in files]
+        sources = [_OPENERS[kind](path, label=label, sample_id=sample_id) for path in files]
     features, columns = match_features(sources, channels)
-    chosen = _transform(kind, transform, cofactor, sources)
-    linear = _linear_features(features, sources[0], untransformed)
-    job = _Job(sources, columns, features, chosen, linear)
-    return job.run(
-        target,
-        label_names=label_names if label_names is not None or labels is None else _numbered(own),
+    job = ImportJob(
+        sources=sources,
+        names=sample_names(files),
+        features=features,
+        columns=columns,
+        transform=_transform(kind, transform, cofactor, sources),
+        linear=_linear_features(sources[0], features, untransformed),
+        label_names=_label_names(codes, label_names),
         has_label=label is not None or labels is not None,
         has_sample_id=sample_id is not None,
-        dtype=dtype,
-        keep_raw=keep_raw,
-        overwrite=overwrite,
-        progress=progress,
     )
+    return job.run(target, dtype=dtype, keep_raw=keep_raw, overwrite=overwrite, progress=progress)
+
+
+def _kind(files: Sequence[Path], chosen: Format | None) -> Format:
+    """Return the kind of all files, refusing what cannot be files of one kind."""
+    if not files:
+        raise ParameterError("there are no files to import; give at least one")
+    if len(set(files)) < len(files):
+        raise ParameterError(f"a file is given twice among {[str(path) for path in files]}")
+    if chosen is not None and chosen not in _OPENERS and chosen != "fcs":
+        raise ParameterError(f"unknown format {chosen!r}; choose one of {('fcs', *_OPENERS)}")
+    kinds: dict[Format, Path] = {}
+    for path in files:
+        if not path.exists():
+            raise FileFormatError(f"{path} does not exist; check the path")
+        kind = chosen or _FORMATS.get(bare_name(path).suffix.lower())
+        if kind is None:
+            raise FileFormatError(
+                f"{path} is of an unknown kind; known are {', '.join(_FORMATS)} "
+                "(or say which with format=)"
+            )
+        if path.is_dir() and not (kind == "anndata" and path.suffix == ".zarr"):
+            raise FileFormatError(f"{path} is a folder; give the files in it")
+        if path.is_file() and path.stat().st_size == 0:
+            raise FileFormatError(f"{path} is empty; was it copied completely?")
+        kinds.setdefault(kind, path)
+    if len(kinds) > 1:
+        raise ParameterError(
+            "files of different kinds are imported one kind at a time, but there are "
+            + " and ".join(f"{path} ({kind})" for kind, path in kinds.items())
+        )
+    return next(iter(kinds))
+
+
+def _codes_by_file(
+    files: Sequence[Path], labels: Mapping[str, ArrayLike] | None, names: Sequence[str] | None
+) -> list[NDArray[np.int32] | None]:
+    """Return the label codes of each file."""
+    if labels is None:
+        return [None] * len(files)
+    stems = [bare_name(path).stem for path in files]
+    missing = [stem for stem in stems if stem not in labels]
+    if missing:
+        raise DataError(f"there are no labels for {missing}; there are for {sorted(labels)}")
+    codes = []
+    for stem in stems:
+        values = np.asarray(labels[stem])
+        top = values.max(initial=-1)
+        if values.dtype.kind not in "iu" or values.min(initial=0) < -1:
+            raise DataError(f"labels of {stem} must be integers from -1 (none) up")
+        if names is not None and top >= len(names):
+            raise DataError(f"labels of {stem} reach {top}, but there are {len(names)} names")
+        codes.append(values.astype(np.int32))
+    return list(codes)
+
+
+def _label_names(
+    codes: Sequence[NDArray[np.int32] | None], names: Sequence[str] | None
+) -> tuple[str, ...] | None:
+    """Return the names of given codes, the codes themselves if they have none."""
+    tops = [int(values.max(initial=-1)) for values in codes if values is not None]
+    if not tops:
+        return None
+    return tuple(names) if names is not None else tuple(str(c) for c in range(max(tops) + 1))
+
+
+def _transform(
+    kind: Format,
+    chosen: str | Transform | None,
+    cofactor: float | None,
+    sources: Sequence[ImportSource],
+) -> Transform:
+    """Return the transform that was asked for, or the one that suits the files."""
+    name = chosen if chosen is not None else ("arcsinh" if kind == "fcs" else "none")
+    if cofactor is not None and name != "arcsinh":
+        raise ParameterError(f"cofactor belongs to transform='arcsinh', not to {name!r}")
+    if not isinstance(name, str):
+        return name
+    if name == "none":
+        return Linear()
+    if name == "logicle":
+        return Logicle()
+    if name != "arcsinh":
+        raise ParameterError(f"unknown transform {name!r}; choose 'arcsinh', 'logicle' or 'none'")
+    if cofactor is None:
+        mass = {bool(source.attrs.get("is_mass_cytometry")) for source in sources}
+        if len(mass) > 1:
+            raise DataError(
+                "some files are of mass cytometry and some are not, so that no one cofactor suits "
+                "all; give cofactor, or import them apart"
+            )
+        cofactor = MASS_CYTOMETRY_COFACTOR if mass == {True} else FLUORESCENCE_COFACTOR
+    return Arcsinh(cofactor)
+
+
+def _linear_features(
+    first: ImportSource, features: Sequence[str], chosen: Sequence[str] | None
+) -> tuple[str, ...]:
+    """Return the features that stay linear."""
+    channels = dict(
+        zip(first.features, first.coordinates.get("channel", first.features), strict=True)
+    )
+    if chosen is None:
+        return tuple(f for f in features if is_untransformed(f) or is_untransformed(channels[f]))
+    known = {*features, *(channels[feature] for feature in features)}
+    unknown = sorted(set(chosen) - known)
+    if unknown:
+        raise ParameterError(
+            f"untransformed names {unknown}, but the features are {list(features)}"
+        )
+    return tuple(f for f in features if f in chosen or channels[f] in chosen)

@@ -31,6 +31,7 @@ from typing import Any, Self
 import numpy as np
 import zarr
 from numpy.typing import ArrayLike, DTypeLike, NDArray
+from zarr.codecs import BloscCodec
 from zarr.errors import ZarrUserWarning
 
 from bigtensor.data.targets import check_target, move_into_place
@@ -339,6 +340,8 @@ class SampleStoreWriter:
                 dtype=dtype,
                 chunks=(inner, *width),
                 shards=(shard, *width) if shard > inner else None,
+                # On cytometry data smaller than zstd, and nearly twice as fast to read and write.
+                compressors=BloscCodec(cname="lz4", clevel=3, shuffle="shuffle"),
                 fill_value=np.nan if dtype.kind == "f" else _missing_code(dtype),
                 dimension_names=(SAMPLE_DIM, FEATURE_DIM) if width else (SAMPLE_DIM,),
             )

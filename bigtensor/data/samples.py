@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bigtensor.data.block import Block
-from bigtensor.data.sources import ArraySource, Columns, LazySource, Source
+from bigtensor.data.sources import ArraySource, Columns, LazySource, Source, ZarrSource
 from bigtensor.data.views import Views
 from bigtensor.errors import DataError
 
@@ -97,6 +97,13 @@ class Samples:
         for source in self.sources:
             digest.update(source.fingerprint().encode())
         return digest.hexdigest()
+
+    def stamp(self) -> str:
+        """Return a digest that changes when a store is written to; rows in memory do not count."""
+        stored = [source for source in self.sources if isinstance(source, ZarrSource)]
+        return hashlib.sha256(
+            repr([source.fingerprint() for source in stored]).encode()
+        ).hexdigest()
 
     def describe(self) -> str:
         """Return the words that name the data in messages."""

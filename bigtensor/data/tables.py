@@ -7,10 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.data.import_source import ImportSource, ImportBlock, optional_module, unique_names
+from bigtensor.data.import_source import (
+    ImportBlock,
+    ImportSource,
+    optional_module,
+    unique_names,
+    warn_of_notes,
+)
 from bigtensor.errors import DataError, FileFormatError
 
 _ROWS_TO_GUESS_TYPES = 1000
+_SURPLUS = "<surplus>"
 
 
 def open_csv(
@@ -47,8 +54,11 @@ def open_csv(
         )
         given = [name.strip() for name in head.iloc[0]]
         names = unique_names(given)
-        options = {"sep": separator, "header": 0, "names": names, "index_col": False}
+        # Without a column to spare, pandas cuts off a row too long that begins a block.
+        columns = [*names, _SURPLUS]
+        options = {"sep": separator, "skiprows": 1, "header": None, "names": columns}
         guess = pandas.read_csv(path, nrows=_ROWS_TO_GUESS_TYPES, **options)
+        _check_surplus(path, guess)
     except (pandas.errors.EmptyDataError, pandas.errors.ParserError, UnicodeError) as error:
         raise FileFormatError(f"{path} cannot be read as a table: {error}") from error
     if all(_is_number(name) for name in given):
@@ -66,17 +76,22 @@ def open_csv(
     others = [name for name in names if name not in left_out and name not in kept.values()]
     features = _feature_columns(path, others, numeric)
 
+    warn_of_notes(path, notes)
+
     def blocks(rows: int) -> Iterator[ImportBlock]:
-        types = dict.fromkeys(features, "float64") | dict.fromkeys(kept.values(), "object")
-        chosen = {**options, "usecols": [*features, *kept.values()], "chunksize": rows}
+        types = dict.fromkeys([*names, _SURPLUS], "object") | dict.fromkeys(features, "float64")
+        chosen = {**options, "chunksize": rows, "float_precision": "round_trip"}
         try:
             with pandas.read_csv(path, dtype=types, **chosen) as reader:
                 for frame in reader:
+                    _check_surplus(path, frame)
                     values = frame[list(features)].to_numpy(dtype=np.float64)
                     variables = {key: frame[c].to_numpy(object) for key, c in kept.items()}
                     yield ImportBlock(values, values, variables)
         except pandas.errors.ParserError as error:
             raise FileFormatError(f"{path} is damaged: {error}") from error
+        except DataError:
+            raise
         except ValueError as error:
             raise _bad_number(path, features, chosen) or error from error
 
@@ -124,6 +139,9 @@ def open_parquet(
     others = [name for name in names if name not in index and name not in kept.values()]
     features = _feature_columns(path, others, numeric)
 
+    notes = (f"the row index {index} was left out",) if index else ()
+    warn_of_notes(path, notes)
+
     def blocks(rows_per_block: int) -> Iterator[ImportBlock]:
         columns = [*features, *kept.values()]
         try:
@@ -141,7 +159,6 @@ def open_parquet(
         except (arrow.ArrowException, OSError) as error:
             raise FileFormatError(f"{path} is damaged: {error}") from error
 
-    notes = (f"the row index {index} was left out",) if index else ()
     return ImportSource(path, features, blocks, rows=rows, notes=notes)
 
 
@@ -195,6 +212,16 @@ def _feature_columns(path: Path, names: Sequence[str], numeric: set[str]) -> tup
     if not names:
         raise DataError(f"{path} has no numeric columns to use as features")
     return tuple(names)
+
+
+def _check_surplus(path: Path, frame: Any) -> None:
+    """Refuse rows with more cells than the first line names."""
+    surplus = frame[_SURPLUS].notna().to_numpy()
+    if surplus.any():
+        row = frame.index[int(surplus.argmax())]
+        raise FileFormatError(
+            f"{path} is damaged: row {row} (from 0) has more cells than there are column names"
+        )
 
 
 def _bad_number(path: Path, features: Sequence[str], options: dict[str, Any]) -> Exception | None:

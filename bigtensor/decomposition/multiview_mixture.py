@@ -31,9 +31,9 @@ RANK_CUT = float(np.sqrt(np.finfo(np.float64).eps))
 # first value left out stands for the latter.
 CLEAR_GAP = 1.5
 
-# Polished candidates usually reach one and the same optimum, and differ in where on the last step
-# to it they stopped. Among equals the first is taken, or rounding errors of the sums over rows would
-# decide, and the estimate would change with the chunking of the data.
+# Polished candidates usually reach one and the same optimum, and differ in where on the last
+# step to it they stopped. Among equals the first is taken, or rounding errors of the sums over
+# rows would decide, and the estimate would change with the chunking of the data.
 EQUAL_RESIDUALS = 1e-4
 ROUNDING_RESIDUAL = 1e-12
 

@@ -6,6 +6,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from bigtensor.engine.reduce import blocks_of, job_of
 from bigtensor.engine.runtime import Job, Runtime, single_blas_thread
 from bigtensor.errors import MissingValueError, OutputError
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
-from bigtensor.statistics.validity import Validity, invalid_rows
+from bigtensor.statistics.validity import Validity, explain, finite_rows, first_invalid
 
 CHUNK_ROWS = 262_144
 """Rows of one chunk of an output on disk: one task writes whole chunks."""
@@ -81,10 +82,11 @@ def evaluate_to_store(
     overwrite: bool = False,
     name: str = "predict",
     listeners: Iterable[Listener] = (),
+    check: Callable[[Validity], None] = lambda _: None,
 ) -> Validity:
     """Evaluate a row function and write its outputs to a Zarr store, chunk by whole chunk.
 
-    The store appears under its name when all rows are written.
+    The store appears under its name when all rows are written and ``check`` has not objected.
 
     Raises
     ------
@@ -95,11 +97,12 @@ def evaluate_to_store(
     check_target(target, overwrite=overwrite)
     partial = target.with_name(f"{target.name}.partial-{secrets.token_hex(4)}")
     edges = [*range(0, samples.rows, CHUNK_ROWS), samples.rows]
-    ranges = list(zip(edges[:-1], edges[1:], strict=True))
+    ranges = list(pairwise(edges))
     task = RowTask(samples, function, str(partial))
     try:
         _create_outputs(partial, samples.rows, function.outputs, sample_dim, attrs or {})
         validity = _run(task, ranges, runtime, None, name, listeners)
+        check(validity)
         move_into_place(partial, target, overwrite=overwrite)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
@@ -137,21 +140,23 @@ def evaluate_lazily(samples: Samples, function: RowFunction, *, missing: str) ->
         if not output.dims:
             layout["drop_axis"] = 1
         lengths = source.values.chunks[0]
-        return source.values.map_blocks(
+        lazy: da.Array = source.values.map_blocks(
             _evaluate_values,
             task=RowTask(samples.without_lazy_rows(), function),
             missing=missing,
             chunks=(lengths, *shape),
             **layout,
         )
+        return lazy
     lengths = tuple(stop - start for start, stop in row_ranges(samples))
-    return da.map_blocks(
+    located: da.Array = da.map_blocks(
         _evaluate_location,
         task=RowTask(samples, function),
         missing=missing,
         chunks=(lengths, *shape),
         **layout,
     )
+    return located
 
 
 def _run(
@@ -176,7 +181,7 @@ def _run(
     light = RowTask(task.samples.without_lazy_rows(), task.function, task.path)
     runtime.run(_evaluate_range, light, [_job(task.samples, rows) for rows in ranges], collect)
     progress.finish()
-    return Validity.total(found.values())
+    return _total([found[index] for index in range(len(ranges))])
 
 
 def _job(samples: Samples, rows: RowRange) -> Job:
@@ -210,7 +215,7 @@ def _evaluate_blocks(
     function: RowFunction, blocks: Iterator[Block], first: int, rows: int
 ) -> tuple[Arrays, Validity]:
     """Evaluate a row function block by block into arrays of ``rows`` rows."""
-    work, validity = Workspace(), Validity(0, 0)
+    work, found = Workspace(), list[Validity]()
     arrays = {
         output.name: np.empty((rows, *output.dims.values()), output.dtype)
         for output in function.outputs
@@ -219,13 +224,26 @@ def _evaluate_blocks(
         for block in blocks:
             window = slice(block.start - first, block.start - first + block.rows)
             out = {name: array[window] for name, array in arrays.items()}
-            bad = invalid_rows(block)
-            validity = validity + Validity.of(block, bad)
-            if bad is None:
+            finite = finite_rows(block, work)
+            found.append(first_invalid(block, finite))
+            if finite is None:
                 function.evaluate(block, out, work)
             else:
-                _evaluate_valid(function, block, ~bad, out, work)
-    return arrays, validity
+                _evaluate_valid(function, block, finite.copy(), out, work)
+    return arrays, _total(found)
+
+
+def _total(parts: Sequence[Validity]) -> Validity:
+    """Add up counts of consecutive rows; the first part that met a missing value names it."""
+    first = next((part for part in parts if part.first_row is not None), None)
+    return Validity(
+        rows=sum(part.rows for part in parts),
+        dropped=sum(part.dropped for part in parts),
+        first_row=None if first is None else first.first_row,
+        first_column=None if first is None else first.first_column,
+        bad_weights=0,
+        first_bad_weight=None,
+    )
 
 
 def _evaluate_valid(
@@ -263,7 +281,7 @@ def _evaluate_one(
     """Evaluate the only output of a row function over one range."""
     arrays, validity = _evaluate_range(task, [(start, stop)], *parts)
     if missing == "raise" and validity.dropped:
-        raise MissingValueError(validity.explain(task.samples.views.feature_names))
+        raise MissingValueError(explain(validity, task.samples.views.feature_names))
     (array,) = arrays.values()
     return array
 

@@ -18,7 +18,7 @@ FARTHEST = 1e15
 
 @dataclass(frozen=True, eq=False)
 class GaussianKernel:
-    """Product Gaussian kernel of mass one: ``prod_j exp(-(x_j - l_j)^2 / 2 s_j^2) / (s_j sqrt 2pi)``.
+    """Product of normal densities: ``prod_j exp(-(x_j - l_j)^2 / 2 s_j^2) / (s_j sqrt(2 pi))``.
 
     Equal bandwidths give the isotropic kernel ``(2 pi)^(-d/2) s^-d exp(-|x - l|^2 / (2 s^2))``
     of Song et al. (2014), sec. 2.
@@ -107,8 +107,7 @@ class GaussianKernel:
         values: NDArray[Any],
         centre: NDArray[Any],
         out: NDArray[Any],
-        centred: NDArray[np.float64],
-        squares: NDArray[Any],
+        scratch: NDArray[np.float64],
     ) -> None:
         """Write the rows' side of the exponent, ``[u, |u|^2, 1]`` with one column a row.
 
@@ -119,20 +118,23 @@ class GaussianKernel:
             As for `landmark_factor`.
         out : (d + 2, width) array with ``width >= rows``
             Columns after the last row describe a point at the centre.
-        centred : (d, rows) float64 array
-            Overwritten.
-        squares : (d, width) array of the dtype of ``out``
+        scratch : (d, rows) float64 array
             Overwritten.
         """
-        d, rows = centred.shape
-        # subtracted in float64: a float32 value less a float64 centre keeps all its digits
-        np.subtract(values.T, centre[:, None], out=centred)
-        np.divide(centred, self.bandwidth[:, None], out=centred)
-        np.clip(centred, -FARTHEST, FARTHEST, out=centred)
-        out[:d, :rows] = centred
-        out[:d, rows:] = 0
-        np.multiply(out[:d], out[:d], out=squares)
-        np.add.reduce(squares, axis=0, out=out[d])
+        d, rows = scratch.shape
+        scaled = out[:d, :rows]
+        # copies between dtypes instead of operations on two: NumPy allocates buffers for those
+        np.copyto(scratch, values.T)
+        np.subtract(scratch, centre[:, None], out=scratch)
+        np.divide(scratch, self.bandwidth[:, None], out=scratch)
+        np.clip(scratch, -FARTHEST, FARTHEST, out=scratch)
+        np.copyto(scaled, scratch, casting="same_kind")
+        np.copyto(scratch, scaled)
+        np.square(scratch, out=scratch)
+        for j in range(1, d):
+            scratch[0] += scratch[j]
+        out[d, :rows] = scratch[0]
+        out[: d + 1, rows:] = 0
         out[d + 1] = 1
 
 

@@ -128,14 +128,14 @@ class FeatureMap(ABC):
         return {}
 
     @property
+    @abstractmethod
     def n_basis(self) -> int:
         """The number of basis functions."""
-        return int(self.mixing.shape[0])
 
     @property
+    @abstractmethod
     def n_features(self) -> int:
         """The length of the vector."""
-        return int(self.mixing.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +159,16 @@ class Identity(FeatureMap):
     def n_inputs(self) -> int:
         """The number of features of the view."""
         return self.width
+
+    @property
+    def n_basis(self) -> int:
+        """The number of features of the view."""
+        return self.width
+
+    @property
+    def n_features(self) -> int:
+        """The length of the vector."""
+        return self.width if self.projection is None else self.projection.shape[1]
 
     @property
     def mixing(self) -> NDArray[np.float64]:
@@ -204,6 +214,16 @@ class OneHot(FeatureMap):
     def n_inputs(self) -> int:
         """One: the column of codes."""
         return 1
+
+    @property
+    def n_basis(self) -> int:
+        """The number of categories."""
+        return self.n_categories
+
+    @property
+    def n_features(self) -> int:
+        """The length of the vector."""
+        return self.n_categories if self.projection is None else self.projection.shape[1]
 
     @property
     def mixing(self) -> NDArray[np.float64]:
@@ -289,6 +309,16 @@ class Nystroem(FeatureMap):
         return self.kernel.width
 
     @property
+    def n_basis(self) -> int:
+        """The number of landmarks, p."""
+        return len(self.projection)
+
+    @property
+    def n_features(self) -> int:
+        """The length of the vector, q."""
+        return int(self.projection.shape[1])
+
+    @property
     def mixing(self) -> NDArray[np.float64]:
         """The projection times the peak of the kernel."""
         return self.projection * self.kernel.peak
@@ -300,21 +330,24 @@ class Nystroem(FeatureMap):
 
     def write_basis(self, values: NDArray[Any], out: NDArray[Any], work: Scratch) -> None:
         """Write the kernels over their peak: one product, then the exponential in place."""
-        inputs, centred, squares = (
-            work.take(name, shape, dtype)
-            for name, (shape, dtype) in self.work_arrays(len(values)).items()
-        )
-        self.kernel.write_rows(values, self.centre, inputs, centred, squares)
+        rows, d = len(values), self.n_inputs
+        inputs = work.take(self._inputs_name, (d + 2, out.shape[1]), self.dtype)
+        scratch = work.take("features.scratch", (d, rows), "float64")
+        self.kernel.write_rows(values, self.centre, inputs, scratch)
         write_gaussians(self.factor, inputs, out)
 
     def work_arrays(self, rows: int) -> Buffers:
         """Return the buffers of the rows' side of the exponent."""
-        d, width = self.n_inputs, padded_width(rows)
+        d = self.n_inputs
         return {
-            f"features.inputs.{self.dtype}": ((d + 2, width), self.dtype),
-            "features.centred": ((d, rows), "float64"),
-            f"features.squares.{self.dtype}": ((d, width), self.dtype),
+            self._inputs_name: ((d + 2, padded_width(rows)), self.dtype),
+            "features.scratch": ((d, rows), "float64"),
         }
+
+    @property
+    def _inputs_name(self) -> str:
+        """One buffer a dtype, so that maps of two dtypes never take it from each other."""
+        return f"features.inputs.{self.dtype}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -380,9 +413,7 @@ class GroupMap:
         """The integral of every feature over each view: ``(n_views, q)``."""
         return np.stack([feature_map.mass for feature_map in self.maps])
 
-    def evaluate(
-        self, values: Sequence[NDArray[Any]], out: NDArray[Any], work: Scratch
-    ) -> None:
+    def evaluate(self, values: Sequence[NDArray[Any]], out: NDArray[Any], work: Scratch) -> None:
         """Write the features of a block of rows.
 
         Parameters
@@ -394,8 +425,7 @@ class GroupMap:
         work : Scratch
         """
         rows = len(values[0])
-        ((name, (shape, dtype)), *_) = self.work_arrays(rows).items()
-        basis = work.take(name, shape, dtype)
+        basis = work.take(self._basis_name, (self.n_basis, padded_width(rows)), self.dtype)
         start = 0
         for feature_map, view in zip(self.maps, values, strict=True):
             stop = start + feature_map.n_basis
@@ -408,13 +438,17 @@ class GroupMap:
 
     def work_arrays(self, rows: int) -> Buffers:
         """Return the buffers that `evaluate` takes for a block of ``rows`` rows."""
-        name = f"features.basis.{self.dtype}"
-        own = {name: ((self.n_basis, padded_width(rows)), self.dtype)}
+        own = {self._basis_name: ((self.n_basis, padded_width(rows)), self.dtype)}
         return merge_buffers([own, *(feature_map.work_arrays(rows) for feature_map in self.maps)])
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the buffers for blocks of ``rows`` rows."""
         return buffers_nbytes(self.work_arrays(rows))
+
+    @property
+    def _basis_name(self) -> str:
+        """One buffer a dtype, so that maps of two dtypes never take it from each other."""
+        return f"features.basis.{self.dtype}"
 
     def _columns_at_once(self, rows: int) -> int:
         """Return how many rows of data to project at once."""
@@ -434,6 +468,4 @@ def merge_buffers(needs: Sequence[Buffers]) -> Buffers:
 
 def buffers_nbytes(buffers: Buffers) -> int:
     """Return the bytes of all buffers."""
-    return sum(
-        int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in buffers.values()
-    )
+    return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in buffers.values())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +15,14 @@ from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.maps import Buffers, GroupMap, buffers_nbytes, merge_buffers, padded_width
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 
-_SMALL_PRODUCT = 1_000_000
-"""Multiplications up to which OpenBLAS multiplies without copying its operands first."""
+Floats = NDArray[np.floating[Any]]
 
-_PRODUCT_BYTES = 256 * 1024
-"""Largest buffer of products of two features: it stays in the second-level cache."""
+_SMALL_AREA = 1_200
+_SMALL_PRODUCT = 1_000_000
+"""Entries of a result, and multiplications, up to which OpenBLAS copies no operand of ``A B'``."""
+
+_PRODUCT_BYTES = 1 << 20
+"""Largest buffer of products of two features: it stays near the processor."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class TripleMoments(SumStatistic[TripleMomentsResult]):
 
     groups: tuple[GroupMap, GroupMap, GroupMap]
 
-    block_rows: ClassVar[int] = 1024
+    block_rows: ClassVar[int] = 1536
 
     def __post_init__(self) -> None:
         dtypes = {group.dtype for group in self.groups}
@@ -92,25 +96,27 @@ class TripleMoments(SumStatistic[TripleMomentsResult]):
         rows = block.rows
         if not rows:
             return
-        buffers = {
-            name: work.take(name, shape, dtype)
-            for name, (shape, dtype) in self._own_arrays(rows).items()
-        }
-        features = [buffers[f"triple.features.{g}"] for g in range(3)]
+        room, products, sums, exact = (
+            work.take(name, shape, dtype) for name, (shape, dtype) in self._own_arrays(rows).items()
+        )
+        stops = np.cumsum(self._sizes).tolist()
+        features = room[: stops[0]], room[stops[0] : stops[1]], room[stops[1] : stops[2]]
+        weighted = room[stops[2] :]
         for group, augmented in zip(self.groups, features, strict=True):
-            augmented[0] = 1
+            augmented[0, :rows] = 1
+            augmented[:, rows:] = 0
             values = [block.view(name)[:rows] for name in group.views]
             group.evaluate(values, augmented[1:, :rows].T, work)
-        features = [augmented[:, :rows] for augmented in features]
         weight = None if block.weight is None else block.weight[:rows]
         # the first group comes last and stays weighted for the triple products
         for g in (2, 1, 0):
-            weighted = buffers["triple.weighted"][: self._sizes[g], :rows]
-            _weigh(features[g], weight, weighted)
-            second = buffers["triple.second"][: self._sizes[g] ** 2].reshape(self._sizes[g], -1)
-            np.matmul(weighted, features[g].T, out=second)
-            state[f"second_{g}"] += second
-        self._add_triple(state["triple"], weighted, features[1], features[2], buffers)
+            size = len(features[g])
+            first = weighted[:size]
+            _weigh(features[g], weight, first)
+            second = sums[: size * size].reshape(size, size)
+            np.matmul(first, features[g].T, out=second)
+            _add(state[f"second_{g}"], second, exact)
+        _add_triple(state["triple"], first, features[1], features[2], products, sums, exact)
         state["weight"] += block.total_weight()
         state["rows"] += rows
 
@@ -153,51 +159,33 @@ class TripleMoments(SumStatistic[TripleMomentsResult]):
         first, second, third = (group.n_features + 1 for group in self.groups)
         return first, second, third
 
-    def _slices_at_once(self, rows: int) -> int:
-        """Return how many slices of the triple moment to make in one product."""
+    def _products_shape(self, rows: int) -> tuple[int, int, int]:
+        """Return how many slices, and rows of data, of products of two features to make at once."""
         first, second, third = self._sizes
-        itemsize = np.dtype(self.groups[0].dtype).itemsize
-        fast = _SMALL_PRODUCT // (second * third * rows)
-        near = _PRODUCT_BYTES // (second * padded_width(rows) * itemsize)
-        return max(1, min(fast, near, first))
+        width = padded_width(rows)
+        area = second * third
+        slices = _PRODUCT_BYTES // (second * width * np.dtype(self.groups[0].dtype).itemsize)
+        if area <= _SMALL_AREA:
+            parts = -(-area * width // _SMALL_PRODUCT)
+            width = padded_width(-(-width // parts))
+            slices = min(slices, _SMALL_AREA // area, _SMALL_PRODUCT // (area * width))
+        parts = -(-first // max(1, min(slices, first)))
+        return -(-first // parts), second, width
 
     def _own_arrays(self, rows: int) -> Buffers:
-        """Return the buffers that are not the maps'."""
+        """Return the buffers that are not the maps', one column a row of data."""
         sizes, width, dtype = self._sizes, padded_width(rows), self.groups[0].dtype
-        products = (self._slices_at_once(rows), sizes[1], width)
+        largest = max(sizes)
+        most = max(math.prod(sizes), largest**2)
         return {
-            **{f"triple.features.{g}": ((size, width), dtype) for g, size in enumerate(sizes)},
-            "triple.weighted": ((max(sizes), width), dtype),
-            "triple.products": (products, dtype),
-            "triple.second": ((max(sizes) ** 2,), dtype),
-            "triple.block": (sizes, dtype),
+            f"triple.features.{dtype}": ((sum(sizes) + largest, width), dtype),
+            f"triple.products.{dtype}": (self._products_shape(rows), dtype),
+            f"triple.sums.{dtype}": ((most,), dtype),
+            "triple.exact": ((most,), "float64"),
         }
 
-    def _add_triple(
-        self,
-        total: NDArray[np.float64],
-        first: NDArray[np.floating],
-        second: NDArray[np.floating],
-        third: NDArray[np.floating],
-        buffers: Mapping[str, NDArray[np.floating]],
-    ) -> None:
-        """Add the triple moment of one block: products of two groups against the third."""
-        rows = first.shape[1]
-        products, sums = buffers["triple.products"], buffers["triple.block"]
-        step = len(products)
-        for a in range(0, len(first), step):
-            slices = products[: min(step, len(first) - a)]
-            np.multiply(first[a : a + step, None], second, out=slices[:, :, :rows])
-            flat = slices.reshape(-1, products.shape[2])[:, :rows]
-            np.matmul(flat, third.T, out=sums[a : a + step].reshape(-1, len(third)))
-        total += sums
 
-
-def _weigh(
-    features: NDArray[np.floating],
-    weight: NDArray[np.float64] | None,
-    out: NDArray[np.floating],
-) -> None:
+def _weigh(features: Floats, weight: NDArray[np.float64] | None, out: Floats) -> None:
     """Write the features times the weights; a copy without weights.
 
     A copy, because NumPy multiplies an array by its own transpose with a routine that is slower
@@ -206,4 +194,40 @@ def _weigh(
     if weight is None:
         np.copyto(out, features)
     else:
-        np.multiply(features, weight, out=out)
+        rows = len(weight)
+        np.multiply(features[:, :rows], weight, out=out[:, :rows])
+        out[:, rows:] = 0
+
+
+def _add_triple(
+    total: NDArray[np.float64],
+    first: Floats,
+    second: Floats,
+    third: Floats,
+    products: Floats,
+    sums: Floats,
+    exact: NDArray[np.float64],
+) -> None:
+    """Add the triple moment of one block: products of two groups against the third."""
+    block = sums[: total.size].reshape(total.shape)
+    step, size, columns = products.shape
+    for start in range(0, first.shape[1], columns):
+        window = slice(start, min(start + columns, first.shape[1]))
+        length = window.stop - start
+        for a in range(0, len(first), step):
+            count = min(step, len(first) - a)
+            flat = products.reshape(-1)[: count * size * length].reshape(count * size, length)
+            np.multiply(
+                first[a : a + count, None, window],
+                second[:, window],
+                out=flat.reshape(count, size, length),
+            )
+            np.matmul(flat, third[:, window].T, out=block[a : a + count].reshape(len(flat), -1))
+        _add(total, block, exact)
+
+
+def _add(total: NDArray[np.float64], block: Floats, exact: NDArray[np.float64]) -> None:
+    """Add the sums of one block, without the buffers that NumPy takes to add two dtypes."""
+    converted = exact[: block.size].reshape(block.shape)
+    np.copyto(converted, block)
+    np.add(total, converted, out=total)

@@ -34,9 +34,8 @@ def gaussian_gram(x: np.ndarray, y: np.ndarray, width: float) -> np.ndarray:
     """Mass-one Gaussian kernel between the rows of x (n, d) and y (m, d)."""
     gram = np.empty((len(x), len(y)))
     for i in range(len(x)):
-        for j in range(len(y)):
-            squared = np.sum((x[i] - y[j]) ** 2) / width**2
-            gram[i, j] = np.exp(-squared / 2) / (np.sqrt(2 * np.pi) * width) ** x.shape[1]
+        squared = np.sum((x[i] - y) ** 2, axis=1) / width**2
+        gram[i] = np.exp(-squared / 2) / (np.sqrt(2 * np.pi) * width) ** x.shape[1]
     return gram
 
 
@@ -45,6 +44,13 @@ def exact_coordinates(gram: np.ndarray, cut: float = 1e-10) -> np.ndarray:
     values, vectors = eigh(gram)
     keep = values > cut * values.max()
     return vectors[:, keep] / np.sqrt(values[keep])
+
+
+def conditional_density(
+    query_gram: np.ndarray, coordinates: np.ndarray, means: np.ndarray
+) -> np.ndarray:
+    """Densities (m, k) at query points from ``k(query, X)`` (m, n), R (n, r) and M (r, k)."""
+    return query_gram @ (coordinates @ means)
 
 
 def different_views(

@@ -1,0 +1,250 @@
+"""The work of an import: opened files in, one Zarr store out."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from bigtensor.data.import_source import Categories, ImportBlock, ImportSource
+from bigtensor.data.layout import SampleStoreWriter, chunk_rows
+from bigtensor.data.transforms import Transform
+
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+
+
+@dataclass(frozen=True)
+class ImportSummary:
+    """What an import has written.
+
+    Parameters
+    ----------
+    path : Path
+        The store.
+    rows : int
+        Number of rows.
+    features : tuple of str
+        Names of the features.
+    files : tuple of str
+        Name of every file, in the order of the rows.
+    transform : mapping
+        Name and parameters of the transform, and the features that stayed linear.
+    warnings : tuple of str
+        What was repaired or left out, a sentence each.
+    bytes : int
+        Size of the store on disk.
+    """
+
+    path: Path
+    rows: int
+    features: tuple[str, ...]
+    files: tuple[str, ...]
+    transform: Mapping[str, Any]
+    warnings: tuple[str, ...]
+    bytes: int
+
+
+@dataclass(frozen=True)
+class ImportJob:
+    """Files that fit together, and what to do with their values.
+
+    Parameters
+    ----------
+    sources : sequence of ImportSource
+        The opened files.
+    names : sequence of str
+        A name for each file, unique.
+    features : tuple of str
+        The features of the store.
+    columns : sequence of list of int
+        For each file the columns that hold them.
+    transform : Transform
+        Applied to every feature that is not in `linear`.
+    linear : tuple of str
+        Features that stay as they are.
+    label_names : tuple of str or None
+        Names of the codes, if labels arrive as codes; else their names arrive.
+    has_label, has_sample_id : bool
+        Which variables the files bring along.
+    """
+
+    sources: Sequence[ImportSource]
+    names: Sequence[str]
+    features: tuple[str, ...]
+    columns: Sequence[list[int]]
+    transform: Transform
+    linear: tuple[str, ...]
+    label_names: tuple[str, ...] | None
+    has_label: bool
+    has_sample_id: bool
+
+    def run(
+        self,
+        out: Path,
+        *,
+        dtype: DTypeLike,
+        keep_raw: bool,
+        overwrite: bool,
+        progress: Callable[[int, int | None], None] | None,
+    ) -> ImportSummary:
+        """Write the store.
+
+        Parameters
+        ----------
+        out : Path
+            The store to make.
+        dtype : {"float32", "float64"}
+            Type of the stored values.
+        keep_raw : bool
+            Whether to store the measured values too.
+        overwrite : bool
+            Whether an existing store may be replaced.
+        progress : callable or None
+            Called with the rows done and all rows after each block.
+
+        Returns
+        -------
+        ImportSummary
+        """
+        total = self._total_rows()
+        samples, labels = Categories(), Categories()
+        done = 0
+        with SampleStoreWriter(
+            out,
+            self.features,
+            dtype=dtype,
+            rows=total,
+            feature_coordinates=self._coordinates(),
+            row_variables={"sample_id": "int32"} | ({"label": "int32"} if self.has_label else {}),
+            keep_raw=keep_raw,
+            attrs=self._attrs(),
+            overwrite=overwrite,
+        ) as store:
+            for name, columns, block in self._blocks():
+                identity = block.variables.get("sample_id", np.array([name], dtype=object))
+                codes = {"sample_id": _broadcast(samples.encode(identity), len(block.values))}
+                if self.has_label:
+                    given = block.variables["label"]
+                    codes["label"] = labels.encode(given) if self.label_names is None else given
+                raw = _columns(block.raw, columns) if keep_raw else None
+                store.append(self._values(block, columns), raw=raw, **codes)
+                done += len(block.values)
+                if progress is not None:
+                    progress(done, total)
+            store.set_categories("sample_id", samples.names)
+            if self.has_label:
+                names = labels.names if self.label_names is None else self.label_names
+                store.set_categories("label", names)
+        return ImportSummary(
+            path=out,
+            rows=done,
+            features=self.features,
+            files=tuple(self.names),
+            transform=self._transform_record(),
+            warnings=tuple(f"{s.path.name}: {note}" for s in self.sources for note in s.notes),
+            bytes=sum(file.stat().st_size for file in out.rglob("*") if file.is_file()),
+        )
+
+    def _coordinates(self) -> dict[str, list[str]]:
+        """Return the further names of the features, those of the first file."""
+        return {
+            name: [values[column] for column in self.columns[0]]
+            for name, values in self.sources[0].coordinates.items()
+        }
+
+    def _transform_record(self) -> dict[str, Any]:
+        """Return all that is needed to transform other values in the same way."""
+        return {**self.transform.parameters(), "untransformed": list(self.linear)}
+
+    def _attrs(self) -> dict[str, Any]:
+        """Return the attributes of the store."""
+        return {
+            "software": "bigtensor",
+            "source_files": [source.path.name for source in self.sources],
+            "transform": self._transform_record(),
+            "compensation": self._compensations(),
+        }
+
+    def _total_rows(self) -> int | None:
+        """Return the number of all rows, None if a file does not know its own."""
+        total = 0
+        for source in self.sources:
+            if source.rows is None:
+                return None
+            total += source.rows
+        return total
+
+    def _blocks(self) -> Iterator[tuple[str, list[int], ImportBlock]]:
+        """Go through all files, block by block."""
+        for source, name, columns in zip(self.sources, self.names, self.columns, strict=True):
+            # Sized by all columns of the file: they are read even where few are kept.
+            for block in source.blocks(chunk_rows(len(source.features), 8)):
+                yield name, columns, block
+
+    def _values(self, block: ImportBlock, columns: list[int]) -> NDArray[np.float64]:
+        """Return the values of the features, transformed."""
+        values = _columns(block.values, columns)
+        changed = [j for j, name in enumerate(self.features) if name not in self.linear]
+        values[:, changed] = self.transform(values[:, changed])
+        return values
+
+    def _compensations(self) -> list[dict[str, Any]]:
+        """Return the spillover matrices that were removed, each once, with its files."""
+        found: list[dict[str, Any]] = []
+        for source in self.sources:
+            if "compensation" not in source.attrs:
+                continue
+            matrix = source.attrs["compensation"]
+            for entry in found:
+                if entry["spillover"] == matrix:
+                    entry["files"].append(source.path.name)
+                    break
+            else:
+                found.append({"spillover": matrix, "files": [source.path.name]})
+        return found
+
+
+def bare_name(path: Path) -> Path:
+    """Return a file's name without the ending of a compression.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    Path
+    """
+    name = Path(path.name)
+    return name.with_suffix("") if name.suffix.lower() in _COMPRESSED else name
+
+
+def sample_names(files: Sequence[Path]) -> tuple[str, ...]:
+    """Return a name for each file: its stem, or its whole path where stems repeat.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        Different files.
+
+    Returns
+    -------
+    tuple of str
+    """
+    stems = [bare_name(path).stem for path in files]
+    return tuple(
+        stem if stems.count(stem) == 1 else str(path)
+        for stem, path in zip(stems, files, strict=True)
+    )
+
+
+def _columns(values: NDArray[np.floating], columns: list[int]) -> NDArray[np.float64]:
+    """Return some columns as a copy."""
+    return values[:, columns].astype(np.float64)
+
+
+def _broadcast(codes: NDArray[np.int32], rows: int) -> NDArray[np.int32]:
+    """Return one code a row, also where one holds for all."""
+    return np.broadcast_to(codes, rows)

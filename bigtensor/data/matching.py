@@ -1,0 +1,71 @@
+"""Which columns of several files make the features of one store."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from bigtensor.data.import_source import ImportSource
+from bigtensor.errors import DataError, ParameterError
+
+Channels = Literal["same", "common"]
+
+
+def match_features(
+    sources: Sequence[ImportSource], channels: Channels
+) -> tuple[tuple[str, ...], list[list[int]]]:
+    """Match the columns of several files by the names of their features.
+
+    Parameters
+    ----------
+    sources : sequence of ImportSource
+        The files, at least one.
+    channels : {"same", "common"}
+        Whether differences are an error, or only common features are used.
+
+    Returns
+    -------
+    features : tuple of str
+        In the order of the first file.
+    columns : list of list of int
+        For each file the columns that hold them.
+
+    Raises
+    ------
+    DataError
+        If the files differ although they must not, or have nothing in common.
+    ParameterError
+        If `channels` is unknown.
+    """
+    if channels not in ("same", "common"):
+        raise ParameterError(f"channels must be 'same' or 'common', not {channels!r}")
+    first = sources[0]
+    features = first.features
+    if channels == "common":
+        common = set(features).intersection(*(source.features for source in sources))
+        features = tuple(name for name in features if name in common)
+        if not features:
+            raise DataError(
+                "the files have no feature in common: " + "; ".join(_listing(s) for s in sources)
+            )
+    else:
+        differences = [
+            f"{source.path.name} lacks {_sorted_without(features, source.features)} and has "
+            f"{_sorted_without(source.features, features)} besides"
+            for source in sources[1:]
+            if set(source.features) != set(features)
+        ]
+        if differences:
+            raise DataError(
+                f"the files differ from {first.path.name}: {'; '.join(differences)}. "
+                "Import the common features with channels='common', or the files apart"
+            )
+    return features, [[source.features.index(name) for name in features] for source in sources]
+
+
+def _sorted_without(names: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return the names that are not among the others."""
+    return sorted(set(names) - set(others))
+
+
+def _listing(source: ImportSource) -> str:
+    """Return a file's name with its features."""
+    return f"{source.path.name} has {list(source.features)}"

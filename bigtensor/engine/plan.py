@@ -1,0 +1,232 @@
+"""The plan: what a fit or a prediction will read and hold, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dask.utils import format_bytes
+
+from bigtensor.data.samples import Samples
+from bigtensor.engine.ranges import row_ranges
+from bigtensor.engine.runtime import IN_FLIGHT, parse_memory_limit
+from bigtensor.errors import PlanError
+
+RESERVED_NBYTES = 320 * 2**20
+"""What a worker process holds before it has read a row: the interpreter and its libraries."""
+
+USABLE = 0.8
+"""The part of a memory limit that may be planned for: above it Dask pauses a worker."""
+
+READ_COPIES = 5
+"""Pieces of rows in memory at once in a task: one in use, one being read and decoded, and copies
+where the features are laid out by view or a piece does not end with a block."""
+
+
+@dataclass(frozen=True)
+class PassSize:
+    """What a model says of a pass that it will ask for.
+
+    Attributes
+    ----------
+    name : str
+    times : int
+        How often the pass runs.
+    rows : int
+        Rows that each run reads.
+    state_nbytes, work_nbytes : int
+        Of one task.
+    """
+
+    name: str
+    times: int
+    rows: int
+    state_nbytes: int
+    work_nbytes: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Passes over the data with what they read and hold.
+
+    Memory words: *allowed* is the limit of a process, *reserved* what it holds before reading,
+    *projected* the most it will hold; *peak* is what a test measures.
+
+    Attributes
+    ----------
+    data : str
+        What is read.
+    rows, features : int
+    passes : tuple of PassSize
+    tasks : int
+        Tasks of a pass over all rows.
+    read_nbytes : int
+        Bytes of values read over all passes, before compression.
+    workers, threads : int
+        Processes, and tasks at once in each.
+    buffer_nbytes : int
+        Read buffers of one task.
+    state_nbytes, work_nbytes : int
+        Largest of all passes.
+    projected_nbytes : int
+        Of the process that holds most: ``reserved + threads * (buffers + states + workspace)``.
+    allowed_nbytes : int, optional
+        The memory limit of a process, where one is known.
+    """
+
+    data: str
+    rows: int
+    features: int
+    passes: tuple[PassSize, ...]
+    tasks: int
+    read_nbytes: int
+    workers: int
+    threads: int
+    buffer_nbytes: int
+    state_nbytes: int
+    work_nbytes: int
+    projected_nbytes: int
+    allowed_nbytes: int | None
+
+    @property
+    def fits(self) -> bool:
+        """Whether the projected peak leaves a fifth of the allowed memory free."""
+        return self.allowed_nbytes is None or (
+            self.projected_nbytes <= USABLE * self.allowed_nbytes
+        )
+
+    def check(self) -> Plan:
+        """Return the plan if it fits.
+
+        Raises
+        ------
+        PlanError
+            When the projected peak is more than 80 % of the allowed memory; the message names
+            the largest part and what would make it smaller.
+        """
+        if self.fits:
+            return self
+        raise PlanError(f"the plan does not fit: {self.advice()}\n\n{self}")
+
+    def advice(self) -> str:
+        """Say what takes most memory and what would change it."""
+        if self.allowed_nbytes is None:
+            return "no memory limit is known"
+        needed = format_bytes(int(self.projected_nbytes / USABLE))
+        wanted = f"allow {needed} a process (memory_limit)"
+        if self.reserved_nbytes > USABLE * self.allowed_nbytes:
+            return f"a process needs {format_bytes(self.reserved_nbytes)} to start with; {wanted}"
+        parts = {
+            "read buffers": (self.buffer_nbytes, "import the data again with smaller chunks"),
+            "states": (2 * self.state_nbytes, "use fewer bins, directions or components"),
+            "workspaces": (self.work_nbytes, "use fewer landmarks or wider groups of views"),
+        }
+        largest = max(parts, key=lambda part: parts[part][0])
+        fewer = f", fewer threads a process than {self.threads}" if self.threads > 1 else ""
+        return (
+            f"{largest} take {format_bytes(parts[largest][0])} a task; "
+            f"{parts[largest][1]}{fewer}, or {wanted}"
+        )
+
+    @property
+    def reserved_nbytes(self) -> int:
+        """What a process holds before it reads."""
+        return RESERVED_NBYTES
+
+    def __str__(self) -> str:
+        lines = [
+            f"data       {self.data}: {self.rows:,} rows x {self.features} features",
+            f"runs on    {self.workers} process{'es' * (self.workers != 1)} x "
+            f"{self.threads} thread{'s' * (self.threads != 1)}, {self.tasks} tasks a pass",
+            f"reads      {format_bytes(self.read_nbytes)} in "
+            f"{sum(size.times for size in self.passes)} passes",
+        ]
+        for size in self.passes:
+            times = f" x {size.times}" if size.times > 1 else ""
+            lines.append(
+                f"  {size.name + times:<18} {size.rows:>14,} rows   state "
+                f"{format_bytes(size.state_nbytes)}, workspace {format_bytes(size.work_nbytes)}"
+            )
+        allowed = (
+            "no limit given"
+            if self.allowed_nbytes is None
+            else (f"{format_bytes(self.allowed_nbytes)} allowed")
+        )
+        lines.append(
+            f"memory     {format_bytes(self.projected_nbytes)} projected a process "
+            f"({format_bytes(self.reserved_nbytes)} reserved), {allowed}"
+        )
+        lines.append("fits       " + ("yes" if self.fits else f"NO: {self.advice()}"))
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self}</pre>"
+
+
+class Processes(Protocol):
+    """What a plan needs to know of where it would run: a `Runtime` is one."""
+
+    @property
+    def workers(self) -> int:
+        """Processes that hold tasks."""
+
+    @property
+    def threads(self) -> int:
+        """Tasks that run at once in one process."""
+
+    @property
+    def memory_limit(self) -> int | None:
+        """Bytes that one process may use."""
+
+
+@dataclass(frozen=True)
+class PlannedProcesses:
+    """Worker processes that are planned for and not started."""
+
+    workers: int
+    limit: str | int | None
+    threads: int = 1
+
+    @property
+    def memory_limit(self) -> int | None:
+        """Bytes that one process may use."""
+        return None if self.limit is None else parse_memory_limit(self.limit)
+
+
+def make_plan(samples: Samples, passes: Sequence[PassSize], runtime: Processes) -> Plan:
+    """Work out what passes over the samples will read and hold; nothing is read.
+
+    Parameters
+    ----------
+    samples : Samples
+    passes : sequence of PassSize
+    runtime : Runtime or PlannedProcesses
+
+    Returns
+    -------
+    Plan
+    """
+    unit = max(source.unit_rows for source in samples.sources)
+    buffers = READ_COPIES * samples.read_rows(unit) * samples.row_nbytes
+    state = max((size.state_nbytes for size in passes), default=0)
+    work = max((size.work_nbytes for size in passes), default=0)
+    tasks = len(row_ranges(samples))
+    # a finished state waits in the worker, and once more as bytes, until the driver has fetched it
+    task = buffers + work + (1 + IN_FLIGHT) * state
+    tree = state * (2 + max(1, tasks).bit_length()) if runtime.workers == 1 else 0
+    return Plan(
+        data=samples.describe(),
+        rows=samples.rows,
+        features=len(samples.views.order),
+        passes=tuple(passes),
+        tasks=tasks,
+        read_nbytes=sum(size.times * size.rows for size in passes) * samples.row_nbytes,
+        workers=runtime.workers,
+        threads=runtime.threads,
+        buffer_nbytes=buffers,
+        state_nbytes=state,
+        work_nbytes=work,
+        projected_nbytes=RESERVED_NBYTES + runtime.threads * task + tree,
+        allowed_nbytes=runtime.memory_limit,
+    )

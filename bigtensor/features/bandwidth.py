@@ -1,0 +1,203 @@
+"""Bandwidths from a sample, without labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.errors import DataError
+from bigtensor.features.clustering import kmeans
+
+Floats = NDArray[np.float64]
+
+_FEWEST_ROWS = 4
+"""Smaller clusters say nothing about a scale."""
+
+_IQR_OF_NORMAL = 1.34
+"""Interquartile range of a normal distribution over its standard deviation."""
+
+
+def within_scale(
+    sample: NDArray[Any],
+    n_components: int,
+    random_state: int,
+    names: Sequence[str],
+) -> Floats:
+    """Return the scale of every feature inside the components, guessed by clustering.
+
+    The sample is standardised and clustered by k-means on all features together. With ``n_h`` of
+    ``n0`` rows in cluster h, ``sigma_j = sum_h (n_h / n0) min(sd_hj, IQR_hj / 1.34)``: clusters
+    of 3 rows or fewer are left out, and where more than half of a cluster has one value (no
+    interquartile range) its standard deviation stands alone.
+
+    Parameters
+    ----------
+    sample : (n0, features) array
+        Rows of all features.
+    n_components : int
+    random_state : int
+    names : sequence of str
+        Names of the features, for messages.
+
+    Returns
+    -------
+    (features,) float64 array
+        Positive. A feature with a few values that the clusters separate has no spread inside
+        them; its standard deviation over all rows is returned.
+
+    Raises
+    ------
+    DataError
+        When a feature has one value only, or there are fewer rows than components.
+
+    References
+    ----------
+    The scale of Silverman (1986), sec. 3.4.2, inside clusters.
+    """
+    rows = np.asarray(sample, np.float64)
+    if len(rows) < n_components or not len(rows):
+        raise DataError(
+            f"a sample of {len(rows)} rows cannot show {n_components} components; "
+            "use more rows or fewer components"
+        )
+    constant = np.flatnonzero(np.ptp(rows, axis=0) == 0)
+    if constant.size:
+        listed = ", ".join(repr(names[int(j)]) for j in constant)
+        raise DataError(
+            f"{'features' if constant.size > 1 else 'feature'} {listed} "
+            f"{'have' if constant.size > 1 else 'has'} one value in all {len(rows)} rows of the "
+            "sample, so that no bandwidth fits; leave it out"
+        )
+    spread = rows.std(axis=0)
+    standardised = (rows - rows.mean(axis=0)) / spread
+    labels = kmeans(standardised, n_components, random_state).labels
+    total = np.zeros(rows.shape[1])
+    for h in range(n_components):
+        cluster = rows[labels == h]
+        if len(cluster) >= _FEWEST_ROWS:
+            total += len(cluster) / len(rows) * robust_spread(cluster)
+    return np.where(total > 0, total, spread)
+
+
+def robust_spread(rows: NDArray[Any]) -> Floats:
+    """Return ``min(sd, IQR / 1.34)`` of every column, the sd where the IQR is zero.
+
+    Parameters
+    ----------
+    rows : (n, features) array
+
+    Returns
+    -------
+    (features,) float64 array
+    """
+    deviation = rows.std(axis=0)
+    lower, upper = np.quantile(rows, [0.25, 0.75], axis=0)
+    quartiles = (upper - lower) / _IQR_OF_NORMAL
+    return np.asarray(np.where(quartiles > 0, np.minimum(deviation, quartiles), deviation))
+
+
+def quantile_range(sample: NDArray[Any]) -> Floats:
+    """Return the distance between the 0.5 % and the 99.5 % quantiles of every feature.
+
+    Parameters
+    ----------
+    sample : (n0, features) array
+
+    Returns
+    -------
+    (features,) float64 array
+    """
+    lower, upper = np.quantile(np.asarray(sample, np.float64), [0.005, 0.995], axis=0)
+    return np.asarray(upper - lower)
+
+
+def rule_width(scale: Floats, rows: float, n_components: int) -> Floats:
+    """Return the rule of thumb ``1.06 sigma (N / k)^(-1 / (4 + d))`` of one view.
+
+    With N the number of all rows it is the fine bandwidth, that of densities.
+
+    Parameters
+    ----------
+    scale : (d,) float64 array
+        The scale of the features of the view inside components: `within_scale`.
+    rows : float
+        N, the number of rows that are averaged (or their total weight).
+    n_components : int
+        k.
+
+    Returns
+    -------
+    (d,) float64 array
+
+    References
+    ----------
+    Silverman (1986), eq. 3.28, with the rows of one of k components; Scott (1992), eq. 6.42.
+    """
+    # with less than one row a component the rule would widen without bound
+    per_component = max(rows / n_components, 1.0)
+    return np.asarray(1.06 * scale * per_component ** (-1 / (4 + len(scale))))
+
+
+def coarse_width(
+    scale: Floats,
+    rows: float,
+    sample_rows: float,
+    n_components: int,
+    span: Floats,
+    n_landmarks: int,
+) -> Floats:
+    """Return the bandwidth of features for moments: wide, because a subspace needs few digits.
+
+    The larger of twice the rule at all rows and the rule at the rows of the sample. A view of one
+    feature is never narrower than its range over the number of landmarks, so that the kernels
+    at the landmarks overlap.
+
+    Parameters
+    ----------
+    scale : (d,) float64 array
+        `within_scale` of the features of the view.
+    rows, sample_rows : float
+        The number of rows of the data and of the sample.
+    n_components : int
+    span : (d,) float64 array
+        `quantile_range` of the features of the view.
+    n_landmarks : int
+
+    Returns
+    -------
+    (d,) float64 array
+    """
+    width = np.maximum(
+        2 * rule_width(scale, rows, n_components), rule_width(scale, sample_rows, n_components)
+    )
+    if len(scale) > 1:
+        return width
+    return np.maximum(width, span / n_landmarks)
+
+
+def component_width(spread: Floats, rows: Floats, bin_width: float) -> Floats:
+    """Return the bandwidth of the density of each component of a view of one feature.
+
+    ``b_h = max(0.9 spread_h N_h^(-1/5), 0.75 bin width)``: never so narrow that the bins of the
+    histogram behind it show.
+
+    Parameters
+    ----------
+    spread : (k,) float64 array
+        ``min(sd, IQR / 1.34)`` of every component.
+    rows : (k,) float64 array
+        Rows of every component: sums of posteriors.
+    bin_width : float
+
+    Returns
+    -------
+    (k,) float64 array
+
+    References
+    ----------
+    Silverman (1986), eq. 3.31.
+    """
+    return np.maximum(0.9 * spread * np.maximum(rows, 1.0) ** -0.2, 0.75 * bin_width)

@@ -1,0 +1,425 @@
+"""The nonparametric multi-view mixture: populations with a density of any shape in every view."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from sklearn.base import DensityMixin
+
+from bigtensor.decomposition.multiview_mixture import (
+    AugmentedMoments,
+    MultiviewMixture,
+    solve_multiview_mixture,
+)
+from bigtensor.decomposition.solution import Outcome
+from bigtensor.errors import ConditioningWarning, ParameterError, ViewError
+from bigtensor.models.base import (
+    COMPONENT_DIM,
+    DataShape,
+    LatentVariableModel,
+    Passes,
+    PassSize,
+)
+from bigtensor.models.kernel_preparation import Preparation, Settings, expected_passes, prepare
+from bigtensor.models.kernel_solution import (
+    KernelSolution,
+    clustered_start,
+    refined,
+    solution_from_arrays,
+    spectral_start,
+)
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.posterior_sums import PosteriorSums
+from bigtensor.statistics.row_functions import Responsibilities
+from bigtensor.statistics.row_sample import RowSample, Sample
+from bigtensor.statistics.triple_moments import TripleMoments, TripleMomentsResult
+from bigtensor.statistics.windows import sample_windows
+
+STARTS = ("spectral", "kmeans")
+DECOMPOSITIONS = ("jacobi", "power")
+DEFAULT_PASSES = {"spectral": 2, "kmeans": 20}
+"""A spectral start is near the answer and drifts when iterated; a k-means start has to travel."""
+
+SETTLED = 1e-4
+"""Change of the mean log-likelihood, in nats a row, below which the passes stop."""
+
+
+class KernelMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
+    """Mixture of components with densities of any shape, independent between views.
+
+    Every row has a hidden label h; given the label, the views are independent, and nothing else is
+    assumed of their densities. The spectral start finds the components from moments of kernel
+    features in one pass over the data (Song, Anandkumar, Dai and Xie 2014); posterior passes then
+    re-estimate weights and densities (Benaglia, Chauveau and Hunter 2009).
+
+    Parameters
+    ----------
+    n_components : int
+        Number of components k.
+    views : mapping of str to feature names or columns, optional
+        Features that may depend on each other within a component share a view. By default every
+        feature is its own view. The spectral start needs three views, the k-means start two.
+    start : {"spectral", "kmeans"}, default "spectral"
+        Where the posterior passes start.
+    posterior_passes : int, optional
+        At most this many posterior passes, at least one; 2 after a spectral start, 20 after
+        k-means, where they stop earlier once the likelihood has settled.
+    decomposition : {"jacobi", "power"}, default "jacobi"
+        Joint diagonalisation, or the robust tensor power method with deflation.
+    landmarks : {"kmeans", "uniform"}, default "kmeans"
+        How the landmarks of the kernel features are chosen from the sample.
+    n_landmarks : int, default 100
+        Landmarks of every view.
+    n_directions : int, optional
+        Projected features of every group of views, between k and 3 k; 3 k, or 2 k from k = 20.
+    bins : int, default 2048
+        Bins of the histograms of one-dimensional views.
+    sample_size : int, default 20,000
+        Rows of the pilot sample that bandwidths, landmarks and directions come from.
+    feature_dtype : {"float32", "float64"}, default "float32"
+        What kernel features are computed in; sums are always float64.
+    missing : {"raise", "omit"}, default "raise"
+        Whether rows with NaN or infinities are an error or are left out and counted.
+    sample_dim : str, default "sample"
+        Name of the sample dimension of labelled data.
+    random_state : int, optional
+        Seed of the sample, the clustering and the power method. None stands for 0: the same data
+        give the same model.
+
+    Attributes
+    ----------
+    weights_ : (k,) array or DataArray
+        Mixing weights, descending.
+    views_ : Views
+        The views as they were found in the data.
+    diagnostics_ : dict
+        Every decision taken on the way: bandwidths, spectrum and gap, condition numbers, chosen
+        candidate, log-likelihoods, the plan and the passes.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        For labelled data.
+
+    Examples
+    --------
+    >>> from bigtensor import KernelMixture, simulate
+    >>> data = simulate.kernel_mixture(5000, 3, random_state=1)
+    >>> model = KernelMixture(3, random_state=0).fit(data)
+    >>> labels = model.predict(data)
+    >>> labels.dims
+    ('sample',)
+    """
+
+    def __init__(
+        self,
+        n_components: int,
+        views: Any = None,
+        *,
+        start: str = "spectral",
+        posterior_passes: int | None = None,
+        decomposition: str = "jacobi",
+        landmarks: str = "kmeans",
+        n_landmarks: int = 100,
+        n_directions: int | None = None,
+        bins: int = 2048,
+        sample_size: int = 20_000,
+        feature_dtype: str = "float32",
+        missing: str = "raise",
+        sample_dim: str = "sample",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.views = views
+        self.start = start
+        self.posterior_passes = posterior_passes
+        self.decomposition = decomposition
+        self.landmarks = landmarks
+        self.n_landmarks = n_landmarks
+        self.n_directions = n_directions
+        self.bins = bins
+        self.sample_size = sample_size
+        self.feature_dtype = feature_dtype
+        self.missing = missing
+        self.sample_dim = sample_dim
+        self.random_state = random_state
+
+    def _passes(self, shape: DataShape) -> Passes:
+        """Ask for a sample, the moments and the posterior sums, and solve between them."""
+        settings = self._settings(shape)
+        seed = settings.random_state
+        sample: Sample = yield Pass(
+            "pilot",
+            RowSample(self.sample_size, len(shape.features), shape.dtype, seed, shape.has_weight),
+            rows=sample_windows(shape.rows, self.sample_size),
+        )
+        preparation = prepare(sample, settings)
+        diagnostics: dict[str, Any] = dict(preparation.diagnostics)
+        if preparation.groups is None:
+            mixture = clustered_start(sample, preparation)
+        else:
+            moments: TripleMomentsResult = yield Pass("moments", TripleMoments(preparation.groups))
+            spectral = self._solve(moments, preparation, seed)
+            diagnostics["spectral"] = {"outcome": spectral.outcome.value, **spectral.diagnostics}
+            mixture = spectral_start(spectral, sample, preparation)
+        likelihoods: list[float] = []
+        for index in range(self._most_passes):
+            sums = yield Pass(
+                f"posterior {index + 1}", PosteriorSums(mixture, preparation.wide_maps)
+            )
+            solution = refined(sums, preparation)
+            mixture = solution.mixture()
+            likelihoods.append(sums.log_likelihood / sums.weight)
+            if self._settled(likelihoods):
+                break
+        diagnostics["mean_log_likelihood"] = likelihoods
+        return solution.ordered(sample), diagnostics
+
+    def _solve(
+        self, moments: TripleMomentsResult, preparation: Preparation, seed: int
+    ) -> MultiviewMixture:
+        """Decompose the moments, and warn where the answer is doubtful."""
+        spectral = solve_multiview_mixture(
+            AugmentedMoments(moments.triple, moments.seconds, moments.rows),
+            self.n_components,
+            preparation.masses,
+            method=self.decomposition,  # type: ignore[arg-type]
+            random_state=seed,
+        )
+        if spectral.outcome is not Outcome.CONVERGED:
+            warnings.warn(
+                f"the spectral start ended with: {spectral.outcome.value}; "
+                f"{spectral.outcome.advice}",
+                ConditioningWarning,
+                stacklevel=4,
+            )
+        return spectral
+
+    def _settled(self, likelihoods: list[float]) -> bool:
+        """Whether another posterior pass would change little."""
+        if self.start == "spectral" or len(likelihoods) < 2:
+            return False
+        return abs(likelihoods[-1] - likelihoods[-2]) < SETTLED
+
+    def _expected_passes(self, shape: DataShape) -> list[PassSize]:
+        """Return upper bounds of what `_passes` will ask for."""
+        return expected_passes(shape, self._settings(shape), self.sample_size, self._most_passes)
+
+    def _adopt(self, solution: Any) -> None:
+        """Set the fitted attributes."""
+        self._solution: KernelSolution
+        self._solution, self.diagnostics_ = solution
+        self.weights_ = self._solution.weights
+
+    @property
+    def _most_passes(self) -> int:
+        """Posterior passes at most."""
+        if self.posterior_passes is None:
+            return DEFAULT_PASSES[self.start]
+        return self.posterior_passes
+
+    def _settings(self, shape: DataShape) -> Settings:
+        """Return what the preparation needs to know, after checking it against the data."""
+        needed = 3 if self.start == "spectral" else 2
+        if len(shape.views) < needed:
+            raise ViewError(
+                f"start={self.start!r} needs at least {needed} views that are independent given "
+                f"the component; got {len(shape.views)} view(s) of {len(shape.features)} feature(s)"
+                + ("; use start='kmeans', or views of fewer features" if needed == 3 else "")
+            )
+        if shape.rows < max(2, self.n_components):
+            raise ParameterError(
+                f"n_components={self.n_components} needs more rows; got n_samples={shape.rows}"
+            )
+        k = self.n_components
+        return Settings(
+            n_components=k,
+            rows=shape.rows,
+            views=shape.views,
+            spectral=self.start == "spectral",
+            landmarks=self.landmarks,
+            n_landmarks=self.n_landmarks,
+            n_directions=self.n_directions or (3 * k if k < 20 else 2 * k),
+            bins=self.bins,
+            feature_dtype=self.feature_dtype,
+            random_state=0 if self.random_state is None else int(self.random_state),
+        )
+
+    def _check_parameters(self) -> None:
+        """Raise a ParameterError for a parameter out of range."""
+        choices = {
+            "start": STARTS,
+            "decomposition": DECOMPOSITIONS,
+            "landmarks": ("kmeans", "uniform"),
+            "feature_dtype": ("float32", "float64"),
+            "missing": ("raise", "omit"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise ParameterError(
+                    f"{name} is {getattr(self, name)!r}; expected one of {', '.join(allowed)}"
+                )
+        least = {"n_components": 1, "n_landmarks": 2, "bins": 16, "sample_size": 100}
+        if self.posterior_passes is not None:
+            least["posterior_passes"] = 1
+        if self.n_directions is not None:
+            least["n_directions"] = self.n_components
+        for name, bound in least.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < bound:
+                raise ParameterError(
+                    f"{name} is {value!r}; expected an integer of at least {bound}"
+                )
+
+    def _row_function(self, outputs: tuple[str, ...]) -> Responsibilities:
+        """Return the function that answers for every row."""
+        return Responsibilities(self._solution.mixture(), outputs)
+
+    def predict(self, X: Any) -> Any:
+        """Return the most probable component of every row.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+
+        Returns
+        -------
+        (rows,) int32 array, DataArray or dask array
+            The kind of container that ``X`` is, lazy where ``X`` is; -1 for rows left out.
+        """
+        return self._evaluate(X, "label")
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the posterior probability of every component: ``(rows, k)`` float32.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        """
+        return self._evaluate(X, "probability")
+
+    def score_samples(self, X: Any) -> Any:
+        """Return the log-density of every row, in nats: ``(rows,)`` float64.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        """
+        return self._evaluate(X, "log_density")
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+        """Return the mean log-density of the rows, in nats; rows left out do not count."""
+        return float(np.nanmean(np.asarray(self.score_samples(X))))
+
+    def fit_predict(self, X: Any, y: Any = None, **fit_parameters: Any) -> Any:
+        """Fit the model and return the label of every row."""
+        return self.fit(X, y, **fit_parameters).predict(X)
+
+    def component_density(self, view: str, points: Any) -> Any:
+        """Return the density of every component in one view, at given points.
+
+        The densities are smoothed with the width of each component, and floored at one millionth
+        of their maximum.
+
+        Parameters
+        ----------
+        view : str
+        points : (n,) or (n, d) array-like
+            In the units of the data.
+
+        Returns
+        -------
+        (n, k) float64 array
+            One column a component; a DataArray when ``points`` is one.
+        """
+        self._require_view(view)
+        density = self._solution.density(view, np.asarray(points, np.float64))
+        return _labelled_like(points, density)
+
+    def expectation(self, view: str, f: Callable[[NDArray[Any]], NDArray[Any]]) -> Any:
+        """Return ``E[f(x) | h]`` of one view for every component, without smoothing.
+
+        One-dimensional views take it from the histogram of every component, wider ones from the
+        rows of the pilot sample with their posterior probabilities.
+
+        Parameters
+        ----------
+        view : str
+        f : callable
+            Takes ``(n,)`` values of a one-dimensional view or ``(n, d)`` rows of a wider one, and
+            returns ``(n,)`` or ``(n, m)`` numbers.
+
+        Returns
+        -------
+        (k,) or (k, m) float64 array
+        """
+        self._require_view(view)
+        return self._solution.expectation(view, f)
+
+    def sample(self, n_samples: int = 1, random_state: int | None = None) -> tuple[Any, Any]:
+        """Draw rows from the fitted mixture.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, optional
+            None stands for 0.
+
+        Returns
+        -------
+        X : (n_samples, features) float64 array
+            Features in the order of the data of the fit, unless some were not used.
+        label : (n_samples,) int32 array
+        """
+        if n_samples < 1:
+            raise ParameterError(f"n_samples is {n_samples}; expected at least 1")
+        self._require_view(self.views_.names[0])
+        rng = np.random.default_rng(0 if random_state is None else random_state)
+        values, label = self._solution.draw(n_samples, rng)
+        return values[:, np.argsort(self.views_.order)], label
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Save the fitted model as a Zarr group without pickle; `bigtensor.load` reads it back.
+
+        Parameters
+        ----------
+        path : path
+        overwrite : bool, default False
+
+        Returns
+        -------
+        Path
+        """
+        self._require_view(self.views_.names[0])
+        return self._write_model(path, self._solution.arrays(), overwrite=overwrite)
+
+    def _restore(self, arrays: dict[str, NDArray[Any]]) -> Self:
+        """Set the fitted attributes from the arrays of a saved model."""
+        self._solution = solution_from_arrays(arrays, self.views_.features)
+        self.weights_ = self._solution.weights
+        return self
+
+    def _require_view(self, view: str) -> None:
+        """Raise unless the model is fitted and has this view."""
+        self._require_fitted()
+        if view not in self.views_.names:
+            raise ViewError(
+                f"there is no view {view!r}; the model has {', '.join(self.views_.names)}"
+            )
+
+
+def _labelled_like(points: Any, density: NDArray[np.float64]) -> Any:
+    """Label a density along the points' dimension and the components."""
+    if not isinstance(points, xr.DataArray):
+        return density
+    dim = points.dims[0]
+    coords = {name: coord for name, coord in points.coords.items() if coord.dims == (dim,)}
+    return xr.DataArray(density, coords, (dim, COMPONENT_DIM), name="density")

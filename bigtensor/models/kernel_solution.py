@@ -1,0 +1,383 @@
+"""What a kernel mixture knows once it is fitted, and how a posterior pass is turned into it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.decomposition.solution import MultiviewMixture
+from bigtensor.features.kernels import GaussianKernel
+from bigtensor.features.maps import FeatureMap, GroupMap, Nystroem
+from bigtensor.models.histogram_densities import Grids, smooth_histograms
+from bigtensor.models.kernel_preparation import Preparation
+from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
+from bigtensor.statistics.posterior_sums import PosteriorSumsResult
+from bigtensor.statistics.row_functions import Responsibilities
+from bigtensor.statistics.row_sample import Sample
+
+FloatArray = NDArray[np.float64]
+
+SPECTRAL_FLOOR = 1e-4
+"""Spectral densities may be negative: they are cut at this part of their maximum."""
+
+DENSITY_FLOOR = 1e-6
+"""Floor of smoothed densities, relative to their maximum."""
+
+LEAST_WEIGHT = 1e-3
+"""Floor of a mixing weight, relative to equal weights."""
+
+
+@dataclass(frozen=True, eq=False)
+class WideView:
+    """The density of a view of several features: a weighted sum of its kernel features.
+
+    Attributes
+    ----------
+    name : str
+    columns : slice
+        The columns of the view in the values of a block.
+    feature_map : Nystroem
+    coefficients : (q, k) float64 array
+    floor : (k,) float64 array
+    rows : (n0, d) float array
+        The view in the rows of the pilot sample.
+    """
+
+    name: str
+    columns: slice
+    feature_map: Nystroem
+    coefficients: FloatArray
+    floor: FloatArray
+    rows: NDArray[np.floating]
+
+    def density(self, points: FloatArray) -> FloatArray:
+        """Return the density of every component: ``(n, k)``."""
+        return np.maximum(features_of(self.feature_map, points) @ self.coefficients, self.floor)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSolution:
+    """Weights and densities of all components in all views.
+
+    Attributes
+    ----------
+    weights : (k,) float64 array
+    views : tuple of (name, features)
+    grids : Grids
+        Of the one-dimensional views, in the order of the views.
+    histograms, densities : (one-dimensional views, bins + 1, k) float64 arrays
+        Weighted counts, and what smoothing makes of them.
+    bandwidths : (one-dimensional views, k) float64 array
+    wide : tuple of WideView
+    responsibilities : (n0, k) float64 array
+        Posterior probabilities of the rows of the pilot sample, where there are wide views.
+    """
+
+    weights: FloatArray
+    views: tuple[tuple[str, tuple[str, ...]], ...]
+    grids: Grids
+    histograms: FloatArray
+    densities: FloatArray
+    bandwidths: FloatArray
+    wide: tuple[WideView, ...] = ()
+    responsibilities: FloatArray | None = None
+
+    def mixture(self) -> MixtureDensities:
+        """Return what a posterior pass or a row function is sent."""
+        tables = self.grids.tabulate(self.densities, DENSITY_FLOOR) if self.grids.columns else None
+        embedded = tuple(
+            EmbeddedDensities(view.name, view.feature_map, view.coefficients, view.floor)
+            for view in self.wide
+        )
+        return MixtureDensities(self.weights, tables, embedded)
+
+    def ordered(self, sample: Sample) -> KernelSolution:
+        """Return the components by descending weight, with the posteriors of the pilot sample."""
+        order = np.argsort(-self.weights, kind="stable")
+        wide = tuple(
+            replace(
+                view,
+                coefficients=view.coefficients[:, order],
+                floor=view.floor[order],
+                rows=sample.values[:, view.columns],
+            )
+            for view in self.wide
+        )
+        solution = replace(
+            self,
+            weights=self.weights[order],
+            histograms=self.histograms[:, :, order],
+            densities=self.densities[:, :, order],
+            bandwidths=self.bandwidths[:, order],
+            wide=wide,
+        )
+        if not wide:
+            return solution
+        posterior = responsibilities_of(solution.mixture(), sample, self.slices)
+        return replace(solution, responsibilities=posterior)
+
+    @property
+    def slices(self) -> dict[str, slice]:
+        """The columns of every view in the values of a block."""
+        slices, start = {}, 0
+        for name, members in self.views:
+            slices[name] = slice(start, start + len(members))
+            start += len(members)
+        return slices
+
+    def density(self, view: str, points: FloatArray) -> FloatArray:
+        """Return the density of every component in one view at ``(n,)`` or ``(n, d)`` points."""
+        wide = next((entry for entry in self.wide if entry.name == view), None)
+        if wide is not None:
+            return wide.density(points)
+        index = self._position(view)
+        flat = points.reshape(-1)
+        grid = self.grids.points(index)
+        values = [
+            np.interp(flat, grid, column, left=0.0, right=0.0) for column in self.densities[index].T
+        ]
+        floor = DENSITY_FLOOR * self.densities[index].max(axis=0)
+        return np.asarray(np.maximum(np.stack(values, axis=1), floor))
+
+    def expectation(
+        self, view: str, f: Callable[[NDArray[Any]], NDArray[Any]]
+    ) -> NDArray[np.float64]:
+        """Return ``E[f(x) | h]``: ``(k,)``, or ``(k, m)`` where f returns m numbers a row."""
+        wide = next((entry for entry in self.wide if entry.name == view), None)
+        if wide is not None and self.responsibilities is not None:
+            share, values = self.responsibilities, np.asarray(f(wide.rows), np.float64)
+        else:
+            index = self._position(view)
+            share = self.histograms[index]
+            values = np.asarray(f(self.grids.points(index)), np.float64)
+        total = np.maximum(share.sum(axis=0), np.finfo(np.float64).tiny)
+        return np.asarray((share / total).T @ values)
+
+    def draw(
+        self, n_samples: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """Draw rows, features beside each other in the order of the views, and their labels."""
+        label = rng.choice(len(self.weights), size=n_samples, p=self.weights).astype(np.int32)
+        values = np.empty((n_samples, sum(len(members) for _, members in self.views)))
+        for component in range(len(self.weights)):
+            rows = np.flatnonzero(label == component)
+            for index, column in enumerate(self.grids.columns):
+                values[rows, column] = self._draw_histogram(index, component, rows.size, rng)
+            for view in self.wide:
+                values[rows, view.columns] = self._draw_rows(view, component, rows.size, rng)
+        return values, label
+
+    def _draw_histogram(
+        self, index: int, component: int, size: int, rng: np.random.Generator
+    ) -> FloatArray:
+        """Draw from a smoothed histogram: a grid point, and noise of the component's width."""
+        counts = np.maximum(self.histograms[index, :, component], 0.0)
+        points = rng.choice(self.grids.points(index), size=size, p=counts / counts.sum())
+        noise = self.bandwidths[index, component] * rng.standard_normal(size)
+        return np.asarray(points + noise)
+
+    def _draw_rows(
+        self, view: WideView, component: int, size: int, rng: np.random.Generator
+    ) -> FloatArray:
+        """Draw rows of the pilot sample by posterior probability, and add noise of the kernel."""
+        assert self.responsibilities is not None
+        share = self.responsibilities[:, component]
+        chosen = rng.choice(len(share), size=size, p=share / share.sum())
+        width = view.feature_map.kernel.bandwidth
+        return np.asarray(view.rows[chosen] + width * rng.standard_normal((size, width.size)))
+
+    def _position(self, view: str) -> int:
+        """Return the place of a one-dimensional view among the grids."""
+        return self.grids.columns.index(self.slices[view].start)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return everything as named arrays."""
+        arrays: dict[str, NDArray[Any]] = {
+            "weights": self.weights,
+            "grid_columns": np.asarray(self.grids.columns, np.int64),
+            "grid_low": self.grids.low,
+            "grid_step": self.grids.step,
+            "histograms": self.histograms,
+            "densities": self.densities,
+            "bandwidths": self.bandwidths,
+        }
+        if self.responsibilities is not None:
+            arrays["responsibilities"] = self.responsibilities
+        for position, view in enumerate(self.wide):
+            head, kernel_map = f"wide_{position}_", view.feature_map
+            arrays |= {
+                head + "columns": np.array([view.columns.start, view.columns.stop]),
+                head + "landmarks": kernel_map.landmarks,
+                head + "bandwidth": kernel_map.kernel.bandwidth,
+                head + "centre": kernel_map.centre,
+                head + "projection": kernel_map.projection,
+                head + "is_float32": np.array(kernel_map.dtype == "float32"),
+                head + "coefficients": view.coefficients,
+                head + "floor": view.floor,
+                head + "rows": view.rows,
+            }
+        return arrays
+
+
+def solution_from_arrays(
+    arrays: dict[str, NDArray[Any]], views: tuple[tuple[str, tuple[str, ...]], ...]
+) -> KernelSolution:
+    """Return the solution whose `KernelSolution.arrays` these are."""
+    columns = tuple(int(column) for column in arrays["grid_columns"])
+    bins = arrays["histograms"].shape[1] - 1
+    solution = KernelSolution(
+        weights=arrays["weights"],
+        views=views,
+        grids=Grids(columns, arrays["grid_low"], arrays["grid_step"], bins),
+        histograms=arrays["histograms"],
+        densities=arrays["densities"],
+        bandwidths=arrays["bandwidths"],
+        responsibilities=arrays.get("responsibilities"),
+    )
+    names = {piece.start: name for name, piece in solution.slices.items()}
+    wide, position = [], 0
+    while f"wide_{position}_columns" in arrays:
+        part = {
+            name.removeprefix(f"wide_{position}_"): array
+            for name, array in arrays.items()
+            if name.startswith(f"wide_{position}_")
+        }
+        start, stop = (int(edge) for edge in part["columns"])
+        feature_map = Nystroem(
+            part["landmarks"],
+            GaussianKernel(part["bandwidth"]),
+            part["centre"],
+            part["projection"],
+            "float32" if part["is_float32"] else "float64",
+        )
+        wide.append(
+            WideView(
+                names[start],
+                slice(start, stop),
+                feature_map,
+                part["coefficients"],
+                part["floor"],
+                part["rows"],
+            )
+        )
+        position += 1
+    return replace(solution, wide=tuple(wide))
+
+
+def refined(sums: PosteriorSumsResult, preparation: Preparation) -> KernelSolution:
+    """Re-estimate weights and densities from the sums of a posterior pass.
+
+    One-dimensional views get a histogram smoothed with the width of each component, wider ones the
+    weighted mean of their kernel features, divided by its mass (Song et al. 2014, sec. 3).
+    """
+    weights = floored_weights(sums.mass)
+    k = len(weights)
+    grids = preparation.grids
+    histograms = (
+        sums.histograms if sums.histograms is not None else np.zeros((0, grids.bins + 1, k))
+    )
+    densities, bandwidths = smooth_histograms(histograms, grids.step)
+    wide = tuple(
+        _wide_view(name, feature_map, sums.embeddings[name], sums.mass, preparation)
+        for name, feature_map in preparation.wide_maps.items()
+    )
+    return KernelSolution(
+        weights, preparation.views, grids, histograms, densities, bandwidths, wide
+    )
+
+
+def spectral_start(
+    spectral: MultiviewMixture, sample: Sample, preparation: Preparation
+) -> MixtureDensities:
+    """Return the mixture of the spectral densities, each group of views as one density."""
+    assert preparation.groups is not None
+    embedded, tables = [], []
+    for group, embedding in zip(preparation.groups, spectral.embeddings, strict=True):
+        for name, feature_map in zip(group.views, group.maps, strict=True):
+            mass = feature_map.mass @ embedding
+            coefficients = embedding / np.where(np.abs(mass) < 1e-3, 1.0, mass)
+            columns = preparation.slices[name]
+            if columns.start in preparation.grids.columns:
+                index = preparation.grids.columns.index(columns.start)
+                points = preparation.grids.points(index)[:, None]
+                tables.append((index, features_of(feature_map, points) @ coefficients))
+            else:
+                values = features_of(feature_map, sample.values[:, columns]) @ coefficients
+                floor = np.maximum(SPECTRAL_FLOOR * values.max(axis=0), np.finfo(np.float32).tiny)
+                embedded.append(EmbeddedDensities(name, feature_map, coefficients, floor))
+    ordered = [density for _, density in sorted(tables, key=lambda entry: entry[0])]
+    table = preparation.grids.tabulate(np.stack(ordered), SPECTRAL_FLOOR) if ordered else None
+    return MixtureDensities(floored_weights(spectral.weights), table, tuple(embedded))
+
+
+def clustered_start(sample: Sample, preparation: Preparation) -> MixtureDensities:
+    """Return the mixture that the k-means clusters of the pilot sample make."""
+    k = preparation.n_components
+    hard = np.zeros((len(sample.values), k))
+    hard[np.arange(len(hard)), preparation.assignment] = (
+        1.0 if sample.weight is None else sample.weight
+    )
+    sums = PosteriorSumsResult(
+        mass=hard.sum(axis=0),
+        histograms=preparation.grids.histograms(sample.values, hard)
+        if preparation.grids.columns
+        else None,
+        embeddings={
+            name: features_of(feature_map, sample.values[:, preparation.slices[name]]).T @ hard
+            for name, feature_map in preparation.wide_maps.items()
+        },
+        log_likelihood=0.0,
+        weight=float(hard.sum()),
+        rows=len(hard),
+    )
+    return refined(sums, preparation).mixture()
+
+
+def _wide_view(
+    name: str,
+    feature_map: Nystroem,
+    embedding: FloatArray,
+    mass: FloatArray,
+    preparation: Preparation,
+) -> WideView:
+    """Return the density of a wider view from the sums of its features."""
+    mean = embedding / np.maximum(mass, np.finfo(np.float64).tiny)
+    integral = feature_map.mass @ mean
+    coefficients = mean / np.where(np.abs(integral) < 1e-3, 1.0, integral)
+    peak = (features_of(feature_map, feature_map.landmarks) @ coefficients).max(axis=0)
+    floor = np.maximum(DENSITY_FLOOR * peak, np.finfo(np.float32).tiny)
+    rows = np.empty((0, feature_map.n_inputs))
+    return WideView(name, preparation.slices[name], feature_map, coefficients, floor, rows)
+
+
+def floored_weights(mass: FloatArray) -> FloatArray:
+    """Return positive weights that sum to one."""
+    weights = mass / mass.sum()
+    weights = np.maximum(weights, LEAST_WEIGHT / len(weights))
+    return np.asarray(weights / weights.sum())
+
+
+def features_of(feature_map: FeatureMap, points: NDArray[Any]) -> FloatArray:
+    """Return the features of a few points on the driver: ``(n, q)``."""
+    values = points.reshape(-1, feature_map.n_inputs)
+    out = np.empty((len(values), feature_map.n_features), feature_map.dtype)
+    GroupMap(("points",), (feature_map,)).evaluate([values], out, Workspace())
+    return out.astype(np.float64)
+
+
+def responsibilities_of(
+    mixture: MixtureDensities, sample: Sample, slices: dict[str, slice]
+) -> FloatArray:
+    """Return the posterior probabilities of the rows of a sample, times their weights."""
+    rows = len(sample.values)
+    out = {"probability": np.empty((rows, mixture.n_components), np.float32)}
+    block = Block(sample.values, slices, 0, rows)
+    Responsibilities(mixture, ("probability",)).evaluate(block, out, Workspace())
+    posterior = out["probability"].astype(np.float64)
+    return posterior if sample.weight is None else posterior * sample.weight[:, None]

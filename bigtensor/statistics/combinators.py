@@ -1,0 +1,231 @@
+"""Statistics made of statistics: several in one read, and one state for every fold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.errors import ParameterError
+from bigtensor.statistics.base import State, Statistic, Workspace
+from bigtensor.statistics.row_keys import block_keys
+from bigtensor.statistics.sub_blocks import sub_blocks
+
+_Result = TypeVar("_Result", covariant=True)
+
+
+@dataclass(frozen=True)
+class Together(Statistic[dict[str, Any]]):
+    """Several statistics of the same rows in one read; the result is a dictionary.
+
+    Every statistic is shown as many rows at once as it wants.
+
+    Parameters
+    ----------
+    parts : tuple of (name, statistic) pairs
+
+    Raises
+    ------
+    ParameterError
+        When there is no part, or a name is repeated or holds a slash.
+    """
+
+    parts: tuple[tuple[str, Statistic[Any]], ...]
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.parts]
+        if not names or len(set(names)) < len(names) or any("/" in name for name in names):
+            raise ParameterError(
+                f"statistics computed together need distinct names without a slash, got {names}"
+            )
+        # the largest of what the parts want; smaller blocks are cut in `update`
+        statistics = [statistic for _, statistic in self.parts]
+        object.__setattr__(self, "block_rows", max(part.block_rows for part in statistics))
+        object.__setattr__(self, "halo", max(part.halo for part in statistics))
+
+    @classmethod
+    def of(cls, **statistics: Statistic[Any]) -> Together:
+        """Return the statistics of these names together."""
+        return cls(tuple(statistics.items()))
+
+    def init(self) -> State:
+        """Return the states of zero rows."""
+        return _join({name: statistic.init() for name, statistic in self.parts})
+
+    def update(self, state: State, block: Block, work: Workspace) -> None:
+        """Add the block to every statistic."""
+        for name, statistic in self.parts:
+            part, corner = _part(state, name), _Corner(work, name)
+            for _, rows in sub_blocks(block, statistic.block_rows, statistic.halo):
+                statistic.update(part, rows, corner)
+            state.update(_join({name: part}))
+
+    def combine(self, left: State, right: State) -> State:
+        """Combine every statistic's states."""
+        return _join(
+            {
+                name: statistic.combine(_part(left, name), _part(right, name))
+                for name, statistic in self.parts
+            }
+        )
+
+    def finalize(self, state: State) -> dict[str, Any]:
+        """Return the result of every statistic under its name."""
+        return {name: statistic.finalize(_part(state, name)) for name, statistic in self.parts}
+
+    def state_nbytes(self) -> int:
+        """Return the bytes of all states."""
+        return sum(statistic.state_nbytes() for _, statistic in self.parts)
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of all workspaces."""
+        return sum(
+            statistic.work_nbytes(min(rows, statistic.block_rows)) for _, statistic in self.parts
+        )
+
+
+@dataclass(frozen=True)
+class FoldResults(Generic[_Result]):
+    """Results of every fold, of all rows, and of all rows but one fold.
+
+    Attributes
+    ----------
+    statistic : Statistic
+    states : tuple of states
+        One a fold.
+    """
+
+    statistic: Statistic[_Result]
+    states: tuple[State, ...]
+
+    @property
+    def folds(self) -> tuple[_Result, ...]:
+        """The result of every fold alone."""
+        return tuple(self.statistic.finalize(state) for state in self.states)
+
+    @property
+    def total(self) -> _Result:
+        """The result of all rows."""
+        return self._result(list(self.states))
+
+    def without(self, fold: int) -> _Result:
+        """Return the result of all rows but those of one fold; no row is read again.
+
+        Parameters
+        ----------
+        fold : int
+            Between 0 and the number of folds less one.
+        """
+        return self._result([state for f, state in enumerate(self.states) if f != fold])
+
+    def _result(self, states: list[State]) -> _Result:
+        """Return the result of the rows of several folds."""
+        return self.statistic.finalize(
+            reduce(self.statistic.combine, states, self.statistic.init())
+        )
+
+
+@dataclass(frozen=True)
+class Folded(Statistic[FoldResults[_Result]], Generic[_Result]):
+    """One state for every fold; the fold of a row depends on its global index alone.
+
+    Parameters
+    ----------
+    statistic : Statistic
+        Without a halo.
+    folds : int
+        At least two.
+    random_state : int, default 0
+
+    Raises
+    ------
+    ParameterError
+        When there are fewer than two folds, or the statistic looks at more than one row at once.
+    """
+
+    statistic: Statistic[_Result]
+    folds: int
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if self.folds < 2:
+            raise ParameterError(f"folds must be at least 2, got {self.folds}")
+        if self.statistic.halo:
+            raise ParameterError(
+                "a statistic of windows of rows cannot be folded by rows; fold by sequence instead"
+            )
+        object.__setattr__(self, "block_rows", self.statistic.block_rows)
+
+    def init(self) -> State:
+        """Return one state of zero rows for every fold."""
+        return _join({str(fold): self.statistic.init() for fold in range(self.folds)})
+
+    def update(self, state: State, block: Block, work: Workspace) -> None:
+        """Add every row to the state of its fold."""
+        if not block.rows:
+            return
+        fold_of_row = block_keys(self.random_state, "fold", block) % np.uint64(self.folds)
+        for fold in range(self.folds):
+            part = _part(state, str(fold))
+            self.statistic.update(part, block.keep(fold_of_row == fold), work)
+            state.update(_join({str(fold): part}))
+
+    def combine(self, left: State, right: State) -> State:
+        """Combine fold by fold."""
+        return _join(
+            {
+                str(fold): self.statistic.combine(_part(left, str(fold)), _part(right, str(fold)))
+                for fold in range(self.folds)
+            }
+        )
+
+    def finalize(self, state: State) -> FoldResults[_Result]:
+        """Return the states of the folds with ways to read them."""
+        return FoldResults(
+            self.statistic, tuple(_part(state, str(fold)) for fold in range(self.folds))
+        )
+
+    def state_nbytes(self) -> int:
+        """Return the bytes of the states of all folds."""
+        return self.folds * self.statistic.state_nbytes()
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the inner workspace, which the folds share, and of the keys."""
+        return self.statistic.work_nbytes(rows) + 2 * 8 * rows
+
+
+class _Corner(Workspace):
+    """The part of a workspace that belongs to one of several statistics."""
+
+    def __init__(self, work: Workspace, name: str) -> None:
+        super().__init__()
+        self._work = work
+        self._name = name
+
+    def take(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """Return a buffer of the whole workspace under a name of this part."""
+        return self._work.take(f"{self._name}/{name}", shape, dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the whole workspace."""
+        return self._work.nbytes
+
+
+def _join(states: dict[str, State]) -> State:
+    """Return one state with the names of the parts before the names of their arrays."""
+    return {
+        f"{name}/{key}": array for name, state in states.items() for key, array in state.items()
+    }
+
+
+def _part(state: State, name: str) -> State:
+    """Return the arrays of one part, under their own names."""
+    prefix = f"{name}/"
+    return {
+        key.removeprefix(prefix): array for key, array in state.items() if key.startswith(prefix)
+    }

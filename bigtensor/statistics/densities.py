@@ -1,0 +1,251 @@
+"""The mixture that a posterior pass is given: log densities of all views at a block of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.errors import ParameterError
+from bigtensor.features.maps import FeatureMap, buffers_nbytes, merge_buffers, padded_width
+from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.sub_blocks import sub_blocks
+from bigtensor.statistics.tabulated_densities import Lookup, TabulatedDensities
+
+import os
+TILE = int(os.environ.get("TILE", 1920))
+_TILE_BYTES = 1024 * 1024
+"""Buffers of one tile: they stay near the processor and are worth a dozen calls of NumPy."""
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddedDensities:
+    """Densities of one wider view as linear functions of its features, with floors.
+
+    The density of component h is ``max(y(x)' c_h, floor_h)`` (Song et al. 2014, sec. 3).
+
+    Parameters
+    ----------
+    view : str
+    feature_map : FeatureMap
+        Of the view, with p features.
+    coefficients : (p, components) float64 array
+    floor : (components,) float64 array
+        Positive.
+
+    Raises
+    ------
+    ParameterError
+        When the shapes do not belong together or a floor is not positive.
+    """
+
+    view: str
+    feature_map: FeatureMap
+    coefficients: NDArray[np.float64]
+    floor: NDArray[np.float64]
+    factor: NDArray[Any] = field(init=False, repr=False)
+    smallest: NDArray[Any] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        coefficients = np.asarray(self.coefficients, np.float64)
+        floor = np.asarray(self.floor, np.float64)
+        p = self.feature_map.n_features
+        if (
+            coefficients.ndim != 2
+            or len(coefficients) != p
+            or floor.shape != coefficients.shape[1:]
+        ):
+            raise ParameterError(
+                f"view {self.view!r}: coefficients {coefficients.shape} and floor {floor.shape} do "
+                f"not belong to {p} features: (p, components) and (components,) are needed"
+            )
+        if not np.all(floor > 0):
+            raise ParameterError(f"view {self.view!r}: floors of densities must be positive")
+        object.__setattr__(self, "coefficients", coefficients)
+        object.__setattr__(self, "floor", floor)
+        factor = (self.feature_map.mixing @ coefficients).T
+        dtype = np.dtype(self.feature_map.dtype)
+        object.__setattr__(self, "factor", np.ascontiguousarray(factor, dtype))
+        # a floor that is zero in float32 would be no floor
+        smallest = np.maximum(floor, np.finfo(dtype).tiny).astype(dtype)[:, None]
+        object.__setattr__(self, "smallest", smallest)
+
+    def work_arrays(self, rows: int) -> Mapping[str, tuple[tuple[int, ...], Any]]:
+        """Return the buffers that the densities of ``rows`` rows need, the map's apart."""
+        width, dtype = padded_width(rows), self.feature_map.dtype
+        return {
+            f"densities.basis.{self.view}": ((self.feature_map.n_basis, width), dtype),
+            f"densities.values.{self.view}": ((len(self.floor), width), dtype),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureDensities:
+    """Weights of the components and their densities in every view.
+
+    Arrays with one entry for every row and component have the components first: sums over
+    components are then sums of long vectors.
+
+    Parameters
+    ----------
+    weights : (components,) float64 array
+        Positive.
+    tables : TabulatedDensities, optional
+        All one-dimensional views; None when there are none.
+    embedded : tuple of EmbeddedDensities, default ()
+        The wider views.
+
+    Raises
+    ------
+    ParameterError
+        When a weight is not positive, there is no view, or the numbers of components differ.
+    """
+
+    weights: NDArray[np.float64]
+    tables: TabulatedDensities | None = None
+    embedded: tuple[EmbeddedDensities, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", np.asarray(self.weights, np.float64))
+        counts = [len(part.floor) for part in self.embedded]
+        counts += [] if self.tables is None else [self.tables.n_components]
+        if not counts or {*counts} != {self.weights.size}:
+            raise ParameterError(
+                f"a mixture needs at least one view and the same components everywhere, got "
+                f"{self.weights.size} weights and {counts} components in the densities"
+            )
+        if not np.all(self.weights > 0):
+            raise ParameterError(
+                f"weights of a mixture must be positive, got {self.weights}; put a floor under them"
+            )
+
+    @property
+    def n_components(self) -> int:
+        """The number of components."""
+        return int(self.weights.size)
+
+    @property
+    def tile_rows(self) -> int:
+        """Rows that are best evaluated at once."""
+        return TILE
+
+    def log_joint(self, block: Block, out: NDArray[np.float64], work: Workspace) -> None:
+        """Write ``log pi_h + sum_t log p_t(x_t | h)`` for every component and row.
+
+        Parameters
+        ----------
+        block : Block
+            Dense; a row with a NaN receives NaN.
+        out : (components, rows) float64 array
+        work : Workspace
+        """
+        for window, tile in self.tiles(block, work):
+            tile.write_log_joint(out[:, window])
+
+    def tiles(self, block: Block, work: Workspace) -> Iterator[tuple[slice, Tile]]:
+        """Yield a block in tiles of `tile_rows` rows, which use the same memory one by one.
+
+        Yields
+        ------
+        slice
+            The rows of the tile, counted from the first row of ``block``.
+        Tile
+            Valid until the next one.
+        """
+        tile: Tile | None = None
+        for window, rows in sub_blocks(block, self.tile_rows):
+            if tile is None or tile.rows != rows.rows:
+                tile = Tile(self, rows.rows, work)
+            tile.block = rows
+            yield window, tile
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes that blocks of ``rows`` rows need, SciPy's result included."""
+        rows = min(rows, self.tile_rows)
+        needs = [part.work_arrays(rows) for part in self.embedded]
+        needs += [part.feature_map.work_arrays(rows) for part in self.embedded]
+        if self.tables is None:
+            return buffers_nbytes(merge_buffers(needs))
+        needs.append(self.tables.lookup_arrays(rows))
+        return buffers_nbytes(merge_buffers(needs)) + rows * (8 * self.n_components + 4) + 4
+
+
+class Tile:
+    """The densities of a few rows, with the buffers they are computed in.
+
+    Attributes
+    ----------
+    block : Block
+        The rows.
+    lookup : Lookup, optional
+        After `write_log_joint`: the rows on the grids of the one-dimensional views.
+    bases : mapping of str to (n_basis, width) arrays
+        After `write_log_joint`: the basis functions of every wider view. Columns after the last
+        row mean nothing.
+    """
+
+    block: Block
+
+    def __init__(self, mixture: MixtureDensities, rows: int, work: Workspace) -> None:
+        self.rows = rows
+        self._mixture = mixture
+        self._work = work
+        self._log_weights = np.log(mixture.weights)[:, None]
+        self.lookup = None if mixture.tables is None else Lookup(mixture.tables, rows, work)
+        self.bases: dict[str, NDArray[Any]] = {}
+        self._values: dict[str, NDArray[Any]] = {}
+        for part in mixture.embedded:
+            self.bases[part.view], self._values[part.view] = (
+                work.take(name, shape, dtype)
+                for name, (shape, dtype) in part.work_arrays(rows).items()
+            )
+
+    def write_log_joint(self, out: NDArray[np.float64]) -> None:
+        """Write ``log pi_h + sum_t log p_t(x_t | h)`` into ``(components, rows)``."""
+        if self.lookup is None:
+            out[:] = self._log_weights
+        else:
+            self.lookup.locate(self.block.values[: self.rows])
+            self.lookup.write_log_joint(self._log_weights, out)
+        for part in self._mixture.embedded:
+            basis, density = self.bases[part.view], self._values[part.view]
+            part.feature_map.write_basis(self.block.view(part.view)[: self.rows], basis, self._work)
+            np.matmul(part.factor, basis, out=density)
+            kept = density[:, : self.rows]
+            np.maximum(kept, part.smallest, out=kept)
+            np.log(kept, out=kept)
+            np.add(out, kept, out=out)
+
+
+def normalise(
+    log_joint: NDArray[np.float64], log_density: NDArray[np.float64], work: Workspace
+) -> None:
+    """Turn log joint densities into posterior probabilities, in place.
+
+    Parameters
+    ----------
+    log_joint : (components, rows) float64 array
+        Receives ``P(h | x)``; every column sums to one.
+    log_density : (rows,) float64 array
+        Receives ``log sum_h exp(log_joint_h)``.
+    work : Workspace
+        Receives one vector of ``rows`` float64 numbers; see `normalise_nbytes`.
+    """
+    total = work.take("densities.total", log_density.shape, np.float64)
+    # the largest term becomes one: many views would underflow otherwise
+    np.max(log_joint, axis=0, out=log_density)
+    np.subtract(log_joint, log_density, out=log_joint)
+    np.exp(log_joint, out=log_joint)
+    np.sum(log_joint, axis=0, out=total)
+    np.divide(log_joint, total, out=log_joint)
+    np.log(total, out=total)
+    np.add(log_density, total, out=log_density)
+
+
+def normalise_nbytes(rows: int) -> int:
+    """Return the bytes that `normalise` takes from the workspace for ``rows`` rows."""
+    return 8 * rows

@@ -1,0 +1,206 @@
+"""Sums over rows of posterior probabilities: what densities are re-estimated from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.features.maps import FeatureMap, buffers_nbytes, merge_buffers, padded_width
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.densities import MixtureDensities, Tile, normalise, normalise_nbytes
+from bigtensor.statistics.tabulated_densities import interpolation_matrix
+
+_ROWS_PER_BIN = 32
+"""Rows a block for every bin: making an empty histogram then costs a few percent of filling it."""
+
+_KEPT_BYTES = 32 * 1024**2
+"""Most that is kept of the rows of one block until they are put into the histograms."""
+
+
+@dataclass(frozen=True)
+class PosteriorSumsResult:
+    """Sums over rows of the weight w times the posterior probability r of every component.
+
+    Attributes
+    ----------
+    mass : (components,) float64 array
+        ``sum w r_h``.
+    histograms : (views, bins + 1, components) float64 array, optional
+        ``w r_h`` shared linearly between the two nearest grid points, for the one-dimensional
+        views in the order of their tables; None without such views.
+    embeddings : mapping of str to (p, components) float64 arrays
+        ``sum w y(x) r_h`` for the features y of every wider view.
+    log_likelihood : float
+        ``sum w log p(x)`` under the mixture.
+    weight : float
+        ``sum w``.
+    rows : int
+    """
+
+    mass: NDArray[np.float64]
+    histograms: NDArray[np.float64] | None
+    embeddings: Mapping[str, NDArray[np.float64]]
+    log_likelihood: float
+    weight: float
+    rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorSums(SumStatistic[PosteriorSumsResult]):
+    """Histograms and embeddings of every component, weighted by posterior probabilities.
+
+    One step of the algorithm of Benaglia, Chauveau and Hunter (2009): the densities that follow
+    from the sums are those of the next step.
+
+    Parameters
+    ----------
+    mixture : MixtureDensities
+        Gives the posterior probabilities; its tables also give the grids of the histograms.
+    out_maps : mapping of str to FeatureMap, default {}
+        The features to sum, for every wider view. A map that the mixture itself uses for this
+        view is evaluated only once.
+    """
+
+    mixture: MixtureDensities
+    out_maps: Mapping[str, FeatureMap] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        tables = self.mixture.tables
+        rows = self.mixture.tile_rows
+        if tables is not None:
+            wanted = _ROWS_PER_BIN * tables.bins
+            rows = max(rows, min(wanted, _KEPT_BYTES // self._kept_nbytes(1)))
+        object.__setattr__(self, "block_rows", rows)
+
+    def state_arrays(self) -> Mapping[str, ArraySpec]:
+        """Return the arrays of the state."""
+        k, tables = self.mixture.n_components, self.mixture.tables
+        arrays: dict[str, ArraySpec] = {
+            "mass": ((k,), "float64"),
+            "log_likelihood": ((), "float64"),
+            "weight": ((), "float64"),
+            "rows": ((), "int64"),
+        }
+        if tables is not None:
+            arrays["histograms"] = (tables.log_tables.shape, "float64")
+        for view, feature_map in self.out_maps.items():
+            arrays[f"embedding/{view}"] = ((feature_map.n_basis, k), "float64")
+        return arrays
+
+    def update(self, state: State, block: Block, work: Workspace) -> None:
+        """Add one block."""
+        if not block.rows:
+            return
+        kept = {
+            name: work.take(name, shape, dtype)
+            for name, (shape, dtype) in self._kept_arrays(block.rows).items()
+        }
+        for window, tile in self.mixture.tiles(block, work):
+            posterior = self._posterior(state, tile, work)
+            state["mass"] += posterior.sum(axis=1)
+            self._add_embeddings(state, tile, posterior, work)
+            if tile.lookup is not None:
+                kept["posterior.points"][window] = tile.lookup.points
+                kept["posterior.shares"][window] = tile.lookup.shares
+                kept["posterior.rows"][window] = posterior.T
+        if self.mixture.tables is not None:
+            matrix = interpolation_matrix(
+                kept["posterior.points"], kept["posterior.shares"], self.mixture.tables.n_points
+            )
+            histograms = state["histograms"]
+            histograms += (matrix.T @ kept["posterior.rows"]).reshape(histograms.shape)
+        state["weight"] += block.total_weight()
+        state["rows"] += block.rows
+
+    def finalize(self, state: State) -> PosteriorSumsResult:
+        """Take the sums of basis functions to sums of features."""
+        return PosteriorSumsResult(
+            mass=state["mass"],
+            histograms=state.get("histograms"),
+            embeddings={
+                view: feature_map.mixing.T @ state[f"embedding/{view}"]
+                for view, feature_map in self.out_maps.items()
+            },
+            log_likelihood=float(state["log_likelihood"]),
+            weight=float(state["weight"]),
+            rows=int(state["rows"]),
+        )
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the workspace and of new histograms, for ``rows`` rows."""
+        tile = min(rows, self.mixture.tile_rows)
+        needs = [self._tile_arrays(tile)]
+        needs += [feature_map.work_arrays(tile) for feature_map in self.out_maps.values()]
+        tables = self.mixture.tables
+        return (
+            buffers_nbytes(merge_buffers(needs))
+            + self.mixture.work_nbytes(tile)
+            + normalise_nbytes(tile)
+            + self._kept_nbytes(rows)
+            + (0 if tables is None else tables.log_tables.nbytes)
+        )
+
+    def _posterior(self, state: State, tile: Tile, work: Workspace) -> NDArray[np.float64]:
+        """Return weighted posterior probabilities, ``(components, rows)``; add the likelihood."""
+        k, rows = self.mixture.n_components, tile.rows
+        posterior: NDArray[np.float64] = work.take("posterior.joint", (k, rows), np.float64)
+        log_density = work.take("posterior.log_density", (rows,), np.float64)
+        tile.write_log_joint(posterior)
+        normalise(posterior, log_density, work)
+        if tile.block.weight is None:
+            state["log_likelihood"] += log_density.sum()
+        else:
+            weight = tile.block.weight[:rows]
+            state["log_likelihood"] += np.dot(weight, log_density)
+            np.multiply(posterior, weight, out=posterior)
+        return posterior
+
+    def _add_embeddings(
+        self, state: State, tile: Tile, posterior: NDArray[np.float64], work: Workspace
+    ) -> None:
+        """Add the products of the basis functions with the weighted posterior probabilities."""
+        shared = {part.view: part.feature_map for part in self.mixture.embedded}
+        for view, feature_map in self.out_maps.items():
+            if shared.get(view) is feature_map:
+                basis = tile.bases[view]
+            else:
+                shape = (feature_map.n_basis, padded_width(tile.rows))
+                basis = work.take(f"posterior.basis.{view}", shape, feature_map.dtype)
+                feature_map.write_basis(tile.block.view(view)[: tile.rows], basis, work)
+            cast = work.take(f"posterior.cast.{feature_map.dtype}", posterior.shape, basis.dtype)
+            np.copyto(cast, posterior, casting="same_kind")
+            state[f"embedding/{view}"] += np.matmul(basis[:, : tile.rows], cast.T)
+
+    def _kept_arrays(self, rows: int) -> Mapping[str, tuple[tuple[int, ...], Any]]:
+        """Return the buffers that are kept of every row until the histograms are filled."""
+        if self.mixture.tables is None:
+            return {}
+        views = len(self.mixture.tables.columns)
+        return {
+            "posterior.points": ((rows, views, 2), "int32"),
+            "posterior.shares": ((rows, views, 2), "float64"),
+            "posterior.rows": ((rows, self.mixture.n_components), "float64"),
+        }
+
+    def _kept_nbytes(self, rows: int) -> int:
+        """Return the bytes of `_kept_arrays`."""
+        return buffers_nbytes(self._kept_arrays(rows))
+
+    def _tile_arrays(self, rows: int) -> Mapping[str, tuple[tuple[int, ...], Any]]:
+        """Return the buffers of one tile that are neither the mixture's nor the maps'."""
+        k = self.mixture.n_components
+        arrays: dict[str, tuple[tuple[int, ...], Any]] = {
+            "posterior.joint": ((k, rows), "float64"),
+            "posterior.log_density": ((rows,), "float64"),
+        }
+        for view, feature_map in self.out_maps.items():
+            dtype = feature_map.dtype
+            width = padded_width(rows)
+            arrays[f"posterior.basis.{view}"] = ((feature_map.n_basis, width), dtype)
+            arrays[f"posterior.cast.{dtype}"] = ((k, rows), dtype)
+        return arrays

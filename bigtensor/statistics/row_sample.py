@@ -1,0 +1,175 @@
+"""A uniform sample of rows that is the same for any chunking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.errors import ParameterError
+from bigtensor.statistics.base import State, Statistic, Workspace
+from bigtensor.statistics.row_keys import block_keys
+
+_PER_ROW = ("key", "index", "values", "weight")
+"""Arrays of the state that have one entry for every kept row."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows drawn without replacement, by ascending row index.
+
+    Attributes
+    ----------
+    values : (m, features) array
+        The features of all views.
+    index : (m,) int64 array
+        Global row indices.
+    weight : (m,) float64 array, optional
+        Sample weights; None when none were asked for.
+    rows_seen : int
+        Rows that the sample was drawn from.
+    """
+
+    values: NDArray[np.floating]
+    index: NDArray[np.int64]
+    weight: NDArray[np.float64] | None
+    rows_seen: int
+
+
+@dataclass(frozen=True)
+class RowSample(Statistic[Sample]):
+    """The rows with the smallest keys, a uniform sample without replacement.
+
+    The key of a row depends on ``random_state`` and its global index alone.
+
+    Parameters
+    ----------
+    size : int
+        Rows to keep.
+    n_features : int
+        Features of all views together.
+    dtype : str, default "float32"
+        Of the kept values.
+    random_state : int, default 0
+    has_weight : bool, default False
+        Whether to keep the sample weights; rows without a weight have weight one.
+
+    Raises
+    ------
+    ParameterError
+        When ``size`` is not positive.
+    """
+
+    size: int
+    n_features: int
+    dtype: str = "float32"
+    random_state: int = 0
+    has_weight: bool = False
+
+    block_rows: ClassVar[int] = 16384
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise ParameterError(f"a row sample needs size >= 1, got {self.size}")
+
+    def init(self) -> State:
+        """Return the sample of zero rows."""
+        state: State = {
+            "key": np.empty(0, np.uint64),
+            "index": np.empty(0, np.int64),
+            "values": np.empty((0, self.n_features), self.dtype),
+            "rows": np.zeros((), np.int64),
+        }
+        if self.has_weight:
+            state["weight"] = np.empty(0)
+        return state
+
+    def update(self, state: State, block: Block, work: Workspace) -> None:  # noqa: ARG002
+        """Keep the rows of the block that have smaller keys than kept ones."""
+        if not block.rows:
+            return
+        state["rows"] += block.rows
+        keys = block_keys(self.random_state, "sample", block)
+        if state["key"].size < self.size:
+            chosen = np.arange(block.rows)
+        else:
+            # equal keys are settled below, by the row index
+            chosen = np.flatnonzero(keys <= state["key"].max())
+        if chosen.size:
+            self._add(state, self._rows(block, keys, chosen))
+
+    def combine(self, left: State, right: State) -> State:
+        """Return the smallest keys of both."""
+        merged = {
+            name: np.concatenate([left[name], right[name]]) for name in left if name in _PER_ROW
+        }
+        kept = _smallest(merged["key"], merged["index"], self.size)
+        return {
+            **{name: array[kept] for name, array in merged.items()},
+            "rows": left["rows"] + right["rows"],
+        }
+
+    def finalize(self, state: State) -> Sample:
+        """Sort by the row index."""
+        order = np.argsort(state["index"])
+        return Sample(
+            values=state["values"][order],
+            index=state["index"][order],
+            weight=state["weight"][order] if self.has_weight else None,
+            rows_seen=int(state["rows"]),
+        )
+
+    def state_nbytes(self) -> int:
+        """Return the bytes of a full sample."""
+        per_row = 8 + 8 + self.n_features * np.dtype(self.dtype).itemsize + 8 * self.has_weight
+        return self.size * per_row + 8
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the keys of a block, a bound on what is chosen, and their merge."""
+        per_row = 4 * 8 + self.n_features * np.dtype(self.dtype).itemsize
+        return rows * per_row + (rows + self.size) * 4 * 8
+
+    def _rows(self, block: Block, keys: NDArray[np.uint64], chosen: NDArray[np.int64]) -> State:
+        """Return copies of the chosen rows of a block, named like the state."""
+        rows: State = {
+            "key": keys[chosen],
+            "index": chosen + block.start if block.index is None else block.index[chosen],
+            "values": block.values[chosen].astype(self.dtype, copy=False),
+        }
+        if self.has_weight:
+            rows["weight"] = np.ones(chosen.size) if block.weight is None else block.weight[chosen]
+        return rows
+
+    def _add(self, state: State, rows: State) -> None:
+        """Put rows into the free places, then into the places of rows with larger keys."""
+        free = self.size - state["key"].size
+        for name in rows if free else ():
+            state[name] = np.concatenate([state[name], rows[name][:free]])
+        if rows["key"].size <= free:
+            return
+        later = {name: array[free:] for name, array in rows.items()}
+        kept = _smallest(
+            np.concatenate([state["key"], later["key"]]),
+            np.concatenate([state["index"], later["index"]]),
+            self.size,
+        )
+        stays = np.zeros(self.size + later["key"].size, bool)
+        stays[kept] = True
+        places = np.flatnonzero(~stays[: self.size])
+        comers = np.flatnonzero(stays[self.size :])
+        for name, array in later.items():
+            state[name][places] = array[comers]
+
+
+def _smallest(keys: NDArray[np.uint64], index: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Return the positions of the ``size`` smallest (key, index) pairs, in ascending position."""
+    if keys.size <= size:
+        return np.arange(keys.size)
+    largest = np.partition(keys, size - 1)[size - 1]
+    kept = keys < largest
+    equal = np.flatnonzero(keys == largest)
+    kept[equal[np.argsort(index[equal])[: size - np.count_nonzero(kept)]]] = True
+    return np.flatnonzero(kept)

@@ -1,0 +1,47 @@
+"""A block cut into shorter ones, for kernels that want fewer rows at once than they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from bigtensor.data.block import Block
+
+
+def sub_blocks(block: Block, rows: int, halo: int = 0) -> Iterator[tuple[slice, Block]]:
+    """Yield consecutive windows of a block: nothing is copied.
+
+    Parameters
+    ----------
+    block : Block
+    rows : int
+        Rows of every window but the last, which may be shorter.
+    halo : int, default 0
+        Rows after a window that may be looked at, as far as ``block`` has them.
+
+    Yields
+    ------
+    slice
+        The rows of the window, counted from the first row of ``block``.
+    Block
+        The window.
+    """
+    if block.rows <= rows and block.values.shape[0] <= block.rows + halo:
+        if block.rows:
+            yield slice(0, block.rows), block
+        return
+    for first in range(0, block.rows, rows):
+        last = min(first + rows, block.rows)
+        seen = slice(first, last + halo)
+        yield (
+            slice(first, last),
+            replace(
+                block,
+                values=block.values[seen],
+                start=block.start + first,
+                rows=last - first,
+                weight=None if block.weight is None else block.weight[seen],
+                sequence=None if block.sequence is None else block.sequence[seen],
+                index=None if block.index is None else block.index[first:last],
+            ),
+        )

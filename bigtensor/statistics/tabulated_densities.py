@@ -1,0 +1,222 @@
+"""Log densities of one-dimensional views on regular grids, and where rows lie on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from bigtensor.errors import ParameterError
+from bigtensor.statistics.base import Workspace
+
+_GROUP = 16
+"""Rows that share one run of constants: NumPy's inner loops are slow over a few views only."""
+
+_RESULT_BYTES = 60 * 1024
+"""Largest result that SciPy is asked to allocate again and again.
+
+When a Dask worker fixes the trim threshold of the C library, an array of 64 kB or more is given
+back to the system when it is freed, and every fresh page costs as much as ten rows of lookups.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class TabulatedDensities:
+    """Log densities of one-dimensional views on regular grids, interpolated linearly.
+
+    Values outside a grid take the density of its end.
+
+    Parameters
+    ----------
+    columns : tuple of int
+        The column of the block's values that is the view, for every view.
+    low : (views,) float64 array
+        First grid points, in the units of the data.
+    step : (views,) float64 array
+        Distances of grid points, positive.
+    log_tables : (views, bins + 1, components) float64 array
+        Natural logarithms of the densities at ``low + step * b``; all finite.
+
+    Raises
+    ------
+    ParameterError
+        When the shapes do not belong together, a step is not positive, or a logarithm not finite.
+    """
+
+    columns: tuple[int, ...]
+    low: NDArray[np.float64]
+    step: NDArray[np.float64]
+    log_tables: NDArray[np.float64]
+    constants: tuple[NDArray[Any], ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("low", "step", "log_tables"):
+            value = np.ascontiguousarray(getattr(self, name), np.float64)
+            object.__setattr__(self, name, value)
+        views = len(self.columns)
+        shape = self.log_tables.shape
+        if (
+            len(shape) != 3
+            or not views
+            or shape[0] != views
+            or shape[1] < 2
+            or self.low.shape != (views,)
+            or self.step.shape != (views,)
+        ):
+            raise ParameterError(
+                f"{views} columns, low {self.low.shape}, step {self.step.shape} and log_tables "
+                f"{shape} do not belong together: (views,), (views,) and "
+                "(views, bins + 1, components) with at least one view and one bin are needed"
+            )
+        if not (np.all(self.step > 0) and np.isfinite(self.log_tables).all()):
+            raise ParameterError(
+                "tables of log densities need positive steps and finite values; put a floor "
+                "under the densities before taking logarithms"
+            )
+        first_points = np.arange(views, dtype=np.int32) * np.int32(shape[1])
+        repeated = [np.tile(row, _GROUP) for row in (self.low, 1 / self.step, first_points)]
+        object.__setattr__(self, "constants", tuple(repeated))
+
+    @property
+    def bins(self) -> int:
+        """The number of bins of every view."""
+        return int(self.log_tables.shape[1]) - 1
+
+    @property
+    def n_points(self) -> int:
+        """Grid points of all views together."""
+        return int(self.log_tables.shape[0] * self.log_tables.shape[1])
+
+    @property
+    def n_components(self) -> int:
+        """The number of components."""
+        return int(self.log_tables.shape[2])
+
+    @property
+    def flat_tables(self) -> NDArray[np.float64]:
+        """The tables of all views one below the other: ``(n_points, components)``."""
+        return self.log_tables.reshape(self.n_points, self.n_components)
+
+    def lookup_arrays(self, rows: int) -> Mapping[str, tuple[tuple[int, ...], str]]:
+        """Return the buffers of a `Lookup` of ``rows`` rows."""
+        views, padded = len(self.columns), -(-rows // _GROUP) * _GROUP
+        return {
+            "lookup.position": ((padded, views), "float64"),
+            "lookup.point": ((padded, views), "int32"),
+            "lookup.points": ((padded, views, 2), "int32"),
+            "lookup.shares": ((padded, views, 2), "float64"),
+        }
+
+
+class Lookup:
+    """Finds a fixed number of rows on the grids, again and again in the same memory.
+
+    Parameters
+    ----------
+    tables : TabulatedDensities
+    rows : int
+    work : Workspace
+        Holds the arrays below.
+
+    Attributes
+    ----------
+    points : (rows, views, 2) int32 array
+        For every row and view the two neighbouring grid points, as positions in `flat_tables`.
+    shares : (rows, views, 2) float64 array
+        The weights of linear interpolation between the two; they sum to one.
+    """
+
+    def __init__(self, tables: TabulatedDensities, rows: int, work: Workspace) -> None:
+        self._tables = tables
+        self._position, self._point, self._points, self._shares = (
+            work.take(name, shape, dtype)
+            for name, (shape, dtype) in tables.lookup_arrays(rows).items()
+        )
+        self.points: NDArray[np.int32] = self._points[:rows]
+        self.shares: NDArray[np.float64] = self._shares[:rows]
+        step = max(1, _RESULT_BYTES // (8 * tables.n_components))
+        self._matrices = [
+            (part, interpolation_matrix(self.points[part], self.shares[part], tables.n_points))
+            for part in (slice(first, first + step) for first in range(0, rows, step))
+        ]
+        # rows that only fill up the last group
+        self._position[rows:] = tables.low
+
+    def locate(self, values: NDArray[Any]) -> None:
+        """Find the rows of ``(rows, features)`` values; NaN gives shares of NaN."""
+        low, scale, first_points = self._tables.constants
+        bins = self._tables.bins
+        position, point, shares, points = self._position, self._point, self._shares, self._points
+        _copy_columns(values, self._tables.columns, position[: len(values)])
+        grouped = position.reshape(-1, low.size)
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.subtract(grouped, low, out=grouped)
+            np.multiply(grouped, scale, out=grouped)
+            # below the last point, so that its left neighbour is the last but one
+            np.clip(position, 0, np.nextafter(bins, 0), out=position)
+            np.copyto(point, position, casting="unsafe")
+        # NaN is cast to a negative number, which must not lead out of the tables
+        np.maximum(point, 0, out=point)
+        np.subtract(position, point, out=shares[..., 1])
+        np.subtract(1.0, shares[..., 1], out=shares[..., 0])
+        grouped_point = point.reshape(-1, first_points.size)
+        np.add(grouped_point, first_points, out=grouped_point)
+        np.copyto(points[..., 0], point)
+        np.add(point, 1, out=points[..., 1])
+
+
+    def write_log_joint(
+        self, log_weights: NDArray[np.float64], out: NDArray[np.float64]
+    ) -> None:
+        """Interpolate at the located rows and add up the views.
+
+        Parameters
+        ----------
+        log_weights : (components, 1) float64 array
+            Added to every row.
+        out : (components, rows) float64 array
+        """
+        for part, matrix in self._matrices:
+            joint = np.asarray(matrix @ self._tables.flat_tables)
+            np.add(joint.T, log_weights, out=out[:, part])
+
+
+def interpolation_matrix(
+    points: NDArray[np.int32], shares: NDArray[np.float64], n_points: int
+) -> csr_array[np.float64]:
+    """Return the sparse matrix of linear interpolation; it shares the memory of the arguments.
+
+    Its product with tables interpolates; the product of its transpose with weights is their
+    linear binning.
+
+    Parameters
+    ----------
+    points : (rows, views, 2) int32 array
+    shares : (rows, views, 2) float64 array
+    n_points : int
+
+    Returns
+    -------
+    (rows, n_points) CSR array
+    """
+    rows, views, _ = points.shape
+    matrix = csr_array((rows, n_points))
+    # set one by one, because the constructor copies slices of larger buffers
+    matrix.indptr = np.arange(0, 2 * views * rows + 1, 2 * views, dtype=np.int32)
+    matrix.indices = points.reshape(-1)
+    matrix.data = shares.reshape(-1)
+    return matrix
+
+
+def _copy_columns(values: NDArray[Any], columns: tuple[int, ...], out: NDArray[np.float64]) -> None:
+    """Copy columns, in one step when they are neighbours."""
+    first, last = columns[0], columns[-1]
+    if columns == tuple(range(first, last + 1)):
+        np.copyto(out, values[:, first : last + 1])
+        return
+    for position, column in enumerate(columns):
+        np.copyto(out[:, position], values[:, column])

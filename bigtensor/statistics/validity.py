@@ -1,0 +1,250 @@
+"""Rows that cannot be used are found, counted and left out in the pass that uses the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.statistics.base import State, Statistic, Workspace
+
+_Result = TypeVar("_Result", covariant=True)
+
+_NEVER = np.iinfo(np.int64).max
+"""Stands in a state for the index of a row that was not met."""
+
+_PREFIX = "validity/"
+
+_COUNTS = ("rows", "dropped", "bad_weights")
+
+_FIRSTS = ("first_row", "first_bad_weight")
+
+
+@dataclass(frozen=True)
+class Validity:
+    """What was wrong with the rows that a statistic was given.
+
+    Attributes
+    ----------
+    rows : int
+        Rows that were read.
+    dropped : int
+        Rows that were left out, for a value or for a weight.
+    first_row : int, optional
+        Global index of the first row with a value that is not finite; None when there is none.
+    first_column : int, optional
+        Position of the first such value in that row, over the features of all views.
+    bad_weights : int
+        Rows whose weight is negative or not finite.
+    first_bad_weight : int, optional
+        Global index of the first of them; None when there is none.
+    """
+
+    rows: int
+    dropped: int
+    first_row: int | None
+    first_column: int | None
+    bad_weights: int
+    first_bad_weight: int | None
+
+
+@dataclass(frozen=True)
+class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
+    """Shows another statistic the valid rows only, and counts the others.
+
+    A row is valid when its values are finite and its weight is finite and not negative. Integer
+    values are not looked at. Rows cannot be taken out of a block with a halo: there they are
+    counted as dropped and still shown, so that the inner result must not be used.
+
+    Parameters
+    ----------
+    statistic : Statistic
+    """
+
+    statistic: Statistic[_Result]
+
+    def __post_init__(self) -> None:
+        # a wrapper wants what the statistic inside it wants
+        object.__setattr__(self, "block_rows", self.statistic.block_rows)
+        object.__setattr__(self, "halo", self.statistic.halo)
+
+    def init(self) -> State:
+        """Return the inner state of zero rows with counts of zero."""
+        state = {_PREFIX + name: np.zeros((), np.int64) for name in (*_COUNTS, "first_column")}
+        state.update({_PREFIX + name: np.array(_NEVER, np.int64) for name in _FIRSTS})
+        return state | self.statistic.init()
+
+    def update(self, state: State, block: Block, work: Workspace) -> None:
+        """Count the rows that are not valid and add the others."""
+        counts = {name: state.pop(_PREFIX + name) for name in (*_COUNTS, "first_column", *_FIRSTS)}
+        counts["rows"] += block.rows
+        finite = finite_rows(block, work)
+        weighted = _valid_weights(block, work)
+        if finite is not None:
+            _note_value(counts, block, finite)
+        if weighted is not None:
+            counts["bad_weights"] += np.count_nonzero(~weighted)
+            _note_first(counts["first_bad_weight"], block, weighted)
+        valid = finite if weighted is None else weighted
+        if finite is not None and weighted is not None:
+            valid = finite & weighted
+        if valid is not None:
+            counts["dropped"] += block.rows - np.count_nonzero(valid)
+            block = block if self.statistic.halo else block.keep(valid)
+        self.statistic.update(state, block, work)
+        state.update({_PREFIX + name: array for name, array in counts.items()})
+
+    def combine(self, left: State, right: State) -> State:
+        """Add the counts, keep the first rows, and combine the inner states."""
+        state = {_PREFIX + name: left[_PREFIX + name] + right[_PREFIX + name] for name in _COUNTS}
+        for name in _FIRSTS:
+            state[_PREFIX + name] = np.minimum(left[_PREFIX + name], right[_PREFIX + name])
+        earlier = left if left[_PREFIX + "first_row"] <= right[_PREFIX + "first_row"] else right
+        state[_PREFIX + "first_column"] = earlier[_PREFIX + "first_column"].copy()
+        return state | self.statistic.combine(_inner(left), _inner(right))
+
+    def finalize(self, state: State) -> tuple[Validity, _Result]:
+        """Return what was wrong, and the result of the valid rows."""
+        number = {name: int(state[_PREFIX + name]) for name in (*_COUNTS, "first_column", *_FIRSTS)}
+        found = number["first_row"] != _NEVER
+        validity = Validity(
+            rows=number["rows"],
+            dropped=number["dropped"],
+            first_row=number["first_row"] if found else None,
+            first_column=number["first_column"] if found else None,
+            bad_weights=number["bad_weights"],
+            first_bad_weight=(
+                None if number["first_bad_weight"] == _NEVER else number["first_bad_weight"]
+            ),
+        )
+        return validity, self.statistic.finalize(_inner(state))
+
+    def state_nbytes(self) -> int:
+        """Return the bytes of the inner state and of six numbers."""
+        return self.statistic.state_nbytes() + 6 * 8
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the inner workspace and of three masks."""
+        return self.statistic.work_nbytes(rows) + 3 * rows
+
+
+def finite_rows(block: Block, work: Workspace) -> NDArray[np.bool_] | None:
+    """Return which rows hold finite values only; None, quickly, when all rows do.
+
+    Parameters
+    ----------
+    block : Block
+        Dense or CSR values. Integers are always finite.
+    work : Workspace
+
+    Returns
+    -------
+    (rows,) bool array, optional
+        A buffer of the workspace.
+    """
+    values = block.values[: block.rows]
+    dense = isinstance(values, np.ndarray)
+    numbers = values if dense else values.data
+    if numbers.dtype.kind != "f" or _surely_finite(numbers):
+        return None
+    mask = work.take("validity.finite", (block.rows,), np.bool_)
+    mask.fill(True)
+    if dense:
+        column_mask = work.take("validity.column", (block.rows,), np.bool_)
+        for column in range(values.shape[1]):
+            np.isfinite(values[:, column], out=column_mask)
+            np.logical_and(mask, column_mask, out=mask)
+    else:
+        bad = np.flatnonzero(~np.isfinite(numbers))
+        mask[np.searchsorted(values.indptr, bad, side="right") - 1] = False
+    return None if mask.all() else mask
+
+
+def _surely_finite(numbers: NDArray[Any]) -> bool:
+    """Return whether the sum of squares is finite, which it can only be when all numbers are."""
+    with np.errstate(all="ignore"):
+        if numbers.flags.c_contiguous:
+            flat = numbers.reshape(-1)
+            return bool(np.isfinite(np.dot(flat, flat)))
+        return bool(np.isfinite(numbers.sum()))
+
+
+def _valid_weights(block: Block, work: Workspace) -> NDArray[np.bool_] | None:
+    """Return which rows have a weight that is finite and not negative; None when all have."""
+    if block.weight is None or not block.rows:
+        return None
+    weight = block.weight[: block.rows]
+    # NaN makes the first comparison false
+    if weight.min() >= 0 and weight.max() < np.inf:
+        return None
+    mask = work.take("validity.weight", (block.rows,), np.bool_)
+    np.isfinite(weight, out=mask)
+    mask[weight < 0] = False
+    return mask
+
+
+def _note_first(first: NDArray[np.int64], block: Block, mask: NDArray[np.bool_]) -> int:
+    """Lower the index of the first invalid row; return that row's position in the block."""
+    position = int(np.argmin(mask))
+    first[...] = min(int(first), int(block.row_index()[position]))
+    return position
+
+
+def _note_value(counts: State, block: Block, finite: NDArray[np.bool_]) -> None:
+    """Remember the first row and column with a value that is not finite."""
+    before = int(counts["first_row"])
+    position = _note_first(counts["first_row"], block, finite)
+    if int(counts["first_row"]) < before:
+        row = block.values[position : position + 1]
+        row = row if isinstance(row, np.ndarray) else row.toarray()
+        counts["first_column"][...] = int(np.argmin(np.isfinite(row[0])))
+
+
+def _inner(state: State) -> State:
+    """Return the arrays that belong to the inner statistic."""
+    return {name: array for name, array in state.items() if not name.startswith(_PREFIX)}
+
+
+def first_invalid(block: Block, finite: NDArray[np.bool_] | None) -> Validity:
+    """Return what `finite_rows` found in one block, as counts that can be added up."""
+    if finite is None:
+        return Validity(block.rows, 0, None, None, 0, None)
+    counts = {name: np.zeros((), np.int64) for name in ("first_row", "first_column")}
+    counts["first_row"][...] = _NEVER
+    _note_value(counts, block, finite)
+    return Validity(
+        rows=block.rows,
+        dropped=int(np.count_nonzero(~finite)),
+        first_row=int(counts["first_row"]),
+        first_column=int(counts["first_column"]),
+        bad_weights=0,
+        first_bad_weight=None,
+    )
+
+
+def explain(validity: Validity, features: Sequence[str]) -> str:
+    """Say how many rows were left out, and which row, feature or weight was the first.
+
+    Parameters
+    ----------
+    validity : Validity
+    features : sequence of str
+        The features of all views, one view beside the other.
+    """
+    words = []
+    if validity.first_row is not None and validity.first_column is not None:
+        words.append(
+            f"{validity.dropped:,} of {validity.rows:,} rows hold values that are not finite (NaN "
+            f"or infinity); the first is row {validity.first_row:,}, feature "
+            f"{features[validity.first_column]!r}"
+        )
+    if validity.bad_weights:
+        words.append(
+            f"{validity.bad_weights:,} rows have a weight that is negative or not finite; the "
+            f"first is row {validity.first_bad_weight:,}"
+        )
+    return "; ".join(words)

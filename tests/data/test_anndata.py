@@ -1,0 +1,115 @@
+"""AnnData files, dense and sparse, against the object that was written."""
+
+import warnings
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+
+from bigtensor.data.anndata import open_anndata
+from bigtensor.data.import_source import ImportSource
+from bigtensor.errors import DataError, FileFormatError, FileFormatWarning
+
+ROWS, WIDTH = 230, 5
+
+
+def make(path: Path, kind: str, dtype: str = "float32", repeated: bool = False) -> np.ndarray:
+    """Write an AnnData file and return its X."""
+    import anndata
+
+    rng = np.random.default_rng(7)
+    values = (rng.poisson(0.7, size=(ROWS, WIDTH)) * 1.5).astype(dtype)
+    matrix = {"dense": values, "csr": sp.csr_matrix(values), "csc": sp.csc_matrix(values)}[kind]
+    kinds = pd.Categorical(rng.choice(["T", "B", "NK"], size=ROWS))
+    kinds[3] = np.nan
+    obs = pd.DataFrame(
+        {"kind": kinds, "donor": [f"d{i % 3}" for i in range(ROWS)], "plate": np.arange(ROWS) % 4},
+        index=[f"cell{i}" for i in range(ROWS)],
+    )
+    names = ["a", "b", "a", "c", "d"] if repeated else [f"gene{j}" for j in range(WIDTH)]
+    with warnings.catch_warnings():
+        # What the library says while it writes is no matter of ours.
+        warnings.simplefilter("ignore")
+        data = anndata.AnnData(matrix, obs=obs, var=pd.DataFrame(index=names))
+        data.write_h5ad(path) if path.suffix == ".h5ad" else data.write_zarr(path)
+    return values
+
+
+def whole(source: ImportSource, rows: int) -> np.ndarray:
+    """All values, read block by block."""
+    blocks = list(source.blocks(rows))
+    assert all(len(block.values) <= rows for block in blocks)
+    return np.concatenate([block.values for block in blocks])
+
+
+@pytest.mark.parametrize("ending", [".h5ad", ".zarr"])
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_anndata__is_read_by_blocks(tmp_path: Path, ending: str, kind: str, dtype: str) -> None:
+    path = tmp_path / f"cells{ending}"
+    expected = make(path, kind, dtype)
+    source = open_anndata(path, label="kind", sample_id="donor")
+    assert source.features == tuple(f"gene{j}" for j in range(WIDTH))
+    assert source.rows == ROWS
+    for rows in (1, 64, 1000):
+        np.testing.assert_array_equal(whole(source, rows), expected)
+    labels = [value for block in source.blocks(50) for value in block.variables["label"]]
+    assert pd.isna(labels[3])
+    assert set(labels[:3] + labels[4:]) == {"T", "B", "NK"}
+    donors = [value for block in source.blocks(50) for value in block.variables["sample_id"]]
+    assert donors == [f"d{i % 3}" for i in range(ROWS)]
+
+
+@pytest.mark.parametrize("ending", [".h5ad", ".zarr"])
+def test_anndata__columns_of_numbers_may_be_labels(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"cells{ending}"
+    make(path, "dense")
+    source = open_anndata(path, label="plate")
+    labels = [value for block in source.blocks(50) for value in block.variables["label"]]
+    assert labels == [i % 4 for i in range(ROWS)]
+
+
+def test_anndata__column_sparse_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    make(tmp_path / "a.h5ad", "csc")
+    with pytest.raises(FileFormatError, match=r"adata\.X = adata\.X\.tocsr\(\)"):
+        open_anndata(tmp_path / "a.h5ad")
+
+
+def test_anndata__an_unknown_column_lists_the_known(tmp_path: Path) -> None:
+    make(tmp_path / "a.h5ad", "dense")
+    with pytest.raises(DataError, match=r"no column 'type'; it has \['kind', 'donor', 'plate'\]"):
+        open_anndata(tmp_path / "a.h5ad", label="type")
+
+
+def test_anndata__repeated_names_are_numbered(tmp_path: Path) -> None:
+    make(tmp_path / "a.h5ad", "dense", repeated=True)
+    with pytest.warns(FileFormatWarning, match="var_names were numbered"):
+        assert open_anndata(tmp_path / "a.h5ad").features == ("a", "b", "a_2", "c", "d")
+
+
+def test_anndata__something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.h5ad").write_bytes(b"not HDF5 at all")
+    with pytest.raises(FileFormatError, match="cannot be opened as AnnData"):
+        open_anndata(tmp_path / "a.h5ad")
+    with h5py.File(tmp_path / "b.h5ad", "w") as file:
+        file["X"] = np.ones((2, 2))
+    with pytest.raises(FileFormatError, match="not AnnData: it has no obs, var"):
+        open_anndata(tmp_path / "b.h5ad")
+    zarr.create_group(tmp_path / "c.zarr").create_array("X", shape=(2, 2), dtype="f4")
+    with pytest.raises(FileFormatError, match="needs no import"):
+        open_anndata(tmp_path / "c.zarr")
+    (tmp_path / "d.zarr").mkdir()
+    with pytest.raises(FileFormatError, match="cannot be opened as AnnData"):
+        open_anndata(tmp_path / "d.zarr")
+
+
+def test_anndata__truncated_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5ad"
+    make(path, "dense")
+    path.write_bytes(path.read_bytes()[:3000])
+    with pytest.raises(FileFormatError, match="cannot be opened as AnnData"):
+        open_anndata(path)

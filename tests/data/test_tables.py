@@ -1,0 +1,183 @@
+"""CSV and Parquet tables against what pandas and pyarrow read whole."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bigtensor.data.import_source import ImportSource
+from bigtensor.data.tables import open_csv, open_parquet
+from bigtensor.errors import DataError, FileFormatError, FileFormatWarning
+
+
+def table(rows: int = 500) -> pd.DataFrame:
+    rng = np.random.default_rng(4)
+    return pd.DataFrame(
+        {
+            "CD3": rng.normal(size=rows),
+            "kind": rng.choice(["T", "B"], size=rows),
+            "count": rng.integers(-5, 5, size=rows),
+            "CD4": rng.normal(size=rows) * 1e6,
+            "donor": [f"{i:03d}" for i in range(rows)],
+        }
+    )
+
+
+def whole(source: ImportSource, rows: int) -> np.ndarray:
+    """All values, read block by block."""
+    blocks = list(source.blocks(rows))
+    assert all(len(block.values) <= rows for block in blocks)
+    return np.concatenate([block.values for block in blocks])
+
+
+def variable(source: ImportSource, name: str) -> list[object]:
+    """All values of a kept column."""
+    return [value for block in source.blocks(90) for value in block.variables[name]]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".parquet"])
+@pytest.mark.parametrize("rows", [1, 77, 1000])
+def test_table__is_read_by_blocks(tmp_path: Path, ending: str, rows: int) -> None:
+    frame = table()
+    path = tmp_path / f"cells{ending}"
+    if ending == ".parquet":
+        frame.to_parquet(path, row_group_size=100)
+        source = open_parquet(path, label="kind", sample_id="donor")
+        assert source.rows == 500
+    else:
+        frame.to_csv(path, index=False, sep="\t" if ending == ".tsv" else ",")
+        source = open_csv(path, label="kind", sample_id="donor")
+    assert source.features == ("CD3", "count", "CD4")
+    expected = frame[["CD3", "count", "CD4"]].to_numpy(float)
+    np.testing.assert_allclose(whole(source, rows), expected, rtol=1e-15)
+    assert variable(source, "label") == list(frame["kind"])
+    # Text stays text: "007" must not become 7.
+    assert variable(source, "sample_id") == list(frame["donor"])
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_table__names_columns_without_numbers(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"cells{ending}"
+    frame = table().assign(donor=[f"d{i}" for i in range(500)])
+    if ending == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path)
+    opener = open_csv if ending == ".csv" else open_parquet
+    with pytest.raises(DataError, match=r"\['kind', 'donor'\].*do not hold numbers"):
+        opener(path)
+    with pytest.raises(DataError, match=r"\['donor'\]"):
+        opener(path, label="kind")
+    with pytest.raises(DataError, match=r"no column 'kinds' to use as label; it has \['CD3'"):
+        opener(path, label="kinds")
+
+
+def test_csv__empty_cells_are_missing(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b,kind\n1,,x\nNA,2,\n3,inf,y\n")
+    source = open_csv(path, label="kind")
+    np.testing.assert_array_equal(whole(source, 2), [[1, np.nan], [np.nan, 2], [3, np.inf]])
+    assert [isinstance(value, str) for value in variable(source, "label")] == [True, False, True]
+
+
+def test_csv__a_bad_number_is_located(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    lines = [f"{i},{2 * i}" for i in range(3000)]
+    lines[2345] = "2345,4.6.9"
+    path.write_text("a,b\n" + "\n".join(lines))
+    with pytest.raises(FileFormatError, match=r"'b' holds '4.6.9' in row 2345"):
+        whole(open_csv(path), 100)
+
+
+def test_csv__a_row_index_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    table()[["CD3", "CD4"]].to_csv(path)
+    with pytest.warns(FileFormatWarning, match="left out as a row index"):
+        source = open_csv(path)
+    assert source.features == ("CD3", "CD4")
+    np.testing.assert_allclose(whole(source, 99), table()[["CD3", "CD4"]], rtol=1e-15)
+
+
+def test_csv__repeated_names_are_numbered(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b,a\n1,2,3\n")
+    with pytest.warns(FileFormatWarning, match=r"numbered: \['a'\]"):
+        source = open_csv(path)
+    assert source.features == ("a", "b", "a_2")
+    assert whole(source, 5).tolist() == [[1, 2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "cannot be read as a table"),
+        ("1,2\n3,4\n", "first line of .* holds numbers"),
+        ("a,b\n1,2\n3,4,5\n", r"row 1 \(from 0\) has more cells"),
+        ("a,b\n1,2\n3,4,5,6\n", "cannot be read as a table"),
+        ('a,b\n1,"2\n', "cannot be read as a table"),
+    ],
+)
+def test_csv__damage_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    with pytest.raises(FileFormatError, match=message):
+        whole(open_csv(path), 10)
+
+
+def test_csv__late_damage_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n" + "1,2\n" * 2000 + "1,2,3\n")
+    source = open_csv(path)
+    with pytest.raises(FileFormatError, match=r"row 2000 \(from 0\) has more cells"):
+        whole(source, 500)
+
+
+def test_csv__binary_rubbish_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(bytes([0xFF, 0xFE, 0x81, 0x8D]) * 20)
+    with pytest.raises(FileFormatError, match="cannot be read as a table"):
+        open_csv(path)
+
+
+def test_parquet__every_number_type_becomes_a_float(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    columns = {
+        "small": pa.array([1, None, -3], pa.int8()),
+        "big": pa.array([2**60 + 1, 0, None], pa.int64()),
+        "half": pa.array([0.5, None, 2.0], pa.float32()),
+        "flag": pa.array([True, False, None]),
+        "price": pa.array([Decimal("1.25"), None, Decimal("-2.50")]),
+        "kind": pa.array(["x", None, "y"]).dictionary_encode(),
+    }
+    pq.write_table(pa.table(columns), path)
+    source = open_parquet(path, label="kind")
+    nan = np.nan
+    expected = [[1, 2.0**60, 0.5, 1, 1.25], [nan, 0, nan, 0, nan], [-3, nan, 2, nan, -2.5]]
+    np.testing.assert_array_equal(whole(source, 2), expected)
+    assert variable(source, "label") == ["x", None, "y"]
+
+
+def test_parquet__a_row_index_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    table()[["CD3"]].iloc[::-1].set_index(np.arange(500) * 3).to_parquet(path)
+    with pytest.warns(FileFormatWarning, match="row index"):
+        assert open_parquet(path).features == ("CD3",)
+
+
+def test_parquet__damage_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    table()[["CD3", "CD4"]].to_parquet(path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(FileFormatError, match="cannot be read as Parquet"):
+        open_parquet(path)
+
+
+def test_table__without_features_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    table()[["kind"]].to_csv(path, index=False)
+    with pytest.raises(DataError, match="no numeric columns"):
+        open_csv(path, label="kind")
