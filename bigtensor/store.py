@@ -7,6 +7,7 @@ so that a damaged file is refused instead of giving other numbers.
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 import shutil
 from collections.abc import Mapping
@@ -76,6 +77,7 @@ def write_group(path: str | Path, contents: Contents, *, overwrite: bool = False
                 "version": __version__,
                 "kind": contents.kind,
                 "contents": contents.attrs,
+                "contents_digest": _json_digest(contents.attrs),
                 "digests": {name: _digest(array) for name, array in contents.arrays.items()},
             },
         )
@@ -119,9 +121,15 @@ def read_group(path: str | Path) -> Contents:
             f"this is bigtensor {__version__}, which reads up to version {FORMAT_VERSION}: upgrade "
             "bigtensor"
         )
-    digests: Mapping[str, str] = attrs["digests"]  # type: ignore[assignment]
+    described: Any = attrs.get("contents")
+    digests: Any = attrs.get("digests")
+    if not isinstance(digests, Mapping) or _json_digest(described) != attrs.get("contents_digest"):
+        raise ModelFileError(
+            f"{path} is damaged: its description is not what was written; restore the file from a "
+            "copy or fit the model again"
+        )
     arrays = {name: _read_array(group, name, digest, path) for name, digest in digests.items()}
-    return Contents(str(attrs["kind"]), attrs["contents"], arrays)  # type: ignore[arg-type]
+    return Contents(str(attrs.get("kind")), described, arrays)
 
 
 def _read_array(group: zarr.Group, name: str, digest: str, path: str | Path) -> NDArray[Any]:
@@ -140,6 +148,11 @@ def _read_array(group: zarr.Group, name: str, digest: str, path: str | Path) -> 
             "restore the file from a copy or fit the model again"
         )
     return array
+
+
+def _json_digest(attrs: Any) -> str:
+    """Return the digest of what JSON holds, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(attrs, sort_keys=True).encode()).hexdigest()
 
 
 def _digest(array: NDArray[Any]) -> str:

@@ -10,8 +10,10 @@ from typing import Any
 import fsspec
 import numpy as np
 import xarray as xr
+import zarr
 from numpy.typing import NDArray
 
+from bigtensor.data.inspection import inspect_store
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import ArraySource, LazySource, Source, XarraySource, ZarrSource
 from bigtensor.data.views import Views, ViewsLike
@@ -130,17 +132,20 @@ def _open_store(path: str, sample_dim: str) -> Source:
     if not filesystem.exists(root):
         raise StoreReadError(f"there is no store at {path}; check the path")
     try:
-        dataset = xr.open_zarr(path, chunks=None)
+        group = zarr.open_group(path, mode="r")
+        # told whether the metadata are consolidated, xarray does not warn that they are not
+        consolidated = group.metadata.consolidated_metadata is not None
+        dataset = xr.open_zarr(path, chunks=None, consolidated=consolidated)
     except Exception as error:
         raise StoreReadError(
             f"{path} cannot be opened as a Zarr store of samples ({type(error).__name__}: "
             f"{error}); 'bigtensor import' makes one from FCS, CSV, Parquet or AnnData files"
         ) from error
     values = _values_of(dataset, sample_dim)
-    if {"scale_factor", "add_offset"} & set(values.encoding):
+    if _is_encoded(values):
         return _dataset_source(dataset, sample_dim)
     address = str(Path(path).resolve()) if "://" not in path else path
-    return ZarrSource(
+    source = ZarrSource(
         url=address,
         variable=str(values.name),
         rows=int(values.sizes[sample_dim]),
@@ -151,6 +156,15 @@ def _open_store(path: str, sample_dim: str) -> Source:
         weight=_row_variable(dataset, "weight", sample_dim),
         sequence=_row_variable(dataset, "sequence", sample_dim),
     )
+    inspect_store(source, group, sample_dim, str(_feature_dim(values, sample_dim)))
+    return source
+
+
+def _is_encoded(values: xr.DataArray) -> bool:
+    """Whether xarray shows other numbers than the store holds: scaled, or masked by a number."""
+    if {"scale_factor", "add_offset", "missing_value"} & set(values.encoding):
+        return True
+    return not np.isnan(values.encoding.get("_FillValue", np.nan))
 
 
 def _stored_unit(values: xr.DataArray, sample_dim: str) -> int:
@@ -288,7 +302,8 @@ def _check_values(source: Source) -> None:
 
 def _with_weight(samples: Samples, weight: Any) -> Samples:
     """Attach sample weights to rows in memory or in a graph."""
-    lazy = hasattr(weight, "__dask_graph__")
+    weight = weight.data if isinstance(weight, xr.DataArray) else weight
+    lazy = hasattr(weight, "__dask_graph__") and isinstance(samples.sources[0], LazySource)
     weights = weight if lazy else np.asarray(weight, np.float64)
     if weights.shape != (samples.rows,):
         raise DataError(

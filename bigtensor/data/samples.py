@@ -62,8 +62,8 @@ class Samples:
 
     @property
     def has_weight(self) -> bool:
-        """Whether rows carry sample weights."""
-        return all(source.has_weight for source in self.sources)
+        """Whether rows carry sample weights; those of a source without any count once."""
+        return any(source.has_weight for source in self.sources)
 
     @property
     def row_nbytes(self) -> int:
@@ -154,7 +154,8 @@ def cut_blocks(
     for piece in pieces:
         order = None if views.order == tuple(range(piece.values.shape[1])) else views.order
         values = piece.values if order is None else np.take(piece.values, order, axis=1)
-        held = _join(left, replace(piece, values=values))
+        weight = None if piece.weight is None else np.asarray(piece.weight, np.float64)
+        held = _join(left, replace(piece, values=values, weight=weight))
         cursor, available = 0, held.values.shape[0]
         while cursor + block_rows + halo <= available and start + block_rows <= stop:
             yield _block(held, slices, cursor, start, block_rows, halo)

@@ -13,10 +13,13 @@ import xarray as xr
 import zarr
 from numpy.typing import NDArray
 
+from bigtensor.data.process_wide import ProcessWide
 from bigtensor.errors import StoreReadError
 
 ZARR_CONCURRENCY = {"async.concurrency": 4, "threading.max_workers": 4}
 """Reads in flight and decoding threads of one task: tasks already run side by side."""
+
+_reading = ProcessWide(lambda: zarr.config.set(ZARR_CONCURRENCY))
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,10 @@ class Source(Protocol):
     @property
     def has_weight(self) -> bool:
         """Whether the rows carry sample weights."""
+
+    @property
+    def held_nbytes(self) -> int:
+        """Bytes that every process with a task holds, because the rows are in memory."""
 
     def read(self, start: int, stop: int) -> Columns:
         """Read the rows from ``start`` to ``stop``."""
@@ -91,6 +98,11 @@ class ArraySource:
         """Whether the rows carry sample weights."""
         return self.weight is not None
 
+    @property
+    def held_nbytes(self) -> int:
+        """Bytes of the values and the weights."""
+        return sum(part.nbytes for part in (self.values, self.weight) if part is not None)
+
     def read(self, start: int, stop: int) -> Columns:
         """Return views of the rows."""
         rows = slice(start, stop)
@@ -130,10 +142,15 @@ class ZarrSource:
         """Whether the rows carry sample weights."""
         return self.weight is not None
 
+    @property
+    def held_nbytes(self) -> int:
+        """None: tasks read what they need."""
+        return 0
+
     def read(self, start: int, stop: int) -> Columns:
         """Open the store and read the rows."""
         try:
-            with zarr.config.set(ZARR_CONCURRENCY):
+            with _reading:
                 group = zarr.open_group(self.url, mode="r")
                 return Columns(
                     self._values(group, start, stop),
@@ -163,11 +180,17 @@ class ZarrSource:
 
     def _files(self) -> Iterator[tuple[str, int, str]]:
         """List the chunks of all variables that are read."""
-        filesystem, root = fsspec.core.url_to_fs(self.url)
         for variable in filter(None, (self.variable, self.weight, self.sequence)):
-            for name, info in filesystem.find(f"{root}/{variable}", detail=True).items():
+            for name, info in self.files(variable).items():
                 stamp = info.get("mtime") or info.get("ETag") or info.get("LastModified")
-                yield name.removeprefix(root), int(info["size"]), repr(stamp)
+                yield f"{variable}/{name}", int(info["size"]), repr(stamp)
+
+    def files(self, variable: str) -> dict[str, Any]:
+        """Return what the file system knows of the files of a variable, by name below it."""
+        filesystem, root = fsspec.core.url_to_fs(self.url)
+        folder = f"{root.rstrip('/')}/{variable}/"
+        found: dict[str, Any] = filesystem.find(folder, detail=True)
+        return {name.removeprefix(folder): info for name, info in found.items()}
 
     def describe(self) -> str:
         """Return the words that name the source in messages."""
@@ -205,6 +228,11 @@ class XarraySource:
     def has_weight(self) -> bool:
         """Whether the rows carry sample weights."""
         return self.weight is not None
+
+    @property
+    def held_nbytes(self) -> int:
+        """Bytes of the values, unless a backend reads them when they are needed."""
+        return 0 if "preferred_chunks" in self.array.encoding else int(self.array.nbytes)
 
     def read(self, start: int, stop: int) -> Columns:
         """Load the rows."""
@@ -271,6 +299,11 @@ class LazySource:
     def has_weight(self) -> bool:
         """Whether the rows carry sample weights."""
         return self.weight is not None
+
+    @property
+    def held_nbytes(self) -> int:
+        """None: tasks compute what they need."""
+        return 0
 
     def read(self, start: int, stop: int) -> Columns:
         """Compute the rows here and now."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+import numpy as np
+
 from bigtensor.errors import ViewError
 
 ViewsLike = Mapping[str, Sequence[str] | Sequence[int]]
@@ -50,13 +52,22 @@ class Views:
         Raises
         ------
         ViewError
-            When a view is empty, or a feature is unknown, repeated in the data and asked for by
+            When the views are not a mapping of lists, a view is empty, or a feature is unknown, repeated in the data and asked for by
             name, or in two views.
         """
         if views is None:
             views = {name: [name] for name in features}
+        if not isinstance(views, Mapping):
+            raise ViewError(
+                f"views are {type(views).__name__}; expected a mapping of view names to features, "
+                "such as {'t': ['CD3', 'CD4'], 'b': ['CD19']}"
+            )
         named, columns, taken = [], [], dict[int, str]()
         for view, members in views.items():
+            if isinstance(members, str | int | np.integer):
+                raise ViewError(
+                    f"view {view!r} is {members!r}; expected a list of features: [{members!r}]"
+                )
             if not len(members):
                 raise ViewError(f"view {view!r} has no features; name at least one or leave it out")
             indices = tuple(_column(member, view, features) for member in members)
@@ -118,6 +129,10 @@ def _column(member: str | int, view: str, features: Sequence[str]) -> int:
         close = get_close_matches(member, features, n=3)
         hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(features)}"
         raise ViewError(f"view {view!r} names the unknown feature {member!r}; {hint}")
+    if isinstance(member, bool) or not isinstance(member, int | np.integer):
+        raise ViewError(
+            f"view {view!r} names {member!r}; expected the name of a feature or the index of a column"
+        )
     index = int(member)
     if not 0 <= index < len(features):
         raise ViewError(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -22,6 +24,8 @@ FORMAT = 1
 """Version of the layout of a part; another version never matches."""
 
 _MAGIC = b"bigtensor-state\n"
+
+_PART = re.compile(r"(\d+)-(\d+)\.state")
 
 
 @dataclass(frozen=True)
@@ -53,13 +57,8 @@ class PassCheckpoint:
 
     def finished(self) -> list[RowRange]:
         """Return the row ranges whose parts are stored, whole or torn."""
-        filesystem, root = fsspec.core.url_to_fs(self.url)
-        if not filesystem.exists(root):
-            return []
-        names = (str(name).rsplit("/", 1)[-1] for name in filesystem.ls(root, detail=False))
-        stems = [name.removesuffix(".state") for name in names if name.endswith(".state")]
-        pairs = [stem.split("-") for stem in stems if stem != "sum"]
-        return sorted((int(start), int(stop)) for start, stop in pairs)
+        parts = (_PART.fullmatch(name.rsplit("/", 1)[-1]) for name in self._names())
+        return sorted((int(part[1]), int(part[2])) for part in parts if part)
 
     def load(self, part: RowRange | None) -> State | None:
         """Read one part, or the sum of all (None); a missing or torn one is None."""
@@ -81,6 +80,8 @@ class PassCheckpoint:
             filesystem.pipe_file(unfinished, encode_state(state))
             filesystem.mv(unfinished, path)
         except OSError as error:
+            with suppress(OSError):
+                filesystem.rm_file(unfinished)
             raise CheckpointError(
                 f"the checkpoint {self.url} cannot be written ({error.strerror or error}); the "
                 "parts stored before are kept: make room or give another folder that holds a "
@@ -89,10 +90,25 @@ class PassCheckpoint:
 
     def drop_parts(self) -> None:
         """Remove the parts once their sum is stored, and what a killed run left unfinished."""
+        filesystem, _ = fsspec.core.url_to_fs(self.url)
+        for name in self._names():
+            if not name.endswith("/sum.state"):
+                # another run of the same fit may have removed it
+                with suppress(FileNotFoundError):
+                    filesystem.rm_file(name)
+
+    def _names(self) -> list[str]:
+        """List the files of the pass."""
         filesystem, root = fsspec.core.url_to_fs(self.url)
-        for name in filesystem.ls(root, detail=False):
-            if not str(name).endswith("/sum.state"):
-                filesystem.rm_file(name)
+        try:
+            return [str(name) for name in filesystem.ls(root, detail=False)]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise CheckpointError(
+                f"the checkpoint {self.url} cannot be read ({error.strerror or error}); check its "
+                "permissions, or give another folder"
+            ) from error
 
     def _path(self, part: RowRange | None) -> str:
         """Return the address of a part."""
@@ -132,7 +148,7 @@ def content_key(value: Any) -> str:
 
 def _feed(digest: Any, value: Any) -> None:
     """Add one value, with its type and length, to a digest."""
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         digest.update(f"array {value.dtype.str} {value.shape} ".encode())
         digest.update(np.ascontiguousarray(value).tobytes())
     elif is_dataclass(value) and not isinstance(value, type):

@@ -65,12 +65,15 @@ class Plan:
         Bytes of values read over all passes, before compression.
     workers, threads : int
         Processes, and tasks at once in each.
+    held_nbytes : int
+        Rows in memory that every process holds; 0 for a store.
     buffer_nbytes : int
         Read buffers of one task.
     state_nbytes, work_nbytes : int
         Largest of all passes.
     projected_nbytes : int
-        Of the process that holds most: ``reserved + threads * (buffers + states + workspace)``.
+        Of the process that holds most: ``reserved + held + threads * (buffers + states +
+        workspace)``.
     allowed_nbytes : int, optional
         The memory limit of a process, where one is known.
     """
@@ -83,6 +86,7 @@ class Plan:
     read_nbytes: int
     workers: int
     threads: int
+    held_nbytes: int
     buffer_nbytes: int
     state_nbytes: int
     work_nbytes: int
@@ -117,6 +121,11 @@ class Plan:
         wanted = f"allow {needed} a process (memory_limit)"
         if self.reserved_nbytes > USABLE * self.allowed_nbytes:
             return f"a process needs {format_bytes(self.reserved_nbytes)} to start with; {wanted}"
+        if self.held_nbytes > USABLE * self.allowed_nbytes - self.reserved_nbytes:
+            return (
+                f"the rows in memory take {format_bytes(self.held_nbytes)} in every process; write "
+                f"them to a Zarr store and give its path, or {wanted}"
+            )
         parts = {
             "read buffers": (self.buffer_nbytes, "import the data again with smaller chunks"),
             "states": (2 * self.state_nbytes, "use fewer bins, directions or components"),
@@ -214,6 +223,7 @@ def make_plan(samples: Samples, passes: Sequence[PassSize], runtime: Processes) 
     tasks = len(row_ranges(samples))
     # a finished state waits in the worker, and once more as bytes, until the driver has fetched it
     task = buffers + work + (1 + IN_FLIGHT) * state
+    held = sum(source.held_nbytes for source in samples.sources)
     tree = state * (2 + max(1, tasks).bit_length()) if runtime.workers == 1 else 0
     return Plan(
         data=samples.describe(),
@@ -224,9 +234,10 @@ def make_plan(samples: Samples, passes: Sequence[PassSize], runtime: Processes) 
         read_nbytes=sum(size.times * size.rows for size in passes) * samples.row_nbytes,
         workers=runtime.workers,
         threads=runtime.threads,
+        held_nbytes=held,
         buffer_nbytes=buffers,
         state_nbytes=state,
         work_nbytes=work,
-        projected_nbytes=RESERVED_NBYTES + runtime.threads * task + tree,
+        projected_nbytes=RESERVED_NBYTES + held + runtime.threads * task + tree,
         allowed_nbytes=runtime.memory_limit,
     )

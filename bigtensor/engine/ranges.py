@@ -38,9 +38,14 @@ def row_ranges(samples: Samples, rows: Sequence[RowRange] | None = None) -> list
         Ascending and disjoint; none crosses a source. Where a whole pass is cut, ranges start at
         multiples of the rows that the store decodes together.
     """
-    if rows is not None:
-        return [piece for start, stop in rows for piece in segments(samples, start, stop)]
     wanted = _rows_per_task(samples)
+    if rows is not None:
+        return [
+            piece
+            for start, stop in rows
+            for first, last in segments(samples, start, stop)
+            for piece in _evenly(first, last, wanted)
+        ]
     return [
         (offset + start, offset + stop)
         for source, offset in zip(samples.sources, samples.offsets, strict=True)
@@ -64,6 +69,11 @@ def _rows_per_task(samples: Samples) -> int:
     wanted = min(max(MIN_ROWS, -(-samples.rows // WANTED_TASKS)), most)
     sources = len(samples.sources)
     return max(wanted, -(-samples.rows // max(1, MAX_TASKS - sources)))
+
+
+def _evenly(start: int, stop: int, wanted: int) -> list[RowRange]:
+    """Cut rows into pieces of ``wanted`` rows and a rest."""
+    return list(pairwise([*range(start, stop, wanted), stop]))
 
 
 def _source_ranges(source: Source, wanted: int) -> list[RowRange]:

@@ -92,7 +92,7 @@ def _sum_parts(
         progress.part(*ranges[index], reused=False)
 
     if todo:
-        jobs = [job_of(samples, ranges[index]) for index in todo]
+        jobs = [job_of(samples, ranges[index], statistic.halo) for index in todo]
         runtime.run(accumulate, (samples.without_lazy_rows(), statistic), jobs, collect)
     return statistic.init() if not ranges else tree.root
 
@@ -140,12 +140,13 @@ def accumulate(shared: tuple[Samples, Statistic[Any]], start: int, stop: int, *p
     return state
 
 
-def job_of(samples: Samples, rows: RowRange) -> Job:
-    """Return the arguments of a task: a row range, with its arrays where they are lazy."""
+def job_of(samples: Samples, rows: RowRange, halo: int = 0) -> Job:
+    """Return the arguments of a task: a row range, with its arrays and halo where they are lazy."""
     start, stop = rows
     source, offset = samples.locate(start)
     if isinstance(source, LazySource):
-        return (start, stop, *source.parts(start - offset, stop - offset))
+        last = min(stop - offset + halo, source.rows)
+        return (start, stop, *source.parts(start - offset, last))
     return (start, stop)
 
 

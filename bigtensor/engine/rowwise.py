@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import secrets
 import shutil
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +16,7 @@ import dask.array as da
 import numpy as np
 import zarr
 from numpy.typing import NDArray
+from zarr.errors import ZarrUserWarning
 
 from bigtensor.data.block import Block
 from bigtensor.data.samples import Samples
@@ -105,7 +108,7 @@ def evaluate_to_store(
         check(validity)
         move_into_place(partial, target, overwrite=overwrite)
     except OSError as error:
-        shutil.rmtree(partial, ignore_errors=True)
+        _discard(partial)
         if isinstance(error, OutputError) or not error.errno:
             raise
         raise OutputError(
@@ -113,9 +116,16 @@ def evaluate_to_store(
             "choose another folder, and run the same command again"
         ) from error
     except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
+        _discard(partial)
         raise
     return validity
+
+
+def _discard(partial: Path) -> None:
+    """Remove an unfinished store; a task that is still writing sees that and removes the rest."""
+    with suppress(OSError):
+        (partial / "zarr.json").unlink()
+    shutil.rmtree(partial, ignore_errors=True)
 
 
 def evaluate_lazily(samples: Samples, function: RowFunction, *, missing: str) -> da.Array:
@@ -208,6 +218,8 @@ def _evaluate_range(task: RowTask, pieces: list[RowRange], *parts: Any) -> tuple
     for name, array in arrays.items():
         stored: Any = group[name]
         stored[first:last] = array
+    if not Path(task.path, "zarr.json").exists():
+        shutil.rmtree(task.path, ignore_errors=True)
     return {}, validity
 
 
@@ -305,3 +317,7 @@ def _create_outputs(
             fill_value=output.fill,
             dimension_names=(sample_dim, *output.dims),
         )
+    with warnings.catch_warnings():
+        # xarray consolidates v3 stores in the same way, and warns of those that are not
+        warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
+        zarr.consolidate_metadata(group.store)

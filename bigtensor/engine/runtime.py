@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
+import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import islice
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 import dask
@@ -16,7 +18,8 @@ import threadpoolctl
 from dask.delayed import delayed
 from dask.utils import format_bytes, parse_bytes
 
-from bigtensor.errors import BigtensorError, ClusterError, ParameterError
+from bigtensor.data.process_wide import ProcessWide
+from bigtensor.errors import ClusterError, ParameterError
 
 Job = tuple[Any, ...]
 """The arguments of one task after the shared one; lazy arrays among them are computed first."""
@@ -28,7 +31,10 @@ IN_FLIGHT = 3
 """Tasks submitted for every thread of a cluster: one runs, the others wait beside it."""
 
 START_TIMEOUT = 60.0
-"""Seconds to wait for the first worker of a cluster that has none."""
+"""Seconds to wait for a worker of a cluster that has none, at the start or after all have died."""
+
+LOOK_AFTER = 10.0
+"""Seconds without a finished task after which the workers are counted."""
 
 
 class Runtime(Protocol):
@@ -64,20 +70,55 @@ class ThreadedRuntime:
         self, function: JobFunction, shared: Any, jobs: Sequence[Job], collect: Collect
     ) -> None:
         """Run the jobs on threads of this process."""
-        lock = threading.Lock()
+        lock, crew = threading.Lock(), _Crew()
 
         def task(index: int, *job: Any) -> None:
-            result = function(shared, *job)
-            with lock:
-                collect(index, result)
+            with crew:
+                if crew.dismissed:
+                    return
+                result = function(shared, *job)
+                with lock:
+                    if not crew.dismissed:
+                        collect(index, result)
 
         call = delayed(task, pure=False, traverse=False)
+        run = uuid.uuid4().hex
+        calls = [
+            # Dask runs tasks that are alike in the order of their names: neighbours arrive together
+            call(index, *job, dask_key_name=f"rows-{run}-{index:06d}")
+            for index, job in enumerate(jobs)
+        ]
         with single_blas_thread():
-            dask.base.compute(
-                *[call(index, *job) for index, job in enumerate(jobs)],
-                scheduler="threads",
-                num_workers=self.threads,
-            )
+            try:
+                dask.base.compute(*calls, scheduler="threads", num_workers=self.threads)
+            finally:
+                crew.dismiss()
+
+
+class _Crew:
+    """The tasks that run on threads: after an error, those that have begun are waited for."""
+
+    def __init__(self) -> None:
+        self.dismissed = False
+        self._changed = threading.Condition()
+        self._running = 0
+
+    def __enter__(self) -> None:
+        """Count a task in."""
+        with self._changed:
+            self._running += 1
+
+    def __exit__(self, *exception: object) -> None:
+        """Count a task out."""
+        with self._changed:
+            self._running -= 1
+            self._changed.notify_all()
+
+    def dismiss(self) -> None:
+        """Let no further task begin or be collected, and return when none runs."""
+        self.dismissed = True
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running)
 
 
 @dataclass(frozen=True)
@@ -108,36 +149,62 @@ class DistributedRuntime:
         self, function: JobFunction, shared: Any, jobs: Sequence[Job], collect: Collect
     ) -> None:
         """Run the jobs on the workers, a bounded number at a time."""
-        from distributed import KilledWorker, as_completed
-
         self._require_workers()
-        holder = self.client.submit(_hold, shared, pure=False)
+        holder = self._submit_shared(shared)
         waiting = ((index, self._submit(function, holder, job)) for index, job in enumerate(jobs))
-        running = {future: index for index, future in islice(waiting, self._window())}
-        completed = as_completed(list(running))
+        finished: SimpleQueue[Any] = SimpleQueue()
+        running = {}
+
+        def begin(count: int) -> None:
+            for index, future in islice(waiting, count):
+                running[future] = index
+                future.add_done_callback(finished.put)
+
         try:
-            for future in completed:
-                collect(running.pop(future), future.result())
-                for index, following in islice(waiting, 1):
-                    running[following] = index
-                    completed.add(following)
-        except BigtensorError:
-            raise
-        except KilledWorker as error:
-            limit = self.memory_limit
-            raise ClusterError(
-                f"workers died again and again on the same task ({error}); the most likely cause "
-                f"is memory: a worker may use {format_bytes(limit) if limit else 'an unknown size'}"
-                "; compare with the plan, and give workers more memory or fewer threads"
-            ) from error
-        except _lost_errors() as error:
-            raise ClusterError(
-                f"the scheduler at {self.client.scheduler.address} went away or forgot the work "
-                f"({type(error).__name__}: {error}); with a checkpoint, the same command continues "
-                "from the finished parts"
-            ) from error
+            begin(self._window())
+            while running:
+                future = self._next(finished)
+                result = self._result(future)
+                collect(running.pop(future), result)
+                begin(1)
         finally:
             self.client.cancel([*running, holder])
+
+    def _next(self, finished: SimpleQueue[Any]) -> Any:
+        """Return the next finished future; a task without a worker would wait for ever."""
+        while True:
+            try:
+                return finished.get(timeout=LOOK_AFTER)
+            except Empty:
+                self._require_workers()
+
+    def _result(self, future: Any) -> Any:
+        """Return what a task returned, or raise what it raised."""
+        from distributed import KilledWorker
+
+        try:
+            error = future.exception() if future.status == "error" else None
+            if error is None:
+                return future.result()
+        except _lost_errors() as lost:
+            raise ClusterError(
+                f"the scheduler at {self.client.scheduler.address} went away or forgot the work "
+                f"({type(lost).__name__}: {lost}); with a checkpoint, the same command continues "
+                "from the finished parts"
+            ) from lost
+        if not isinstance(error, KilledWorker):
+            raise error.with_traceback(future.traceback())
+        limit = self.memory_limit
+        raise ClusterError(
+            f"workers died again and again on the same task ({error}); the most likely cause "
+            f"is memory: a worker may use {format_bytes(limit) if limit else 'an unknown size'}"
+            "; compare with the plan, and give workers more memory or fewer threads"
+        ) from error
+
+    def _submit_shared(self, shared: Any) -> Any:
+        """Send what all tasks need, once; rows in memory may be large, and the plan counts them."""
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}):
+            return self.client.submit(_hold, shared, pure=False)
 
     def _submit(self, function: JobFunction, holder: Any, job: Job) -> Any:
         """Submit one job; a job with lazy arrays goes as a graph of its own."""
@@ -151,7 +218,7 @@ class DistributedRuntime:
         return IN_FLIGHT * max(1, sum(threads.values()))
 
     def _require_workers(self) -> None:
-        """Wait a little for the first worker, and say so when there is none."""
+        """Wait a little for a worker where there is none, and say so when none comes."""
         if self.client.nthreads():
             return
         try:
@@ -169,7 +236,7 @@ def _hold(shared: Any) -> Any:
 
 
 def _lost_errors() -> tuple[type[BaseException], ...]:
-    """Return the errors that mean that the scheduler has gone or has forgotten the futures."""
+    """Return the errors of a client whose scheduler has gone or has forgotten the futures."""
     from concurrent.futures import CancelledError
 
     from distributed.client import FutureCancelledError
@@ -309,26 +376,12 @@ def _connected(address: str) -> Iterator[Any]:
         yield client
 
 
-_blas_lock = threading.Lock()
-_blas_users = 0
-_blas_limits: AbstractContextManager[Any] = nullcontext()
+_single_blas_thread = ProcessWide(lambda: threadpoolctl.threadpool_limits(1))
 
 
-@contextmanager
-def single_blas_thread() -> Iterator[None]:
+def single_blas_thread() -> AbstractContextManager[None]:
     """Keep BLAS on one thread, so that a result does not depend on where it is computed.
 
     The limit holds for the whole process: it is set by the first user and lifted by the last.
     """
-    global _blas_users, _blas_limits
-    with _blas_lock:
-        if _blas_users == 0:
-            _blas_limits = threadpoolctl.threadpool_limits(1)
-        _blas_users += 1
-    try:
-        yield
-    finally:
-        with _blas_lock:
-            _blas_users -= 1
-            if _blas_users == 0:
-                _blas_limits.__exit__(None, None, None)
+    return _single_blas_thread

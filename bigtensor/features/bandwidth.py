@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,18 +21,36 @@ _IQR_OF_NORMAL = 1.34
 """Interquartile range of a normal distribution over its standard deviation."""
 
 
-def within_scale(
+@dataclass(frozen=True, eq=False)
+class SampleClusters:
+    """Clusters of a sample, and what they say of the scale inside components.
+
+    Attributes
+    ----------
+    labels : (n0,) integer array
+        The cluster of every row.
+    scale : (features,) float64 array
+        Positive, in the units of the data.
+    """
+
+    labels: NDArray[np.intp]
+    scale: Floats
+
+
+def cluster_sample(
     sample: NDArray[Any],
     n_components: int,
     random_state: int,
     names: Sequence[str],
-) -> Floats:
-    """Return the scale of every feature inside the components, guessed by clustering.
+    weight: NDArray[np.float64] | None = None,
+) -> SampleClusters:
+    """Cluster a sample to guess the scale of every feature inside the components.
 
     The sample is standardised and clustered by k-means on all features together. With ``n_h`` of
     ``n0`` rows in cluster h, ``sigma_j = sum_h (n_h / n0) min(sd_hj, IQR_hj / 1.34)``: clusters
     of 3 rows or fewer are left out, and where more than half of a cluster has one value (no
-    interquartile range) its standard deviation stands alone.
+    interquartile range) its standard deviation stands alone. A feature with a few values that the
+    clusters separate has no spread inside them; its standard deviation over all rows is returned.
 
     Parameters
     ----------
@@ -41,12 +60,12 @@ def within_scale(
     random_state : int
     names : sequence of str
         Names of the features, for messages.
+    weight : (n0,) float64 array, optional
+        Sample weights, for the clustering.
 
     Returns
     -------
-    (features,) float64 array
-        Positive. A feature with a few values that the clusters separate has no spread inside
-        them; its standard deviation over all rows is returned.
+    SampleClusters
 
     Raises
     ------
@@ -58,6 +77,20 @@ def within_scale(
     The scale of Silverman (1986), sec. 3.4.2, inside clusters.
     """
     rows = np.asarray(sample, np.float64)
+    _check_sample(rows, n_components, names)
+    spread = rows.std(axis=0)
+    standardised = (rows - rows.mean(axis=0)) / spread
+    labels = kmeans(standardised, n_components, random_state, weight=weight).labels
+    total = np.zeros(rows.shape[1])
+    for h in range(n_components):
+        cluster = rows[labels == h]
+        if len(cluster) >= _FEWEST_ROWS:
+            total += len(cluster) / len(rows) * robust_spread(cluster)
+    return SampleClusters(labels, np.where(total > 0, total, spread))
+
+
+def _check_sample(rows: Floats, n_components: int, names: Sequence[str]) -> None:
+    """Refuse a sample that is too small, and features that say nothing."""
     if len(rows) < n_components or not len(rows):
         raise DataError(
             f"a sample of {len(rows)} rows cannot show {n_components} components; "
@@ -71,15 +104,6 @@ def within_scale(
             f"{'have' if constant.size > 1 else 'has'} one value in all {len(rows)} rows of the "
             "sample, so that no bandwidth fits; leave it out"
         )
-    spread = rows.std(axis=0)
-    standardised = (rows - rows.mean(axis=0)) / spread
-    labels = kmeans(standardised, n_components, random_state).labels
-    total = np.zeros(rows.shape[1])
-    for h in range(n_components):
-        cluster = rows[labels == h]
-        if len(cluster) >= _FEWEST_ROWS:
-            total += len(cluster) / len(rows) * robust_spread(cluster)
-    return np.where(total > 0, total, spread)
 
 
 def robust_spread(rows: NDArray[Any]) -> Floats:
@@ -122,7 +146,7 @@ def rule_width(scale: Floats, rows: float, n_components: int) -> Floats:
     Parameters
     ----------
     scale : (d,) float64 array
-        The scale of the features of the view inside components: `within_scale`.
+        The scale of the features of the view inside components: `cluster_sample`.
     rows : float
         N, the number of rows that are averaged (or their total weight).
     n_components : int
@@ -158,7 +182,7 @@ def coarse_width(
     Parameters
     ----------
     scale : (d,) float64 array
-        `within_scale` of the features of the view.
+        `cluster_sample` of the features of the view.
     rows, sample_rows : float
         The number of rows of the data and of the sample.
     n_components : int

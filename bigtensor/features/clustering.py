@@ -147,7 +147,9 @@ class _Wide:
     def step(self, centres: Floats) -> tuple[Floats, Floats, float]:
         labels, distances = self.assign(centres)
         count = len(centres)
-        sums = np.stack([np.bincount(labels, column, count) for column in self._weighted.T], axis=1)
+        sums = np.zeros((count, self.values.shape[1]))
+        for j, column in enumerate(self._weighted.T):
+            sums[:, j] = np.bincount(labels, column, count)
         weight = np.zeros(count)
         weight += np.bincount(labels, self.weight, count)
         return weight, sums, float(self.weight @ distances)

@@ -83,7 +83,9 @@ class GaussianKernel:
         """Return the landmarks' side of the exponent.
 
         With ``u = (x - centre) / s`` and ``v`` the same of a landmark, the exponent
-        ``-|u - v|^2 / 2`` is the product of ``[v, -1/2, -|v|^2 / 2]`` and ``[u, |u|^2, 1]``.
+        ``-|u - v|^2 / 2`` is the product of ``[-1/2, v, -|v|^2 / 2]`` and ``[|u|^2, u, 1]``. The
+        last entry is split into its rounded value and the remainder: its rounding would be the
+        same error in every row, which no mean removes.
 
         Parameters
         ----------
@@ -94,13 +96,15 @@ class GaussianKernel:
 
         Returns
         -------
-        (p, d + 2) array of ``dtype``
+        (p, d + 3) array of ``dtype``
         """
         scaled = (np.asarray(landmarks, np.float64) - centre) / self.bandwidth
-        # the rounded coordinates, so that the exponent is a square up to one rounding
+        # the square of the rounded coordinates, which are those that the product sees
         scaled = np.clip(scaled, -FARTHEST, FARTHEST).astype(dtype).astype(np.float64)
         half = np.full((len(scaled), 1), -0.5)
-        return np.hstack([scaled, half, half * (scaled**2).sum(1, keepdims=True)]).astype(dtype)
+        constant = half * (scaled**2).sum(axis=1, keepdims=True)
+        rounded = constant.astype(dtype).astype(np.float64)
+        return np.hstack([half, scaled, rounded, constant - rounded]).astype(dtype)
 
     def write_rows(
         self,
@@ -109,20 +113,20 @@ class GaussianKernel:
         out: NDArray[Any],
         scratch: NDArray[np.float64],
     ) -> None:
-        """Write the rows' side of the exponent, ``[u, |u|^2, 1]`` with one column a row.
+        """Write the rows' side of the exponent, ``[|u|^2, u, 1, 1]`` with one column a row.
 
         Parameters
         ----------
         values : (rows, d) array
         centre : (d,) float64 array
             As for `landmark_factor`.
-        out : (d + 2, width) array with ``width >= rows``
+        out : (d + 3, width) array with ``width >= rows``
             Columns after the last row describe a point at the centre.
         scratch : (d, rows) float64 array
             Overwritten.
         """
         d, rows = scratch.shape
-        scaled = out[:d, :rows]
+        scaled = out[1 : d + 1, :rows]
         # copies between dtypes instead of operations on two: NumPy allocates buffers for those
         np.copyto(scratch, values.T)
         np.subtract(scratch, centre[:, None], out=scratch)
@@ -133,9 +137,9 @@ class GaussianKernel:
         np.square(scratch, out=scratch)
         for j in range(1, d):
             scratch[0] += scratch[j]
-        out[d, :rows] = scratch[0]
+        out[0, :rows] = scratch[0]
         out[: d + 1, rows:] = 0
-        out[d + 1] = 1
+        out[d + 1 :] = 1
 
 
 def write_gaussians(factor: NDArray[Any], rows: NDArray[Any], out: NDArray[Any]) -> None:
@@ -143,9 +147,9 @@ def write_gaussians(factor: NDArray[Any], rows: NDArray[Any], out: NDArray[Any])
 
     Parameters
     ----------
-    factor : (p, d + 2) array
+    factor : (p, d + 3) array
         From `GaussianKernel.landmark_factor`.
-    rows : (d + 2, width) array
+    rows : (d + 3, width) array
         From `GaussianKernel.write_rows`.
     out : (p, width) array of the same dtype
         Fast when it is C-contiguous; may be a slice ``buffer[a:b]`` of the first axis.

@@ -92,7 +92,9 @@ def kmeans_landmarks(
     distinct = np.unique(rows, axis=0)
     if len(distinct) <= count:
         return Landmarks(distinct, _note(len(distinct), count))
-    centres = np.unique(kmeans(rows / scale, count, random_state).centres * scale, axis=0)
+    centres = np.unique(
+        kmeans(rows / scale, count, random_state, n_starts=1).centres * scale, axis=0
+    )
     return Landmarks(centres, _note(len(centres), count))
 
 

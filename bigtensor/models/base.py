@@ -1,23 +1,20 @@
-"""What every model shares: driving its script of passes, and answering row by row."""
+"""What every model shares: driving its script of passes, and being saved."""
 
 from __future__ import annotations
 
 import os
-import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from abc import abstractmethod
+from collections.abc import Generator, Iterable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import xarray as xr
-from sklearn.base import BaseEstimator
+from numpy.typing import NDArray
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
 
-from bigtensor._version import __version__
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.data.views import Views, ViewsLike
@@ -25,25 +22,21 @@ from bigtensor.engine.checkpoint import Checkpoint, content_key
 from bigtensor.engine.events import Event, Listener
 from bigtensor.engine.plan import PassSize, Plan, PlannedProcesses, Processes, make_plan
 from bigtensor.engine.reduce import run_pass
-from bigtensor.engine.rowwise import (
-    CHUNK_ROWS,
-    evaluate_in_memory,
-    evaluate_lazily,
-    evaluate_to_store,
-)
 from bigtensor.engine.runtime import Runtime, open_runtime, single_blas_thread
 from bigtensor.errors import (
     DataChangedError,
-    DataError,
-    MissingValueError,
-    MissingValueWarning,
 )
-from bigtensor.statistics.base import Pass, RowFunction
-from bigtensor.statistics.validity import Checked, Validity, explain
+from bigtensor.models.answers import RowAnswers, is_named, is_plain
+from bigtensor.models.callbacks import callback_listener
+from bigtensor.models.containers import (
+    COMPONENT_DIM,
+)
+from bigtensor.models.data_shape import DataShape
+from bigtensor.models.parameters import check_inputs, plain
+from bigtensor.models.summary import summary_html
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.validity import Checked
 from bigtensor.store import Contents, write_group
-
-COMPONENT_DIM = "component"
-"""The dimension of components in labelled outputs."""
 
 Passes = Generator[Pass[Any], Any, Any]
 """The script of a fit: yields passes, is sent their results, returns the solution."""
@@ -51,43 +44,21 @@ Passes = Generator[Pass[Any], Any, Any]
 __all__ = ["COMPONENT_DIM", "DataShape", "LatentVariableModel", "PassSize", "Passes"]
 
 
-@dataclass(frozen=True)
-class DataShape:
-    """What a model may know of the data before it has asked for a pass.
-
-    Attributes
-    ----------
-    rows : int
-    views : tuple of (name, features)
-        In the order in which blocks lay them out.
-    dtype : str
-    has_weight : bool
-    """
-
-    rows: int
-    views: tuple[tuple[str, tuple[str, ...]], ...]
-    dtype: str
-    has_weight: bool
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """The names of all features, one view beside the other."""
-        return tuple(name for _, members in self.views for name in members)
-
-
-class LatentVariableModel(CallbackSupportMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[misc]
     """Base of all models: a subclass writes its script of passes and what it makes of them."""
 
     views: ViewsLike | None
     missing: str
     sample_dim: str
+    random_state: int | None
     views_: Views
+    weights_: Any
     n_features_in_: int
     diagnostics_: dict[str, Any]
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Raise a ParameterError for a parameter out of range."""
+        """Raise a ParameterError for a parameter of this model that is out of range."""
 
     @abstractmethod
     def _passes(self, shape: DataShape) -> Passes:
@@ -100,6 +71,18 @@ class LatentVariableModel(CallbackSupportMixin, BaseEstimator, ABC):  # type: ig
     @abstractmethod
     def _adopt(self, solution: Any) -> None:
         """Set the fitted attributes."""
+
+    @abstractmethod
+    def _fitted_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays from which `_restore` makes the fitted model again."""
+
+    @abstractmethod
+    def _restore(self, arrays: dict[str, NDArray[Any]]) -> Self:
+        """Set the fitted attributes from the arrays of a saved model."""
+
+    @abstractmethod
+    def _outcome_in_words(self) -> list[tuple[str, str]]:
+        """Return how the fit ended, as names and words."""
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(
@@ -148,20 +131,24 @@ class LatentVariableModel(CallbackSupportMixin, BaseEstimator, ABC):  # type: ig
         ParameterError, DataError, PlanError, CheckpointError, ClusterError
             See `bigtensor.errors`; every message names what would help.
         """
-        self._check_parameters()
-        samples = self._open(X, sample_weight, reset=True)
+        samples = self._open(X, sample_weight)
+        if is_plain(X):
+            validate_data(self, X, skip_check_array=True)
         with (
             open_runtime(
                 client=client, scheduler=scheduler, workers=workers, memory_limit=memory_limit
             ) as runtime,
-            self._callback_listener() as callbacks,
+            callback_listener(self) as callbacks,
         ):
             plan = self._plan(samples, runtime).check()
             store = None if checkpoint is None else _open_checkpoint(checkpoint, samples)
             history: list[Event] = []
-            solution = self._drive(samples, runtime, store, (*listeners, history.append, callbacks))
+            solution, left_out = self._drive(
+                samples, runtime, store, (*listeners, history.append, callbacks)
+            )
         self._adopt(solution)
-        self._remember(samples, plan, history)
+        self._remember(samples, plan, history, left_out)
+        self._remember_features(X, samples)
         return self
 
     def plan(
@@ -185,8 +172,7 @@ class LatentVariableModel(CallbackSupportMixin, BaseEstimator, ABC):  # type: ig
         Plan
             Prints as a table, also when it does not fit.
         """
-        self._check_parameters()
-        samples = open_samples(X, self.views, sample_dim=self.sample_dim)
+        samples = self._open(X, None)
         if scheduler == "processes" or (scheduler is None and client is None and workers):
             return self._plan(
                 samples, PlannedProcesses(workers or os.cpu_count() or 1, memory_limit)
@@ -196,98 +182,35 @@ class LatentVariableModel(CallbackSupportMixin, BaseEstimator, ABC):  # type: ig
         ) as runtime:
             return self._plan(samples, runtime)
 
-    def write(
-        self,
-        X: Any,
-        path: str | os.PathLike[str],
-        *,
-        outputs: Iterable[str] = ("label",),
-        overwrite: bool = False,
-        client: Any = None,
-        scheduler: str | None = None,
-        workers: int | None = None,
-        memory_limit: str | int | None = None,
-        listeners: Iterable[Listener] = (),
-    ) -> Path:
-        """Write answers for every row to a Zarr store, without holding them in memory.
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Save the fitted model as a Zarr group without pickle; `bigtensor.load` reads it back.
 
         Parameters
         ----------
-        X : path, xarray, dask array or array-like
-            As for `fit`.
         path : path
-            The store to make; it appears under this name when it is whole.
-        outputs : iterable of str
-            Any of the outputs of the model, such as ``"label"``, ``"probability"`` and
-            ``"log_density"``.
+            It appears under this name when it is whole.
         overwrite : bool, default False
             Replace a store of this name.
-        client, scheduler, workers, memory_limit, listeners
-            As for `fit`.
 
         Returns
         -------
         Path
+
+        Raises
+        ------
+        OutputError
+            When the target exists, or cannot be written.
         """
         self._require_fitted()
-        function = self._row_function(tuple(outputs))
-        samples = self._open(X, None, reset=False)
-        with open_runtime(
-            client=client, scheduler=scheduler, workers=workers, memory_limit=memory_limit
-        ) as runtime:
-            size = PassSize("predict", 1, samples.rows, 0, _row_nbytes(function))
-            make_plan(samples, [size], runtime).check()
-            validity = evaluate_to_store(
-                samples,
-                function,
-                runtime,
-                Path(path),
-                sample_dim=self.sample_dim,
-                attrs=self._output_attrs(),
-                overwrite=overwrite,
-                listeners=listeners,
-                check=self._judge_outputs,
-            )
-        self._warn_of_missing(validity)
-        return Path(path)
-
-    @abstractmethod
-    def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:
-        """Return the function that answers for every row."""
-
-    def _evaluate(self, X: Any, output: str) -> Any:
-        """Return one output for every row, in the kind of container that ``X`` is."""
-        self._require_fitted()
-        samples = self._open(X, None, reset=False)
-        function = self._row_function((output,))
-        labelled = isinstance(X, xr.DataArray | xr.Dataset)
-        if _is_lazy(X):
-            array: Any = evaluate_lazily(samples, function, missing=self.missing)
-        else:
-            with open_runtime() as runtime:
-                arrays, validity = evaluate_in_memory(samples, function, runtime)
-            self._judge_outputs(validity)
-            self._warn_of_missing(validity)
-            array = arrays[output]
-        if not labelled and not isinstance(X, str | os.PathLike):
-            return array
-        dims = (self.sample_dim, *function.outputs[0].dims)
-        coords = _sample_coords(X, self.sample_dim) if labelled else None
-        return xr.DataArray(array, coords, dims, name=output, attrs=self._output_attrs())
-
-    def _write_model(
-        self, path: str | os.PathLike[str], arrays: Mapping[str, Any], *, overwrite: bool
-    ) -> Path:
-        """Save parameters, views, diagnostics and fitted arrays."""
         attrs = {
-            "parameters": self._plain_parameters(),
-            "views": self.views_.as_mapping(),
+            "parameters": plain(self.get_params(deep=False)),
+            "views": [[name, list(members)] for name, members in self.views_.features],
             "columns": [list(columns) for columns in self.views_.columns],
             "n_features_in": self.n_features_in_,
-            "feature_names_in": list(getattr(self, "feature_names_in_", [])),
-            "diagnostics": _plain(self.diagnostics_),
+            "feature_names_in": plain(getattr(self, "feature_names_in_", [])),
+            "diagnostics": self.diagnostics_,
         }
-        contents = Contents(type(self).__name__, attrs, dict(arrays))
+        contents = Contents(type(self).__name__, attrs, self._fitted_arrays())
         return write_group(Path(path), contents, overwrite=overwrite)
 
     @classmethod
@@ -296,7 +219,7 @@ class LatentVariableModel(CallbackSupportMixin, BaseEstimator, ABC):  # type: ig
         attrs = contents.attrs
         model = cls(**attrs["parameters"])
         model.views_ = Views(
-            tuple((name, tuple(members)) for name, members in attrs["views"].items()),
+            tuple((name, tuple(members)) for name, members in attrs["views"]),
             tuple(tuple(columns) for columns in attrs["columns"]),
         )
         model.n_features_in_ = attrs["n_features_in"]
@@ -305,45 +228,25 @@ class LatentVariableModel(CallbackSupportMixin, BaseEstimator, ABC):  # type: ig
         model.diagnostics_ = attrs["diagnostics"]
         return model._restore(contents.arrays)
 
-    @abstractmethod
-    def _restore(self, arrays: dict[str, Any]) -> Self:
-        """Set the fitted attributes from the arrays of a saved model."""
+    def __sklearn_tags__(self) -> Tags:
+        """Say what is taken: missing values where they are left out."""
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "omit"
+        return tags
 
-    def _require_fitted(self) -> None:
-        """Raise sklearn's NotFittedError before a fit."""
-        check_is_fitted(self, "views_")
+    def _html_repr(self) -> str:
+        """Return scikit-learn's diagram, and a summary once there is something to tell."""
+        diagram: str = super()._html_repr()
+        if not hasattr(self, "views_"):
+            return diagram
+        before, end, after = diagram.rpartition("</body>")
+        return before + summary_html(self) + end + after
 
-    def _judge_outputs(self, validity: Validity) -> None:
-        """Refuse rows that hold missing values, unless they are to be left out."""
-        if validity.dropped and self.missing == "raise":
-            raise MissingValueError(
-                explain(validity, self.views_.feature_names)
-                + "; give them values, or use missing='omit' to leave them out"
-            )
-
-    def _warn_of_missing(self, validity: Validity) -> None:
-        """Say how many rows were left out."""
-        if validity.dropped:
-            message = explain(validity, self.views_.feature_names)
-            warnings.warn(f"{message}; they are left out", MissingValueWarning, stacklevel=3)
-
-    def _open(self, X: Any, sample_weight: Any, *, reset: bool) -> Samples:
-        """Describe the data, and check them against those of the fit unless this is one."""
-        if not (_is_labelled(X) or isinstance(X, Samples | list | tuple) or _is_lazy(X)):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-        views = self.views if reset else self.views_.as_mapping()
-        samples = open_samples(X, views, sample_dim=self.sample_dim, weight=sample_weight)
-        if reset:
-            self.views_ = samples.views
-            self.n_features_in_ = len(samples.features)
-            if _is_labelled(X):
-                self.feature_names_in_ = np.asarray(samples.features, dtype=object)
-        elif len(samples.features) != self.n_features_in_ and not _is_labelled(X):
-            raise DataError(
-                f"X has {len(samples.features)} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input"
-            )
-        return samples
+    def _open(self, X: Any, sample_weight: Any) -> Samples:
+        """Describe the data of a fit, after checking the parameters."""
+        check_inputs(self.views, self.sample_dim, self.missing, self.random_state)
+        self._check_parameters()
+        return open_samples(X, self.views, sample_dim=self.sample_dim, weight=sample_weight)
 
     def _plan(self, samples: Samples, runtime: Processes) -> Plan:
         """Return the plan of a fit."""
@@ -355,16 +258,16 @@ class LatentVariableModel(CallbackSupportMixin, BaseEstimator, ABC):  # type: ig
         runtime: Runtime,
         checkpoint: Checkpoint | None,
         listeners: tuple[Listener, ...],
-    ) -> Any:
-        """Run the passes that the script asks for, and send their results back in."""
+    ) -> tuple[Any, int]:
+        """Run the passes that the script asks for; return the solution, and rows left out."""
         script = self._passes(_shape_of(samples))
-        stamp, result, warned = samples.stamp(), None, False
+        stamp, result, left_out = samples.stamp(), None, 0
         while True:
             with single_blas_thread():
                 try:
                     wanted = script.send(result)
                 except StopIteration as end:
-                    return end.value
+                    return end.value, left_out
             checked = replace(wanted, statistic=Checked(wanted.statistic))
             validity, result = run_pass(
                 samples, checked, runtime, checkpoint=checkpoint, listeners=listeners
@@ -374,16 +277,17 @@ class LatentVariableModel(CallbackSupportMixin, BaseEstimator, ABC):  # type: ig
                     f"{samples.describe()} changed while it was read; fit again when nothing "
                     "writes to it"
                 )
-            self._judge_outputs(validity)
-            if validity.dropped and wanted.rows is None and not warned:
-                warned = True
-                self._warn_of_missing(validity)
+            self._judge(validity, samples.views)
+            if wanted.rows is None and not left_out:
+                self._warn_of_missing(validity, samples.views)
+                left_out = validity.dropped
 
-    def _remember(self, samples: Samples, plan: Plan, history: list[Event]) -> None:
+    def _remember(self, samples: Samples, plan: Plan, history: list[Event], left_out: int) -> None:
         """Set what is known of the run after a fit."""
         finished = [event for event in history if event.kind == "pass finished"]
         self.diagnostics_["data"] = samples.describe()
         self.diagnostics_["rows"] = samples.rows
+        self.diagnostics_["rows_left_out"] = left_out
         self.diagnostics_["plan"] = {
             key: value for key, value in asdict(plan).items() if key != "passes"
         }
@@ -396,41 +300,16 @@ class LatentVariableModel(CallbackSupportMixin, BaseEstimator, ABC):  # type: ig
             }
             for event in finished
         ]
+        self.diagnostics_ = plain(self.diagnostics_)
 
-    def _output_attrs(self) -> dict[str, Any]:
-        """Return the attributes of every labelled output."""
-        return {
-            "software": "bigtensor",
-            "version": __version__,
-            "model": type(self).__name__,
-            "views": self.views_.as_mapping(),
-            "parameters": self._plain_parameters(),
-        }
-
-    def _plain_parameters(self) -> dict[str, Any]:
-        """Return the parameters as JSON holds them."""
-        return {name: _plain(value) for name, value in self.get_params(deep=False).items()}
-
-    @contextmanager
-    def _callback_listener(self) -> Iterator[Listener]:
-        """Turn events into scikit-learn's callback hooks: a task a pass, a subtask a part."""
-        context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self)
-        running: dict[str, Any] = {}
-
-        def listen(event: Event) -> None:
-            if event.kind == "pass started":
-                running["pass"] = context.subcontext(
-                    task_name=event.name, max_subtasks=event.total_parts
-                ).call_on_fit_task_begin(estimator=self)
-            elif event.kind == "part finished":
-                part = running["pass"].subcontext(task_name="part")
-                part.call_on_fit_task_begin(estimator=self).call_on_fit_task_end(estimator=self)
-            else:
-                running["pass"].call_on_fit_task_end(estimator=self)
-
-        yield listen
-        context.call_on_fit_task_end(estimator=self)
+    def _remember_features(self, X: Any, samples: Samples) -> None:
+        """Set what is known of the features after a fit."""
+        self.views_ = samples.views
+        self.n_features_in_ = len(samples.features)
+        if is_named(X):
+            self.feature_names_in_ = np.asarray(samples.features, dtype=object)
+        elif not is_plain(X) and hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
 
 def _shape_of(samples: Samples) -> DataShape:
@@ -441,42 +320,3 @@ def _shape_of(samples: Samples) -> DataShape:
 def _open_checkpoint(checkpoint: str | os.PathLike[str], samples: Samples) -> Checkpoint:
     """Return the checkpoint for these samples and views."""
     return Checkpoint(os.fspath(checkpoint), content_key((samples.fingerprint(), samples.views)))
-
-
-def _is_lazy(X: Any) -> bool:
-    """Whether the answer should be lazy: a graph, or a store that is read when needed."""
-    if isinstance(X, xr.Dataset):
-        return bool(X.chunks)
-    if isinstance(X, xr.DataArray):
-        return X.chunks is not None
-    return hasattr(X, "__dask_graph__") or isinstance(X, str | os.PathLike)
-
-
-def _is_labelled(X: Any) -> bool:
-    """Whether features go by name whatever their order."""
-    return isinstance(X, xr.DataArray | xr.Dataset | str | os.PathLike)
-
-
-def _sample_coords(X: xr.DataArray | xr.Dataset, sample_dim: str) -> Mapping[Any, xr.DataArray]:
-    """Return the coordinates along the samples."""
-    return {name: coord for name, coord in X.coords.items() if coord.dims == (sample_dim,)}
-
-
-def _plain(value: Any) -> Any:
-    """Return a parameter as JSON holds it."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(entry) for entry in value]
-    return value
-
-
-def _row_nbytes(function: RowFunction) -> int:
-    """Return the bytes that a task of a row function holds."""
-    rows = sum(
-        int(np.prod([*output.dims.values(), 1])) * np.dtype(output.dtype).itemsize
-        for output in function.outputs
-    )
-    return 2 * CHUNK_ROWS * rows + function.work_nbytes(function.block_rows)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
-from sklearn.base import DensityMixin
 
 from bigtensor.decomposition.multiview_mixture import (
     AugmentedMoments,
@@ -19,14 +16,18 @@ from bigtensor.decomposition.multiview_mixture import (
     solve_multiview_mixture,
 )
 from bigtensor.decomposition.solution import Outcome
-from bigtensor.errors import ConditioningWarning, ParameterError, ViewError
+from bigtensor.errors import (
+    ConditioningWarning,
+    DataError,
+    IdentifiabilityError,
+    ViewError,
+)
 from bigtensor.models.base import (
-    COMPONENT_DIM,
     DataShape,
-    LatentVariableModel,
     Passes,
     PassSize,
 )
+from bigtensor.models.containers import labelled_like
 from bigtensor.models.kernel_preparation import Preparation, Settings, expected_passes, prepare
 from bigtensor.models.kernel_solution import (
     KernelSolution,
@@ -34,6 +35,13 @@ from bigtensor.models.kernel_solution import (
     refined,
     solution_from_arrays,
     spectral_start,
+)
+from bigtensor.models.mixture import LatentMixture
+from bigtensor.models.parameters import (
+    check_choice,
+    check_integer,
+    checked_function,
+    checked_points,
 )
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.posterior_sums import PosteriorSums
@@ -51,7 +59,7 @@ SETTLED = 1e-4
 """Change of the mean log-likelihood, in nats a row, below which the passes stop."""
 
 
-class KernelMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
+class KernelMixture(LatentMixture):
     """Mixture of components with densities of any shape, independent between views.
 
     Every row has a hidden label h; given the label, the views are independent, and nothing else is
@@ -95,7 +103,7 @@ class KernelMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
 
     Attributes
     ----------
-    weights_ : (k,) array or DataArray
+    weights_ : (k,) float64 array
         Mixing weights, descending.
     views_ : Views
         The views as they were found in the data.
@@ -158,9 +166,11 @@ class KernelMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             RowSample(self.sample_size, len(shape.features), shape.dtype, seed, shape.has_weight),
             rows=sample_windows(shape.rows, self.sample_size),
         )
+        sample = _counted(sample)
         preparation = prepare(sample, settings)
         diagnostics: dict[str, Any] = dict(preparation.diagnostics)
         if preparation.groups is None:
+            self._require_clusters(preparation)
             mixture = clustered_start(sample, preparation)
         else:
             moments: TripleMomentsResult = yield Pass("moments", TripleMoments(preparation.groups))
@@ -200,6 +210,15 @@ class KernelMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             )
         return spectral
 
+    def _require_clusters(self, preparation: Preparation) -> None:
+        """Raise unless k-means found as many clusters as there are components."""
+        found = np.unique(preparation.assignment).size
+        if found < self.n_components:
+            raise IdentifiabilityError(
+                f"the sample has only {found} distinct rows, which support at most {found} "
+                f"components, but {self.n_components} were asked for: use fewer components"
+            )
+
     def _settled(self, likelihoods: list[float]) -> bool:
         """Whether another posterior pass would change little."""
         if self.start == "spectral" or len(likelihoods) < 2:
@@ -233,7 +252,7 @@ class KernelMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
                 + ("; use start='kmeans', or views of fewer features" if needed == 3 else "")
             )
         if shape.rows < max(2, self.n_components):
-            raise ParameterError(
+            raise IdentifiabilityError(
                 f"n_components={self.n_components} needs more rows; got n_samples={shape.rows}"
             )
         k = self.n_components
@@ -251,77 +270,24 @@ class KernelMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         )
 
     def _check_parameters(self) -> None:
-        """Raise a ParameterError for a parameter out of range."""
-        choices = {
-            "start": STARTS,
-            "decomposition": DECOMPOSITIONS,
-            "landmarks": ("kmeans", "uniform"),
-            "feature_dtype": ("float32", "float64"),
-            "missing": ("raise", "omit"),
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ParameterError(
-                    f"{name} is {getattr(self, name)!r}; expected one of {', '.join(allowed)}"
-                )
-        least = {"n_components": 1, "n_landmarks": 2, "bins": 16, "sample_size": 100}
+        """Raise a ParameterError for a parameter of this model that is out of range."""
+        check_choice("start", self.start, STARTS)
+        check_choice("decomposition", self.decomposition, DECOMPOSITIONS)
+        check_choice("landmarks", self.landmarks, ("kmeans", "uniform"))
+        check_choice("feature_dtype", self.feature_dtype, ("float32", "float64"))
+        k = self.n_components
+        check_integer("n_components", k, 1)
+        check_integer("n_landmarks", self.n_landmarks, 2)
+        check_integer("bins", self.bins, 16)
+        check_integer("sample_size", self.sample_size, max(100, k))
         if self.posterior_passes is not None:
-            least["posterior_passes"] = 1
+            check_integer("posterior_passes", self.posterior_passes, 1)
         if self.n_directions is not None:
-            least["n_directions"] = self.n_components
-        for name, bound in least.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < bound:
-                raise ParameterError(
-                    f"{name} is {value!r}; expected an integer of at least {bound}"
-                )
+            check_integer("n_directions", self.n_directions, k, 3 * k)
 
     def _row_function(self, outputs: tuple[str, ...]) -> Responsibilities:
         """Return the function that answers for every row."""
         return Responsibilities(self._solution.mixture(), outputs)
-
-    def predict(self, X: Any) -> Any:
-        """Return the most probable component of every row.
-
-        Parameters
-        ----------
-        X : path, xarray, dask array or array-like
-            As for `fit`.
-
-        Returns
-        -------
-        (rows,) int32 array, DataArray or dask array
-            The kind of container that ``X`` is, lazy where ``X`` is; -1 for rows left out.
-        """
-        return self._evaluate(X, "label")
-
-    def predict_proba(self, X: Any) -> Any:
-        """Return the posterior probability of every component: ``(rows, k)`` float32.
-
-        Parameters
-        ----------
-        X : path, xarray, dask array or array-like
-            As for `fit`.
-        """
-        return self._evaluate(X, "probability")
-
-    def score_samples(self, X: Any) -> Any:
-        """Return the log-density of every row, in nats: ``(rows,)`` float64.
-
-        Parameters
-        ----------
-        X : path, xarray, dask array or array-like
-            As for `fit`.
-        """
-        return self._evaluate(X, "log_density")
-
-    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
-        """Return the mean log-density of the rows, in nats; rows left out do not count."""
-        return float(np.nanmean(np.asarray(self.score_samples(X))))
-
-    def fit_predict(self, X: Any, y: Any = None, **fit_parameters: Any) -> Any:
-        """Fit the model and return the label of every row."""
-        return self.fit(X, y, **fit_parameters).predict(X)
 
     def component_density(self, view: str, points: Any) -> Any:
         """Return the density of every component in one view, at given points.
@@ -341,8 +307,8 @@ class KernelMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             One column a component; a DataArray when ``points`` is one.
         """
         self._require_view(view)
-        density = self._solution.density(view, np.asarray(points, np.float64))
-        return _labelled_like(points, density)
+        values = checked_points(points, view, len(self.views_.as_mapping()[view]))
+        return labelled_like(points, self._solution.density(view, values))
 
     def expectation(self, view: str, f: Callable[[NDArray[Any]], NDArray[Any]]) -> Any:
         """Return ``E[f(x) | h]`` of one view for every component, without smoothing.
@@ -362,7 +328,7 @@ class KernelMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         (k,) or (k, m) float64 array
         """
         self._require_view(view)
-        return self._solution.expectation(view, f)
+        return self._solution.expectation(view, checked_function(f))
 
     def sample(self, n_samples: int = 1, random_state: int | None = None) -> tuple[Any, Any]:
         """Draw rows from the fitted mixture.
@@ -379,27 +345,24 @@ class KernelMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             Features in the order of the data of the fit, unless some were not used.
         label : (n_samples,) int32 array
         """
-        if n_samples < 1:
-            raise ParameterError(f"n_samples is {n_samples}; expected at least 1")
-        self._require_view(self.views_.names[0])
+        self._require_fitted()
+        check_integer("n_samples", n_samples, 1)
         rng = np.random.default_rng(0 if random_state is None else random_state)
         values, label = self._solution.draw(n_samples, rng)
         return values[:, np.argsort(self.views_.order)], label
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Save the fitted model as a Zarr group without pickle; `bigtensor.load` reads it back.
+    def _fitted_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays from which `_restore` makes the fitted model again."""
+        return self._solution.arrays()
 
-        Parameters
-        ----------
-        path : path
-        overwrite : bool, default False
-
-        Returns
-        -------
-        Path
-        """
-        self._require_view(self.views_.names[0])
-        return self._write_model(path, self._solution.arrays(), overwrite=overwrite)
+    def _outcome_in_words(self) -> list[tuple[str, str]]:
+        """Return how the fit ended, as names and words."""
+        likelihoods = self.diagnostics_["mean_log_likelihood"]
+        outcome = self.diagnostics_.get("spectral", {}).get("outcome", "not asked for")
+        return [
+            ("spectral start", outcome),
+            ("log-likelihood", f"{likelihoods[-1]:.4f} nats a row"),
+        ]
 
     def _restore(self, arrays: dict[str, NDArray[Any]]) -> Self:
         """Set the fitted attributes from the arrays of a saved model."""
@@ -416,10 +379,19 @@ class KernelMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             )
 
 
-def _labelled_like(points: Any, density: NDArray[np.float64]) -> Any:
-    """Label a density along the points' dimension and the components."""
-    if not isinstance(points, xr.DataArray):
-        return density
-    dim = points.dims[0]
-    coords = {name: coord for name, coord in points.coords.items() if coord.dims == (dim,)}
-    return xr.DataArray(density, coords, (dim, COMPONENT_DIM), name="density")
+def _counted(sample: Sample) -> Sample:
+    """Leave rows of weight zero out of a sample: they are not part of the data."""
+    if sample.weight is None:
+        return sample
+    counted = sample.weight > 0
+    if not counted.any():
+        raise DataError(
+            f"every sample weight is zero in the {len(counted)} rows of the pilot sample, so that "
+            "nothing is left to fit; give some rows a positive weight"
+        )
+    return replace(
+        sample,
+        values=sample.values[counted],
+        index=sample.index[counted],
+        weight=sample.weight[counted],
+    )

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from bigtensor.decomposition.subspaces import cross_covariance_subspaces
 from bigtensor.features.bandwidth import (
+    cluster_sample,
     coarse_width,
     quantile_range,
     rule_width,
-    within_scale,
 )
-from bigtensor.features.clustering import kmeans
 from bigtensor.features.kernels import GaussianKernel
 from bigtensor.features.landmarks import Landmarks, kmeans_landmarks, uniform_landmarks
 from bigtensor.features.maps import GroupMap, Nystroem, eigenvalue_cut, nystroem_root
@@ -136,10 +135,9 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
     """
     names = [name for _, members in settings.views for name in members]
     k, seed = settings.n_components, settings.random_state
-    scale = within_scale(sample.values, k, seed, names)
     rows = np.asarray(sample.values, np.float64)
-    standardised = (rows - rows.mean(axis=0)) / rows.std(axis=0)
-    assignment = kmeans(standardised, k, seed, weight=sample.weight).labels
+    clusters = cluster_sample(rows, k, seed, names, sample.weight)
+    scale = clusters.scale
     columns = tuple(settings.slices[name].start for name in settings.narrow)
     grids = Grids.over_sample(rows, columns, settings.bins)
     diagnostics: dict[str, Any] = {
@@ -150,7 +148,7 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
     wide_maps = {name: _fine_map(name, rows, scale, settings) for name in settings.wide}
     groups = _groups(rows, scale, settings, diagnostics) if settings.spectral else None
     return Preparation(
-        k, settings.views, settings.slices, assignment, grids, wide_maps, groups, diagnostics
+        k, settings.views, settings.slices, clusters.labels, grids, wide_maps, groups, diagnostics
     )
 
 

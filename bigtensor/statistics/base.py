@@ -6,6 +6,7 @@ store it without pickle and compare it bit for bit.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -53,9 +54,9 @@ class Workspace:
         ndarray
             The head of a buffer that grows when a larger shape is asked for.
         """
-        size = int(np.prod(shape))
+        size = math.prod(shape)
         buffer = self._buffers.get(name)
-        if buffer is None or buffer.size < size or buffer.dtype != np.dtype(dtype):
+        if buffer is None or buffer.size < size or buffer.dtype != dtype:
             buffer = np.empty(size, dtype)
             self._buffers[name] = buffer
         return buffer[:size].reshape(shape)
@@ -127,12 +128,13 @@ class SumStatistic(Statistic[Result]):
 
     def combine(self, left: State, right: State) -> State:
         """Return the sum."""
-        return {name: left[name] + right[name] for name in left}
+        # NumPy makes a scalar of the sum of two arrays without dimensions
+        return {name: np.asarray(left[name] + right[name]) for name in left}
 
     def state_nbytes(self) -> int:
         """Return the bytes of all arrays of the state."""
         return sum(
-            int(np.prod(shape)) * np.dtype(dtype).itemsize
+            math.prod(shape) * np.dtype(dtype).itemsize
             for shape, dtype in self.state_arrays().values()
         )
 

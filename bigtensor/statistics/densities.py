@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,15 +11,25 @@ from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.errors import ParameterError
-from bigtensor.features.maps import FeatureMap, buffers_nbytes, merge_buffers, padded_width
+from bigtensor.features.maps import (
+    Buffers,
+    FeatureMap,
+    buffers_nbytes,
+    merge_buffers,
+    padded_width,
+)
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.sub_blocks import sub_blocks
 from bigtensor.statistics.tabulated_densities import Lookup, TabulatedDensities
 
-import os
-TILE = int(os.environ.get("TILE", 1920))
-_TILE_BYTES = 1024 * 1024
-"""Buffers of one tile: they stay near the processor and are worth a dozen calls of NumPy."""
+_TILE_BYTES = 1536 * 1024
+"""Buffers of one tile: few enough to stay near the processor, many enough to hide the calls."""
+
+_TILE_STEP = 480
+"""Tiles are multiples of it: a power of two would put all components on the same cache lines."""
+
+_MOST_STEPS = 8
+"""Longest tile, in steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +84,7 @@ class EmbeddedDensities:
         smallest = np.maximum(floor, np.finfo(dtype).tiny).astype(dtype)[:, None]
         object.__setattr__(self, "smallest", smallest)
 
-    def work_arrays(self, rows: int) -> Mapping[str, tuple[tuple[int, ...], Any]]:
+    def work_arrays(self, rows: int) -> Buffers:
         """Return the buffers that the densities of ``rows`` rows need, the map's apart."""
         width, dtype = padded_width(rows), self.feature_map.dtype
         return {
@@ -130,8 +140,9 @@ class MixtureDensities:
 
     @property
     def tile_rows(self) -> int:
-        """Rows that are best evaluated at once."""
-        return TILE
+        """Rows that are evaluated at once."""
+        per_row = buffers_nbytes(self._buffers(_TILE_STEP)) / _TILE_STEP + 16 * self.n_components
+        return _TILE_STEP * int(np.clip(_TILE_BYTES / per_row / _TILE_STEP, 1, _MOST_STEPS))
 
     def log_joint(self, block: Block, out: NDArray[np.float64], work: Workspace) -> None:
         """Write ``log pi_h + sum_t log p_t(x_t | h)`` for every component and row.
@@ -164,14 +175,17 @@ class MixtureDensities:
             yield window, tile
 
     def work_nbytes(self, rows: int) -> int:
-        """Return the bytes that blocks of ``rows`` rows need, SciPy's result included."""
+        """Return the bytes that blocks of ``rows`` rows need, SciPy's arrays included."""
         rows = min(rows, self.tile_rows)
+        return buffers_nbytes(self._buffers(rows)) + rows * (8 * self.n_components + 8)
+
+    def _buffers(self, rows: int) -> Buffers:
+        """Return the buffers of a tile."""
         needs = [part.work_arrays(rows) for part in self.embedded]
         needs += [part.feature_map.work_arrays(rows) for part in self.embedded]
-        if self.tables is None:
-            return buffers_nbytes(merge_buffers(needs))
-        needs.append(self.tables.lookup_arrays(rows))
-        return buffers_nbytes(merge_buffers(needs)) + rows * (8 * self.n_components + 4) + 4
+        if self.tables is not None:
+            needs.append(self.tables.lookup_arrays(rows))
+        return merge_buffers(needs)
 
 
 class Tile:
@@ -210,7 +224,8 @@ class Tile:
             out[:] = self._log_weights
         else:
             self.lookup.locate(self.block.values[: self.rows])
-            self.lookup.write_log_joint(self._log_weights, out)
+            self.lookup.write_log_density(out)
+            np.add(out, self._log_weights, out=out)
         for part in self._mixture.embedded:
             basis, density = self.bases[part.view], self._values[part.view]
             part.feature_map.write_basis(self.block.view(part.view)[: self.rows], basis, self._work)

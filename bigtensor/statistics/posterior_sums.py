@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
-from bigtensor.features.maps import FeatureMap, buffers_nbytes, merge_buffers, padded_width
+from bigtensor.features.maps import (
+    Buffers,
+    FeatureMap,
+    buffers_nbytes,
+    merge_buffers,
+    padded_width,
+)
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.densities import MixtureDensities, Tile, normalise, normalise_nbytes
 from bigtensor.statistics.tabulated_densities import interpolation_matrix
@@ -71,11 +76,12 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
 
     def __post_init__(self) -> None:
         tables = self.mixture.tables
-        rows = self.mixture.tile_rows
+        tile = self.mixture.tile_rows
+        tiles = 1
         if tables is not None:
-            wanted = _ROWS_PER_BIN * tables.bins
-            rows = max(rows, min(wanted, _KEPT_BYTES // self._kept_nbytes(1)))
-        object.__setattr__(self, "block_rows", rows)
+            rows = min(_ROWS_PER_BIN * tables.bins, _KEPT_BYTES // self._kept_nbytes(1))
+            tiles = max(1, rows // tile)
+        object.__setattr__(self, "block_rows", tiles * tile)
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""
@@ -176,7 +182,7 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
             np.copyto(cast, posterior, casting="same_kind")
             state[f"embedding/{view}"] += np.matmul(basis[:, : tile.rows], cast.T)
 
-    def _kept_arrays(self, rows: int) -> Mapping[str, tuple[tuple[int, ...], Any]]:
+    def _kept_arrays(self, rows: int) -> Buffers:
         """Return the buffers that are kept of every row until the histograms are filled."""
         if self.mixture.tables is None:
             return {}
@@ -191,10 +197,10 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
         """Return the bytes of `_kept_arrays`."""
         return buffers_nbytes(self._kept_arrays(rows))
 
-    def _tile_arrays(self, rows: int) -> Mapping[str, tuple[tuple[int, ...], Any]]:
+    def _tile_arrays(self, rows: int) -> Buffers:
         """Return the buffers of one tile that are neither the mixture's nor the maps'."""
         k = self.mixture.n_components
-        arrays: dict[str, tuple[tuple[int, ...], Any]] = {
+        arrays: dict[str, tuple[tuple[int, ...], str]] = {
             "posterior.joint": ((k, rows), "float64"),
             "posterior.log_density": ((rows,), "float64"),
         }

@@ -37,7 +37,7 @@ class Responsibilities(RowFunction):
     mixture: MixtureDensities
     names: tuple[str, ...] = ("label",)
 
-    block_rows: ClassVar[int] = 16384
+    block_rows: ClassVar[int] = 15360
 
     def __post_init__(self) -> None:
         if not self.names or len({*self.names} & {*_NAMES}) < len(self.names):

@@ -109,7 +109,7 @@ class RowSample(Statistic[Sample]):
         kept = _smallest(merged["key"], merged["index"], self.size)
         return {
             **{name: array[kept] for name, array in merged.items()},
-            "rows": left["rows"] + right["rows"],
+            "rows": np.asarray(left["rows"] + right["rows"]),
         }
 
     def finalize(self, state: State) -> Sample:

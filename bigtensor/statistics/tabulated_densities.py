@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bigtensor.errors import ParameterError
+from bigtensor.features.maps import Buffers
 from bigtensor.statistics.base import Workspace
 
 _GROUP = 16
@@ -101,7 +101,7 @@ class TabulatedDensities:
         """The tables of all views one below the other: ``(n_points, components)``."""
         return self.log_tables.reshape(self.n_points, self.n_components)
 
-    def lookup_arrays(self, rows: int) -> Mapping[str, tuple[tuple[int, ...], str]]:
+    def lookup_arrays(self, rows: int) -> Buffers:
         """Return the buffers of a `Lookup` of ``rows`` rows."""
         views, padded = len(self.columns), -(-rows // _GROUP) * _GROUP
         return {
@@ -168,21 +168,11 @@ class Lookup:
         np.copyto(points[..., 0], point)
         np.add(point, 1, out=points[..., 1])
 
-
-    def write_log_joint(
-        self, log_weights: NDArray[np.float64], out: NDArray[np.float64]
-    ) -> None:
-        """Interpolate at the located rows and add up the views.
-
-        Parameters
-        ----------
-        log_weights : (components, 1) float64 array
-            Added to every row.
-        out : (components, rows) float64 array
-        """
+    def write_log_density(self, out: NDArray[np.float64]) -> None:
+        """Interpolate at the located rows and add up the views: ``(components, rows)``."""
         for part, matrix in self._matrices:
             joint = np.asarray(matrix @ self._tables.flat_tables)
-            np.add(joint.T, log_weights, out=out[:, part])
+            np.copyto(out[:, part], joint.T)
 
 
 def interpolation_matrix(

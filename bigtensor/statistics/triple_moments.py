@@ -101,18 +101,24 @@ class TripleMoments(SumStatistic[TripleMomentsResult]):
         )
         stops = np.cumsum(self._sizes).tolist()
         features = room[: stops[0]], room[stops[0] : stops[1]], room[stops[1] : stops[2]]
-        weighted = room[stops[2] :]
+        weighted, weight = room[stops[2] : -1], room[-1]
         for group, augmented in zip(self.groups, features, strict=True):
             augmented[0, :rows] = 1
             augmented[:, rows:] = 0
             values = [block.view(name)[:rows] for name in group.views]
             group.evaluate(values, augmented[1:, :rows].T, work)
-        weight = None if block.weight is None else block.weight[:rows]
+        if block.weight is not None:
+            np.copyto(weight[:rows], block.weight[:rows], casting="same_kind")
+            weight[rows:] = 0
         # the first group comes last and stays weighted for the triple products
         for g in (2, 1, 0):
             size = len(features[g])
             first = weighted[:size]
-            _weigh(features[g], weight, first)
+            if block.weight is None:
+                # a copy: NumPy multiplies an array by its own transpose with a slower routine
+                np.copyto(first, features[g])
+            else:
+                np.multiply(features[g], weight, out=first)
             second = sums[: size * size].reshape(size, size)
             np.matmul(first, features[g].T, out=second)
             _add(state[f"second_{g}"], second, exact)
@@ -178,25 +184,11 @@ class TripleMoments(SumStatistic[TripleMomentsResult]):
         largest = max(sizes)
         most = max(math.prod(sizes), largest**2)
         return {
-            f"triple.features.{dtype}": ((sum(sizes) + largest, width), dtype),
+            f"triple.features.{dtype}": ((sum(sizes) + largest + 1, width), dtype),
             f"triple.products.{dtype}": (self._products_shape(rows), dtype),
             f"triple.sums.{dtype}": ((most,), dtype),
             "triple.exact": ((most,), "float64"),
         }
-
-
-def _weigh(features: Floats, weight: NDArray[np.float64] | None, out: Floats) -> None:
-    """Write the features times the weights; a copy without weights.
-
-    A copy, because NumPy multiplies an array by its own transpose with a routine that is slower
-    for matrices of this shape than the general one.
-    """
-    if weight is None:
-        np.copyto(out, features)
-    else:
-        rows = len(weight)
-        np.multiply(features[:, :rows], weight, out=out[:, :rows])
-        out[:, rows:] = 0
 
 
 def _add_triple(

@@ -80,7 +80,8 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Count the rows that are not valid and add the others."""
-        counts = {name: state.pop(_PREFIX + name) for name in (*_COUNTS, "first_column", *_FIRSTS)}
+        names = (*_COUNTS, "first_column", *_FIRSTS)
+        counts = {name: np.array(state.pop(_PREFIX + name)) for name in names}
         counts["rows"] += block.rows
         finite = finite_rows(block, work)
         weighted = _valid_weights(block, work)
@@ -100,11 +101,13 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
 
     def combine(self, left: State, right: State) -> State:
         """Add the counts, keep the first rows, and combine the inner states."""
-        state = {_PREFIX + name: left[_PREFIX + name] + right[_PREFIX + name] for name in _COUNTS}
-        for name in _FIRSTS:
-            state[_PREFIX + name] = np.minimum(left[_PREFIX + name], right[_PREFIX + name])
+        state: State = {}
+        for names, together in ((_COUNTS, np.add), (_FIRSTS, np.minimum)):
+            for name in names:
+                both = left[_PREFIX + name], right[_PREFIX + name]
+                state[_PREFIX + name] = np.asarray(together(*both))
         earlier = left if left[_PREFIX + "first_row"] <= right[_PREFIX + "first_row"] else right
-        state[_PREFIX + "first_column"] = earlier[_PREFIX + "first_column"].copy()
+        state[_PREFIX + "first_column"] = np.array(earlier[_PREFIX + "first_column"])
         return state | self.statistic.combine(_inner(left), _inner(right))
 
     def finalize(self, state: State) -> tuple[Validity, _Result]:
@@ -238,13 +241,13 @@ def explain(validity: Validity, features: Sequence[str]) -> str:
     words = []
     if validity.first_row is not None and validity.first_column is not None:
         words.append(
-            f"{validity.dropped:,} of {validity.rows:,} rows hold values that are not finite (NaN "
-            f"or infinity); the first is row {validity.first_row:,}, feature "
+            f"{validity.dropped:,} of {validity.rows:,} rows cannot be used; the first value that "
+            f"is not finite (NaN or infinity) is in row {validity.first_row:,}, feature "
             f"{features[validity.first_column]!r}"
         )
     if validity.bad_weights:
         words.append(
-            f"{validity.bad_weights:,} rows have a weight that is negative or not finite; the "
-            f"first is row {validity.first_bad_weight:,}"
+            f"{validity.bad_weights:,} of {validity.rows:,} rows have a weight that is negative or "
+            f"not finite; the first is row {validity.first_bad_weight:,}"
         )
     return "; ".join(words)

@@ -3,12 +3,12 @@ import pytest
 
 from bigtensor.errors import DataError
 from bigtensor.features.bandwidth import (
+    cluster_sample,
     coarse_width,
     component_width,
     quantile_range,
     robust_spread,
     rule_width,
-    within_scale,
 )
 
 
@@ -20,39 +20,40 @@ def mixture(rows=6000, seed=0):
     return means[label] + rng.normal(size=(rows, 3)) * [0.5, 1, 20]
 
 
-def test_within_scale__is_the_spread_inside_the_components():
-    found = within_scale(mixture(), 3, 0, "abc")
+def test_cluster_sample__is_the_spread_inside_the_components():
+    found = cluster_sample(mixture(), 3, 0, "abc").scale
     np.testing.assert_allclose(found, [0.5, 1, 20], rtol=0.05)
 
 
-def test_within_scale__does_not_see_rare_outliers():
+def test_cluster_sample__does_not_see_rare_outliers():
     rows = mixture()
     rows[:5] += 1e3
-    np.testing.assert_allclose(within_scale(rows, 4, 0, "abc"), [0.5, 1, 20], rtol=0.1)
+    np.testing.assert_allclose(cluster_sample(rows, 4, 0, "abc").scale, [0.5, 1, 20], rtol=0.1)
 
 
-def test_within_scale__moves_with_the_units():
+def test_cluster_sample__moves_with_the_units():
     rows = mixture()
-    found, scaled = within_scale(rows, 3, 0, "abc"), within_scale(rows * 7 + 100, 3, 0, "abc")
+    found = cluster_sample(rows, 3, 0, "abc").scale
+    scaled = cluster_sample(rows * 7 + 100, 3, 0, "abc").scale
     np.testing.assert_allclose(scaled, 7 * found, rtol=1e-6)
 
 
-def test_within_scale__of_a_feature_with_mostly_zeros_is_positive():
+def test_cluster_sample__of_a_feature_with_mostly_zeros_is_positive():
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.normal(size=500), rng.exponential(size=500)])
     rows[:450, 1] = 0
-    assert (within_scale(rows, 2, 0, "ab") > 0).all()
+    assert (cluster_sample(rows, 2, 0, "ab").scale > 0).all()
     flags = np.column_stack([np.repeat([0.0, 50.0], 250), rng.normal(size=500)])
-    assert within_scale(flags, 2, 0, "ab")[0] == pytest.approx(25)
+    assert cluster_sample(flags, 2, 0, "ab").scale[0] == pytest.approx(25)
 
 
-def test_within_scale__names_a_constant_feature():
+def test_cluster_sample__names_a_constant_feature():
     rows = mixture(100)
     rows[:, 1] = 4
     with pytest.raises(DataError, match=r"feature 'CD4' has one value in all 100 rows.*leave it"):
-        within_scale(rows, 3, 0, ["CD3", "CD4", "CD8"])
+        cluster_sample(rows, 3, 0, ["CD3", "CD4", "CD8"])
     with pytest.raises(DataError, match="2 rows cannot show 3 components"):
-        within_scale(rows[:2], 3, 0, "abc")
+        cluster_sample(rows[:2], 3, 0, "abc")
 
 
 def test_robust_spread__is_the_smaller_of_two_scales():

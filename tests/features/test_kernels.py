@@ -13,7 +13,7 @@ def density(x, landmarks, bandwidth):
 
 def block_kernel(kernel, x, landmarks, centre, dtype):
     rows, width = len(x), padded_width(len(x))
-    inputs = np.full((kernel.width + 2, width), np.nan, dtype)
+    inputs = np.full((kernel.width + 3, width), np.nan, dtype)
     kernel.write_rows(x, centre, inputs, np.empty((kernel.width, rows)))
     buffer = np.full((len(landmarks) + 5, width), np.nan, dtype)
     write_gaussians(kernel.landmark_factor(landmarks, centre, dtype), inputs, buffer[2:-3])

@@ -8,9 +8,7 @@ from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.kernels import GaussianKernel
 from bigtensor.features.maps import (
     GroupMap,
-    Identity,
     Nystroem,
-    OneHot,
     eigenvalue_cut,
     nystroem_root,
     padded_width,
@@ -96,20 +94,6 @@ def test_group_map__masses_are_the_integrals_of_the_features():
     for view, nystroem in enumerate(group.maps):
         alone = features(GroupMap(("v",), (nystroem,)), [grid])
         np.testing.assert_allclose(np.trapezoid(alone, grid, axis=0), group.masses[view], rtol=1e-8)
-
-
-def test_group_map__of_categories_and_values():
-    codes, values = np.array([[0.0], [2], [1], [7]]), np.arange(8.0).reshape(4, 2)
-    np.testing.assert_array_equal(
-        features(GroupMap(("c",), (OneHot(3),)), [codes]),
-        [[1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 0, 0]],
-    )
-    np.testing.assert_array_equal(features(GroupMap(("v",), (Identity(2),)), [values]), values)
-    table, matrix = np.arange(6.0).reshape(3, 2), np.array([[1.0, 2], [3, 4]])
-    both = GroupMap(("c", "v"), (OneHot(3, table), Identity(2, matrix)))
-    expected = np.vstack([table[[0, 2, 1]], np.zeros((1, 2))]) + values @ matrix
-    np.testing.assert_array_equal(features(both, [codes, values]), expected)
-    np.testing.assert_array_equal(both.masses, [table.sum(0), [0, 0]])
 
 
 @pytest.mark.parametrize("rows", [1, 100, 1536])

@@ -1,0 +1,106 @@
+"""``bigtensor fit``: a model from a store."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bigtensor.cli.command import Command, in_options, when_interrupted
+from bigtensor.cli.options import (
+    PATH,
+    components_option,
+    missing_option,
+    model_options,
+    overwrite_option,
+    read_views,
+    refuse_inputs,
+    runtime,
+    runtime_options,
+    seed_option,
+)
+from bigtensor.cli.progress import duration, reporter
+
+
+@click.command(cls=Command)
+@click.argument("cells", type=PATH, metavar="CELLS.zarr")
+@components_option
+@click.option("--out", type=PATH, required=True, metavar="MODEL.zarr", help="The model to write.")
+@model_options
+@click.option(
+    "--checkpoint",
+    metavar="DIR",
+    help="Keep finished parts here; the same command continues from them.",
+)
+@runtime_options
+@seed_option
+@missing_option
+@overwrite_option
+def fit(
+    cells: Path,
+    components: int,
+    out: Path,
+    views: Path | None,
+    start: str,
+    checkpoint: str | None,
+    workers: int | None,
+    scheduler: str | None,
+    memory_limit: int | None,
+    seed: int,
+    missing: str | None,
+    overwrite: bool,
+) -> None:
+    """Fit a mixture to the rows of a store.
+
+    The plan is printed first; a plan that does not fit into the memory is refused.
+    """
+    refuse_inputs(out, cells)
+    where = runtime(workers, scheduler, memory_limit)
+    when_interrupted(
+        "nothing was written; with --checkpoint DIR, finished parts are kept"
+        if checkpoint is None
+        else f"finished parts are kept in {checkpoint}, and the same command continues from them"
+    )
+    from bigtensor.data.targets import check_target
+    from bigtensor.models.kernel_mixture import KernelMixture
+
+    model = KernelMixture(
+        components,
+        views=read_views(views),
+        start=start,
+        missing=missing or "raise",
+        random_state=seed,
+    )
+    check_target(out, overwrite=overwrite)
+    _show_plan(model, cells, where)
+    started = time.perf_counter()
+    with reporter() as progress:
+        model.fit(str(cells), checkpoint=checkpoint, listeners=[progress.listen], **where)
+    model.save(out, overwrite=overwrite)
+    click.echo(_summary(model, out, time.perf_counter() - started))
+    if checkpoint is not None:
+        click.echo(f"checkpoint {checkpoint}: no longer needed, remove it when you like")
+
+
+def _show_plan(model: Any, cells: Path, where: dict[str, Any]) -> None:
+    """Print the plan, and refuse it in one line when it does not fit."""
+    from bigtensor.errors import PlanError
+
+    plan = model.plan(str(cells), **where)
+    click.echo(in_options(f"{plan}\n", click.get_current_context().command))
+    if not plan.fits:
+        raise PlanError(f"the plan does not fit: {plan.advice()}")
+
+
+def _summary(model: Any, out: Path, seconds: float) -> str:
+    """Say what was written where."""
+    weights = ", ".join(f"{weight:.4f}" for weight in model.weights_)
+    passes = model.diagnostics_["passes"]
+    return (
+        f"model      {out}: {model.n_components} components in {len(model.views_.names)} views\n"
+        f"weights    {weights}\n"
+        f"fitted on  {model.diagnostics_['rows']:,} rows in {len(passes)} passes, "
+        f"{duration(seconds)}"
+    )

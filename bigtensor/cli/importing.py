@@ -1,0 +1,87 @@
+"""``bigtensor import``: files of any known kind into one store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bigtensor.cli.command import Command
+from bigtensor.cli.options import PATH, count, overwrite_option, refuse_inputs
+from bigtensor.cli.progress import reporter
+
+
+@click.command("import", cls=Command)
+@click.argument("files", type=PATH, nargs=-1, required=True, metavar="FILE...")
+@click.option("--out", type=PATH, required=True, metavar="CELLS.zarr", help="The store to write.")
+@click.option(
+    "--format",
+    type=click.Choice(["fcs", "csv", "parquet", "anndata"]),
+    help="The kind of the files; by default it follows from the end of their names.",
+)
+@click.option("--compensate", is_flag=True, help="FCS: remove spillover by the file's own matrix.")
+@click.option(
+    "--transform",
+    type=click.Choice(["arcsinh", "logicle", "none"]),
+    help="By default arcsinh for FCS, none for everything else.",
+)
+@click.option(
+    "--cofactor",
+    type=float,
+    help="Of arcsinh; by default 5 for mass cytometry and 150 otherwise.",
+)
+@click.option(
+    "--untransformed",
+    multiple=True,
+    metavar="NAME",
+    help="A feature that stays linear, instead of scatter and time; may be repeated.",
+)
+@click.option(
+    "--offsets",
+    type=click.Choice(["header", "text"]),
+    help="FCS: which segment to believe where they disagree on where the events lie.",
+)
+@click.option(
+    "--dataset",
+    type=count(0),
+    default=0,
+    metavar="N",
+    help="FCS: which data set of a file that holds several; 0 is the first.",
+)
+@click.option(
+    "--channels",
+    type=click.Choice(["same", "common"]),
+    default="same",
+    show_default=True,
+    help="Whether files with different features are an error, or only common ones are imported.",
+)
+@click.option("--keep-raw", is_flag=True, help="Also store the values as they were measured.")
+@click.option("--label", metavar="COLUMN", help="Tables and AnnData: the column of labels.")
+@click.option("--sample-id", metavar="COLUMN", help="Tables and AnnData: the column of samples.")
+@overwrite_option
+def import_command(
+    files: tuple[Path, ...], out: Path, untransformed: tuple[str, ...], **options: Any
+) -> None:
+    """Make a store from FCS, CSV and other files.
+
+    FCS, CSV, Parquet and AnnData files are known; all files must be of one kind. Their rows
+    follow each other in the order given.
+    """
+    refuse_inputs(out, *files)
+    from bigtensor.data.importing import import_files
+
+    with reporter() as progress, progress.rows("import") as advance:
+        summary = import_files(
+            files, out, untransformed=untransformed or None, progress=advance, **options
+        )
+    transform = dict(summary.transform)
+    linear = transform.pop("untransformed")
+    words = " ".join(f"{key} {value}" for key, value in transform.items() if value is not None)
+    click.echo(
+        f"data       {summary.path}: {summary.rows:,} rows x {len(summary.features)} features from "
+        f"{len(summary.files)} file{'s' * (len(summary.files) != 1)}, "
+        f"{summary.bytes / 2**20:,.1f} MiB\n"
+        f"features   {', '.join(summary.features)}\n"
+        f"transform  {words}" + (f"; linear: {', '.join(linear)}" if linear else "")
+    )

@@ -1,0 +1,139 @@
+"""``bigtensor info``: what a store holds."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bigtensor.cli.command import Command
+from bigtensor.cli.options import PATH
+from bigtensor.errors import LayoutWarning, StoreReadError
+
+
+@click.command(cls=Command)
+@click.argument("store", type=PATH, metavar="CELLS.zarr|MODEL.zarr")
+def info(store: Path) -> None:
+    """Describe a store of data, model or labels."""
+    group = _open(store)
+    if "bigtensor_format" in group.attrs:
+        lines = _model_lines(store)
+    elif "label" in group and "model" in group.attrs:
+        lines = _label_lines(store, group)
+    else:
+        lines = _data_lines(store, group)
+    click.echo("\n".join(lines))
+
+
+def _open(store: Path) -> Any:
+    """Open a Zarr group."""
+    import zarr
+
+    if not store.exists():
+        raise StoreReadError(f"there is nothing at {store}; check the path")
+    try:
+        return zarr.open_group(str(store), mode="r")
+    except Exception as error:
+        raise StoreReadError(
+            f"{store} is not a Zarr store of data, of a model or of labels "
+            f"({type(error).__name__}: {error}); 'bigtensor import' makes a store of data"
+        ) from error
+
+
+def _data_lines(store: Path, group: Any) -> Iterator[str]:
+    """Describe a store of samples."""
+    from bigtensor.data.opening import open_samples
+    from bigtensor.data.sources import ZarrSource
+
+    with warnings.catch_warnings(record=True) as concerns:
+        warnings.simplefilter("always", LayoutWarning)
+        samples = open_samples(str(store))
+    source = samples.sources[0]
+    yield f"data       {store}: {samples.rows:,} rows x {len(samples.features)} features"
+    yield f"features   {', '.join(samples.features)}"
+    if isinstance(source, ZarrSource):
+        array = group[source.variable]
+        shards = f" in shards of {_shape(array.shards)}" if array.shards else ""
+        chunks = f"chunks of {_shape(array.chunks)}{shards}"
+        yield f"values     {source.variable} {samples.dtype}, {chunks}"
+    for concern in concerns:
+        yield f"layout     {concern.message}"
+    if not concerns:
+        yield "layout     good to read by rows"
+    yield "variables"
+    for name, array in sorted(group.arrays()):
+        dims = ", ".join(str(dim) for dim in array.metadata.dimension_names or ())
+        categories = array.attrs.get("categories")
+        named = f": {_shortened(categories)}" if categories else ""
+        yield f"  {name:<20} ({dims}) {_type_name(array.dtype)}{named}"
+    for key in ("transform", "compensation", "source_files", "simulator", "random_state"):
+        if key in group.attrs:
+            yield f"{key:<10} {_attribute(group.attrs[key])}"
+
+
+def _model_lines(store: Path) -> Iterator[str]:
+    """Describe a fitted model."""
+    from bigtensor.models.loading import load
+
+    model = load(store)
+    found = model.diagnostics_
+    yield f"model      {store}: {type(model).__name__} of {model.n_components} components"
+    parameters = {name: value for name, value in model.get_params().items() if name != "views"}
+    yield f"parameters {', '.join(f'{name} {value}' for name, value in parameters.items())}"
+    yield f"fitted on  {found['data']}"
+    yield "passes"
+    for entry in found["passes"]:
+        reused = f", {entry['reused_parts']} from the checkpoint" if entry["reused_parts"] else ""
+        yield f"  {entry['name']:<20} {entry['rows']:>14,} rows in {entry['parts']} parts{reused}"
+    yield "views"
+    for name, features in model.views_.as_mapping().items():
+        yield f"  {name:<20} {', '.join(features)}"
+    yield "weights"
+    for component, weight in enumerate(model.weights_):
+        yield f"  {component:<20} {float(weight):.5f}"
+    if "spectral" in found:
+        yield f"outcome    {found['spectral']['outcome']}"
+    likelihoods = found.get("mean_log_likelihood")
+    if likelihoods:
+        values = ", ".join(f"{value:.4f}" for value in likelihoods)
+        yield f"mean log-likelihood before each posterior pass, nats a row: {values}"
+
+
+def _label_lines(store: Path, group: Any) -> Iterator[str]:
+    """Describe a store of labels."""
+    from bigtensor.cli.agreement import label_counts
+
+    attrs = group.attrs
+    yield f"labels     {store}: {group['label'].shape[0]:,} rows, by a {attrs['model']}"
+    for name, array in sorted(group.arrays()):
+        dims = ", ".join(str(dim) for dim in array.metadata.dimension_names or ())
+        yield f"  {name:<20} ({dims}) {_type_name(array.dtype)}"
+    yield "counts"
+    for label, count in label_counts(store).items():
+        yield f"  {'left out' if label < 0 else label!s:<20} {count:>14,}"
+
+
+def _type_name(dtype: Any) -> str:
+    """Return a type in a word, also that of strings of any length."""
+    return "string" if dtype.kind in "OTU" else str(dtype)
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    """Return a shape in words."""
+    return " x ".join(f"{length:,}" for length in shape)
+
+
+def _shortened(names: list[str], most: int = 6) -> str:
+    """List the first names."""
+    more = f", ... {len(names)} in all" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _attribute(value: Any) -> str:
+    """Return an attribute as one line of bounded length."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 300 else f"{text[:300]}..."

@@ -1,0 +1,196 @@
+"""Options that several commands share, and what they stand for."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from bigtensor.errors import ParameterError, ViewError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+PATH = click.Path(path_type=Path)
+
+
+def count(least: int = 1) -> Callable[[Any], int]:
+    """Return the type of a whole number of at least ``least``, also written as 1e6 or 1_000_000."""
+
+    def integer(value: Any) -> int:
+        try:
+            number = float(value)
+        except ValueError:
+            number = -1.0
+        if not number.is_integer() or number < least:
+            raise click.BadParameter(f"{value!r} is not a whole number of at least {least}")
+        return int(number)
+
+    return integer
+
+
+def size(value: Any) -> int:
+    """Return the bytes of a size such as 1GiB."""
+    from bigtensor.engine.runtime import parse_memory_limit
+
+    try:
+        return parse_memory_limit(value)
+    except ParameterError as error:
+        raise click.BadParameter(f"{value!r} is not a size such as 1GiB or 500MB") from error
+
+
+def components_option(function: Function) -> Function:
+    """Add ``--components``."""
+    return click.option(
+        "--components", "-k", type=count(), required=True, help="Number of components."
+    )(function)
+
+
+def seed_option(function: Function) -> Function:
+    """Add ``--seed``."""
+    return click.option(
+        "--seed",
+        type=count(0),
+        default=0,
+        show_default=True,
+        help="What every random choice comes from.",
+    )(function)
+
+
+def overwrite_option(function: Function) -> Function:
+    """Add ``--overwrite``."""
+    return click.option("--overwrite", is_flag=True, help="Replace outputs that exist.")(function)
+
+
+def model_options(function: Function) -> Function:
+    """Add ``--views`` and ``--start``."""
+    views = click.option(
+        "--views",
+        type=PATH,
+        metavar="VIEWS.toml",
+        help="A table [views] of name = list of features; by default every feature is its own "
+        "view. Features that depend on each other within a component share a view.",
+    )
+    start = click.option(
+        "--start",
+        type=click.Choice(["spectral", "kmeans"]),
+        default="spectral",
+        show_default=True,
+        help="Where the posterior passes start.",
+    )
+    return views(start(function))
+
+
+def missing_option(function: Function) -> Function:
+    """Add ``--missing``."""
+    return click.option(
+        "--missing",
+        type=click.Choice(["raise", "omit"]),
+        help="Whether rows with NaN or infinities are an error or are left out and counted.",
+    )(function)
+
+
+def runtime_options(function: Function) -> Function:
+    """Add ``--workers``, ``--scheduler`` and ``--memory-limit``."""
+    workers = click.option(
+        "--workers",
+        type=count(),
+        metavar="N",
+        help="Worker processes on this machine; as many as processors by default.",
+    )
+    scheduler = click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="A running Dask scheduler such as tcp://host:8786, or 'threads' to run in this "
+        "process; by default 'processes', on this machine.",
+    )
+    limit = click.option(
+        "--memory-limit",
+        type=size,
+        metavar="SIZE",
+        help="What a process may use, such as 1GiB; a plan that needs more is refused.",
+    )
+    return workers(scheduler(limit(function)))
+
+
+def runtime(workers: int | None, scheduler: str | None, memory_limit: int | None) -> dict[str, Any]:
+    """Return where passes run, as models take it.
+
+    Parameters
+    ----------
+    workers : int, optional
+    scheduler : str, optional
+    memory_limit : int, optional
+        Bytes.
+
+    Returns
+    -------
+    dict
+        ``scheduler``, ``workers`` and ``memory_limit``.
+    """
+    if workers is not None and scheduler not in (None, "threads", "processes"):
+        raise click.UsageError(
+            f"--workers starts processes on this machine and --scheduler {scheduler} uses those "
+            "of a running scheduler; give one of them"
+        )
+    return {
+        "scheduler": scheduler or "processes",
+        "workers": workers,
+        "memory_limit": memory_limit,
+    }
+
+
+def refuse_inputs(out: Path, *inputs: Path) -> None:
+    """Raise a usage error when an output has the name of an input, which would be replaced.
+
+    Parameters
+    ----------
+    out : Path
+    *inputs : Path
+    """
+    if out.resolve() in [path.resolve() for path in inputs]:
+        raise click.UsageError(f"{out} is read and would be replaced; give another output")
+
+
+def read_views(path: Path | None) -> dict[str, list[str]] | None:
+    """Read the table ``[views]`` of a TOML file.
+
+    Parameters
+    ----------
+    path : Path, optional
+
+    Returns
+    -------
+    dict of str to list of str, or None without a file
+
+    Raises
+    ------
+    ViewError
+        When the file cannot be read, has no such table, or holds something else in it.
+    """
+    if path is None:
+        return None
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ViewError(f"{path} cannot be read ({error.strerror}); check the path") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ViewError(f"{path} is not TOML ({error}); {_EXAMPLE}") from error
+    views = table.get("views")
+    if not isinstance(views, dict):
+        raise ViewError(f"{path} has no table [views]; {_EXAMPLE}")
+    if not views:
+        raise ViewError(f"the table [views] of {path} is empty; {_EXAMPLE}")
+    for name, features in views.items():
+        strings = isinstance(features, list) and all(isinstance(entry, str) for entry in features)
+        if not strings:
+            raise ViewError(
+                f"view {name!r} of {path} is {features!r}; expected a list of feature names; "
+                f"{_EXAMPLE}"
+            )
+    return views
+
+
+_EXAMPLE = 'a file of views has a line [views] and then lines such as t = ["CD3", "CD4"]'

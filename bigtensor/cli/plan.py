@@ -1,0 +1,43 @@
+"""``bigtensor plan``: what a fit would read and hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bigtensor.cli.command import Command, in_options
+from bigtensor.cli.options import (
+    PATH,
+    components_option,
+    model_options,
+    read_views,
+    runtime,
+    runtime_options,
+)
+
+
+@click.command(cls=Command)
+@click.argument("cells", type=PATH, metavar="CELLS.zarr")
+@components_option
+@model_options
+@runtime_options
+def plan(
+    cells: Path,
+    components: int,
+    views: Path | None,
+    start: str,
+    workers: int | None,
+    scheduler: str | None,
+    memory_limit: int | None,
+) -> None:
+    """Say what a fit would read and hold.
+
+    No row is read, and no worker is started.
+    """
+    where = runtime(workers, scheduler, memory_limit)
+    from bigtensor.models.kernel_mixture import KernelMixture
+
+    model = KernelMixture(components, views=read_views(views), start=start)
+    planned = model.plan(str(cells), **where)
+    click.echo(in_options(str(planned), click.get_current_context().command))

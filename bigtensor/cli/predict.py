@@ -1,0 +1,107 @@
+"""``bigtensor predict``: a label for every row, with probabilities on request."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bigtensor.cli.command import Command, check_new_file, when_interrupted
+from bigtensor.cli.options import (
+    PATH,
+    missing_option,
+    overwrite_option,
+    refuse_inputs,
+    runtime,
+    runtime_options,
+)
+from bigtensor.cli.progress import duration, pace, reporter
+
+
+@click.command(cls=Command)
+@click.argument("model_path", type=PATH, metavar="MODEL.zarr")
+@click.argument("cells", type=PATH, metavar="CELLS.zarr")
+@click.option("--out", type=PATH, required=True, metavar="LABELS.zarr", help="The store to write.")
+@click.option(
+    "--probabilities",
+    is_flag=True,
+    help="Also write the probability of every component and the log-density of every row.",
+)
+@click.option("--csv", "csv_path", type=PATH, metavar="FILE", help="Also write a CSV file.")
+@runtime_options
+@missing_option
+@overwrite_option
+def predict(
+    model_path: Path,
+    cells: Path,
+    out: Path,
+    probabilities: bool,
+    csv_path: Path | None,
+    workers: int | None,
+    scheduler: str | None,
+    memory_limit: int | None,
+    missing: str | None,
+    overwrite: bool,
+) -> None:
+    """Label every row of a store.
+
+    The label of a row is its most probable component.
+
+    LABELS.zarr holds label (sample) int32, and with --probabilities also probability (sample,
+    component) float32 and log_density (sample). Rows left out have the label -1.
+    """
+    refuse_inputs(out, model_path, cells)
+    where = runtime(workers, scheduler, memory_limit)
+    from bigtensor.data.targets import check_target
+    from bigtensor.models.loading import load
+
+    check_target(out, overwrite=overwrite)
+    if csv_path is not None:
+        check_new_file(csv_path, overwrite=overwrite)
+    model = load(model_path)
+    if missing is not None:
+        model.set_params(missing=missing)
+    outputs = ("label", "probability", "log_density") if probabilities else ("label",)
+    started = time.perf_counter()
+    with reporter() as progress:
+        model.write(
+            str(cells),
+            out,
+            outputs=outputs,
+            overwrite=overwrite,
+            listeners=[progress.listen],
+            **where,
+        )
+        seconds = time.perf_counter() - started
+        if csv_path is not None:
+            _write_csv(out, csv_path, progress, probabilities=probabilities)
+    click.echo(_summary(out, outputs, seconds))
+    if csv_path is not None:
+        click.echo(f"csv        {csv_path}")
+
+
+def _write_csv(out: Path, csv_path: Path, progress: Any, *, probabilities: bool) -> None:
+    """Write the labels again as text."""
+    from bigtensor.cli.csv_output import write_csv
+
+    when_interrupted(f"{out} is whole, {csv_path} was not written")
+    with progress.rows("csv") as advance:
+        write_csv(out, csv_path, probabilities=probabilities, progress=advance)
+
+
+def _summary(out: Path, outputs: tuple[str, ...], seconds: float) -> str:
+    """Say what was written where, and how many rows have each label."""
+    from bigtensor.cli.agreement import label_counts
+
+    counts = label_counts(out)
+    rows = sum(counts.values())
+    listed = ", ".join(
+        f"{'left out' if label < 0 else label}: {count:,}" for label, count in counts.items()
+    )
+    return (
+        f"labels     {out}: {', '.join(outputs)} of {rows:,} rows\n"
+        f"counts     {listed}\n"
+        f"took       {duration(seconds)}, {pace(rows, seconds, None)}"
+    )

@@ -1,0 +1,43 @@
+"""``bigtensor report``: a fitted model as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bigtensor.cli.command import Command
+from bigtensor.cli.options import PATH, overwrite_option
+
+
+@click.command(cls=Command)
+@click.argument("model_path", type=PATH, metavar="MODEL.zarr")
+@click.option(
+    "--data",
+    type=PATH,
+    required=True,
+    metavar="CELLS.zarr",
+    help="The rows that the report shows a sample of.",
+)
+@click.option(
+    "--labels",
+    type=PATH,
+    metavar="LABELS.zarr",
+    help="Their labels; computed for the sample where not given.",
+)
+@click.option("--out", type=PATH, required=True, metavar="REPORT.html", help="The file to write.")
+@overwrite_option
+def report(model_path: Path, data: Path, labels: Path | None, out: Path, overwrite: bool) -> None:
+    """Describe a fitted model in one HTML file."""
+    from bigtensor.models.loading import load
+    from bigtensor.report.html import write_report
+
+    model = load(model_path)
+    write_report(
+        model,
+        out,
+        data=str(data),
+        labels=None if labels is None else str(labels),
+        overwrite=overwrite,
+    )
+    click.echo(f"report     {out}")

@@ -1,0 +1,45 @@
+"""Events of a fit as scikit-learn's callback hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+
+class PassEvent(Protocol):
+    """What the hooks need of an event of the engine."""
+
+    @property
+    def kind(self) -> str:
+        """What happened: the start of a pass, a finished part, or the end of the pass."""
+
+    @property
+    def name(self) -> str:
+        """The name of the pass."""
+
+    @property
+    def total_parts(self) -> int:
+        """Parts of the pass."""
+
+
+@contextmanager
+def callback_listener(model: Any) -> Iterator[Callable[[PassEvent], None]]:
+    """Turn events into scikit-learn's callback hooks: a task a pass, a subtask a part."""
+    context = model._init_callback_context(max_subtasks=None)
+    context.call_on_fit_task_begin(estimator=model)
+    running: dict[str, Any] = {}
+
+    def listen(event: PassEvent) -> None:
+        if event.kind == "pass started":
+            running["pass"] = context.subcontext(
+                task_name=event.name, max_subtasks=event.total_parts
+            ).call_on_fit_task_begin(estimator=model)
+        elif event.kind == "part finished":
+            part = running["pass"].subcontext(task_name="part")
+            part.call_on_fit_task_begin(estimator=model).call_on_fit_task_end(estimator=model)
+        else:
+            running["pass"].call_on_fit_task_end(estimator=model)
+
+    yield listen
+    context.call_on_fit_task_end(estimator=model)

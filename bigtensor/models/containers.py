@@ -1,0 +1,70 @@
+"""What the input is a kind of, and the same kind of container around an answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+COMPONENT_DIM = "component"
+"""The dimension of components in labelled outputs."""
+
+
+def is_path(X: Any) -> bool:
+    """Whether the data are given by address."""
+    return isinstance(X, str | os.PathLike)
+
+
+def is_labelled(X: Any) -> bool:
+    """Whether features go by name, whatever their order."""
+    if isinstance(X, list | tuple):
+        return bool(X) and all(is_labelled(part) for part in X)
+    return is_path(X) or isinstance(X, xr.DataArray | xr.Dataset)
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether the answer should be lazy: a graph, or a store that is read when needed."""
+    if isinstance(X, xr.Dataset):
+        return bool(X.chunks)
+    if isinstance(X, xr.DataArray):
+        return X.chunks is not None
+    return hasattr(X, "__dask_graph__") or is_path(X)
+
+
+def labelled_answer(
+    X: Any, array: Any, dims: tuple[str, ...], name: str, attrs: Mapping[str, Any]
+) -> xr.DataArray:
+    """Label an answer with the coordinates along its rows and the attributes of the data.
+
+    Parameters
+    ----------
+    X : path, xarray Dataset or DataArray
+    array : (rows, ...) array
+    dims : tuple of str
+        The sample dimension first.
+    name : str
+    attrs : mapping
+        Of the answer; these win over those of the data.
+    """
+    if not isinstance(X, xr.DataArray | xr.Dataset):
+        return xr.DataArray(array, None, dims, name=name, attrs=dict(attrs))
+    coords = _coords_along(X, dims[0])
+    return xr.DataArray(array, coords, dims, name=name, attrs={**X.attrs, **attrs})
+
+
+def labelled_like(points: Any, density: NDArray[np.float64]) -> Any:
+    """Label a density along the points' dimension and the components."""
+    if not isinstance(points, xr.DataArray):
+        return density
+    dim = points.dims[0]
+    coords = _coords_along(points, dim)
+    return xr.DataArray(density, coords, (dim, COMPONENT_DIM), name="density")
+
+
+def _coords_along(X: xr.DataArray | xr.Dataset, dim: Any) -> dict[Any, xr.DataArray]:
+    """Return the coordinates along one dimension."""
+    return {name: coord for name, coord in X.coords.items() if coord.dims == (dim,)}

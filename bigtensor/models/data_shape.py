@@ -1,0 +1,27 @@
+"""What a model may know of the data before it has asked for a pass."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class DataShape:
+    """Size, names and types of the data.
+
+    Attributes
+    ----------
+    rows : int
+    views : tuple of (name, features)
+        In the order in which blocks lay them out.
+    dtype : str
+    has_weight : bool
+    """
+
+    rows: int
+    views: tuple[tuple[str, tuple[str, ...]], ...]
+    dtype: str
+    has_weight: bool
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of all features, one view beside the other."""
+        return tuple(name for _, members in self.views for name in members)

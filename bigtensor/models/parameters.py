@@ -1,0 +1,90 @@
+"""Checks of parameters and arguments, and parameters as JSON holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.errors import ParameterError
+
+
+def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
+    """Raise a ParameterError unless the value is one of those allowed."""
+    if not (isinstance(value, str) and value in allowed):
+        raise ParameterError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
+
+
+def check_integer(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Raise a ParameterError unless the value is an integer within bounds."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if whole and value >= least and (most is None or value <= most):
+        return
+    bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+    raise ParameterError(f"{name} is {value!r}; expected an integer {bounds}")
+
+
+def check_inputs(views: Any, sample_dim: Any, missing: Any, random_state: Any) -> None:
+    """Raise a ParameterError for one of the parameters that all models share."""
+    if views is not None:
+        _check_views(views)
+    if not isinstance(sample_dim, str) or not sample_dim:
+        raise ParameterError(f"sample_dim is {sample_dim!r}; expected the name of a dimension")
+    check_choice("missing", missing, ("raise", "omit"))
+    if random_state is not None:
+        check_integer("random_state", random_state, 0)
+
+
+def checked_points(points: Any, view: str, width: int) -> NDArray[np.float64]:
+    """Return points of a view of ``width`` features, or raise a ParameterError."""
+    values = np.asarray(points, np.float64)
+    if values.shape[1:] != (width,) and not (width == 1 and values.ndim == 1):
+        raise ParameterError(
+            f"points have shape {values.shape}; view {view!r} has {width} feature(s), so that "
+            f"(n, {width}) is expected" + (" or (n,)" if width == 1 else "")
+        )
+    return values
+
+
+def checked_function(f: Callable[[NDArray[Any]], Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Return the function with a check that it gives one number or one row a value."""
+
+    def checked(values: NDArray[Any]) -> NDArray[Any]:
+        numbers = np.asarray(f(values))
+        if numbers.shape[:1] != values.shape[:1] or numbers.ndim > 2:
+            raise ParameterError(
+                f"f returned shape {numbers.shape} for {len(values)} values; expected "
+                f"({len(values)},) or ({len(values)}, m)"
+            )
+        return numbers
+
+    return checked
+
+
+def _check_views(views: Any) -> None:
+    """Raise a ParameterError unless views map names to lists of features or columns."""
+    example = "expected view names with lists of features, such as {'a': ['x0'], 'b': ['x1', 'x2']}"
+    if not isinstance(views, Mapping):
+        raise ParameterError(f"views is a {type(views).__name__}; {example}")
+    for name, members in views.items():
+        listed = isinstance(members, Sequence | np.ndarray) and not isinstance(members, str)
+        if not listed or any(not _is_feature(member) for member in members):
+            raise ParameterError(f"views has {members!r} under {name!r}; {example}")
+
+
+def _is_feature(member: Any) -> bool:
+    """Whether this can be the name or the column of a feature."""
+    return isinstance(member, str | int | np.integer) and not isinstance(member, bool)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON holds it."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain(entry) for entry in value]
+    return value

@@ -1,0 +1,264 @@
+"""A sample of the data, with the component of every row, and what else is known of the rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bigtensor.errors import DataError, LayoutError, ParameterError, StoreReadError, ViewError
+
+WINDOWS = 64
+"""Windows of rows that a sample is read from, spread evenly over the data."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """What a variable of the data says of the rows.
+
+    Attributes
+    ----------
+    codes : (n,) int64 array
+        Positions in ``names``; -1 for none.
+    names : tuple of str
+    """
+
+    codes: NDArray[np.int64]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ReportRows:
+    """Rows to draw and to count.
+
+    Attributes
+    ----------
+    values : (n, p) float array
+        Features one view beside the other, as in ``model.views_.feature_names``; all finite.
+    label : (n,) int64 array
+        Component of every row; -1 for none.
+    certainty : (n,) float64 array
+        Posterior probability of the most probable component.
+    weight : (n,) float64 array
+        Sample weights; ones where the data have none.
+    truth, sample_id : Groups, optional
+        Of the variables ``label`` and ``sample_id`` of the data.
+    total : int
+        Rows of the data.
+    left_out : int
+        Rows of the sample with missing values, which are not among the rows.
+    """
+
+    values: NDArray[np.floating]
+    label: NDArray[np.int64]
+    certainty: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    truth: Groups | None
+    sample_id: Groups | None
+    total: int
+    left_out: int
+
+    def shares(self, n_components: int) -> NDArray[np.float64]:
+        """Return the weighted part of the rows in every component: ``(k,)``."""
+        known = self.label >= 0
+        counts = np.bincount(self.label[known], self.weight[known], minlength=n_components)
+        return np.asarray(counts / max(float(counts.sum()), np.finfo(np.float64).tiny))
+
+
+def windows(rows: int, size: int) -> list[slice]:
+    """Return at most 64 slices of rows, evenly spread, that hold ``size`` rows or slightly fewer.
+
+    Parameters
+    ----------
+    rows, size : int
+        Rows of the data, and of the sample.
+
+    Returns
+    -------
+    list of slice
+        Disjoint and ascending; one slice of all rows where there are no more than ``size``.
+    """
+    if rows <= size:
+        return [slice(0, rows)]
+    count = min(WINDOWS, size)
+    length = size // count
+    starts = np.linspace(0, rows - length, count).astype(int).tolist()
+    return [slice(start, start + length) for start in starts]
+
+
+def read_rows(model: Any, data: Any, labels: Any = None, sample_size: int = 20_000) -> ReportRows:
+    """Read a sample of the data and find the component of every row.
+
+    Parameters
+    ----------
+    model : fitted model
+    data : path, xarray Dataset or DataArray, or (rows, features) array
+        A path names a Zarr store. Only the sample is read.
+    labels : path, xarray Dataset or DataArray, or (rows,) array, optional
+        Of the same rows as ``data``: the integer variable ``label``. Without it the model labels
+        the sample.
+    sample_size : int, default 20,000
+        Rows at most.
+
+    Returns
+    -------
+    ReportRows
+
+    Raises
+    ------
+    StoreReadError, LayoutError, DataError, ViewError
+        When there is no such store, features of the model are missing, or the labels are not
+        those of the data or of the model.
+    ParameterError
+        When ``sample_size`` is less than 1.
+    """
+    if sample_size < 1:
+        raise ParameterError(f"sample_size is {sample_size}; expected at least 1")
+    dim = model.sample_dim
+    dataset = _dataset(data, "X", (dim, "feature"))
+    values = _feature_values(dataset, model)
+    total = int(values.sizes[dim])
+    if not total:
+        raise DataError("the data have no rows; give the data that the model was fitted on")
+    parts = windows(total, sample_size)
+    sampled = _take(values, dim, parts)
+    keep = np.isfinite(sampled).all(axis=1)
+    if not keep.any():
+        raise DataError(f"all {len(keep):,} sampled rows hold missing values; check the data")
+    rows = xr.DataArray(
+        sampled[keep], dims=(dim, "feature"), coords={"feature": list(model.views_.feature_names)}
+    )
+    given = None if labels is None else _given_labels(labels, model, total, parts)[keep]
+    weight = _along_rows(dataset, "weight", dim)
+    truth, sample_id = (
+        _groups(_along_rows(dataset, name, dim), dim, parts, keep)
+        for name in ("label", "sample_id")
+    )
+    probability = np.asarray(model.predict_proba(rows))
+    return ReportRows(
+        values=rows.to_numpy(),
+        label=np.asarray(model.predict(rows) if given is None else given, np.int64),
+        certainty=probability.max(axis=1).astype(np.float64),
+        weight=np.ones(len(rows)) if weight is None else _take(weight, dim, parts)[keep],
+        truth=truth,
+        sample_id=sample_id,
+        total=total,
+        left_out=int(np.count_nonzero(~keep)),
+    )
+
+
+def _dataset(data: Any, name: str, dims: tuple[str, ...]) -> xr.Dataset:
+    """Open a store, or wrap an array, without reading a row."""
+    if isinstance(data, xr.Dataset):
+        return data
+    if isinstance(data, xr.DataArray):
+        return data.to_dataset(name=name)
+    if not isinstance(data, str | os.PathLike):
+        array = np.asarray(data)
+        if array.ndim != len(dims):
+            raise LayoutError(f"expected an array of dimensions {dims}, got shape {array.shape}")
+        return xr.Dataset({name: (dims, array)})
+    try:
+        dataset: xr.Dataset = xr.open_zarr(os.fspath(data), chunks=None)
+    except Exception as error:
+        raise StoreReadError(
+            f"{os.fspath(data)} cannot be opened as a Zarr store ({type(error).__name__}: "
+            f"{error}); check the path"
+        ) from error
+    return dataset
+
+
+def _feature_values(dataset: xr.Dataset, model: Any) -> xr.DataArray:
+    """Return the features of the model, one view beside the other, still unread."""
+    dim = model.sample_dim
+    found = {
+        str(name): variable
+        for name, variable in dataset.data_vars.items()
+        if variable.ndim == 2 and dim in variable.dims and variable.dtype.kind == "f"
+    }
+    if not found or (len(found) > 1 and "X" not in found):
+        raise LayoutError(
+            f"expected one variable of numbers with the dimension {dim!r} and one of features, or "
+            f"one called 'X'; the data have {sorted(found) or 'none'}"
+        )
+    values = found["X"] if "X" in found else next(iter(found.values()))
+    values = values.transpose(dim, ...)
+    feature_dim = values.dims[1]
+    wanted: Sequence[str] = model.views_.feature_names
+    if feature_dim not in values.coords:
+        columns = list(model.views_.order)
+        if values.sizes[feature_dim] != model.n_features_in_:
+            raise DataError(
+                f"the data have {values.sizes[feature_dim]} features without names, and the model "
+                f"was fitted on {model.n_features_in_}; give the data of the fit"
+            )
+        return values.isel({feature_dim: columns})
+    names = [str(name) for name in values.coords[feature_dim].to_numpy()]
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise ViewError(
+            f"the data lack the features {', '.join(missing)} of the model; they have "
+            f"{', '.join(names)}"
+        )
+    return values.isel({feature_dim: [names.index(name) for name in wanted]})
+
+
+def _given_labels(labels: Any, model: Any, total: int, parts: list[slice]) -> NDArray[np.int64]:
+    """Read the labels of the sampled rows, and check that they belong to data and model."""
+    dim, k = model.sample_dim, len(model.weights_)
+    variable = _along_rows(_dataset(labels, "label", (dim,)), "label", dim)
+    if variable is None or variable.dtype.kind not in "iu":
+        raise DataError(
+            f"the labels have no integer variable 'label' along {dim!r}; 'bigtensor predict' and "
+            "model.write make such a store"
+        )
+    if variable.sizes[dim] != total:
+        raise DataError(
+            f"there are {variable.sizes[dim]:,} labels and {total:,} rows of data; give the "
+            "labels that were predicted for these data"
+        )
+    taken = _take(variable, dim, parts).astype(np.int64)
+    if taken.size and (taken.min() < -1 or taken.max() >= k):
+        raise DataError(
+            f"the labels run from {taken.min()} to {taken.max()}, and the model has components 0 "
+            f"to {k - 1}; give the labels that this model predicted"
+        )
+    return taken
+
+
+def _along_rows(dataset: xr.Dataset, name: str, sample_dim: str) -> xr.DataArray | None:
+    """Return a variable along the samples, if the data set has it."""
+    found = name in dataset and dataset[name].dims == (sample_dim,)
+    return dataset[name] if found else None
+
+
+def _groups(
+    variable: xr.DataArray | None, sample_dim: str, parts: list[slice], keep: NDArray[np.bool_]
+) -> Groups | None:
+    """Return codes and names of a variable of integers with categories, or of names."""
+    if variable is None:
+        return None
+    taken = _take(variable, sample_dim, parts)[keep]
+    if variable.dtype.kind in "iu":
+        codes = taken.astype(np.int64)
+        names = [str(name) for name in variable.attrs.get("categories", ())]
+        unnamed = range(len(names), int(codes.max(initial=-1)) + 1)
+        return Groups(codes, (*names, *(str(code) for code in unnamed)))
+    found, positions = np.unique(taken.astype(str), return_inverse=True)
+    return Groups(positions.astype(np.int64), tuple(found.tolist()))
+
+
+def _take(variable: xr.DataArray, sample_dim: str, parts: list[slice]) -> NDArray[Any]:
+    """Read windows of rows."""
+    try:
+        return np.concatenate([variable.isel({sample_dim: part}).to_numpy() for part in parts])
+    except Exception as error:
+        raise StoreReadError(
+            f"{variable.name!r} cannot be read ({type(error).__name__}: {error}); the store may be "
+            "damaged: restore it from a copy or make it again"
+        ) from error

@@ -1,0 +1,140 @@
+"""How figures look: colours that most eyes tell apart, and settings that leave no trace."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from bigtensor.errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INK = "#1f2933"
+MUTED = "#7b8794"
+FAINT = "#d9dee3"
+
+# Hues after Okabe and Ito (2008) without black and yellow, and two after Tol (2021, "muted").
+_HUES = ("0072B2", "D55E00", "009E73", "CC79A7", "E69F00", "56B4E9", "882255", "999933")
+_TIERS = ((0x00, 0.0), (0x00, 0.42), (0xFF, 0.5))
+
+_SETTINGS: dict[str, Any] = {
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.labelsize": 9,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "font.size": 9,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "savefig.dpi": 144,
+    "svg.hashsalt": "bigtensor",
+    "text.color": INK,
+    # names of channels hold dollar signs, which are no mathematics
+    "text.parse_math": False,
+    "xtick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "xtick.labelsize": 8,
+    "ytick.color": MUTED,
+    "ytick.labelcolor": INK,
+    "ytick.labelsize": 8,
+}
+
+
+def require_matplotlib() -> None:
+    """Raise unless matplotlib can be imported.
+
+    Raises
+    ------
+    MissingDependencyError
+    """
+    try:
+        import matplotlib as mpl  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            "figures need matplotlib, which is not installed; pip install 'bigtensor[report]'"
+        ) from error
+
+
+@contextmanager
+def report_style() -> Iterator[None]:
+    """Use the settings of the report, whatever the user's own, and put those back afterwards."""
+    require_matplotlib()
+    import matplotlib.style
+
+    with matplotlib.style.context(["default", _SETTINGS]):
+        yield
+
+
+def palette(n_components: int) -> list[str]:
+    """Return a colour for every component, as ``#rrggbb``.
+
+    Eight hues, then the same darker, then lighter; from the 25th component on colours repeat, and
+    figures tell components apart by their numbers and by `dashes`.
+
+    Parameters
+    ----------
+    n_components : int
+
+    Returns
+    -------
+    list of str
+    """
+    colours = [
+        "#" + "".join(f"{_mixed(hue, start, towards, part):02x}" for start in (0, 2, 4))
+        for towards, part in _TIERS
+        for hue in _HUES
+    ]
+    return [colours[index % len(colours)] for index in range(n_components)]
+
+
+def dashes(component: int) -> str:
+    """Return the line style of a component: another one each time the colours repeat."""
+    styles = ("-", "--", ":", "-.")
+    return styles[component // (len(_HUES) * len(_TIERS)) % len(styles)]
+
+
+def data_uri(figure: Figure, kind: str = "svg") -> str:
+    """Return a figure as the address of an image that holds its own data.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    kind : {"svg", "png"}
+
+    Returns
+    -------
+    str
+        The same figure gives the same text.
+    """
+    buffer = io.BytesIO()
+    no_stamp = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+    with report_style():
+        figure.savefig(buffer, format=kind, metadata=no_stamp, facecolor="white")
+    content = buffer.getvalue() if kind == "svg" else _fewer_colours(buffer)
+    mime = {"svg": "image/svg+xml", "png": "image/png"}[kind]
+    return f"data:{mime};base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def _fewer_colours(buffer: io.BytesIO) -> bytes:
+    """Return a bitmap with a palette of 256 colours, which takes about a third of the bytes."""
+    from PIL import Image
+
+    small = io.BytesIO()
+    with Image.open(buffer) as image:
+        image.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(
+            small, format="png", optimize=True
+        )
+    return small.getvalue()
+
+
+def _mixed(hue: str, start: int, towards: int, part: float) -> int:
+    """Mix one channel of a colour with black or white."""
+    return round((1 - part) * int(hue[start : start + 2], 16) + part * towards)

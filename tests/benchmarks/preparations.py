@@ -1,0 +1,47 @@
+"""The passes that a fit would ask for, taken out of its script, and rows to run them on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bigtensor import KernelMixture
+from bigtensor.data.opening import open_samples
+from bigtensor.data.samples import Samples
+from bigtensor.engine.reduce import run_pass
+from bigtensor.engine.runtime import ThreadedRuntime, single_blas_thread
+from bigtensor.models.base import DataShape
+from bigtensor.statistics.base import Pass, Statistic
+from bigtensor.statistics.windows import sample_windows
+
+PILOT_ROWS = 20_000
+
+
+def in_memory(samples: Samples, rows: int) -> Samples:
+    """Return the first rows of samples of one source, held in memory."""
+    source, _ = samples.locate(0)
+    values = np.ascontiguousarray(source.read(0, min(rows, samples.rows)).values)
+    return open_samples(values).with_views(samples.views)
+
+
+def statistic_of(model: KernelMixture, samples: Samples, name: str) -> Statistic[Any]:
+    """Return the statistic of one pass of a fit; the passes before it see the pilot's rows.
+
+    Parameters
+    ----------
+    model : KernelMixture
+    samples : Samples
+    name : str
+        ``"moments"`` or ``"posterior 1"``.
+    """
+    shape = DataShape(samples.rows, samples.views.features, str(samples.dtype), has_weight=False)
+    windows, runtime = sample_windows(samples.rows, PILOT_ROWS), ThreadedRuntime(1)
+    script = model._passes(shape)
+    result: Any = None
+    with single_blas_thread():
+        while True:
+            wanted = script.send(result)
+            if wanted.name == name:
+                return wanted.statistic
+            result = run_pass(samples, Pass(wanted.name, wanted.statistic, windows), runtime)

@@ -1,0 +1,190 @@
+"""Passes on worker processes: two against one, what Dask and reading cost, growth with the rows."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bigtensor import KernelMixture
+from bigtensor.data.opening import open_samples
+from bigtensor.data.samples import Samples
+from bigtensor.data.simulate import write_cytometry
+from bigtensor.engine.events import Event
+from bigtensor.engine.reduce import run_pass
+from bigtensor.engine.runtime import DistributedRuntime, local_cluster
+from bigtensor.statistics.base import Pass, Statistic
+from bigtensor.statistics.validity import Checked
+from tests.benchmarks.kernels import kernel_seconds
+from tests.benchmarks.preparations import in_memory, statistic_of
+from tests.benchmarks.tables import Row
+
+N_COMPONENTS = 8
+MARKERS = 6
+MEMORY_LIMIT = 2**30
+KERNEL_ROWS = 1_000_000
+"""Rows in the memory of a worker to measure the kernel alone."""
+
+
+def write_cells(folder: Path, rows: int) -> Path:
+    """Write simulated cells unless they are there, and return the store."""
+    store = folder / f"cells-{rows}.zarr"
+    if not store.exists():
+        write_cytometry(store, rows, N_COMPONENTS, markers=MARKERS, random_state=3)
+    return store
+
+
+def worker_rows(folder: Path, rows: int, repeats: int) -> list[Row]:
+    """Compare two workers with one on the moments pass and on a posterior pass, in turn."""
+    samples = open_samples(write_cells(folder, rows))
+    table: list[Row] = []
+    with local_cluster(1, MEMORY_LIMIT) as one, local_cluster(2, MEMORY_LIMIT) as two:
+        clients = {1: one, 2: two}
+        for name in ("moments", "posterior 1"):
+            statistic = Checked(statistic_of(KernelMixture(N_COMPONENTS), samples, name))
+            seconds: dict[int, list[float]] = {1: [], 2: []}
+            for client in clients.values():
+                _pass_seconds(client, samples, statistic)
+            for _ in range(repeats):
+                for workers, client in clients.items():
+                    seconds[workers].append(_pass_seconds(client, samples, statistic))
+            ratio = median(
+                first / second for first, second in zip(seconds[1], seconds[2], strict=True)
+            )
+            held = name == "moments"
+            table.append(
+                {
+                    "pass": name,
+                    "rows": rows,
+                    "1 worker s": median(seconds[1]),
+                    "2 workers s": median(seconds[2]),
+                    "gain": ratio,
+                    "best gain": min(seconds[1]) / min(seconds[2]),
+                    "bars": "gain >= 1.85" if held else None,
+                    "holds": ratio >= 1.85 if held else None,
+                }
+            )
+    return table
+
+
+def share_rows(folder: Path, rows: int, repeats: int) -> list[Row]:
+    """Measure the share of the wall time of a pass that is not the kernel.
+
+    The kernel alone runs in the same workers at the same time, on rows in their memory.
+    """
+    samples = open_samples(write_cells(folder, rows))
+    held = in_memory(samples, KERNEL_ROWS)
+    table: list[Row] = []
+    with local_cluster(2, MEMORY_LIMIT) as client:
+        copies = client.scatter(held, broadcast=True, hash=False)
+        for name in ("moments", "posterior 1"):
+            statistic = Checked(statistic_of(KernelMixture(N_COMPONENTS), samples, name))
+            walls, kernels = [], []
+            _pass_seconds(client, samples, statistic)
+            for _ in range(repeats):
+                kernels.append(_kernel_seconds_a_row(client, copies, statistic, held.rows))
+                walls.append(_pass_seconds(client, samples, statistic))
+            kernels.append(_kernel_seconds_a_row(client, copies, statistic, held.rows))
+            kernel = median(kernels) * rows / 2
+            share = 1 - kernel / median(walls)
+            table.append(
+                {
+                    "pass": name,
+                    "rows": rows,
+                    "wall s": median(walls),
+                    "kernel s": kernel,
+                    "share": share,
+                    "bars": "share <= 0.1",
+                    "holds": share <= 0.10,
+                }
+            )
+    return table
+
+
+def growth_rows(folder: Path, sizes: Sequence[int]) -> list[Row]:
+    """Fit and label ever more rows on two new workers of 1 GiB each."""
+    table: list[dict[str, Any]] = []
+    for rows in sizes:
+        row = _growth_row(folder, rows)
+        if table:
+            last = table[-1]
+            times = rows / last["rows"]
+            row["time a row, x previous"] = row["fit s"] / last["fit s"] / times
+            row["predict a row, x previous"] = row["predict s"] / last["predict s"] / times
+            row["peak, x previous"] = row["peak MiB"] / last["peak MiB"]
+        row["bars"] = "peak <= plan"
+        row["holds"] = row["peak MiB"] <= row["plan MiB"]
+        table.append(row)
+    if len(table) > 1:
+        final = table[-1]
+        final["bars"] += ", peak and times a row <= 1.1 x previous"
+        final["holds"] &= final["peak, x previous"] <= 1.1
+        final["holds"] &= final["time a row, x previous"] <= 1.1
+        final["holds"] &= final["predict a row, x previous"] <= 1.1
+    return table
+
+
+def _growth_row(folder: Path, rows: int) -> dict[str, Any]:
+    """Measure one size."""
+    store = write_cells(folder, rows)
+    labels = folder / f"labels-{rows}.zarr"
+    passes: dict[str, float] = {}
+
+    def listen(event: Event) -> None:
+        if event.kind == "pass finished":
+            passes[event.name] = event.seconds
+
+    with local_cluster(2, MEMORY_LIMIT) as client:
+        # a worker imports the package with its first task
+        client.run(_import_package)
+        model = KernelMixture(N_COMPONENTS, random_state=0)
+        plan = model.plan(store, client=client)
+        start = time.perf_counter()
+        model.fit(store, client=client, listeners=[listen])
+        fitted = time.perf_counter()
+        peak_of_fit = max(client.run(_peak_nbytes).values())
+        model.write(store, labels, overwrite=True, client=client)
+        written = time.perf_counter()
+        peak = max(client.run(_peak_nbytes).values())
+    return {
+        "rows": rows,
+        "fit s": fitted - start,
+        "passes s": sum(seconds for name, seconds in passes.items() if name != "pilot"),
+        "predict s": written - fitted,
+        "peak MiB of fit": peak_of_fit / 2**20,
+        "peak MiB": peak / 2**20,
+        "plan MiB": plan.projected_nbytes / 2**20,
+    }
+
+
+def _pass_seconds(client: Any, samples: Samples, statistic: Statistic[Any]) -> float:
+    """Return the wall seconds of one pass over all rows."""
+    start = time.perf_counter()
+    run_pass(samples, Pass("measured", statistic), DistributedRuntime(client))
+    return time.perf_counter() - start
+
+
+def _kernel_seconds_a_row(
+    client: Any, held: Any, statistic: Statistic[Any], rows: int
+) -> float:
+    """Return the wall seconds that the kernel takes for a row, with all workers busy."""
+    tasks = [
+        client.submit(kernel_seconds, held, statistic, 1, pure=False, workers=[worker])
+        for worker in client.nthreads()
+    ]
+    return median(task.result()["wall"] for task in tasks) / rows
+
+
+def _import_package() -> None:
+    """Import what tasks need."""
+    import bigtensor.models.kernel_mixture  # noqa: F401
+
+
+def _peak_nbytes() -> int:
+    """Return the most memory that this process has held."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak

@@ -1,0 +1,88 @@
+"""Speed and memory, as ratios measured in one run.
+
+``python -m tests.benchmarks.speed --out speed.json``
+
+``--rows`` scales everything: data sets have at most that many rows. Measurements that are compared
+take turns, and medians are quoted, because a machine's speed drifts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.benchmarks.kernels import floor_rows, worker_row
+from tests.benchmarks.peers import describe, peer_rows
+from tests.benchmarks.scaling import growth_rows, share_rows, worker_rows
+from tests.benchmarks.tables import Report
+
+ROWS = 10_000_000
+LEAST_ROWS = 20_000
+
+
+def run(report: Report, folder: Path, rows: int, repeats: int, only: Sequence[str]) -> None:
+    """Run the parts that are asked for."""
+
+    def some(share: float) -> int:
+        return max(LEAST_ROWS, int(rows * share))
+
+    sizes = sorted({some(0.01), some(0.1), rows})
+    parts: dict[str, Callable[[], None]] = {
+        "floor": lambda: report.add(
+            "Moments pass against its floor, one thread, processor time",
+            floor_rows(folder, some(0.1), repeats),
+            ["floor: products, exponentials and reading, each at the rate measured beside it"],
+        ),
+        "worker": lambda: report.add(
+            "Kernel in a default Dask worker against a plain loop, processor time",
+            [worker_row(some(0.1), repeats)],
+        ),
+        "workers": lambda: report.add(
+            "Two workers against one, from a store", worker_rows(folder, some(0.4), repeats)
+        ),
+        "share": lambda: report.add(
+            "Share of Dask and reading in the wall time, two workers",
+            share_rows(folder, rows, repeats),
+        ),
+        "growth": lambda: report.add(
+            "Growth with the rows, two workers of 1 GiB", growth_rows(folder, sizes)
+        ),
+        "peers": lambda: report.add(
+            "Fit and label, against the peers",
+            peer_rows(folder, rows, some(0.1), ("spectral", "kmeans")),
+            describe(rows, some(0.1)),
+        ),
+    }
+    for name, part in parts.items():
+        if not only or name in only:
+            part()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; the exit code is 1 when a bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=ROWS, help="rows of the largest data set")
+    parser.add_argument("--repeats", type=int, default=5, help="times that A and B take turns")
+    parser.add_argument(
+        "--only",
+        nargs="*",
+        default=[],
+        choices=["floor", "worker", "workers", "share", "growth", "peers"],
+    )
+    parser.add_argument("--folder", type=Path, help="where the data are kept for the next run")
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    options = parser.parse_args(arguments)
+    settings = {"rows": options.rows, "repeats": options.repeats}
+    report = Report("speed", settings, options.out)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        run(report, folder, options.rows, options.repeats, options.only)
+    print(f"\n{len(report.missed)} rows miss a bar")
+    return 1 if report.missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

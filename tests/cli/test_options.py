@@ -1,0 +1,66 @@
+import click
+import pytest
+
+from bigtensor.cli.options import count, read_views, runtime, size
+from bigtensor.errors import ViewError
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("7", 7), ("1e6", 1_000_000), ("1_000", 1000), ("2.5e3", 2500)]
+)
+def test_count__reads_whole_numbers(text, number):
+    assert count()(text) == number
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "1.5", "many", "nan", "inf", ""])
+def test_count__refuses_everything_else(text):
+    with pytest.raises(click.BadParameter, match="whole number of at least 1"):
+        count()(text)
+
+
+def test_size__is_bytes():
+    assert size("1GiB") == 2**30
+    assert size("500MB") == 500_000_000
+    with pytest.raises(click.BadParameter, match="not a size such as 1GiB"):
+        size("plenty")
+
+
+def test_read_views__returns_the_table_in_order(tmp_path):
+    path = tmp_path / "views.toml"
+    path.write_text('title = "x"\n[views]\nt = ["CD3", "CD4"]\nb = ["CD19"]\n')
+    assert list(read_views(path).items()) == [("t", ["CD3", "CD4"]), ("b", ["CD19"])]
+    assert read_views(None) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('t = ["CD3"]', r"has no table \[views\]"),
+        ("views = 3", r"has no table \[views\]"),
+        ("[views]", r"is empty"),
+        ('[views]\nt = "CD3"', "view 't'.*expected a list of feature names"),
+        ("[views]\nt = [1, 2]", "view 't'.*expected a list of feature names"),
+        ("[views\n", "is not TOML"),
+    ],
+)
+def test_read_views__says_what_is_wrong(tmp_path, text, message):
+    path = tmp_path / "views.toml"
+    path.write_text(text)
+    with pytest.raises(ViewError, match=message):
+        read_views(path)
+
+
+def test_read_views__names_a_missing_file(tmp_path):
+    with pytest.raises(ViewError, match=r"none\.toml cannot be read"):
+        read_views(tmp_path / "none.toml")
+
+
+def test_runtime__workers_and_an_address_exclude_each_other():
+    with pytest.raises(click.UsageError, match="give one of them"):
+        runtime(2, "tcp://host:8786", None)
+    assert runtime(2, "threads", None)["scheduler"] == "threads"
+    assert runtime(None, None, 5) == {
+        "scheduler": "processes",
+        "workers": None,
+        "memory_limit": 5,
+    }

@@ -1,0 +1,92 @@
+import io
+
+import pytest
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+from bigtensor.cli.progress import Bars, Lines, Reporter, duration, pace
+from bigtensor.engine.events import Event
+
+
+def events(name, *parts, seconds=1.0, reused=0):
+    """Yield what an engine tells of a pass whose first parts come from a checkpoint."""
+    total = parts[-1][1]
+    yield Event("pass started", name, 0, total, 0, len(parts))
+    for index, (start, stop) in enumerate(parts):
+        known = min(index + 1, reused)
+        at = seconds * (index + 1) / len(parts)
+        yield Event(
+            "part finished", name, stop, total, index + 1, len(parts), known, start, stop, at
+        )
+    yield Event("pass finished", name, total, total, len(parts), len(parts), reused, 0, 0, seconds)
+
+
+def test_pace__is_rows_a_second_and_time_left():
+    assert pace(1000, 2.0, 4000) == "500 rows/s, 8.0 s left"
+    assert pace(1000, 2.0, None) == "500 rows/s"
+    assert pace(0, 2.0, 4000) == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.04, "0.0 s"), (9.94, "9.9 s"), (42.4, "42 s"), (61, "1 min 01 s"), (7260, "2 h 01 min")],
+)
+def test_duration__has_two_units_at_most(seconds, words):
+    assert duration(seconds) == words
+
+
+def test_lines__one_line_a_pass_without_a_terminal(capsys):
+    reporter = Reporter(Lines())
+    for event in events("moments", (0, 1000), (1000, 4000), seconds=2.0):
+        reporter.listen(event)
+    captured = capsys.readouterr()
+    assert captured.err == "moments: 4,000 rows, 2.0 s, 2,000 rows/s\n"
+    assert captured.out == ""
+
+
+def test_reporter__rows_of_a_checkpoint_do_not_count_for_the_speed(capsys):
+    reporter = Reporter(Lines())
+    for event in events("moments", (0, 1000), (1000, 4000), seconds=2.0, reused=1):
+        reporter.listen(event)
+    for event in events("posterior 1", (0, 4000), reused=1):
+        reporter.listen(event)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "moments: 4,000 rows, 2.0 s, 1,500 rows/s, 1 parts from the checkpoint"
+    assert second == "posterior 1: 4,000 rows, read from the checkpoint"
+
+
+def test_reporter__a_pass_that_was_stored_whole_has_no_speed(capsys):
+    reporter = Reporter(Lines())
+    reporter.listen(Event("pass started", "moments", 0, 4000, 0, 2))
+    reporter.listen(Event("pass finished", "moments", 4000, 4000, 2, 2, 2, 0, 0, 0.01))
+    assert capsys.readouterr().err == "moments: 4,000 rows, read from the checkpoint\n"
+
+
+def test_bars__one_bar_a_pass_on_a_terminal():
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=100)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[words]}"),
+    )
+    with Progress(*columns, console=console, auto_refresh=False) as progress:
+        reporter = Reporter(Bars(progress))
+        for name in ("moments", "posterior 1"):
+            for event in events(name, (0, 1000), (1000, 4000), seconds=2.0):
+                reporter.listen(event)
+        assert [(task.description, task.completed) for task in progress.tasks] == [
+            ("moments", 4000),
+            ("posterior 1", 4000),
+        ]
+        progress.refresh()
+    assert "2,000 rows/s" in screen.getvalue()
+    assert "100%" in screen.getvalue()
+
+
+def test_rows__a_step_of_unknown_length_ends_with_its_block(capsys):
+    with Reporter(Lines()).rows("import") as advance:
+        advance(10, None)
+        advance(30, None)
+    assert capsys.readouterr().err.startswith("import: 30 rows, ")

@@ -1,0 +1,363 @@
+"""Opening: every kind of input becomes the same rows, and what cannot be used is refused."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+import zarr
+from dask.callbacks import Callback
+
+from bigtensor.data import inspection
+from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.opening import open_samples
+from bigtensor.data.samples import Samples
+from bigtensor.data.sources import ArraySource, LazySource, XarraySource, ZarrSource
+from bigtensor.errors import DataError, LayoutError, LayoutWarning, StoreReadError, ViewError
+from tests.engine.sums import write_store
+
+ROWS = 60
+VALUES = np.random.default_rng(3).normal(size=(ROWS, 3)).astype("float32")
+WEIGHT = np.arange(1.0, ROWS + 1)
+NAMES = ["a", "b", "c"]
+
+
+def read(samples: Samples) -> np.ndarray:
+    """Return all rows, source by source."""
+    parts = []
+    for source, offset in zip(samples.sources, samples.offsets, strict=True):
+        for block in samples.blocks(offset, offset + source.rows, 17):
+            parts.append(np.array(block.values))
+    return np.concatenate(parts)
+
+
+def dataset(sample: str = "sample", feature: str = "feature") -> xr.Dataset:
+    return xr.Dataset({"X": ((sample, feature), VALUES)}, {feature: NAMES})
+
+
+@contextmanager
+def nothing_computed() -> Iterator[None]:
+    """Fail when a graph is computed."""
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("a graph was computed")
+
+    with Callback(start=refuse), dask.config.set(scheduler="threads"):
+        yield
+
+
+def own_store(path: Path, rows: int = ROWS) -> str:
+    with SampleStoreWriter(path, NAMES) as writer:
+        writer.append(VALUES[:rows])
+    return str(path)
+
+
+def test_open__reads_the_packages_own_layout(tmp_path: Path) -> None:
+    samples = open_samples(own_store(tmp_path / "own.zarr"))
+    (source,) = samples.sources
+    assert isinstance(source, ZarrSource)
+    assert samples.features == tuple(NAMES)
+    assert samples.dtype == np.float32
+    np.testing.assert_array_equal(read(samples), VALUES)
+
+
+@pytest.mark.parametrize("as_path", [True, False])
+def test_open__takes_a_path_as_string_or_path(tmp_path: Path, as_path: bool) -> None:
+    path = own_store(tmp_path / "own.zarr")
+    np.testing.assert_array_equal(read(open_samples(Path(path) if as_path else path)), VALUES)
+
+
+def test_open__reads_an_fsspec_url() -> None:
+    url = write_store("memory://opening-test.zarr", VALUES, chunks=(20, 3))
+    samples = open_samples(url)
+    np.testing.assert_array_equal(read(samples), VALUES)
+    assert samples.stamp() == open_samples(url).stamp()
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_open__reads_what_xarray_wrote(tmp_path: Path, zarr_format: int) -> None:
+    data = xr.Dataset({"X": (("sample", "feature"), VALUES)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data.to_zarr(tmp_path / "x.zarr", zarr_format=zarr_format)
+    np.testing.assert_array_equal(read(open_samples(tmp_path / "x.zarr")), VALUES)
+
+
+def test_open__reads_scaled_and_masked_values_as_xarray_shows_them(tmp_path: Path) -> None:
+    data = xr.Dataset({"X": (("sample", "feature"), np.round(VALUES, 2).astype("f8"))})
+    encodings = [
+        {"dtype": "int16", "scale_factor": 0.01, "_FillValue": -9999},
+        {"_FillValue": float(np.round(VALUES, 2).astype("f8")[5, 1])},
+    ]
+    for number, encoding in enumerate(encodings):
+        path = tmp_path / f"{number}.zarr"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            data.to_zarr(path, encoding={"X": encoding})
+        expected = xr.open_zarr(path)["X"].to_numpy()
+        np.testing.assert_array_equal(read(open_samples(path)), expected)
+    assert np.isnan(expected[5, 1])
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+def test_open__takes_a_dataset_or_data_array_with_other_dims(lazy: bool) -> None:
+    data = dataset("cell", "channel")
+    data = data.chunk({"cell": 13}) if lazy else data
+    for given in (data, data["X"], data["X"].transpose("channel", "cell")):
+        with nothing_computed():
+            samples = open_samples(given, sample_dim="cell")
+        assert isinstance(samples.sources[0], LazySource if lazy else XarraySource)
+        assert samples.features == tuple(NAMES)
+        np.testing.assert_array_equal(read(samples), VALUES)
+
+
+def test_open__takes_dask_pandas_and_lists() -> None:
+    lazy = da.from_array(VALUES, chunks=(7, 3))
+    with nothing_computed():
+        samples = open_samples(lazy, weight=da.ones(ROWS))
+    np.testing.assert_array_equal(read(samples), VALUES)
+    frame = open_samples(pd.DataFrame(VALUES, columns=NAMES))
+    assert frame.features == tuple(NAMES)
+    np.testing.assert_array_equal(read(frame), VALUES)
+    rows = open_samples(VALUES.astype("f8").tolist())
+    np.testing.assert_array_equal(read(rows), VALUES)
+    assert isinstance(rows.sources[0], ArraySource)
+
+
+def test_open__joins_several_data_sets_in_their_order(tmp_path: Path) -> None:
+    paths = [own_store(tmp_path / "1.zarr", 20), own_store(tmp_path / "2.zarr", 50)]
+    samples = open_samples(paths)
+    assert samples.rows == 70
+    np.testing.assert_array_equal(read(samples), np.concatenate([VALUES[:20], VALUES[:50]]))
+    again = open_samples([open_samples(paths[0]), paths[1]])
+    np.testing.assert_array_equal(read(again), read(samples))
+    assert "and 1 more (70 rows in all)" in samples.describe()
+
+
+def test_open__takes_samples_with_other_views_and_weights() -> None:
+    samples = open_samples(VALUES)
+    other = open_samples(samples, {"u": [2], "v": [0]}, weight=WEIGHT)
+    np.testing.assert_array_equal(read(other), VALUES[:, [2, 0]])
+    assert next(iter(other.blocks(0, 9, 9))).total_weight() == WEIGHT[:9].sum()
+
+
+@pytest.mark.parametrize("kind", ["array", "data set", "lazy"])
+@pytest.mark.parametrize("weights", ["list", "labelled", "lazy"])
+def test_open__attaches_weights_of_any_kind(kind: str, weights: str) -> None:
+    data = {"array": VALUES, "data set": dataset(), "lazy": dataset().chunk({"sample": 9})}[kind]
+    weight: Any = WEIGHT.astype("int64")
+    if weights == "list":
+        weight = weight.tolist()
+    elif weights == "labelled":
+        weight = xr.DataArray(weight, dims="sample")
+    else:
+        weight = da.from_array(weight, chunks=11)
+    samples = open_samples(data, weight=weight)
+    block = next(iter(samples.blocks(10, 30, 20)))
+    assert type(block.weight) is np.ndarray
+    np.testing.assert_array_equal(block.weight, WEIGHT[10:30])
+
+
+def test_open__uses_stored_weights(tmp_path: Path) -> None:
+    path = write_store(tmp_path / "w.zarr", VALUES, variables={"weight": WEIGHT})
+    samples = open_samples(path)
+    assert samples.has_weight
+    np.testing.assert_array_equal(next(iter(samples.blocks(0, 9, 9))).weight, WEIGHT[:9])
+
+
+REFUSED = {
+    "no store": (lambda p: p / "none.zarr", {}, StoreReadError, "there is no store at"),
+    "not Zarr": (
+        lambda p: (p / "t.txt").write_text("x") and p / "t.txt",
+        {},
+        StoreReadError,
+        "cannot be opened as a Zarr store of samples",
+    ),
+    "no dims": (
+        lambda p: zarr.create_array(str(p / "n.zarr"), shape=(3, 2), dtype="f4") and p / "n.zarr",
+        {},
+        StoreReadError,
+        "'bigtensor import' makes one",
+    ),
+    "other dim": (lambda _: dataset("cell"), {}, LayoutError, "has the sample dimension 'sample'"),
+    "array dim": (lambda _: dataset("cell")["X"], {}, LayoutError, "with sample_dim=..."),
+    "two candidates": (
+        lambda _: xr.Dataset({n: (("sample", "feature"), VALUES) for n in "pq"}),
+        {},
+        LayoutError,
+        "several variables could hold the features: ['p', 'q']; pass one of them",
+    ),
+    "1-d": (lambda _: VALUES[0], {}, LayoutError, "expected 2D array (rows, features), got 1D"),
+    "3-d lazy": (lambda _: da.zeros((2, 2, 2)), {}, LayoutError, "expected rows and features"),
+    "3-d labelled": (
+        lambda _: xr.DataArray(np.zeros((2, 2, 2)), dims=("sample", "u", "v")),
+        {},
+        LayoutError,
+        "and one for the features",
+    ),
+    "unknown chunks": (
+        lambda _: (lambda a: a[a[:, 0] > 0])(da.from_array(VALUES, chunks=(7, 3))),
+        {},
+        LayoutError,
+        "call .compute_chunk_sizes() first",
+    ),
+    "split features": (
+        lambda _: da.from_array(VALUES, chunks=(7, 2)),
+        {},
+        LayoutError,
+        "use .rechunk({1: -1})",
+    ),
+    "split labelled": (
+        lambda _: dataset("sample", "marker").chunk({"marker": 1}),
+        {},
+        LayoutError,
+        "use .chunk({'marker': -1})",
+    ),
+    "empty": (lambda _: VALUES[:0], {}, DataError, "0 sample(s)"),
+    "empty lazy": (lambda _: da.zeros((0, 3)), {}, DataError, "0 sample(s)"),
+    "no features": (lambda _: VALUES[:, :0], {}, DataError, "0 feature(s)"),
+    "integers": (lambda _: VALUES.astype("int32"), {}, DataError, "convert with .astype('float32"),
+    "half": (lambda _: VALUES.astype("float16"), {}, DataError, "take float32 or float64"),
+    "complex": (lambda _: VALUES.astype("complex64"), {}, DataError, "Complex data not supported"),
+    "words": (lambda _: [["a", "b"]], {}, DataError, "take float32 or float64"),
+    "objects": (
+        lambda _: pd.DataFrame({"a": ["x", None]}, dtype=object),
+        {},
+        DataError,
+        "objects that are not numbers",
+    ),
+    "other features": (
+        lambda _: [pd.DataFrame(VALUES, columns=NAMES), pd.DataFrame(VALUES, columns=[*"abd"])],
+        {},
+        DataError,
+        "they differ in ['c', 'd']",
+    ),
+    "other order": (
+        lambda _: [pd.DataFrame(VALUES, columns=NAMES), pd.DataFrame(VALUES, columns=[*"acb"])],
+        {},
+        DataError,
+        "they differ in their order",
+    ),
+    "other dtype": (lambda _: [VALUES, VALUES.astype("f8")], {}, DataError, "convert one of them"),
+    "lazy and not": (
+        lambda _: [VALUES, da.from_array(VALUES, chunks=(9, 3))],
+        {},
+        DataError,
+        "only lazy arrays or none",
+    ),
+    "weight shape": (
+        lambda _: VALUES,
+        {"weight": WEIGHT[1:]},
+        DataError,
+        "sample_weight has shape (59,); expected (60,), one a row",
+    ),
+    "weight of a store": (
+        lambda p: own_store(p / "o.zarr"),
+        {"weight": WEIGHT},
+        DataError,
+        "variable 'weight' along the sample dimension",
+    ),
+    "nested": (
+        lambda _: [open_samples([VALUES, VALUES]), VALUES],
+        {},
+        DataError,
+        "one by one, not nested",
+    ),
+    "views": (lambda _: dataset(), {"views": {"v": ["q"]}}, ViewError, "unknown feature 'q'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_open__refuses_with_a_remedy(tmp_path: Path, case: str) -> None:
+    make, options, kind, words = REFUSED[case]
+    with pytest.raises(kind) as caught:
+        open_samples(make(tmp_path), **options)
+    assert words in str(caught.value)
+
+
+def test_open__refuses_sparse_rows() -> None:
+    from scipy.sparse import csr_array
+
+    with pytest.raises(DataError, match="sparse input is not supported by this model"):
+        open_samples(csr_array(np.eye(3)))
+
+
+def test_open__names_a_lost_file_of_the_packages_layout(tmp_path: Path) -> None:
+    path = own_store(tmp_path / "own.zarr")
+    (tmp_path / "own.zarr" / "X" / "c" / "0" / "0").unlink()
+    with pytest.raises(StoreReadError) as caught:
+        open_samples(path)
+    assert "1 of the 1 files of 'X' are absent" in str(caught.value)
+    assert "the first is X/c/0/0, with rows 0 to 59: restore it from a copy" in str(caught.value)
+
+
+@pytest.mark.parametrize("transposed", [True, False])
+def test_open__warns_of_absent_files_of_other_layouts(tmp_path: Path, transposed: bool) -> None:
+    values = VALUES.T.copy() if transposed else VALUES
+    layout: dict[str, Any] = {"chunks": (3, 20) if transposed else (20, 3), "fill_value": 7.0}
+    if transposed:
+        layout["dims"] = ("feature", "sample")
+    path = write_store(tmp_path / "f.zarr", values, **layout)
+    name = "c/0/1" if transposed else "c/1/0"
+    (Path(path) / "X" / name).unlink()
+    with pytest.warns(LayoutWarning) as caught:
+        samples = open_samples(path)
+    assert len(caught) == 1
+    message = str(caught[0].message)
+    assert f"the first is X/{name}, with rows 20 to 39. They are read as 7.0" in message
+    assert (read(samples)[20:40] == 7).all()
+
+
+def test_open__accepts_shards_and_format_2_as_whole(tmp_path: Path) -> None:
+    write_store(tmp_path / "s.zarr", VALUES, chunks=(5, 3), shards=(25, 3))
+    np.testing.assert_array_equal(read(open_samples(tmp_path / "s.zarr")), VALUES)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "words"),
+    [
+        ((500, 3), "a chunk of 'X' holds 500 rows of 3 of the 3 features (0.00572 MiB); chunks"),
+        ((50_000, 1), "holds 50,000 rows of 1 of the 3 features (0.191 MiB); 0.572 MiB have to be"),
+        ((60_000, 3), "0.687 MiB have to be read together"),
+    ],
+)
+def test_open__warns_of_bad_chunks_with_a_remedy_that_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: tuple[int, int], words: str
+) -> None:
+    values = np.random.default_rng(0).normal(size=(60_000, 3)).astype("float32")
+    path = write_store(tmp_path / "b.zarr", values, chunks=chunks)
+    assert read(open_samples(path)).shape == values.shape  # small data: no warning
+    monkeypatch.setattr(inspection, "SMALL_DATA_NBYTES", 2**16)
+    monkeypatch.setattr(inspection, "SMALL_CHUNK_NBYTES", 2**14)
+    monkeypatch.setattr(inspection, "LARGE_UNIT_NBYTES", 2**19)
+    monkeypatch.setattr(inspection, "chunk_rows", lambda *_: 16_384)
+    with pytest.warns(LayoutWarning) as caught:
+        open_samples(path)
+    (message,) = [str(warning.message) for warning in caught]
+    assert words in message
+    remedy = message.split("once: ")[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        eval(remedy, {"xarray": xr})
+    better = open_samples(tmp_path / "b-rechunked.zarr")  # warns no more
+    np.testing.assert_array_equal(read(better), values)
+    assert better.sources[0].unit_rows == 16_384
+
+
+def test_open__leaves_no_setting_of_zarr_behind(tmp_path: Path) -> None:
+    before = zarr.config.get("async.concurrency"), zarr.config.get("threading.max_workers")
+    path = write_store(tmp_path / "g.zarr", np.tile(VALUES, (50, 1)), chunks=(10, 3))
+    samples = open_samples(path)
+    lazy = [dask.delayed(read)(samples) for _ in range(12)]
+    dask.compute(*lazy, scheduler="threads", num_workers=6)
+    assert before == (
+        zarr.config.get("async.concurrency"),
+        zarr.config.get("threading.max_workers"),
+    )

@@ -1,0 +1,213 @@
+"""Small instances of every statistic, with rows that suit them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.random import default_rng
+
+from bigtensor.data.block import Block
+from bigtensor.features.kernels import GaussianKernel
+from bigtensor.features.maps import GroupMap, Nystroem
+from bigtensor.statistics.base import Statistic, SumStatistic, Workspace
+from bigtensor.statistics.combinators import Folded, Together
+from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
+from bigtensor.statistics.posterior_sums import PosteriorSums
+from bigtensor.statistics.row_sample import RowSample
+from bigtensor.statistics.tabulated_densities import TabulatedDensities
+from bigtensor.statistics.triple_moments import TripleMoments
+from bigtensor.statistics.validity import Checked
+
+SLICES = {"a": slice(0, 1), "b": slice(1, 2), "wide": slice(2, 4)}
+N_FEATURES = 4
+K = 3
+
+
+def nystroem(offset, seed, q=3, p=6, d=1):
+    """Return a small map whose landmarks and centre follow the offset of the data."""
+    rng = default_rng(seed)
+    landmarks = rng.integers(-3, 4, (p, d)).astype(float)
+    return Nystroem(
+        landmarks + offset,
+        GaussianKernel(np.full(d, 1.5)),
+        np.full(d, offset),
+        rng.normal(size=(p, q)),
+        "float64",
+    )
+
+
+def mixture(offset):
+    rng = default_rng(5)
+    tables = TabulatedDensities(
+        (0, 1),
+        np.array([-4.0, -3.0]) + offset,
+        np.array([0.25, 0.125]),
+        rng.normal(size=(2, 33, K)),
+    )
+    wide = EmbeddedDensities(
+        "wide", nystroem(offset, 3, d=2), rng.normal(size=(3, K)), np.full(K, 1e-4)
+    )
+    return MixtureDensities(np.array([0.5, 0.3, 0.2]), tables, (wide,))
+
+
+def posterior_sums(offset):
+    shared = mixture(offset)
+    return PosteriorSums(shared, {"wide": shared.embedded[0].feature_map})
+
+
+def posterior_sums_other_map(offset):
+    return PosteriorSums(mixture(offset), {"wide": nystroem(offset, 9, q=2, d=2)})
+
+
+def posterior_sums_tables_only(offset):
+    return PosteriorSums(replace(mixture(offset), embedded=()))
+
+
+def triple_moments(offset):
+    groups = [
+        GroupMap((name,), (nystroem(offset, seed, d=s.stop - s.start),))
+        for seed, (name, s) in enumerate(SLICES.items())
+    ]
+    return TripleMoments(tuple(groups))
+
+
+def row_sample(offset):
+    return RowSample(7, N_FEATURES, "float64", random_state=3, has_weight=True)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One statistic and what is true of it.
+
+    ``build(offset)`` makes the statistic for data that lie around ``offset``. ``moves`` says that
+    its state does not depend on the offset.
+    """
+
+    name: str
+    build: Callable[[float], Statistic]
+    moves: bool = True
+    bad_rows: bool = False
+
+    @property
+    def is_sum(self):
+        return isinstance(self.build(0.0), SumStatistic)
+
+
+CASES = [
+    Case("row_sample", row_sample, moves=False),
+    Case("triple_moments", triple_moments),
+    Case("posterior_sums", posterior_sums),
+    Case("posterior_sums_other_map", posterior_sums_other_map),
+    Case("posterior_sums_tables_only", posterior_sums_tables_only),
+    Case("checked", lambda offset: Checked(posterior_sums(offset)), bad_rows=True),
+    Case("checked_sample", lambda offset: Checked(row_sample(offset)), moves=False, bad_rows=True),
+    Case("folded", lambda offset: Folded(posterior_sums(offset), 3, random_state=1)),
+    Case(
+        "together",
+        lambda offset: Together.of(moments=triple_moments(offset), sample=row_sample(offset)),
+        moves=False,
+    ),
+    Case(
+        "checked_together_folded",
+        lambda offset: Checked(
+            Together.of(folds=Folded(triple_moments(offset), 2), sums=posterior_sums(offset))
+        ),
+        bad_rows=True,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a data set: read-only, so that a statistic that writes into them fails."""
+
+    values: np.ndarray
+    weight: np.ndarray | None
+    start: int
+    seed: int
+
+    def __len__(self):
+        return len(self.values)
+
+    def block(self, first, last):
+        weight = None if self.weight is None else self.weight[first:last]
+        return Block(self.values[first:last], SLICES, self.start + first, last - first, weight)
+
+
+def make_rows(seed, n, weighted, offset, start=0, bad_rows=False):
+    """Return rows on a lattice, so that adding the offset is exact."""
+    rng = default_rng(seed)
+    values = rng.integers(-5 * 1024, 5 * 1024, (n, N_FEATURES)) / 1024 + offset
+    if bad_rows and n:
+        for _ in range(3):
+            values[rng.integers(n), rng.integers(N_FEATURES)] = rng.choice([np.nan, np.inf])
+    values.flags.writeable = False
+    weight = None
+    if weighted:
+        weight = rng.integers(0, 8, n) / 4.0
+        weight.flags.writeable = False
+    return Rows(values, weight, start, seed)
+
+
+@st.composite
+def rows_of(draw, case, max_rows=40):
+    return make_rows(
+        draw(st.integers(0, 2**20), label="seed"),
+        draw(st.integers(0, max_rows), label="rows"),
+        draw(st.booleans(), label="weighted"),
+        draw(st.sampled_from([0.0, 1e4]), label="offset"),
+        draw(st.sampled_from([0, 1001, 2**40]), label="start"),
+        case.bad_rows,
+    )
+
+
+def cuts(n):
+    """Return a strategy for ascending borders of blocks, from 0 to ``n``; some blocks are empty."""
+    inner = st.lists(st.integers(0, n), max_size=6).map(sorted)
+    return inner.map(lambda borders: [0, *borders, n])
+
+
+def accumulate(statistic, rows, borders, work=None):
+    """Return the state of consecutive blocks in one task."""
+    state, work = statistic.init(), work or Workspace()
+    for first, last in pairwise(borders):
+        statistic.update(state, rows.block(first, last), work)
+    return state
+
+
+def canonical(state):
+    """Return a state with the rows of samples in the order of their index."""
+    ordered = dict(state)
+    for name in state:
+        prefix = name.removesuffix("index")
+        if name.endswith("index") and prefix + "key" in state:
+            order = np.argsort(state[name])
+            for part in ("key", "index", "values", "weight"):
+                ordered[prefix + part] = state[prefix + part][order]
+    return ordered
+
+
+def assert_close(left, right, rtol=1e-10, ignore=()):
+    """Assert that two states agree, relative to the largest entry of every array."""
+    left, right = canonical(left), canonical(right)
+    assert set(left) == set(right)
+    for name in left:
+        if name.endswith(tuple(ignore)) and ignore:
+            continue
+        assert left[name].shape == right[name].shape, name
+        assert left[name].dtype == right[name].dtype, name
+        if left[name].dtype.kind == "f":
+            scale = np.abs(left[name]).max(initial=0.0)
+            np.testing.assert_allclose(
+                left[name], right[name], rtol=rtol, atol=rtol * scale, err_msg=name
+            )
+        else:
+            np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+
+
+def assert_same_bits(left, right):
+    assert set(left) == set(right)
+    for name in left:
+        np.testing.assert_array_equal(left[name], right[name], err_msg=name)

@@ -1,0 +1,259 @@
+"""The laws of the house: which room may import which, how long things are, and what an import does.
+
+Modules are read as text (`ast`), so that imports inside functions and under TYPE_CHECKING count.
+"""
+
+import ast
+import subprocess
+import sys
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "bigtensor"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+DASK = {"dask", "distributed", "dask_jobqueue", "dask_kubernetes"}
+
+MOST_FILE_LINES = 400
+MOST_FUNCTION_LINES = 60
+
+ALWAYS = {"errors", "_version"}
+"""Plain constants and exceptions: everybody may know them."""
+
+MAY_IMPORT = {
+    "__init__": set(),
+    "__main__": {"cli"},
+    "errors": set(),
+    "_version": set(),
+    "data": set(),
+    "features": set(),
+    # what a statistic is given
+    "statistics": {"features", "data.block"},
+    "engine": {"data", "statistics"},
+    "decomposition": set(),
+    # outputs that appear when they are whole
+    "store": {"data.targets"},
+    # what a row function is given
+    "models": {"features", "statistics", "decomposition", "store", "data.block"},
+    # the driver of passes, and that of row functions
+    "models.base": {"data", "engine"},
+    "models.answers": {"data", "engine"},
+    "report": {"models", "store"},
+    "cli": {"data", "features", "statistics", "engine", "decomposition", "store", "models"}
+    | {"report"},
+}
+"""The import table: a room, or one module of it, and what it may import besides itself."""
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name of a file inside the package: ``data.block``, ``data``, ``store``."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+MODULES = {module_name(path): path for path in FILES}
+
+
+def imported_names(path: Path) -> set[str]:
+    """Return the full names of all modules and objects that a file imports anywhere."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path} imports relatively; name the module in full"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Return the modules of the package that a file imports, as in `MODULES`."""
+    own = {name.removeprefix("bigtensor.") for name in imported_names(path)}
+    found = set()
+    for name in own:
+        parts = name.split(".")
+        # the longest prefix that is a module: the rest is an object in it
+        stems = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
+        found |= set([stem for stem in stems if stem in MODULES][:1])
+    return found
+
+
+def allowed(module: str) -> set[str]:
+    """Return the rooms and modules that a module may import besides its own room."""
+    room = module.split(".")[0]
+    return ALWAYS | {room} | MAY_IMPORT[room] | MAY_IMPORT.get(module, set())
+
+
+def run_python(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=PACKAGE.parent,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports__follow_the_table(module):
+    refused = {
+        found
+        for found in imported_modules(MODULES[module])
+        if not {found, found.split(".")[0]} & allowed(module)
+    }
+    assert not refused, f"{module} may import {sorted(allowed(module))}, not {sorted(refused)}"
+
+
+def test_table__names_every_room():
+    assert {name.split(".")[0] for name in MODULES} <= set(MAY_IMPORT)
+
+
+def test_table__runs_downwards():
+    rooms = {
+        room: {name.split(".")[0] for name in MAY_IMPORT[room]}
+        for room in MAY_IMPORT
+        if "." not in room
+    }
+    rooms["models"] |= {"data", "engine"}
+    assert list(TopologicalSorter(rooms).static_order())
+
+
+def test_modules__import_without_a_circle():
+    graph = {name: imported_modules(path) - {name} for name, path in MODULES.items()}
+    try:
+        order = list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(f"circle of imports: {' -> '.join(error.args[1])}")
+    assert len(order) == len(MODULES)
+
+
+def test_only_the_engine__imports_dask():
+    naming = {
+        name
+        for name, path in MODULES.items()
+        if any(DASK & {full.split(".")[0]} for full in imported_names(path))
+    }
+    assert naming
+    assert {name.split(".")[0] for name in naming} == {"engine"}
+
+
+def test_only_two_models__reach_the_engine():
+    reaching = {
+        name
+        for name, path in MODULES.items()
+        if name.split(".")[0] == "models"
+        and any(found.split(".")[0] == "engine" for found in imported_modules(path))
+    }
+    assert reaching == {"models.base", "models.answers"}
+
+
+def test_numerical_rooms__import_without_dask_and_sklearn():
+    rooms = ("features", "statistics", "decomposition")
+    wanted = [f"bigtensor.{name}" for name in MODULES if name.split(".")[0] in rooms]
+    assert len(wanted) > 20
+    output = run_python(
+        f"""
+import sys
+from importlib import import_module
+
+BLOCKED = {{"dask", "distributed", "sklearn", "xarray", "zarr"}}
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in BLOCKED:
+            raise ImportError(f"{{name}} is blocked")
+
+sys.meta_path.insert(0, Blocker())
+for name in {wanted!r}:
+    import_module(name)
+print(sorted(BLOCKED & set(sys.modules)))
+"""
+    )
+    assert output.strip() == "[]"
+
+
+def test_package__imports_nothing_and_starts_nothing():
+    output = run_python(
+        """
+import sys, threading, warnings
+
+# other packages may bring start-up files of their own
+before = set(sys.modules)
+filters, threads = list(warnings.filters), threading.active_count()
+import bigtensor
+heavy = {"dask", "distributed", "xarray", "sklearn", "numpy", "scipy", "zarr", "pandas"}
+print(sorted(heavy & (set(sys.modules) - before)))
+print(warnings.filters == filters, threading.active_count() == threads)
+print(bigtensor.__version__ != "", "KernelMixture" in dir(bigtensor))
+"""
+    )
+    assert output.split("\n")[:3] == ["[]", "True True", "True True"]
+
+
+def test_public_names__set_nothing_global():
+    output = run_python(
+        """
+import os, threading, warnings
+import numpy as np
+
+# what the libraries themselves do at import is theirs
+import dask, distributed, sklearn.base, sklearn.callback, xarray, zarr
+import scipy.ndimage, scipy.optimize, scipy.sparse, sklearn.utils.validation
+environment, filters = dict(os.environ), list(warnings.filters)
+config, threads = dict(dask.config.config), threading.active_count()
+zarr_config, options = repr(zarr.config.to_dict()), dict(xarray.get_options())
+state = np.random.get_state()[1].tolist()
+import bigtensor
+for name in bigtensor.__all__:
+    getattr(bigtensor, name)
+print(dict(os.environ) == environment, list(warnings.filters) == filters)
+print(dict(dask.config.config) == config, threading.active_count() == threads)
+print(repr(zarr.config.to_dict()) == zarr_config, dict(xarray.get_options()) == options)
+print(np.random.get_state()[1].tolist() == state)
+import psutil
+print(len(psutil.Process().children()))
+"""
+    )
+    assert output.split() == ["True"] * 7 + ["0"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_file__is_short(module):
+    lines = MODULES[module].read_text(encoding="utf-8").count("\n")
+    assert lines <= MOST_FILE_LINES, f"{module} has {lines} lines: it is two things"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_functions__are_short(module):
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    long = {
+        node.name: length
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (length := code_lines(node)) > MOST_FUNCTION_LINES
+    }
+    assert not long, f"functions of {module} with more than {MOST_FUNCTION_LINES} lines: {long}"
+
+
+def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Return the lines of a function without its docstring."""
+    length = (function.end_lineno or function.lineno) - function.lineno + 1
+    first = function.body[0]
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+        length -= (first.end_lineno or first.lineno) - first.lineno + 1
+    return length
+
+
+def test_imports__are_read_wherever_they_stand(tmp_path):
+    path = tmp_path / "example.py"
+    path.write_text(
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from bigtensor.engine import plan\n"
+        "def f():\n    import bigtensor.models.base\n    from bigtensor import store\n"
+    )
+    assert imported_modules(path) == {"engine.plan", "models.base", "store"}
+    assert "typing.TYPE_CHECKING" in imported_names(path)

@@ -1,0 +1,140 @@
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+from bigtensor.data.block import Block
+from bigtensor.errors import ParameterError
+from bigtensor.statistics.base import Statistic, SumStatistic, Workspace
+from bigtensor.statistics.combinators import Folded, Together
+from bigtensor.statistics.row_keys import row_keys
+from bigtensor.statistics.row_sample import RowSample
+from bigtensor.statistics.sub_blocks import sub_blocks
+
+SLICES = {"a": slice(0, 2)}
+X = default_rng(0).normal(size=(1000, 2))
+
+
+@dataclass(frozen=True)
+class Mean(SumStatistic[np.ndarray]):
+    """Mean of every feature, and the longest block that was shown."""
+
+    dtype: str = "float64"
+    block_rows = 100
+
+    def state_arrays(self):
+        return {"total": ((2,), "float64"), "rows": ((), "int64")}
+
+    def update(self, state, block, work):
+        assert block.rows <= self.block_rows
+        copy = work.take("copy", (block.rows, 2), self.dtype)
+        copy[:] = block.values[: block.rows]
+        state["total"] += copy.sum(axis=0)
+        state["rows"] += block.rows
+
+    def finalize(self, state):
+        return state["total"] / state["rows"]
+
+    def work_nbytes(self, rows):
+        return rows * 2 * np.dtype(self.dtype).itemsize
+
+
+@dataclass(frozen=True)
+class Lagged(SumStatistic[float]):
+    """Sum of products of a row with the next."""
+
+    block_rows = 30
+    halo = 1
+
+    def state_arrays(self):
+        return {"total": ((), "float64")}
+
+    def update(self, state, block, _work):
+        pairs = min(block.rows, len(block.values) - 1)
+        state["total"] += (block.values[:pairs, 0] * block.values[1 : pairs + 1, 0]).sum()
+
+    def finalize(self, state):
+        return float(state["total"])
+
+    def work_nbytes(self, _rows):
+        return 0
+
+
+def accumulate(statistic, rows, halo=0, work=None):
+    state, work = statistic.init(), work or Workspace()
+    for start in range(0, len(X), rows):
+        count = min(rows, len(X) - start)
+        statistic.update(state, Block(X[start : start + count + halo], SLICES, start, count), work)
+    return state
+
+
+def test_together__gives_every_result_and_every_part_the_blocks_it_wants():
+    statistic = Together.of(
+        mean=Mean(), again=Mean("float32"), lagged=Lagged(), few=RowSample(5, 2)
+    )
+    assert statistic.halo == 1
+    assert statistic.block_rows == RowSample.block_rows
+    work = Workspace()
+    found = statistic.finalize(accumulate(statistic, 400, 1, work))
+    np.testing.assert_allclose(found["mean"], X.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(found["again"], X.mean(axis=0), rtol=1e-4, atol=1e-6)
+    assert found["lagged"] == pytest.approx((X[:-1, 0] * X[1:, 0]).sum(), rel=1e-12)
+    np.testing.assert_array_equal(
+        found["few"].index, np.sort(np.argsort(row_keys(0, "sample", 0, 1000))[:5])
+    )
+    assert work.nbytes == 100 * 2 * (8 + 4)
+    assert statistic.work_nbytes(400) >= work.nbytes
+
+
+def test_together__needs_distinct_names():
+    with pytest.raises(ParameterError, match="distinct names"):
+        Together((("a", Mean()), ("a", Mean())))
+    with pytest.raises(ParameterError, match="without a slash"):
+        Together((("a/b", Mean()),))
+    with pytest.raises(ParameterError, match="distinct names"):
+        Together(())
+
+
+@pytest.mark.parametrize("rows", [100, 33])
+def test_folded__folds_follow_the_row_keys(rows):
+    found = Folded(Mean(), 3, random_state=5)
+    found = found.finalize(accumulate(found, rows))
+    fold = row_keys(5, "fold", 0, 1000) % np.uint64(3)
+    for f in range(3):
+        np.testing.assert_allclose(found.folds[f], X[fold == f].mean(axis=0), rtol=1e-10)
+        np.testing.assert_allclose(found.without(f), X[fold != f].mean(axis=0), rtol=1e-10)
+    np.testing.assert_allclose(found.total, X.mean(axis=0), rtol=1e-10)
+
+
+def test_folded__leaves_a_fold_out_of_a_statistic_that_is_no_sum():
+    statistic: Statistic = Folded(RowSample(10_000, 2), 2)
+    found = statistic.finalize(accumulate(statistic, 100))
+    assert sorted([*found.without(0).index, *found.without(1).index]) == list(range(1000))
+    np.testing.assert_array_equal(found.without(0).index, found.folds[1].index)
+
+
+def test_folded__refuses_windows_and_a_single_fold():
+    with pytest.raises(ParameterError, match="at least 2, got 1"):
+        Folded(Mean(), 1)
+    with pytest.raises(ParameterError, match="windows"):
+        Folded(Lagged(), 2)
+
+
+def test_sub_blocks__are_windows_on_the_block():
+    weight, sequence = np.arange(10.0), np.arange(10)
+    index = np.arange(9) * 3
+    block = Block(X[:10], SLICES, 40, 9, weight, sequence, index)
+    parts = list(sub_blocks(block, 4, halo=1))
+    assert [part.rows for _, part in parts] == [4, 4, 1]
+    assert [len(part.values) for _, part in parts] == [5, 5, 2]
+    for window, part in parts:
+        assert np.shares_memory(part.values, block.values)
+        assert part.start == 40 + window.start
+        np.testing.assert_array_equal(part.row_index(), index[window])
+        np.testing.assert_array_equal(part.weight[: part.rows], weight[window])
+        np.testing.assert_array_equal(part.sequence, sequence[window.start : window.stop + 1])
+    ((window, whole),) = sub_blocks(block, 9, halo=1)
+    assert window == slice(0, 9)
+    assert whole is block
+    assert list(sub_blocks(Block(X[:0], SLICES, 0, 0), 4)) == []

@@ -1,0 +1,158 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+from scipy.special import logsumexp, softmax
+
+from bigtensor.data.block import Block
+from bigtensor.errors import ParameterError
+from bigtensor.features.kernels import GaussianKernel
+from bigtensor.features.maps import Nystroem
+from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities, normalise
+from bigtensor.statistics.tabulated_densities import TabulatedDensities
+
+SLICES = {"a": slice(0, 1), "wide": slice(1, 3), "b": slice(3, 4)}
+K, BINS = 3, 20
+LOW, STEP = np.array([-2.0, 10.0]), np.array([0.25, 0.5])
+LOG_TABLES = default_rng(1).normal(size=(2, BINS + 1, K))
+WEIGHTS = np.array([0.5, 0.3, 0.2])
+
+
+def tables(columns=(0, 3)):
+    return TabulatedDensities(columns, LOW, STEP, LOG_TABLES)
+
+
+def wide(dtype="float64", floor=1e-3, seed=2):
+    rng = default_rng(seed)
+    landmarks = rng.normal(size=(12, 2))
+    feature_map = Nystroem(
+        landmarks,
+        GaussianKernel(np.array([0.7, 1.1])),
+        np.zeros(2),
+        rng.normal(size=(12, 5)),
+        dtype,
+    )
+    return EmbeddedDensities("wide", feature_map, rng.normal(size=(5, K)), np.full(K, floor))
+
+
+def rows(n, dtype="float64", seed=3):
+    rng = default_rng(seed)
+    x = np.column_stack(
+        [rng.uniform(-3, 4, n), rng.normal(size=(n, 2)), rng.uniform(9, 21, n)]
+    ).astype(dtype)
+    return Block(x, SLICES, 0, n)
+
+
+def expected_log_joint(mixture, x):
+    """Return the plain formula, (components, rows)."""
+    x = x.astype(np.float64)
+    total = np.log(mixture.weights)[:, None] + np.zeros((K, len(x)))
+    if mixture.tables is not None:
+        for view, column in enumerate(mixture.tables.columns):
+            grid = LOW[view] + STEP[view] * np.arange(BINS + 1)
+            for h in range(K):
+                total[h] += np.interp(x[:, column], grid, LOG_TABLES[view, :, h])
+    for part in mixture.embedded:
+        m = part.feature_map
+        y = m.kernel.evaluate(x[:, SLICES[part.view]], m.landmarks) @ m.projection
+        total += np.log(np.maximum(y @ part.coefficients, part.floor)).T
+    return total
+
+
+WIDE = wide()
+MIXTURES = {
+    "tables": MixtureDensities(WEIGHTS, tables()),
+    "neighbouring columns": MixtureDensities(WEIGHTS, tables((2, 3))),
+    "embedded": MixtureDensities(WEIGHTS, None, (WIDE,)),
+    "both": MixtureDensities(WEIGHTS, tables(), (WIDE,)),
+}
+
+
+@pytest.mark.parametrize("name", ["tables", "neighbouring columns", "embedded", "both"])
+@pytest.mark.parametrize("n", [1, 17, 9001])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_log_joint__is_the_sum_of_log_densities(name, n, dtype):
+    mixture = MIXTURES[name]
+    block = rows(n, dtype)
+    out = np.empty((K, n))
+    work = Workspace()
+    mixture.log_joint(block, out, work)
+    np.testing.assert_allclose(out, expected_log_joint(mixture, block.values), atol=1e-9)
+    assert work.nbytes <= mixture.work_nbytes(n)
+
+
+def test_log_joint__float32_features_are_close():
+    mixture = MixtureDensities(WEIGHTS, None, (wide("float32", floor=1e-2),))
+    block = rows(500, "float32")
+    out = np.empty((K, 500))
+    mixture.log_joint(block, out, Workspace())
+    np.testing.assert_allclose(out, expected_log_joint(mixture, block.values), atol=2e-4)
+
+
+def test_log_joint__does_not_depend_on_the_blocks_before():
+    mixture, work = MIXTURES["both"], Workspace()
+    block = rows(4000)
+    whole, again = np.empty((K, 4000)), np.empty((K, 4000))
+    mixture.log_joint(block, whole, Workspace())
+    for first, last in ((0, 3900), (3900, 3907), (3907, 4000)):
+        part = replace(block, values=block.values[first:last], rows=last - first)
+        mixture.log_joint(part, again[:, first:last], work)
+    np.testing.assert_array_equal(whole, again)
+
+
+@pytest.mark.parametrize(
+    ("value", "end"), [(-1e300, 0), (-np.inf, 0), (1e300, -1), (np.inf, -1), (3.0, -1)]
+)
+def test_log_joint__outside_the_grid_is_the_density_of_its_end(value, end):
+    tables_of_one = TabulatedDensities((0,), LOW[:1], STEP[:1], LOG_TABLES[:1])
+    out = np.empty((K, 1))
+    block = Block(np.array([[value]]), {"a": slice(0, 1)}, 0, 1)
+    MixtureDensities(WEIGHTS, tables_of_one).log_joint(block, out, Workspace())
+    np.testing.assert_allclose(out[:, 0], np.log(WEIGHTS) + LOG_TABLES[0, end], atol=1e-9)
+
+
+def test_log_joint__a_missing_value_stays_in_its_row():
+    block = rows(50)
+    block.values[7, 0] = block.values[9, 3] = block.values[11, 1] = np.nan
+    out = np.empty((K, 50))
+    MIXTURES["both"].log_joint(block, out, Workspace())
+    np.testing.assert_array_equal(np.isnan(out).all(axis=0), np.isin(np.arange(50), [7, 9, 11]))
+    np.testing.assert_array_equal(np.isnan(out).any(axis=0), np.isin(np.arange(50), [7, 9, 11]))
+
+
+def test_log_joint__looks_at_no_row_of_the_halo():
+    block = rows(50)
+    out = np.empty((K, 30))
+    MIXTURES["both"].log_joint(replace(block, rows=30), out, Workspace())
+    np.testing.assert_allclose(
+        out, expected_log_joint(MIXTURES["both"], block.values[:30]), atol=1e-9
+    )
+
+
+def test_normalise__is_the_softmax():
+    joint = default_rng(0).normal(size=(5, 40)) * 50 - 2000
+    posterior, log_density, work = joint.copy(), np.empty(40), Workspace()
+    normalise(posterior, log_density, work)
+    np.testing.assert_allclose(posterior, softmax(joint, axis=0), atol=1e-14)
+    np.testing.assert_allclose(log_density, logsumexp(joint, axis=0), rtol=1e-14)
+
+
+def test_densities__refuse_what_does_not_belong_together():
+    with pytest.raises(ParameterError, match="do not belong together"):
+        TabulatedDensities((0, 1, 2), LOW, STEP, LOG_TABLES)
+    with pytest.raises(ParameterError, match="floor"):
+        TabulatedDensities((0, 3), LOW, STEP, np.where(LOG_TABLES < 0, -np.inf, 0))
+    with pytest.raises(ParameterError, match="positive steps"):
+        TabulatedDensities((0, 3), LOW, -STEP, LOG_TABLES)
+    with pytest.raises(ParameterError, match="same components"):
+        MixtureDensities(np.ones(4) / 4, tables())
+    with pytest.raises(ParameterError, match="at least one view"):
+        MixtureDensities(WEIGHTS)
+    with pytest.raises(ParameterError, match="must be positive"):
+        MixtureDensities(np.array([1.0, 0.0, 0.0]), tables())
+    with pytest.raises(ParameterError, match=r"'wide'.*5 features"):
+        replace(wide(), coefficients=np.ones((4, K)))
+    with pytest.raises(ParameterError, match="floors"):
+        wide(floor=0.0)

@@ -1,0 +1,128 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+from scipy.special import logsumexp, softmax
+
+from bigtensor.data.block import Block
+from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.posterior_sums import PosteriorSums
+from bigtensor.statistics.tabulated_densities import TabulatedDensities
+from tests.statistics.test_densities import (
+    BINS,
+    LOW,
+    MIXTURES,
+    SLICES,
+    STEP,
+    WEIGHTS,
+    K,
+    expected_log_joint,
+    rows,
+    wide,
+)
+
+
+def accumulate(statistic, block, step, weight=None):
+    state, work = statistic.init(), Workspace()
+    for start in range(0, block.rows, step):
+        part = slice(start, min(start + step, block.rows))
+        statistic.update(
+            state,
+            Block(
+                block.values[part],
+                SLICES,
+                start,
+                part.stop - start,
+                None if weight is None else weight[part],
+            ),
+            work,
+        )
+    assert work.nbytes <= statistic.work_nbytes(step)
+    return statistic.finalize(state)
+
+
+def binned(x, r, view):
+    """Return the linear binning of a column, entry by entry."""
+    out = np.zeros((BINS + 1, K))
+    position = np.clip((x - LOW[view]) / STEP[view], 0, BINS)
+    for p, share in zip(position, r, strict=True):
+        left = min(int(p), BINS - 1)
+        out[left] += (1 - (p - left)) * share
+        out[left + 1] += (p - left) * share
+    return out
+
+
+@pytest.mark.parametrize("name", ["tables", "embedded", "both"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("same_map", [False, True])
+def test_posterior_sums__are_the_plain_sums(name, weighted, same_map):
+    mixture, block = MIXTURES[name], rows(300)
+    x = block.values
+    feature_map = wide(seed=8).feature_map
+    if same_map:
+        feature_map = MIXTURES["both"].embedded[0].feature_map
+    weight = default_rng(1).uniform(0, 3, 300) if weighted else np.ones(300)
+    joint = expected_log_joint(mixture, x)
+    r = (softmax(joint, axis=0) * weight).T
+    found = accumulate(
+        PosteriorSums(mixture, {"wide": feature_map}), block, 130, weight if weighted else None
+    )
+    np.testing.assert_allclose(found.mass, r.sum(axis=0), rtol=1e-10)
+    assert found.log_likelihood == pytest.approx(weight @ logsumexp(joint, axis=0), rel=1e-10)
+    assert found.weight == pytest.approx(weight.sum())
+    assert found.rows == 300
+    y = feature_map.kernel.evaluate(x[:, SLICES["wide"]], feature_map.landmarks)
+    np.testing.assert_allclose(
+        found.embeddings["wide"], (y @ feature_map.projection).T @ r, rtol=1e-9, atol=1e-9
+    )
+    if mixture.tables is None:
+        assert found.histograms is None
+    else:
+        for view, column in enumerate(mixture.tables.columns):
+            expected = binned(x[:, column], r, view)
+            np.testing.assert_allclose(found.histograms[view], expected, atol=1e-9)
+
+
+def test_posterior_sums__long_blocks_are_cut_into_tiles():
+    mixture = MIXTURES["both"]
+    statistic = PosteriorSums(mixture, {"wide": wide().feature_map})
+    n = 2 * mixture.tile_rows + 7
+    whole, parts = (accumulate(statistic, rows(n), step) for step in (n, 501))
+    np.testing.assert_allclose(whole.histograms, parts.histograms, atol=1e-9)
+    np.testing.assert_allclose(whole.embeddings["wide"], parts.embeddings["wide"], atol=1e-8)
+    np.testing.assert_allclose(whole.mass, whole.histograms.sum(axis=1)[0], rtol=1e-10)
+
+
+def test_posterior_sums__a_block_after_a_longer_one_is_not_disturbed_by_it():
+    statistic, work = PosteriorSums(MIXTURES["tables"]), Workspace()
+    long, short = rows(9000, seed=1), rows(40, seed=2)
+    statistic.update(statistic.init(), long, work)
+    found = statistic.init()
+    statistic.update(found, short, work)
+    np.testing.assert_array_equal(
+        statistic.finalize(found).histograms, accumulate(statistic, short, 40).histograms
+    )
+
+
+def test_posterior_sums__float32_values_are_binned_in_float64():
+    statistic = PosteriorSums(MIXTURES["tables"])
+    block = rows(500, "float32")
+    same = replace(block, values=block.values.astype(np.float64))
+    np.testing.assert_array_equal(
+        accumulate(statistic, block, 500).histograms, accumulate(statistic, same, 500).histograms
+    )
+
+
+@pytest.mark.parametrize(("bins", "views"), [(2048, 6), (4096, 6), (512, 6), (4096, 200)])
+def test_posterior_sums__blocks_are_long_against_the_bins_and_bounded(bins, views):
+    tables = TabulatedDensities(
+        tuple(range(views)), np.zeros(views), np.ones(views), np.zeros((views, bins + 1, K))
+    )
+    statistic = PosteriorSums(MixtureDensities(WEIGHTS, tables))
+    rows_of_block = statistic.block_rows
+    assert rows_of_block % statistic.mixture.tile_rows == 0
+    assert statistic.work_nbytes(rows_of_block) - tables.log_tables.nbytes < 40 * 1024**2
+    if views == 6:
+        assert rows_of_block > 28 * bins

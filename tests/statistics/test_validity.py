@@ -1,0 +1,166 @@
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from bigtensor.data.block import Block
+from bigtensor.statistics.base import SumStatistic, Workspace
+from bigtensor.statistics.validity import Checked, Validity, explain, finite_rows, first_invalid
+
+SLICES = {"a": slice(0, 1), "b": slice(1, 3)}
+X = np.arange(60.0).reshape(20, 3)
+
+
+@dataclass(frozen=True)
+class Total(SumStatistic[float]):
+    """Sum of all values times the weights."""
+
+    def state_arrays(self):
+        return {"total": ((), "float64"), "count": ((), "int64")}
+
+    def update(self, state, block, _work):
+        values = block.values[: block.rows]
+        weight = 1.0 if block.weight is None else block.weight[: block.rows, None]
+        state["total"] += (values * weight).sum()
+        state["count"] += block.rows
+
+    def finalize(self, state):
+        return float(state["total"]), int(state["count"])
+
+    def work_nbytes(self, _rows):
+        return 0
+
+
+def run(x, weight=None, rows=20, start=0, statistic=None):
+    checked = Checked(statistic or Total())
+    states = []
+    for first in range(0, len(x), rows):
+        state = checked.init()
+        part = slice(first, first + rows)
+        block = Block(x[part], SLICES, start + first, len(x[part]))
+        if weight is not None:
+            block = replace(block, weight=weight[part])
+        checked.update(state, block, Workspace())
+        states.append(state)
+    total = checked.init()
+    for state in reversed(states):
+        total = checked.combine(state, total)
+    return checked.finalize(total)
+
+
+def test_checked__finds_nothing_wrong_with_finite_rows():
+    validity, (total, count) = run(X)
+    assert validity == Validity(20, 0, None, None, 0, None)
+    assert (total, count) == (X.sum(), 20)
+
+
+@pytest.mark.parametrize("rows", [20, 7, 1])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_checked__leaves_out_rows_that_are_not_finite(bad, rows):
+    x = X.astype(np.float32)
+    x[12, 2] = x[12, 1] = x[15, 0] = bad
+    validity, (total, count) = run(x, rows=rows, start=100)
+    assert validity == Validity(20, 2, 112, 1, 0, None)
+    assert count == 18
+    assert total == np.delete(X, [12, 15], axis=0).sum()
+
+
+def test_checked__infinities_of_both_signs_do_not_cancel():
+    x = X.copy()
+    x[3] = [np.inf, -np.inf, 0]
+    assert run(x)[0].first_row == 3
+
+
+def test_checked__large_finite_values_are_valid():
+    x = X.astype(np.float32)
+    x[4, 1] = 3e38
+    assert run(x)[0].dropped == 0
+
+
+def test_checked__a_column_slice_is_looked_at_too():
+    wide = np.zeros((20, 6))
+    wide[2, 1] = np.nan
+    assert run(wide[:, :3])[0] == Validity(20, 1, 2, 1, 0, None)
+    assert run(wide[:, 3:])[0].dropped == 0
+
+
+@pytest.mark.parametrize("rows", [20, 7])
+def test_checked__counts_bad_weights_with_their_own_first_row(rows):
+    weight = np.ones(20)
+    weight[[9, 11, 13]] = [-1.0, np.nan, np.inf]
+    x = X.copy()
+    x[[3, 9], 0] = np.nan
+    validity, (total, count) = run(x, weight, rows)
+    assert validity == Validity(20, 4, 3, 0, 3, 9)
+    assert count == 16
+    assert total == np.delete(X, [3, 9, 11, 13], axis=0).sum()
+
+
+def test_checked__names_the_row_of_the_data_when_rows_were_left_out_before():
+    x = X.copy()
+    x[12, 2] = np.nan
+    block = Block(x, SLICES, 0, 20).keep(np.arange(20) % 2 == 0)
+    checked = Checked(Total())
+    state = checked.init()
+    checked.update(state, block, Workspace())
+    assert checked.finalize(state)[0] == Validity(10, 1, 12, 2, 0, None)
+
+
+def test_checked__rows_of_a_halo_belong_to_another_block():
+    x = X.copy()
+    x[15:] = np.nan
+    checked = Checked(Total())
+    state = checked.init()
+    checked.update(state, Block(x, SLICES, 0, 15), Workspace())
+    assert checked.finalize(state)[0].dropped == 0
+
+
+def test_checked__windows_are_shown_although_a_row_is_bad():
+    class Windows(Total):
+        halo = 2
+
+    x = X.copy()
+    x[3, 0] = np.nan
+    checked = Checked(Windows())
+    assert checked.halo == 2
+    validity, (total, count) = run(x, statistic=Windows())
+    assert validity.dropped == 1
+    assert np.isnan(total)
+    assert count == 20
+
+
+def test_finite_rows__looks_into_sparse_rows():
+    dense = np.array([[0, 1.0], [0, 0], [np.nan, 2], [0, np.inf]])
+    block = Block(csr_array(dense), SLICES, 0, 4)
+    np.testing.assert_array_equal(finite_rows(block, Workspace()), [True, True, False, False])
+    assert finite_rows(replace(block, values=csr_array(dense[:2]), rows=2), Workspace()) is None
+
+
+def test_checked__sparse_and_integer_blocks():
+    checked = Checked(Total())
+    for values, dropped in ((csr_array([[0, np.nan], [1.0, 0]]), 1), (np.ones((2, 2), int), 0)):
+        state = checked.init()
+        checked.update(state, Block(values, SLICES, 5, 2), Workspace())
+        validity, (total, _) = checked.finalize(state)
+        assert validity.dropped == dropped
+        assert validity.first_column == (1 if dropped else None)
+        assert total == (1 if dropped else 4)
+
+
+def test_first_invalid__counts_like_a_checked_statistic():
+    x = X.copy()
+    x[4, 2], x[9, 0] = np.inf, np.nan
+    block = Block(x, SLICES, 100, 20)
+    found = first_invalid(block, finite_rows(block, Workspace()))
+    assert found == Validity(20, 2, 104, 2, 0, None)
+    assert first_invalid(Block(X, SLICES, 0, 20), None) == Validity(20, 0, None, None, 0, None)
+
+
+def test_explain__names_the_first_row_feature_and_weight():
+    words = explain(Validity(2_000_000, 3, 1_234_567, 2, 1, 17), ["FSC", "CD3", "CD4"])
+    assert "3 of 2,000,000 rows cannot be used" in words
+    assert "row 1,234,567, feature 'CD4'" in words
+    assert "1 of 2,000,000 rows have a weight" in words
+    assert "the first is row 17" in words
+    assert explain(Validity(5, 0, None, None, 0, None), ["FSC"]) == ""
