@@ -1,7 +1,7 @@
 """Named arrays and JSON in a versioned Zarr group: how models and statistics are kept.
 
-Nothing here knows a model, and nothing is pickled. Every array carries the digest of its contents,
-so that a damaged file is refused instead of giving other numbers.
+Nothing here knows a model, and nothing is pickled. Every array and the description carry the digest
+of their contents, so that a damaged file is refused instead of giving other numbers.
 """
 
 from __future__ import annotations
@@ -69,16 +69,19 @@ def write_group(path: str | Path, contents: Contents, *, overwrite: bool = False
     target = Path(path)
     check_target(target, overwrite=overwrite)
     partial = target.with_name(f"{target.name}.partial-{secrets.token_hex(4)}")
+    description = {
+        "kind": contents.kind,
+        "contents": contents.attrs,
+        "digests": {name: _digest(array) for name, array in contents.arrays.items()},
+    }
     try:
         group = zarr.create_group(
             partial,
             attributes={
                 _MARK: FORMAT_VERSION,
                 "version": __version__,
-                "kind": contents.kind,
-                "contents": contents.attrs,
-                "contents_digest": _json_digest(contents.attrs),
-                "digests": {name: _digest(array) for name, array in contents.arrays.items()},
+                "digest": _json_digest(description),
+                **description,
             },
         )
         for name, array in contents.arrays.items():
@@ -113,7 +116,7 @@ def read_group(path: str | Path) -> Contents:
         ) from error
     attrs = dict(group.attrs)
     version = attrs.get(_MARK)
-    if not isinstance(version, int):
+    if not isinstance(version, int) or isinstance(version, bool):
         raise ModelFileError(f"{path} is a Zarr group, but not a model saved by bigtensor")
     if version > FORMAT_VERSION:
         raise ModelFileError(
@@ -121,15 +124,15 @@ def read_group(path: str | Path) -> Contents:
             f"this is bigtensor {__version__}, which reads up to version {FORMAT_VERSION}: upgrade "
             "bigtensor"
         )
-    described: Any = attrs.get("contents")
-    digests: Any = attrs.get("digests")
-    if not isinstance(digests, Mapping) or _json_digest(described) != attrs.get("contents_digest"):
+    description: Any = {name: attrs.get(name) for name in ("kind", "contents", "digests")}
+    if _json_digest(description) != attrs.get("digest"):
         raise ModelFileError(
             f"{path} is damaged: its description is not what was written; restore the file from a "
             "copy or fit the model again"
         )
+    digests: Mapping[str, str] = description["digests"]
     arrays = {name: _read_array(group, name, digest, path) for name, digest in digests.items()}
-    return Contents(str(attrs.get("kind")), described, arrays)
+    return Contents(description["kind"], description["contents"], arrays)
 
 
 def _read_array(group: zarr.Group, name: str, digest: str, path: str | Path) -> NDArray[Any]:

@@ -34,7 +34,9 @@ def main() -> None:
     model = KernelMixture(3, views=views, random_state=0).fit(X)
 
     print("weights          ", model.weights_.round(3), "(true 0.5 0.3 0.2)")
-    print(f"agreement        {adjusted_rand_score(label, model.predict(X)):.3f} adjusted Rand index")
+    print(
+        f"agreement        {adjusted_rand_score(label, model.predict(X)):.3f} adjusted Rand index"
+    )
     print(f"mean log-density {model.score(X):.3f} nats\n")
 
     print("E[feature | component], without smoothing")
@@ -52,7 +54,9 @@ def main() -> None:
     for h in range(3):
         ours = np.corrcoef(drawn[component == h][:, :2] ** 2, rowvar=False)[0, 1]
         theirs = np.corrcoef(X[model.predict(X) == h][:, :2] ** 2, rowvar=False)[0, 1]
-        print(f"  component {h}: squares of 'left' correlate {ours:+.2f}, in the data {theirs:+.2f}")
+        print(
+            f"  component {h}: squares of 'left' correlate {ours:+.2f}, in the data {theirs:+.2f}"
+        )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import logging
 import re
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -45,8 +45,8 @@ class Command(click.Command):
             except (click.ClickException, click.exceptions.Exit, click.Abort):
                 raise
             except KeyboardInterrupt:
-                kept = ctx.meta.get(_KEPT, "nothing was written")
-                click.echo(f"interrupted: {kept}", err=True)
+                kept = ctx.meta.get(_KEPT, Kept(()))
+                click.echo(f"interrupted: {kept.in_words()}", err=True)
                 ctx.exit(INTERRUPTED)
             except Exception as error:
                 if getattr(error, "errno", None) == errno.EPIPE:
@@ -57,14 +57,36 @@ class Command(click.Command):
                 ctx.exit(1)
 
 
-def when_interrupted(message: str) -> None:
-    """Set what the line after Ctrl-C says is kept.
+class Kept:
+    """What there is to keep when a command is interrupted.
 
     Parameters
     ----------
-    message : str
+    outputs : sequence of Path
+        What the command makes; each appears under its name when it is whole.
+    otherwise : str
+        What to say when none of them is there yet.
     """
-    click.get_current_context().meta[_KEPT] = message
+
+    def __init__(self, outputs: Sequence[Path], otherwise: str = "nothing was written") -> None:
+        self._before = {path: _identity(path) for path in outputs}
+        self._otherwise = otherwise
+
+    def in_words(self) -> str:
+        """Say which outputs have been made."""
+        made = [str(path) for path, before in self._before.items() if _identity(path) != before]
+        return f"{' and '.join(made)} had been written" if made else self._otherwise
+
+
+def when_interrupted(outputs: Sequence[Path], otherwise: str = "nothing was written") -> None:
+    """Set what the line after Ctrl-C says is kept: see `Kept`.
+
+    Parameters
+    ----------
+    outputs : sequence of Path
+    otherwise : str
+    """
+    click.get_current_context().meta[_KEPT] = Kept(outputs, otherwise)
 
 
 def check_new_file(path: Path, *, overwrite: bool) -> None:
@@ -117,15 +139,25 @@ def in_options(message: str, command: click.Command) -> str:
         options["random_state"] = options["seed"]
     names = "|".join(sorted(options, key=len, reverse=True))
     message = re.sub(
-        rf"\b({names})=(?:'([^']+)'|(\d+))",
-        lambda found: f"{options[found[1]]} {found[2] or found[3]}",
+        rf"\b({names})=('[^']+'(?: or '[^']+')*|\d+|(?!\S)|(?=[);,.]))",
+        lambda found: f"{options[found[1]]} {found[2]}".replace("'", "").rstrip(),
         message,
     )
+    message = re.sub(r"(--[\w-]+)([^();]*) \(\1\)", r"\1\2", message)
     if "memory_limit" in options:
         message = message.replace("(memory_limit)", "(--memory-limit)")
     if "overwrite" in options:
         message = message.replace("allow overwriting", "give --overwrite")
     return message
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells an output from one of the same name that it replaces."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def _explanation(error: Exception, command: click.Command) -> str:

@@ -13,8 +13,9 @@ from typing import Any
 import click
 
 from bigtensor.cli.command import Command, when_interrupted
-from bigtensor.cli.options import PATH, count
+from bigtensor.cli.options import PATH, count, runtime
 from bigtensor.cli.progress import Reporter, duration, pace, reporter
+from bigtensor.cli.workers import started
 
 POPULATIONS = 8
 MARKERS = 6
@@ -34,7 +35,7 @@ CELLS, MODEL, LABELS = "cells.zarr", "model.zarr", "labels.zarr"
 )
 def demo(rows: int, out: Path | None) -> None:
     """Simulate, fit, label, compare with the truth."""
-    when_interrupted("nothing was kept" if out is None else f"what was finished is in {out}")
+    when_interrupted([], "nothing was kept" if out is None else f"what was finished is in {out}")
     processors = os.cpu_count() or 1
     click.echo(
         f"demo       {rows:,} simulated cells, {MARKERS} markers, {POPULATIONS} populations; "
@@ -78,31 +79,30 @@ def _run(
 ) -> tuple[Any, dict[str, float]]:
     """Simulate, fit and label; return the model, and the seconds of every step."""
     from bigtensor.data.simulate import write_cytometry
-    from bigtensor.engine.runtime import local_cluster
     from bigtensor.models.kernel_mixture import KernelMixture
 
-    cells, taken, started = folder / CELLS, dict[str, float](), time.perf_counter()
+    cells, taken, latest = folder / CELLS, dict[str, float](), time.perf_counter()
 
     def lap(step: str) -> None:
-        nonlocal started
+        nonlocal latest
         now = time.perf_counter()
-        taken[step], started = now - started, now
+        taken[step], latest = now - latest, now
 
     with progress.rows("simulate") as advance:
         write_cytometry(cells, rows, POPULATIONS, markers=MARKERS, progress=advance)
     lap("simulated")
-    with local_cluster(processors) as client:
-        started = time.perf_counter()
+    with started(runtime(processors, None, None)) as where:
+        latest = time.perf_counter()
         model = KernelMixture(POPULATIONS, random_state=0)
-        model.fit(str(cells), client=client, listeners=[progress.listen])
+        model.fit(str(cells), listeners=[progress.listen], **where)
         model.save(folder / MODEL)
         lap("fitted")
         model.write(
             str(cells),
             folder / LABELS,
             outputs=("label", "probability", "log_density"),
-            client=client,
             listeners=[progress.listen],
+            **where,
         )
         lap("labelled")
     return model, taken
@@ -120,7 +120,7 @@ def _write_report(model: Any, folder: Path) -> str:
         write_report(model, path, data=str(folder / CELLS), labels=str(folder / LABELS))
     except MissingDependencyError as error:
         return f"report     not written: {error}"
-    return f"report     {path}, {duration(time.perf_counter() - started)}"
+    return f"report     {path.name}, {duration(time.perf_counter() - started)}"
 
 
 def _comparison(folder: Path, model: Any) -> str:

@@ -22,6 +22,7 @@ from bigtensor.cli.options import (
     seed_option,
 )
 from bigtensor.cli.progress import duration, reporter
+from bigtensor.cli.workers import started
 
 
 @click.command(cls=Command)
@@ -59,9 +60,10 @@ def fit(
     refuse_inputs(out, cells)
     where = runtime(workers, scheduler, memory_limit)
     when_interrupted(
+        [out],
         "nothing was written; with --checkpoint DIR, finished parts are kept"
         if checkpoint is None
-        else f"finished parts are kept in {checkpoint}, and the same command continues from them"
+        else f"finished parts are kept in {checkpoint}, and the same command continues from them",
     )
     from bigtensor.data.targets import check_target
     from bigtensor.models.kernel_mixture import KernelMixture
@@ -75,11 +77,11 @@ def fit(
     )
     check_target(out, overwrite=overwrite)
     _show_plan(model, cells, where)
-    started = time.perf_counter()
-    with reporter() as progress:
-        model.fit(str(cells), checkpoint=checkpoint, listeners=[progress.listen], **where)
+    begin = time.perf_counter()
+    with started(where) as running, reporter() as progress:
+        model.fit(str(cells), checkpoint=checkpoint, listeners=[progress.listen], **running)
     model.save(out, overwrite=overwrite)
-    click.echo(_summary(model, out, time.perf_counter() - started))
+    click.echo(_summary(model, out, time.perf_counter() - begin))
     if checkpoint is not None:
         click.echo(f"checkpoint {checkpoint}: no longer needed, remove it when you like")
 

@@ -76,8 +76,8 @@ def import_command(
             files, out, untransformed=untransformed or None, progress=advance, **options
         )
     transform = dict(summary.transform)
-    linear = transform.pop("untransformed")
-    words = " ".join(f"{key} {value}" for key, value in transform.items() if value is not None)
+    name, linear = transform.pop("name"), transform.pop("untransformed")
+    words = ", ".join([name, *(f"{key} {value:g}" for key, value in transform.items())])
     click.echo(
         f"data       {summary.path}: {summary.rows:,} rows x {len(summary.features)} features from "
         f"{len(summary.files)} file{'s' * (len(summary.files) != 1)}, "

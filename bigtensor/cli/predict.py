@@ -18,6 +18,7 @@ from bigtensor.cli.options import (
     runtime_options,
 )
 from bigtensor.cli.progress import duration, pace, reporter
+from bigtensor.cli.workers import started
 
 
 @click.command(cls=Command)
@@ -54,6 +55,7 @@ def predict(
     """
     refuse_inputs(out, model_path, cells)
     where = runtime(workers, scheduler, memory_limit)
+    when_interrupted([out] if csv_path is None else [out, csv_path])
     from bigtensor.data.targets import check_target
     from bigtensor.models.loading import load
 
@@ -64,17 +66,18 @@ def predict(
     if missing is not None:
         model.set_params(missing=missing)
     outputs = ("label", "probability", "log_density") if probabilities else ("label",)
-    started = time.perf_counter()
+    begin = time.perf_counter()
     with reporter() as progress:
-        model.write(
-            str(cells),
-            out,
-            outputs=outputs,
-            overwrite=overwrite,
-            listeners=[progress.listen],
-            **where,
-        )
-        seconds = time.perf_counter() - started
+        with started(where) as running:
+            model.write(
+                str(cells),
+                out,
+                outputs=outputs,
+                overwrite=overwrite,
+                listeners=[progress.listen],
+                **running,
+            )
+        seconds = time.perf_counter() - begin
         if csv_path is not None:
             _write_csv(out, csv_path, progress, probabilities=probabilities)
     click.echo(_summary(out, outputs, seconds))
@@ -86,7 +89,6 @@ def _write_csv(out: Path, csv_path: Path, progress: Any, *, probabilities: bool)
     """Write the labels again as text."""
     from bigtensor.cli.csv_output import write_csv
 
-    when_interrupted(f"{out} is whole, {csv_path} was not written")
     with progress.rows("csv") as advance:
         write_csv(out, csv_path, probabilities=probabilities, progress=advance)
 

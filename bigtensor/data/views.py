@@ -52,8 +52,8 @@ class Views:
         Raises
         ------
         ViewError
-            When the views are not a mapping of lists, a view is empty, or a feature is unknown, repeated in the data and asked for by
-            name, or in two views.
+            When the views are not a mapping of lists, a view is empty, or a feature is unknown,
+            repeated in the data and asked for by name, or in two views.
         """
         if views is None:
             views = {name: [name] for name in features}
@@ -63,6 +63,9 @@ class Views:
                 "such as {'t': ['CD3', 'CD4'], 'b': ['CD19']}"
             )
         named, columns, taken = [], [], dict[int, str]()
+        places = dict[str, list[int]]()
+        for index, feature in enumerate(features):
+            places.setdefault(feature, []).append(index)
         for view, members in views.items():
             if isinstance(members, str | int | np.integer):
                 raise ViewError(
@@ -70,7 +73,7 @@ class Views:
                 )
             if not len(members):
                 raise ViewError(f"view {view!r} has no features; name at least one or leave it out")
-            indices = tuple(_column(member, view, features) for member in members)
+            indices = tuple(_column(member, view, places, len(features)) for member in members)
             for index in indices:
                 if index in taken:
                     raise ViewError(
@@ -116,26 +119,28 @@ class Views:
         return {name: list(members) for name, members in self.features}
 
 
-def _column(member: str | int, view: str, features: Sequence[str]) -> int:
-    """Return the column of one member of a view."""
+def _column(member: str | int, view: str, places: Mapping[str, list[int]], width: int) -> int:
+    """Return the column of one member of a view, given the columns of every feature name."""
     if isinstance(member, str):
-        if list(features).count(member) > 1:
+        found = places.get(member, [])
+        if len(found) > 1:
             raise ViewError(
-                f"feature {member!r} of view {view!r} occurs {list(features).count(member)} times "
-                "in the data; rename the features so that each name occurs once"
+                f"feature {member!r} of view {view!r} occurs {len(found)} times in the data; "
+                "rename the features so that each name occurs once"
             )
-        if member in features:
-            return list(features).index(member)
-        close = get_close_matches(member, features, n=3)
-        hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(features)}"
+        if found:
+            return found[0]
+        close = get_close_matches(member, places, n=3)
+        hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(places)}"
         raise ViewError(f"view {view!r} names the unknown feature {member!r}; {hint}")
     if isinstance(member, bool) or not isinstance(member, int | np.integer):
         raise ViewError(
-            f"view {view!r} names {member!r}; expected the name of a feature or the index of a column"
+            f"view {view!r} names {member!r}; expected the name of a feature or the index "
+            "of a column"
         )
     index = int(member)
-    if not 0 <= index < len(features):
+    if not 0 <= index < width:
         raise ViewError(
-            f"view {view!r} names column {index}; the data have columns 0 to {len(features) - 1}"
+            f"view {view!r} names column {index}; the data have columns 0 to {width - 1}"
         )
     return index

@@ -141,23 +141,26 @@ def evaluate_lazily(samples: Samples, function: RowFunction, *, missing: str) ->
     """
     (output,) = function.outputs
     shape = tuple((length,) for length in output.dims.values())
-    source = samples.sources[0]
     layout: dict[str, Any] = {
         "dtype": output.dtype,
         "meta": np.empty((0,) * (1 + len(output.dims)), output.dtype),
     }
-    if isinstance(source, LazySource) and len(samples.sources) == 1:
+    if isinstance(samples.sources[0], LazySource):
         if not output.dims:
             layout["drop_axis"] = 1
-        lengths = source.values.chunks[0]
-        lazy: da.Array = source.values.map_blocks(
-            _evaluate_values,
-            task=RowTask(samples.without_lazy_rows(), function),
-            missing=missing,
-            chunks=(lengths, *shape),
-            **layout,
-        )
-        return lazy
+        parts: list[da.Array] = [
+            source.values.map_blocks(
+                _evaluate_values,
+                task=RowTask(samples.without_lazy_rows(), function),
+                missing=missing,
+                offset=offset,
+                chunks=(source.values.chunks[0], *shape),
+                **layout,
+            )
+            for source, offset in zip(samples.sources, samples.offsets, strict=True)
+            if isinstance(source, LazySource)
+        ]
+        return parts[0] if len(parts) == 1 else da.concatenate(parts)
     lengths = tuple(stop - start for start, stop in row_ranges(samples))
     located: da.Array = da.map_blocks(
         _evaluate_location,
@@ -274,10 +277,10 @@ def _evaluate_valid(
 
 
 def _evaluate_values(
-    values: NDArray[Any], task: RowTask, missing: str, block_info: Any = None
+    values: NDArray[Any], task: RowTask, missing: str, offset: int, block_info: Any = None
 ) -> NDArray[Any]:
-    """Evaluate one chunk of a lazy array."""
-    start = int(block_info[0]["array-location"][0][0])
+    """Evaluate one chunk of a lazy array whose first row has the global index ``offset``."""
+    start = offset + int(block_info[0]["array-location"][0][0])
     return _evaluate_one(task, missing, start, start + values.shape[0], (values, None, None))
 
 

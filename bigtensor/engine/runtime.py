@@ -6,7 +6,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from queue import Empty, SimpleQueue
@@ -14,11 +14,10 @@ from typing import Any, Protocol
 
 import dask
 import dask.base
-import threadpoolctl
 from dask.delayed import delayed
 from dask.utils import format_bytes, parse_bytes
 
-from bigtensor.data.process_wide import ProcessWide
+from bigtensor.engine.blas import single_blas_thread as single_blas_thread
 from bigtensor.errors import ClusterError, ParameterError
 
 Job = tuple[Any, ...]
@@ -32,6 +31,9 @@ IN_FLIGHT = 3
 
 START_TIMEOUT = 60.0
 """Seconds to wait for a worker of a cluster that has none, at the start or after all have died."""
+
+CONNECT_TIMEOUT = 10.0
+"""Seconds to wait for a scheduler at an address."""
 
 LOOK_AFTER = 10.0
 """Seconds without a finished task after which the workers are counted."""
@@ -84,8 +86,9 @@ class ThreadedRuntime:
         call = delayed(task, pure=False, traverse=False)
         run = uuid.uuid4().hex
         calls = [
-            # Dask runs tasks that are alike in the order of their names: neighbours arrive together
-            call(index, *job, dask_key_name=f"rows-{run}-{index:06d}")
+            # Dask runs tasks that are alike from the last name to the first; in the order of the
+            # rows, the tree of sums holds few states
+            call(index, *job, dask_key_name=f"rows-{run}-{len(jobs) - index:06d}")
             for index, job in enumerate(jobs)
         ]
         with single_blas_thread():
@@ -226,7 +229,7 @@ class DistributedRuntime:
         except TimeoutError as error:
             raise ClusterError(
                 f"the scheduler at {self.client.scheduler.address} has no workers after "
-                f"{START_TIMEOUT:.0f} s; start some with 'dask worker ADDRESS' and try again"
+                f"{START_TIMEOUT:g} s; start some with 'dask worker ADDRESS' and try again"
             ) from error
 
 
@@ -344,7 +347,8 @@ def local_cluster(workers: int, memory_limit: int | None = None) -> Iterator[Any
                 threads_per_worker=1,
                 processes=True,
                 host="127.0.0.1",
-                dashboard_address=None,
+                # a port of its own: the usual one may be taken, and that is a warning
+                scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
                 memory_limit="auto" if memory_limit is None else memory_limit,
                 silence_logs=50,
             ) as cluster,
@@ -367,21 +371,10 @@ def _connected(address: str) -> Iterator[Any]:
     from distributed import Client
 
     try:
-        client = Client(address, timeout="10s", set_as_default=False)
+        client = Client(address, timeout=CONNECT_TIMEOUT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ClusterError(
             f"no scheduler answers at {address} ({error}); check the address and that it runs"
         ) from error
     with client:
         yield client
-
-
-_single_blas_thread = ProcessWide(lambda: threadpoolctl.threadpool_limits(1))
-
-
-def single_blas_thread() -> AbstractContextManager[None]:
-    """Keep BLAS on one thread, so that a result does not depend on where it is computed.
-
-    The limit holds for the whole process: it is set by the first user and lifted by the last.
-    """
-    return _single_blas_thread

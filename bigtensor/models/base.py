@@ -146,9 +146,9 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
             solution, left_out = self._drive(
                 samples, runtime, store, (*listeners, history.append, callbacks)
             )
+        self._remember_features(X, samples)
         self._adopt(solution)
         self._remember(samples, plan, history, left_out)
-        self._remember_features(X, samples)
         return self
 
     def plan(

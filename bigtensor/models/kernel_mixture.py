@@ -30,7 +30,6 @@ from bigtensor.models.base import (
 from bigtensor.models.containers import labelled_like
 from bigtensor.models.kernel_preparation import Preparation, Settings, expected_passes, prepare
 from bigtensor.models.kernel_solution import (
-    KernelSolution,
     clustered_start,
     refined,
     solution_from_arrays,
@@ -231,9 +230,8 @@ class KernelMixture(LatentMixture):
 
     def _adopt(self, solution: Any) -> None:
         """Set the fitted attributes."""
-        self._solution: KernelSolution
-        self._solution, self.diagnostics_ = solution
-        self.weights_ = self._solution.weights
+        found, self.diagnostics_ = solution
+        self._restore(found.arrays())
 
     @property
     def _most_passes(self) -> int:
@@ -365,8 +363,12 @@ class KernelMixture(LatentMixture):
         ]
 
     def _restore(self, arrays: dict[str, NDArray[Any]]) -> Self:
-        """Set the fitted attributes from the arrays of a saved model."""
-        self._solution = solution_from_arrays(arrays, self.views_.features)
+        """Set the fitted attributes, in the same memory layout after a fit as after loading.
+
+        The bits of a sum depend on the layout.
+        """
+        plain = {name: np.array(array, order="C") for name, array in arrays.items()}
+        self._solution = solution_from_arrays(plain, self.views_.features)
         self.weights_ = self._solution.weights
         return self
 

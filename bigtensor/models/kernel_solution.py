@@ -139,11 +139,14 @@ class KernelSolution:
         index = self._position(view)
         flat = points.reshape(-1)
         grid = self.grids.points(index)
-        values = [
-            np.interp(flat, grid, column, left=0.0, right=0.0) for column in self.densities[index].T
-        ]
         floor = DENSITY_FLOOR * self.densities[index].max(axis=0)
-        return np.asarray(np.maximum(np.stack(values, axis=1), floor))
+        # logarithms are interpolated, as in the tables that score rows
+        logs = np.log(np.maximum(self.densities[index], floor)).T
+        values = [
+            np.interp(flat, grid, column, left=least, right=least)
+            for column, least in zip(logs, np.log(floor), strict=True)
+        ]
+        return np.asarray(np.exp(np.stack(values, axis=1)))
 
     def expectation(
         self, view: str, f: Callable[[NDArray[Any]], NDArray[Any]]

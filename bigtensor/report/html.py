@@ -151,7 +151,7 @@ def render_report(
         weights,
         profiles,
         standardised_means(profiles, weights),
-        overlaps(profiles),
+        overlaps(model, profiles),
         rows,
     )
     page: str = _template().render(

@@ -92,33 +92,58 @@ def standardised_means(profiles: tuple[FeatureProfile, ...], weights: FloatArray
     return np.asarray((means - overall) / np.sqrt(variance)[:, None])
 
 
-def overlaps(profiles: tuple[FeatureProfile, ...]) -> FloatArray:
+def overlaps(model: Any, profiles: tuple[FeatureProfile, ...]) -> FloatArray:
     r"""Return how much any two components resemble each other, from 0 (apart) to 1 (the same).
 
-    The affinity :math:`\int \sqrt{p_a p_b}` (Bhattacharyya 1943) of independent views is the
-    product of the affinities of the views. For a view of several features the least affinity of
-    its features stands in, which is an upper bound.
+    The affinity :math:`\int \sqrt{p_a p_b}` (Bhattacharyya 1943); of independent views it is the
+    product over the views. For a view of several features it is a mean over the rows that the
+    model keeps of the view, :math:`E[\sqrt{p_a p_b} / p]` with p the density of the mixture.
 
     Parameters
     ----------
+    model : fitted model
     profiles : tuple of FeatureProfile
+        Those of the model.
 
     Returns
     -------
     (k, k) float64 array
         Symmetric, ones on the diagonal.
     """
-    k = len(profiles[0].mean)
-    by_view: dict[str, FloatArray] = {}
-    for profile in profiles:
-        root = np.sqrt(profile.density)
-        norm = np.maximum(np.sqrt((root**2).sum(axis=0)), np.finfo(np.float64).tiny)
-        affinity = (root / norm).T @ (root / norm)
-        least = by_view.get(profile.view, np.ones((k, k)))
-        by_view[profile.view] = np.minimum(least, affinity)
-    product = np.prod(list(by_view.values()), axis=0)
-    np.fill_diagonal(product, 1.0)
-    return np.asarray(product)
+    widths = {view: len(members) for view, members in model.views_.features}
+    narrow = [_affinities(one.density) for one in profiles if widths[one.view] == 1]
+    wide = [_sampled_affinities(model, view) for view, width in widths.items() if width > 1]
+    return np.asarray(np.prod([*narrow, *wide], axis=0))
+
+
+def _affinities(density: FloatArray) -> FloatArray:
+    """Return the affinities of densities on a grid of evenly spaced points."""
+    root = np.sqrt(density)
+    return _to_one(root.T @ root)
+
+
+def _sampled_affinities(model: Any, view: str) -> FloatArray:
+    """Return the affinities of the components in a view of several features."""
+    weights = np.asarray(model.weights_, np.float64)
+    k = len(weights)
+    first, second = np.triu_indices(k)
+
+    def ratios(rows: NDArray[Any]) -> FloatArray:
+        density = np.asarray(model.component_density(view, rows), np.float64)
+        root = np.sqrt(density / (density @ weights)[:, None])
+        return np.asarray(root[:, first] * root[:, second])
+
+    found = np.zeros((k, k))
+    found[first, second] = found[second, first] = weights @ model.expectation(view, ratios)
+    return _to_one(found)
+
+
+def _to_one(products: FloatArray) -> FloatArray:
+    """Scale products of square roots so that every component has affinity one with itself."""
+    norm = np.sqrt(np.maximum(np.diag(products), np.finfo(np.float64).tiny))
+    scaled: FloatArray = np.minimum(products / np.outer(norm, norm), 1.0)
+    np.fill_diagonal(scaled, 1.0)
+    return scaled
 
 
 def _profile(model: Any, view: str, column: int | None, feature: str) -> FeatureProfile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -130,9 +131,7 @@ def read_rows(model: Any, data: Any, labels: Any = None, sample_size: int = 20_0
     keep = np.isfinite(sampled).all(axis=1)
     if not keep.any():
         raise DataError(f"all {len(keep):,} sampled rows hold missing values; check the data")
-    rows = xr.DataArray(
-        sampled[keep], dims=(dim, "feature"), coords={"feature": list(model.views_.feature_names)}
-    )
+    rows = _as_fitted(sampled[keep], model)
     given = None if labels is None else _given_labels(labels, model, total, parts)[keep]
     weight = _along_rows(dataset, "weight", dim)
     truth, sample_id = (
@@ -141,10 +140,10 @@ def read_rows(model: Any, data: Any, labels: Any = None, sample_size: int = 20_0
     )
     probability = np.asarray(model.predict_proba(rows))
     return ReportRows(
-        values=rows.to_numpy(),
+        values=sampled[keep],
         label=np.asarray(model.predict(rows) if given is None else given, np.int64),
         certainty=probability.max(axis=1).astype(np.float64),
-        weight=np.ones(len(rows)) if weight is None else _take(weight, dim, parts)[keep],
+        weight=np.ones(keep.sum()) if weight is None else _take(weight, dim, parts)[keep],
         truth=truth,
         sample_id=sample_id,
         total=total,
@@ -164,7 +163,10 @@ def _dataset(data: Any, name: str, dims: tuple[str, ...]) -> xr.Dataset:
             raise LayoutError(f"expected an array of dimensions {dims}, got shape {array.shape}")
         return xr.Dataset({name: (dims, array)})
     try:
-        dataset: xr.Dataset = xr.open_zarr(os.fspath(data), chunks=None)
+        with warnings.catch_warnings():
+            # a store of labels has few arrays, and need not list them in one place
+            warnings.filterwarnings("ignore", "Failed to open Zarr store with consolidated")
+            dataset: xr.Dataset = xr.open_zarr(os.fspath(data), chunks=None)
     except Exception as error:
         raise StoreReadError(
             f"{os.fspath(data)} cannot be opened as a Zarr store ({type(error).__name__}: "
@@ -190,14 +192,14 @@ def _feature_values(dataset: xr.Dataset, model: Any) -> xr.DataArray:
     values = values.transpose(dim, ...)
     feature_dim = values.dims[1]
     wanted: Sequence[str] = model.views_.feature_names
-    if feature_dim not in values.coords:
-        columns = list(model.views_.order)
+    if feature_dim not in values.coords or not hasattr(model, "feature_names_in_"):
         if values.sizes[feature_dim] != model.n_features_in_:
             raise DataError(
-                f"the data have {values.sizes[feature_dim]} features without names, and the model "
-                f"was fitted on {model.n_features_in_}; give the data of the fit"
+                f"the data have {values.sizes[feature_dim]} features and the model was fitted on "
+                f"{model.n_features_in_}; without names they go by position: give the data of the "
+                "fit"
             )
-        return values.isel({feature_dim: columns})
+        return values.isel({feature_dim: list(model.views_.order)})
     names = [str(name) for name in values.coords[feature_dim].to_numpy()]
     missing = [name for name in wanted if name not in names]
     if missing:
@@ -206,6 +208,19 @@ def _feature_values(dataset: xr.Dataset, model: Any) -> xr.DataArray:
             f"{', '.join(names)}"
         )
     return values.isel({feature_dim: [names.index(name) for name in wanted]})
+
+
+def _as_fitted(values: NDArray[Any], model: Any) -> Any:
+    """Return rows as the model takes them: by name, or at the positions that they had in the fit.
+
+    Features that the model does not use are zero.
+    """
+    if hasattr(model, "feature_names_in_"):
+        names = {"feature": list(model.views_.feature_names)}
+        return xr.DataArray(values, names, (model.sample_dim, "feature"))
+    placed = np.zeros((len(values), model.n_features_in_), values.dtype)
+    placed[:, list(model.views_.order)] = values
+    return placed
 
 
 def _given_labels(labels: Any, model: Any, total: int, parts: list[slice]) -> NDArray[np.int64]:

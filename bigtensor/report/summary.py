@@ -21,6 +21,9 @@ FEW_ROWS = 200
 ALIKE = 0.5
 """Affinity of two components from which on they may be one population in two parts."""
 
+MOST_NAMED = 8
+"""Pairs of similar components that a warning names."""
+
 FOREIGN = 0.05
 """Difference between a weight and the share of labelled rows that wants an explanation."""
 
@@ -362,16 +365,19 @@ def _small_component_notices(weights: FloatArray, rows: int) -> list[Notice]:
 
 
 def _alike_notices(overlap: FloatArray) -> list[Notice]:
-    """Name the pairs of components that resemble each other."""
-    first, second = np.nonzero(np.triu(overlap, 1) >= ALIKE)
+    """Name the pairs of components that resemble each other, most alike first."""
+    alike = np.argwhere(np.triu(overlap, 1) >= ALIKE).tolist()
+    if not alike:
+        return []
+    alike.sort(key=lambda pair: -overlap[pair[0], pair[1]])
+    listed = ", ".join(f"{a} and {b} ({overlap[a, b]:.2f})" for a, b in alike[:MOST_NAMED])
+    more = f" and {len(alike) - MOST_NAMED} more pairs" if len(alike) > MOST_NAMED else ""
     return [
         Notice(
             "warning",
-            f"Components {a} and {b} are hard to tell apart (affinity {overlap[a, b]:.2f}, where 1 "
-            "means the same): they may be one population in two parts. Compare with fewer "
-            "components.",
+            f"Hard to tell apart, by affinity (1 means the same): components {listed}{more}. Such "
+            "a pair may be one population in two parts; compare with fewer components.",
         )
-        for a, b in zip(first.tolist(), second.tolist(), strict=True)
     ]
 
 

@@ -224,7 +224,7 @@ def composition_table(label: NDArray[np.int64], sample_id: Groups, n_components:
 def pass_table(passes: Sequence[dict[str, Any]]) -> Table:
     """Return what every pass read."""
     return Table(
-        ("pass", "rows", "parts", "parts from a checkpoint"),
+        ("pass", "rows", "parts", "reused parts"),
         tuple(
             (
                 Cell(str(one["name"])),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 FloatArray = NDArray[np.float64]
@@ -22,7 +25,9 @@ def diagonal_mixture_densities(
     """
     mixture = GaussianMixture(
         n_components, covariance_type="diag", n_init=10, max_iter=300, tol=1e-4, random_state=0
-    ).fit(values)
+    )
+    with _unfinished_fits_allowed():
+        mixture.fit(values)
     deviations = np.sqrt(mixture.covariances_)
     return [
         np.asarray(stats.norm.pdf(grid[:, None], mixture.means_[:, view], deviations[:, view]))
@@ -45,7 +50,9 @@ def gaussian_mixture_labels(
     mixture = GaussianMixture(
         n_components, covariance_type=covariance_type, n_init=n_init, random_state=0
     )
-    return np.asarray(mixture.fit(chosen).predict(values))
+    with _unfinished_fits_allowed():
+        mixture.fit(chosen)
+    return np.asarray(mixture.predict(values))
 
 
 def flowsom_labels(values: NDArray[Any], n_clusters: int, seed: int = 0) -> NDArray[np.intp]:
@@ -53,9 +60,20 @@ def flowsom_labels(values: NDArray[Any], n_clusters: int, seed: int = 0) -> NDAr
 
     The bare estimator, without the tables that the `FlowSOM` object computes afterwards.
     """
-    from flowsom.models import FlowSOMEstimator
+    with warnings.catch_warnings():
+        # not this project's to mend
+        warnings.simplefilter("ignore")
+        from flowsom.models import FlowSOMEstimator
 
-    # the metaclustering draws from NumPy's global generator
-    np.random.seed(seed)  # noqa: NPY002
-    estimator = FlowSOMEstimator(n_clusters=n_clusters, xdim=10, ydim=10, seed=seed)
-    return np.asarray(estimator.fit_predict(values), np.intp)
+        # the metaclustering draws from NumPy's global generator
+        np.random.seed(seed)  # noqa: NPY002
+        estimator = FlowSOMEstimator(n_clusters=n_clusters, xdim=10, ydim=10, seed=seed)
+        return np.asarray(estimator.fit_predict(values), np.intp)
+
+
+@contextmanager
+def _unfinished_fits_allowed() -> Iterator[None]:
+    """Silence the warning that Gaussian EM has not converged: it is compared as it is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield

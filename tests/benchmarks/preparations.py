@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,11 +14,20 @@ from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import ThreadedRuntime, single_blas_thread
+from bigtensor.errors import ConditioningWarning
 from bigtensor.models.base import DataShape
 from bigtensor.statistics.base import Pass, Statistic
 from bigtensor.statistics.windows import sample_windows
 
 PILOT_ROWS = 20_000
+
+
+@contextmanager
+def doubtful_starts_allowed() -> Iterator[None]:
+    """Silence the warning of a spectral start: how good it is shows in the accuracy."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConditioningWarning)
+        yield
 
 
 def in_memory(samples: Samples, rows: int) -> Samples:
@@ -39,9 +51,10 @@ def statistic_of(model: KernelMixture, samples: Samples, name: str) -> Statistic
     windows, runtime = sample_windows(samples.rows, PILOT_ROWS), ThreadedRuntime(1)
     script = model._passes(shape)
     result: Any = None
-    with single_blas_thread():
+    with single_blas_thread(), doubtful_starts_allowed():
         while True:
             wanted = script.send(result)
             if wanted.name == name:
-                return wanted.statistic
+                statistic: Statistic[Any] = wanted.statistic
+                return statistic
             result = run_pass(samples, Pass(wanted.name, wanted.statistic, windows), runtime)

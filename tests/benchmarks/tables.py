@@ -15,7 +15,7 @@ import numpy as np
 
 import bigtensor
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Report:
     """
 
     name: str
-    settings: Row
+    settings: Mapping[str, Any]
     out: Path | None = None
     tables: dict[str, Any] = field(default_factory=dict)
 
@@ -96,7 +96,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "NO"
     if isinstance(value, float | np.floating):
-        return f"{value:.3g}" if abs(value) < 1e4 else f"{value:,.0f}"
+        return f"{value:.3g}" if abs(float(value)) < 1e4 else f"{value:,.0f}"
     return f"{value:,}" if isinstance(value, int | np.integer) else str(value)
 
 

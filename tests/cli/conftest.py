@@ -21,7 +21,7 @@ def invoke(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
-def start(*arguments: object) -> subprocess.Popen[str]:
+def launch(*arguments: object) -> subprocess.Popen[str]:
     """Start a command as its own process group."""
     return subprocess.Popen(
         [sys.executable, "-m", "bigtensor", *map(str, arguments)],
@@ -37,6 +37,12 @@ def start(*arguments: object) -> subprocess.Popen[str]:
 def run() -> Command:
     """Return a function that runs a command in this process."""
     return invoke
+
+
+@pytest.fixture(scope="session")
+def start() -> Callable[..., "subprocess.Popen[str]"]:
+    """Return a function that starts a command as a process of its own."""
+    return launch
 
 
 @pytest.fixture(scope="session")

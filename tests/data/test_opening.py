@@ -33,8 +33,8 @@ def read(samples: Samples) -> np.ndarray:
     """Return all rows, source by source."""
     parts = []
     for source, offset in zip(samples.sources, samples.offsets, strict=True):
-        for block in samples.blocks(offset, offset + source.rows, 17):
-            parts.append(np.array(block.values))
+        blocks = samples.blocks(offset, offset + source.rows, 17)
+        parts.extend(np.array(block.values) for block in blocks)
     return np.concatenate(parts)
 
 
@@ -189,7 +189,7 @@ REFUSED = {
     "other dim": (lambda _: dataset("cell"), {}, LayoutError, "has the sample dimension 'sample'"),
     "array dim": (lambda _: dataset("cell")["X"], {}, LayoutError, "with sample_dim=..."),
     "two candidates": (
-        lambda _: xr.Dataset({n: (("sample", "feature"), VALUES) for n in "pq"}),
+        lambda _: xr.Dataset(dict.fromkeys("pq", (("sample", "feature"), VALUES))),
         {},
         LayoutError,
         "several variables could hold the features: ['p', 'q']; pass one of them",

@@ -45,7 +45,7 @@ def stored(folder: Path, kind: str, chunk: int, split: int) -> Any:
 
 
 @settings(
-    max_examples=150,
+    max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

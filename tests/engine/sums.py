@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import zarr
-from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.statistics.base import RowFunction, RowOutput, SumStatistic, Workspace
@@ -30,7 +29,7 @@ class ColumnSums(SumStatistic):
             "index": ((), "int64"),
         }
 
-    def update(self, state: dict[str, Any], block: Block, work: Workspace) -> None:
+    def update(self, state: dict[str, Any], block: Block, work: Workspace) -> None:  # noqa: ARG002
         weight = np.ones(block.rows) if block.weight is None else block.weight[: block.rows]
         state["sums"] += self.factor * (weight @ block.values[: block.rows].astype("f8"))
         state["weight"] += weight.sum()
@@ -41,7 +40,7 @@ class ColumnSums(SumStatistic):
     def finalize(self, state: dict[str, Any]) -> dict[str, Any]:
         return state
 
-    def work_nbytes(self, rows: int) -> int:
+    def work_nbytes(self, rows: int) -> int:  # noqa: ARG002
         return 0
 
 
@@ -55,7 +54,7 @@ class LaggedProducts(SumStatistic):
     def state_arrays(self) -> Mapping[str, Any]:
         return {"sum": ((), "float64"), "pairs": ((), "int64")}
 
-    def update(self, state: dict[str, Any], block: Block, work: Workspace) -> None:
+    def update(self, state: dict[str, Any], block: Block, work: Workspace) -> None:  # noqa: ARG002
         first = block.values[: block.values.shape[0] - 2, 0][: block.rows].astype("f8")
         second = block.values[2 : 2 + len(first), 0]
         if block.sequence is not None:
@@ -67,7 +66,7 @@ class LaggedProducts(SumStatistic):
     def finalize(self, state: dict[str, Any]) -> tuple[float, int]:
         return float(state["sum"]), int(state["pairs"])
 
-    def work_nbytes(self, rows: int) -> int:
+    def work_nbytes(self, rows: int) -> int:  # noqa: ARG002
         return 0
 
 
@@ -86,9 +85,7 @@ class RowTotals(RowFunction):
         }
         return tuple(known[name] for name in self.names)
 
-    def evaluate(
-        self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace
-    ) -> None:
+    def evaluate(self, block: Block, out: Mapping[str, Any], *_: Workspace) -> None:
         if block.start <= self.fail_at < block.start + block.rows:
             raise RuntimeError("this row function fails on purpose")
         if "total" in self.names:
@@ -96,11 +93,11 @@ class RowTotals(RowFunction):
         if "pair" in self.names:
             out["pair"][...] = block.values[:, :2]
 
-    def work_nbytes(self, rows: int) -> int:
+    def work_nbytes(self, rows: int) -> int:  # noqa: ARG002
         return 0
 
 
-def write_store(path: Any, values: NDArray[Any], **layout: Any) -> str:
+def write_store(path: Any, values: np.ndarray, **layout: Any) -> str:
     """Write values as the variable X of a plain Zarr store, with any further row variables."""
     variables = layout.pop("variables", {})
     dims = layout.pop("dims", ("sample", "feature"))

@@ -6,7 +6,6 @@ import xarray as xr
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import (
     check_dataframe_column_names_consistency,
-    check_estimator,
     parametrize_with_checks,
 )
 
@@ -71,3 +70,42 @@ def test_common_checks__hold(estimator, check):
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.start)
 def test_data_frame__names_are_kept_and_checked(model):
     check_dataframe_column_names_consistency("KernelMixture", clone(model))
+
+
+@pytest.fixture(scope="module")
+def rows() -> xr.Dataset:
+    """Enough rows for several row ranges."""
+    return simulate.kernel_mixture(70_000, 3, random_state=11)[["X"]]
+
+
+def parameters_of(model: KernelMixture) -> np.ndarray:
+    """Return weights and means, and the densities relative to their peak."""
+    points = np.linspace(-3, 15, 300)
+    densities = [model.component_density(view, points) for view in model.views_.names]
+    means = [model.expectation(view, lambda x: x) for view in model.views_.names]
+    scaled = [density / density.max(axis=0) for density in densities]
+    return np.concatenate([model.weights_, *means, *[part.ravel() for part in scaled]])
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-8), ("float32", 1e-5)])
+@pytest.mark.parametrize("start", ["spectral", "kmeans"])
+def test_parameters__do_not_depend_on_the_chunks(rows, dtype, tolerance, start):
+    settings = {"n_landmarks": 30, "bins": 256, "sample_size": 1000, "posterior_passes": 3}
+    model = KernelMixture(3, start=start, feature_dtype=dtype, **settings)
+    expected = parameters_of(clone(model).fit(rows))
+    for chunks in (33_333, 7_919):
+        found = parameters_of(clone(model).fit(rows.chunk(sample=chunks)))
+        # relative to parameters of order one; densities relative to their peak
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_answers__have_the_same_bits_for_any_number_of_threads(rows):
+    fits = [
+        KernelMixture(3, n_landmarks=30, bins=256, sample_size=1000).fit(
+            rows, scheduler="threads", workers=workers
+        )
+        for workers in (1, 3)
+    ]
+    for other in fits[1:]:
+        np.testing.assert_array_equal(parameters_of(other), parameters_of(fits[0]))
+        np.testing.assert_array_equal(other.score_samples(rows), fits[0].score_samples(rows))

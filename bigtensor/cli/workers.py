@@ -1,0 +1,69 @@
+"""Worker processes of a command, which Ctrl-C reaches through the command alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from multiprocessing import resource_tracker
+from types import FrameType
+from typing import Any
+
+
+@contextmanager
+def started(where: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Start worker processes on this machine where they are wanted, and close them afterwards.
+
+    Parameters
+    ----------
+    where : dict
+        ``scheduler``, ``workers`` and ``memory_limit``, as `bigtensor.cli.options.runtime` gives
+        them.
+
+    Yields
+    ------
+    dict
+        Where passes run, as models take it: the client of the processes, or what was given.
+    """
+    if where["scheduler"] != "processes":
+        yield where
+        return
+    from bigtensor.engine.runtime import local_cluster
+
+    with ExitStack() as stack:
+        with _interrupts_wait():
+            cluster = local_cluster(where["workers"] or os.cpu_count() or 1, where["memory_limit"])
+            client = stack.enter_context(cluster)
+        try:
+            yield {"client": client}
+        finally:
+            with _interrupts_wait():
+                stack.close()
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Hold Ctrl-C back until the end of the block, and for good from what is started in it.
+
+    A terminal sends Ctrl-C to all processes of a command. Workers would die of it with tracebacks
+    before the command can stop them in order, and a cluster cannot be closed that is half started
+    or half closed. Threads and processes inherit the mask of the thread that starts them, so that
+    a worker started here, or again later by its nanny, never sees the signal.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # It is started with the first process, and lifts the mask of the thread that does so.
+    resource_tracker.ensure_running()
+    held: list[tuple[int, FrameType | None]] = []
+    # Other threads may have no mask; Python then runs the handler in this one all the same.
+    handler = signal.signal(signal.SIGINT, lambda *received: held.append(received))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler)
+        if held and callable(handler):
+            handler(*held[0])

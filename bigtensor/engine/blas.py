@@ -1,0 +1,48 @@
+"""BLAS on one thread inside tasks, so that a result does not depend on where it is computed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import threadpoolctl
+
+from bigtensor.data.process_wide import ProcessWide
+
+
+@contextmanager
+def single_blas_thread() -> Iterator[None]:
+    """Keep BLAS on one thread in the calling thread, and in the process until the last user leaves.
+
+    Where BLAS has a thread pool of the process, only the thread that took control of it can
+    change its size or set it back, and it would do so while others still compute. A thread of our
+    own therefore holds the limit as long as anybody needs it. Where BLAS has a pool for every
+    calling thread, the limit of the calling thread is what counts.
+    """
+    with _keeper, threadpoolctl.threadpool_limits(1):
+        yield
+
+
+@contextmanager
+def _kept_in_a_thread() -> Iterator[None]:
+    """Hold the limit in a thread of its own."""
+    limited, done = threading.Event(), threading.Event()
+
+    def keep() -> None:
+        threadpoolctl.OpenBLASController.clear_controlling_thread(force=True)
+        with threadpoolctl.threadpool_limits(1):
+            limited.set()
+            done.wait()
+
+    thread = threading.Thread(target=keep, name="bigtensor-blas", daemon=True)
+    thread.start()
+    limited.wait()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+_keeper = ProcessWide(_kept_in_a_thread)

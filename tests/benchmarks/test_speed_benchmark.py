@@ -1,0 +1,111 @@
+"""Small runs of the speed benchmark: what cannot depend on how busy the machine is."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bigtensor import KernelMixture, simulate
+from bigtensor.data.opening import open_samples
+from bigtensor.engine.reduce import run_pass
+from bigtensor.engine.runtime import ThreadedRuntime
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.triple_moments import TripleMoments
+from tests.benchmarks.floors import Rates, Work, exponential_rate, flop_rate
+from tests.benchmarks.kernels import SHAPES, floor_rows, kernel_seconds, worker_row
+from tests.benchmarks.peers import peer_rows
+from tests.benchmarks.preparations import in_memory, statistic_of
+from tests.benchmarks.scaling import growth_rows, share_rows, worker_rows
+from tests.benchmarks.speed import main
+
+pytestmark = pytest.mark.benchmark
+
+
+def test_work_of_moments__counts_what_the_formulas_need():
+    samples = open_samples(simulate.kernel_mixture(3000, 3, random_state=1))
+    moments = statistic_of(KernelMixture(3), samples, "moments")
+    assert isinstance(moments, TripleMoments)
+    work = Work.of_moments(moments.groups)
+    # p = 100 landmarks, q = 9 directions, three views of one float32 feature
+    assert work.flops == 3 * (2 * 100 * 3 + 2 * 100 * 9) + 2 * 10**3 + 3 * 2 * 10**2
+    assert (work.exponentials, work.nbytes) == (300, 12)
+    assert Rates(1e9, 1e8, 1e7).seconds(Work(1e9, 2e8, 3e7)) == pytest.approx(6.0)
+
+
+def test_rates__are_those_of_a_processor():
+    assert 1e9 < flop_rate() < 1e13
+    assert 1e7 < exponential_rate() < 1e12
+
+
+def test_statistic_of__is_the_pass_that_a_fit_runs():
+    data = simulate.kernel_mixture(3000, 3, random_state=1)
+    samples = open_samples(data)
+    statistic = statistic_of(KernelMixture(3, posterior_passes=1), samples, "posterior 1")
+    sums = run_pass(samples, Pass("posterior 1", statistic), ThreadedRuntime(1))
+    model = KernelMixture(3, posterior_passes=1).fit(data)
+    weights = np.sort(sums.mass / sums.mass.sum())[::-1]
+    np.testing.assert_allclose(weights, model.weights_, rtol=1e-12)
+
+
+def test_in_memory__keeps_rows_and_views():
+    samples = open_samples(
+        simulate.kernel_mixture(100, 2), {"b": ["view3"], "a": ["view1", "view2"]}
+    )
+    held = in_memory(samples, 40)
+    (first,), (expected,) = list(held.blocks(0, 40, 40)), list(samples.blocks(0, 40, 40))
+    np.testing.assert_array_equal(first.values, expected.values)
+    assert first.slices == expected.slices
+    statistic = statistic_of(KernelMixture(2, start="kmeans"), samples, "posterior 1")
+    seconds = kernel_seconds(held, statistic, 1)
+    assert seconds["wall"] > 0
+
+
+def test_floor_rows__no_pass_is_faster_than_its_floor(tmp_path):
+    rows = floor_rows(tmp_path, 50_000, 1)
+    assert [row["shape"] for row in rows] == [shape.name for shape in SHAPES]
+    assert all(1 < row["x floor"] < 5 for row in rows), rows
+    assert [row["q"] for row in rows] == [9, 24]
+
+
+@pytest.mark.slow
+def test_worker_row__a_worker_keeps_up_with_a_loop():
+    row = worker_row(100_000, 1)
+    assert 0.6 < row["speed of the worker"] < 1.7, row
+
+
+@pytest.mark.slow
+def test_passes_on_workers__give_ratios(tmp_path):
+    gains = worker_rows(tmp_path, 150_000, 1)
+    shares = share_rows(tmp_path, 150_000, 1)
+    assert [row["pass"] for row in gains] == [row["pass"] for row in shares]
+    assert all(0.3 < row["gain"] < 3 for row in gains), gains
+    assert all(row["share"] < 1 for row in shares), shares
+
+
+@pytest.mark.slow
+def test_growth_rows__memory_stays_below_the_plan(tmp_path):
+    small, large = growth_rows(tmp_path, [40_000, 160_000])
+    assert small["MiB before"] < small["peak MiB"] <= small["plan MiB"]
+    assert large["peak MiB"] <= large["plan MiB"]
+    assert large["peak, x previous"] < 1.5
+
+
+@pytest.mark.slow
+def test_peer_rows__the_spectral_start_labels_as_well_as_the_peers(tmp_path):
+    pytest.importorskip("flowsom", reason="FlowSOM is not installed")
+    ours, flowsom, gaussian = peer_rows(tmp_path, 100_000, 5_000, ("spectral",))
+    assert ours["rows"] == 100_000
+    assert flowsom["rows"] == gaussian["rows"] == 5_000
+    assert flowsom["seconds for all rows"] == pytest.approx(20 * flowsom["seconds"])
+    assert ours["accuracy"] > 0.95
+    assert ours["accuracy"] > max(flowsom["accuracy"], gaussian["accuracy"]) - 0.02
+
+
+def test_main__writes_what_it_prints(tmp_path, capsys):
+    out = tmp_path / "speed.json"
+    main(["--rows", "20000", "--repeats", "1", "--only", "floor", "--out", str(out)])
+    stored = json.loads(out.read_text())
+    assert stored["settings"] == {"rows": 20_000, "repeats": 1}
+    (table,) = stored["tables"].values()
+    assert len(table["rows"]) == len(SHAPES)
+    assert "Mrows/s" in capsys.readouterr().out

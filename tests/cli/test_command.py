@@ -1,0 +1,137 @@
+import logging
+import warnings
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from bigtensor.cli.command import Command, Kept, in_options, when_interrupted
+from bigtensor.errors import (
+    BigtensorWarning,
+    LayoutWarning,
+    MissingValueError,
+    PlanError,
+)
+
+
+def outcome(body, *arguments):
+    """Run a command with some options whose body is given."""
+
+    @click.command(cls=Command)
+    @click.option("--missing")
+    @click.option("--components", type=int)
+    @click.option("--memory-limit")
+    @click.option("--overwrite", is_flag=True)
+    def command(**_):
+        body()
+
+    return CliRunner().invoke(command, list(arguments))
+
+
+def failing(error):
+    def body():
+        raise error
+
+    return body
+
+
+def test_command__an_expected_error_is_one_line_and_exit_code_1():
+    result = outcome(failing(MissingValueError("row 5 is NaN;\n  use missing='omit'")))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "error: row 5 is NaN; use --missing omit\n"
+
+
+def test_command__a_long_explanation_ends_with_its_first_paragraph():
+    result = outcome(failing(PlanError("does not fit: allow 1 GiB (memory_limit)\n\nrows 5\nk 3")))
+    assert result.stderr == "error: does not fit: allow 1 GiB (--memory-limit)\n"
+
+
+def test_command__an_unexpected_error_asks_for_debug():
+    result = outcome(failing(ZeroDivisionError("division by zero")))
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ZeroDivisionError: division by zero (this was not")
+    assert "--debug" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_command__debug_adds_the_traceback():
+    result = outcome(failing(MissingValueError("row 5 is NaN")), "--debug")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Traceback")
+    assert result.stderr.endswith("error: row 5 is NaN\n")
+
+
+def test_command__wrong_usage_is_exit_code_2():
+    assert outcome(lambda: None, "--nonsense").exit_code == 2
+    assert outcome(failing(click.UsageError("not so"))).exit_code == 2
+
+
+def test_command__own_warnings_are_one_line_each_and_said_once():
+    def body():
+        for _ in range(3):
+            warnings.warn("small\n chunks", LayoutWarning, stacklevel=1)
+        warnings.warn("of a library", UserWarning, stacklevel=1)
+        warnings.warn("of another", RuntimeWarning, stacklevel=1)
+
+    assert outcome(body).stderr == "warning: small chunks\n"
+    assert outcome(body, "--debug").stderr == (
+        "warning: small chunks\nwarning: of a library\nwarning: of another\n"
+    )
+
+
+def test_command__leaves_filters_and_loggers_as_they_were():
+    level, filters = logging.getLogger("distributed").level, list(warnings.filters)
+    during = []
+    outcome(lambda: during.append(logging.getLogger("distributed").level))
+    assert during == [logging.CRITICAL + 1]
+    assert logging.getLogger("distributed").level == level
+    assert warnings.filters == filters
+    with pytest.raises(BigtensorWarning):
+        warnings.warn("still an error in tests", BigtensorWarning, stacklevel=1)
+
+
+def test_command__interrupted_says_what_is_kept(tmp_path):
+    def nothing():
+        when_interrupted([tmp_path / "model"], "parts are in DIR")
+        raise KeyboardInterrupt
+
+    def something():
+        when_interrupted([tmp_path / "model", tmp_path / "csv"])
+        (tmp_path / "model").write_text("whole")
+        raise KeyboardInterrupt
+
+    first, second = outcome(nothing), outcome(something)
+    assert (first.exit_code, first.stderr) == (130, "interrupted: parts are in DIR\n")
+    assert second.exit_code == 130
+    assert second.stderr == f"interrupted: {tmp_path / 'model'} had been written\n"
+    assert outcome(failing(KeyboardInterrupt())).stderr == "interrupted: nothing was written\n"
+
+
+def test_kept__an_output_that_replaces_an_older_one_counts(tmp_path):
+    path = tmp_path / "model"
+    path.write_text("old")
+    kept = Kept([path], "nothing")
+    assert kept.in_words() == "nothing"
+    (tmp_path / "new").write_text("new")
+    (tmp_path / "new").replace(path)
+    assert kept.in_words() == f"{path} had been written"
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("n_components=40 needs more rows", "--components 40 needs more rows"),
+        (
+            "choose with offsets='header' or 'text' (--offsets) now",
+            "choose with --offsets header or text now",
+        ),
+        ("say which with format=)", "say which with --format)"),
+        ("the next with dataset=", "the next with --dataset"),
+        ("use start='kmeans' or more", "use start='kmeans' or more"),
+        ("or allow overwriting", "or give --overwrite"),
+    ],
+)
+def test_in_options__parameters_become_options(message, expected):
+    names = ("--components", "--offsets", "--format", "--dataset", "--overwrite")
+    command = click.Command("x", params=[click.Option([name]) for name in names])
+    assert in_options(message, command) == expected

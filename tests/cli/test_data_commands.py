@@ -1,0 +1,155 @@
+"""simulate, import and info."""
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+
+from bigtensor.data.simulate import cytometry
+
+
+def test_simulate__writes_the_rows_of_the_generator(run, tmp_path):
+    path = tmp_path / "c.zarr"
+    result = run("simulate", "cytometry", path, "--rows", "2e3", "--components", 3, "--seed", 7)
+    assert result.exit_code == 0
+    assert result.stdout == f"data       {path}: 2,000 rows of 3 components, with their labels\n"
+    assert result.stderr.startswith("simulate: 2,000 rows, ")
+    expected = cytometry(2000, 3, random_state=7)
+    with xr.open_zarr(path) as found:
+        np.testing.assert_array_equal(found["X"], expected["X"])
+        np.testing.assert_array_equal(found["label"], expected["label"])
+
+
+def test_simulate__refuses_an_existing_store_unless_told(run, tmp_path):
+    command = ("simulate", "kernel-mixture", tmp_path / "k.zarr", "--rows", 500, "-k", 2)
+    assert run(*command).exit_code == 0
+    again = run(*command)
+    assert again.exit_code == 1
+    assert again.stderr == (
+        f"error: {tmp_path / 'k.zarr'} exists already; choose another name or give --overwrite\n"
+    )
+    assert run(*command, "--overwrite").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("simulate", "images", "x.zarr", "--rows", 5, "-k", 2),
+        ("simulate", "cytometry", "x.zarr", "--rows", 0, "-k", 2),
+        ("simulate", "cytometry", "x.zarr", "--rows", 5),
+        ("import", "--out", "x.zarr"),
+        ("import", "a.csv", "--out", "x.zarr", "--transform", "log"),
+        ("fit", "c.zarr", "-k", 2, "--out", "x.zarr", "--memory-limit", "plenty"),
+        ("fit", "c.zarr", "-k", 2, "--out", "x.zarr", "--workers", 2, "--scheduler", "tcp://h:1"),
+        ("merge", "a.zarr", "b.zarr"),
+    ],
+)
+def test_usage__wrong_arguments_are_exit_code_2(run, arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert "Usage: " in result.stderr
+
+
+def test_import__real_fcs(run, tmp_path, shared_data):
+    path = tmp_path / "cells.zarr"
+    file = shared_data / "activation" / "Activation_1.fcs"
+    result = run("import", file, "--out", path, "--compensate", "--cofactor", 120)
+    assert result.exit_code == 0, result.stderr
+    assert f"{path}: 50,000 rows x 18 features from 1 file" in result.stdout
+    assert "transform  arcsinh, cofactor 120; linear: FSC-A, " in result.stdout
+    with xr.open_zarr(path) as cells:
+        assert cells["X"].shape == (50_000, 18)
+        assert cells.attrs["transform"]["cofactor"] == 120
+        assert "FSC-A" in cells.attrs["transform"]["untransformed"]
+    described = run("info", path).stdout
+    assert "50,000 rows x 18 features" in described
+    assert '"cofactor": 120' in described
+    assert "layout     good to read by rows" in described
+
+
+def test_import__warnings_are_lines_and_options_are_named(run, tmp_path, shared_data):
+    zoo = shared_data / "fcs_zoo"
+    several = run("import", zoo / "coulter.lmd", "--out", tmp_path / "a.zarr")
+    assert several.exit_code == 0
+    warned = [line for line in several.stderr.splitlines() if line.startswith("warning: ")]
+    assert len(warned) == 1
+    assert "choose with --dataset" in warned[0]
+    assert ".py:" not in several.stderr
+    offsets = run(
+        "import",
+        zoo / "data_start_offset_discrepancy_example.fcs",
+        "--out",
+        tmp_path / "b.zarr",
+    )
+    assert offsets.exit_code == 1
+    assert "choose with --offsets header or text" in offsets.stderr
+    assert not (tmp_path / "b.zarr").exists()
+
+
+def test_import__csv_with_labels_and_common_features(run, tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "a.csv").write_text("x,y,kind\n1,2,t\n3,4,b\n")
+    (tmp_path / "b.csv").write_text("y,x,z,kind\n6,5,0,t\n")
+    files = (tmp_path / "a.csv", tmp_path / "b.csv")
+    out = tmp_path / "cells.zarr"
+    refused = run("import", *files, "--out", out, "--label", "kind")
+    assert refused.exit_code == 1
+    assert "--channels common" in refused.stderr
+    result = run("import", *files, "--out", out, "--label", "kind", "--channels", "common")
+    assert result.exit_code == 0, result.stderr
+    with xr.open_zarr(out) as cells:
+        assert cells["X"].values.tolist() == [[1, 2], [3, 4], [5, 6]]
+        assert cells["label"].values.tolist() == [0, 1, 0]
+
+
+def test_import__never_replaces_what_it_reads(run, tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    result = run("import", tmp_path / "a.csv", "--out", tmp_path / "a.csv", "--overwrite")
+    assert result.exit_code == 2
+    assert (tmp_path / "a.csv").read_text() == "x,y\n1,2\n"
+
+
+def test_info__describes_simulated_data(run, cells):
+    result = run("info", cells)
+    assert result.exit_code == 0
+    assert f"data       {cells}: 50,000 rows x 6 features" in result.stdout
+    assert "features   CD3, CD4, CD8, CD19, CD45, CD56" in result.stdout
+    assert "values     X float32, chunks of 50,000 x 6" in result.stdout
+    assert "label                (sample) int32" in result.stdout
+    assert "simulator  cytometry" in result.stdout
+    assert result.stderr == ""
+
+
+def test_info__bad_chunks_come_with_the_remedy(run, tmp_path):
+    path = tmp_path / "tiny-chunks.zarr"
+    group = zarr.create_group(path)
+    group.create_array(
+        "X",
+        shape=(2_000_000, 10),
+        chunks=(1000, 10),
+        shards=(2_000_000, 10),
+        dtype="float32",
+        dimension_names=("sample", "feature"),
+    )[0, 0] = 1.0
+    result = run("info", path)
+    assert result.exit_code == 0
+    layout = next(line for line in result.stdout.splitlines() if line.startswith("layout "))
+    assert "1,000 rows" in layout
+    assert ".chunk({'sample': " in layout
+
+
+@pytest.mark.parametrize("kind", ["nothing", "folder", "text", "empty group"])
+def test_info__anything_else_is_a_clear_error(run, tmp_path, kind):
+    path = tmp_path / "thing"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "text":
+        path.write_text("hello")
+    elif kind == "empty group":
+        zarr.create_group(path)
+    result = run("info", path)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert "not expected" not in result.stderr
+    assert result.stdout == ""

@@ -1,0 +1,210 @@
+"""plan, fit, predict and report."""
+
+import csv
+import os
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+
+import bigtensor
+from bigtensor.cli.agreement import agreement
+from bigtensor.data.layout import SampleStoreWriter
+
+THREADS = ("--scheduler", "threads")
+
+
+def only(folder):
+    return sorted(os.listdir(folder))  # noqa: PTH208
+
+
+def test_plan__prints_the_plan_and_starts_nothing(run, cells):
+    result = run("plan", cells, "--components", 4, "--memory-limit", "1GiB", "--workers", 3)
+    assert result.exit_code == 0
+    assert "50,000 rows x 6 features" in result.stdout
+    assert "runs on    3 processes x 1 thread" in result.stdout
+    assert "1.00 GiB allowed" in result.stdout
+    assert re.search(r"^fits +yes$", result.stdout, re.MULTILINE)
+    assert result.stderr == ""
+
+
+def test_plan__what_does_not_fit_is_printed_with_the_option_that_helps(run, cells):
+    result = run("plan", cells, "--components", 4, "--memory-limit", "100MiB")
+    assert result.exit_code == 0
+    assert "fits       NO: " in result.stdout
+    assert "(--memory-limit)" in result.stdout
+
+
+def test_fit__refuses_a_plan_that_does_not_fit_after_printing_it(run, cells, tmp_path):
+    out = tmp_path / "m.zarr"
+    result = run("fit", cells, "-k", 4, "--out", out, "--memory-limit", "100MiB")
+    assert result.exit_code == 1
+    assert "runs on " in result.stdout
+    assert result.stderr.startswith("error: the plan does not fit: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert only(tmp_path) == []
+
+
+def test_fit__prints_plan_passes_and_what_was_written(fitted):
+    path, result = fitted
+    assert result.stdout.index("fits       yes") < result.stdout.index(f"model      {path}")
+    assert "4 components in 6 views" in result.stdout
+    assert "fitted on  50,000 rows in 4 passes" in result.stdout
+    passes = [line.split(":")[0] for line in result.stderr.splitlines()]
+    assert passes == ["pilot", "moments", "posterior 1", "posterior 2"]
+    assert "rows/s" in result.stderr
+
+
+def test_fit__the_model_is_that_of_python(fitted, cells):
+    expected = bigtensor.KernelMixture(4, random_state=0).fit(str(cells), scheduler="threads")
+    np.testing.assert_array_equal(bigtensor.load(fitted[0]).weights_, expected.weights_)
+
+
+def test_fit__views_of_a_file_and_the_k_means_start(run, cells, tmp_path):
+    views = tmp_path / "views.toml"
+    views.write_text('[views]\na = ["CD3", "CD4"]\nb = ["CD8", "CD19"]\n')
+    out = tmp_path / "m.zarr"
+    command = ("fit", cells, "-k", 4, "--out", out, "--views", views, *THREADS)
+    refused = run(*command)
+    assert refused.exit_code == 1
+    assert "needs at least 3 views" in refused.stderr
+    assert "--start kmeans" in refused.stderr
+    result = run(*command, "--start", "kmeans", "--seed", 3)
+    assert result.exit_code == 0, result.stderr
+    model = bigtensor.load(out)
+    assert model.views_.as_mapping() == {"a": ["CD3", "CD4"], "b": ["CD8", "CD19"]}
+    assert (model.start, model.random_state) == ("kmeans", 3)
+
+
+def test_fit__an_unknown_feature_of_a_view_is_named(run, cells, tmp_path):
+    views = tmp_path / "views.toml"
+    views.write_text('[views]\na = ["CD3"]\nb = ["CD33"]\nc = ["CD19"]\n')
+    result = run("fit", cells, "-k", 2, "--out", tmp_path / "m.zarr", "--views", views, *THREADS)
+    assert result.exit_code == 1
+    assert "view 'b' names the unknown feature 'CD33'" in result.stderr
+
+
+def test_fit__a_checkpoint_is_used_by_the_same_command(run, cells, model, tmp_path):
+    out, parts = tmp_path / "m.zarr", tmp_path / "parts"
+    command = ("fit", cells, "-k", 4, "--out", out, "--checkpoint", parts, *THREADS)
+    assert run(*command).exit_code == 0
+    again = run(*command, "--overwrite")
+    assert again.exit_code == 0
+    assert again.stderr.count("read from the checkpoint") == 4
+    np.testing.assert_array_equal(bigtensor.load(out).weights_, bigtensor.load(model).weights_)
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_output__is_never_an_input(run, cells, model, command):
+    names = {"fit": (cells, "-k", 4, "--out", cells), "predict": (model, cells, "--out", model)}
+    result = run(command, *names[command], "--overwrite", *THREADS)
+    assert result.exit_code == 2
+    assert "would be replaced" in result.stderr
+    assert bigtensor.load(model).n_components == 4
+
+
+@pytest.mark.parametrize("target", ["exists", "no folder"])
+def test_fit__a_bad_output_is_refused_before_anything_runs(run, cells, model, tmp_path, target):
+    out = model if target == "exists" else tmp_path / "none" / "m.zarr"
+    result = run("fit", cells, "-k", 4, "--out", out, *THREADS)
+    assert result.exit_code == 1
+    assert ("give --overwrite" if target == "exists" else "make it first") in result.stderr
+    assert result.stdout == ""
+
+
+def test_predict__labels_probabilities_and_csv(run, cells, model, tmp_path):
+    out, text = tmp_path / "l.zarr", tmp_path / "l.csv"
+    result = run("predict", model, cells, "--out", out, "--probabilities", "--csv", text, *THREADS)
+    assert result.exit_code == 0, result.stderr
+    assert f"{out}: label, probability, log_density of 50,000 rows" in result.stdout
+    group = zarr.open_group(out, mode="r")
+    label, probability = group["label"][:], group["probability"][:]
+    assert (label.dtype, probability.dtype) == (np.int32, np.float32)
+    assert group["log_density"].shape == (50_000,)
+    fitted = bigtensor.load(model)
+    with xr.open_zarr(cells, chunks=None) as data:
+        np.testing.assert_array_equal(label, fitted.predict(data))
+        np.testing.assert_array_equal(probability, fitted.predict_proba(data))
+    assert agreement(cells, out, 4).accuracy > 0.97
+    with text.open() as file:
+        names, *rows = csv.reader(file)
+    assert names == ["row", "label", *(f"probability_{h}" for h in range(4))]
+    assert [int(row[1]) for row in rows] == label.tolist()
+    assert only(tmp_path) == ["l.csv", "l.zarr"]
+    counts = re.search(r"^counts +(.*)$", result.stdout, re.MULTILINE)[1]
+    expected = ", ".join(f"{h}: {count:,}" for h, count in enumerate(np.bincount(label)))
+    assert counts == expected
+    described = run("info", out)
+    assert "50,000 rows, by a KernelMixture" in described.stdout
+    assert "probability          (sample, component) float32" in described.stdout
+
+
+def test_predict__labels_alone_by_default(run, cells, model, tmp_path):
+    out = tmp_path / "l.zarr"
+    assert run("predict", model, cells, "--out", out, *THREADS).exit_code == 0
+    assert sorted(zarr.open_group(out, mode="r").array_keys()) == ["label"]
+
+
+def test_predict__an_existing_csv_is_refused_before_anything_runs(run, cells, model, tmp_path):
+    text = tmp_path / "l.csv"
+    text.write_text("mine")
+    command = ("predict", model, cells, "--out", tmp_path / "l.zarr", "--csv", text, *THREADS)
+    result = run(*command)
+    assert result.exit_code == 1
+    assert "l.csv exists already" in result.stderr
+    assert only(tmp_path) == ["l.csv"]
+    assert run(*command, "--overwrite").exit_code == 0
+    assert text.read_text().startswith("row,label\n")
+
+
+def test_predict__what_is_not_a_model_is_a_clear_error(run, cells, tmp_path):
+    result = run("predict", cells, cells, "--out", tmp_path / "l.zarr", *THREADS)
+    assert result.exit_code == 1
+    assert "not a model saved by bigtensor" in result.stderr
+
+
+def test_missing__is_an_error_that_names_the_row_or_left_out(run, model, tmp_path):
+    rows = np.random.default_rng(0).normal(size=(5000, 6)).astype(np.float32)
+    rows[1234, 2] = np.nan
+    data = tmp_path / "gaps.zarr"
+    with SampleStoreWriter(data, ["CD3", "CD4", "CD8", "CD19", "CD45", "CD56"]) as store:
+        store.append(rows)
+    out = tmp_path / "out.zarr"
+    for command in (("fit", data, "-k", 2), ("predict", model, data)):
+        refused = run(*command, "--out", out, *THREADS)
+        assert refused.exit_code == 1
+        error = refused.stderr.splitlines()[-1]
+        assert "1,234" in error
+        assert "'CD8'" in error
+        assert "--missing omit" in error
+        assert not out.exists()
+    result = run("predict", model, data, "--out", out, "--missing", "omit", *THREADS)
+    assert result.exit_code == 0
+    assert "warning: " in result.stderr
+    assert zarr.open_group(out, mode="r")["label"][1234] == -1
+    assert "left out: 1," in result.stdout
+
+
+def test_info__describes_a_model(run, model, cells):
+    result = run("info", model)
+    assert result.exit_code == 0
+    assert f"model      {model}: KernelMixture of 4 components" in result.stdout
+    assert f"fitted on  {cells}" in result.stdout
+    weights = bigtensor.load(model).weights_
+    assert f"  0                    {weights[0]:.5f}" in result.stdout
+    assert "posterior 2" in result.stdout
+    assert "outcome    converged" in result.stdout
+
+
+def test_report__one_file_and_its_name(run, model, cells, tmp_path):
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "report.html"
+    result = run("report", model, "--data", cells, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == f"report     {out}\n"
+    assert "</html>" in out.read_text()
+    again = run("report", model, "--data", cells, "--out", out)
+    assert again.exit_code == 1
+    assert "exists" in again.stderr

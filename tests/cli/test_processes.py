@@ -1,0 +1,135 @@
+"""What only a process of its own shows: speed of help, workers, signals."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bigtensor
+
+ROOT = Path(__file__).resolve().parents[2]
+ROWS = 300_000
+
+
+@pytest.fixture(scope="module")
+def many_cells(run, tmp_path_factory):
+    path = tmp_path_factory.mktemp("many") / "cells.zarr"
+    result = run("simulate", "cytometry", path, "--rows", ROWS, "--components", 8)
+    assert result.exit_code == 0, result.stderr
+    return path
+
+
+def wait_for(process, text):
+    """Read standard error up to a line that starts with some text; return what was read."""
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if line.startswith(text):
+            return lines
+    raise AssertionError(f"{text!r} never came; there was {lines}")
+
+
+def test_help__answers_at_once(start):
+    code = "import sys, bigtensor.cli; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "click" in loaded
+    heavy = {"numpy", "dask", "distributed", "zarr", "xarray", "sklearn", "scipy", "rich"}
+    assert not heavy & set(loaded)
+    seconds = []
+    for _ in range(3):
+        began = time.perf_counter()
+        process = start("--help")
+        output, _ = process.communicate(timeout=120)
+        seconds.append(time.perf_counter() - began)
+        assert process.returncode == 0
+    assert min(seconds) < 0.5
+    for command in ("demo", "simulate", "import", "info", "plan", "fit", "predict", "report"):
+        assert re.search(rf"^  {command} ", output, re.MULTILINE)
+
+
+def test_exit_code__1_with_nothing_on_standard_output(start, tmp_path):
+    process = start("info", tmp_path / "none.zarr")
+    output, errors = process.communicate(timeout=120)
+    assert (process.returncode, output) == (1, "")
+    assert errors == f"error: there is nothing at {tmp_path / 'none.zarr'}; check the path\n"
+
+
+def test_fit__two_workers_give_the_bits_of_threads(start, cells, model, tmp_path):
+    out = tmp_path / "m.zarr"
+    process = start("fit", cells, "--components", 4, "--out", out, "--workers", 2)
+    output, errors = process.communicate(timeout=240)
+    assert process.returncode == 0, errors
+    assert "runs on    2 processes x 1 thread" in output
+    assert [line.split(":")[0] for line in errors.splitlines()] == [
+        "pilot",
+        "moments",
+        "posterior 1",
+        "posterior 2",
+    ]
+    np.testing.assert_array_equal(bigtensor.load(out).weights_, bigtensor.load(model).weights_)
+
+
+def test_scheduler__an_address_is_used_and_left_running(run, cells, model, tmp_path):
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=2,
+            processes=False,
+            protocol="tcp",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        address, out = cluster.scheduler_address, tmp_path / "m.zarr"
+        result = run("fit", cells, "-k", 4, "--out", out, "--scheduler", address)
+        assert result.exit_code == 0, result.stderr
+        assert "runs on    1 process x 2 threads" in result.stdout
+        assert client.submit(sum, [1, 2]).result() == 3
+    np.testing.assert_array_equal(bigtensor.load(out).weights_, bigtensor.load(model).weights_)
+
+
+@pytest.mark.parametrize("where", [("--scheduler", "threads"), ("--workers", "2")])
+def test_interrupt__in_mid_fit_keeps_finished_parts_and_nothing_half_written(
+    start, many_cells, run, tmp_path, where
+):
+    out, parts = tmp_path / "m.zarr", tmp_path / "parts"
+    command = ("fit", many_cells, "-k", 8, "--out", out, "--checkpoint", parts, "--start", "kmeans")
+    process = start(*command, *where)
+    wait_for(process, "posterior 1")
+    # To the whole group, as a terminal does it: workers must not answer with tracebacks.
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=240)
+    assert process.returncode == 130
+    assert errors.splitlines()[-1] == (
+        f"interrupted: finished parts are kept in {parts}, and the same command continues from them"
+    )
+    assert "Traceback" not in errors
+    assert os.listdir(tmp_path) == ["parts"]  # noqa: PTH208
+    again = run(*command, "--scheduler", "threads")
+    assert again.exit_code == 0, again.stderr
+    assert "posterior 1: 300,000 rows, read from the checkpoint" in again.stderr
+
+
+def test_interrupt__while_workers_start_is_as_clean(start, many_cells, tmp_path):
+    process = start("fit", many_cells, "-k", 8, "--out", tmp_path / "m.zarr", "--workers", 2)
+    for line in process.stdout:
+        if line.startswith("fits"):
+            break
+    time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=240)
+    assert process.returncode == 130
+    assert errors.splitlines() == [
+        "interrupted: nothing was written; with --checkpoint DIR, finished parts are kept"
+    ]
+    assert os.listdir(tmp_path) == []  # noqa: PTH208

@@ -1,0 +1,68 @@
+"""Fits a model with a checkpoint and notes every computed part: the program that tests kill.
+
+python fit_driver.py STORE CHECKPOINT LOG MODEL SCHEDULER
+"""
+
+import hashlib
+import logging
+import os
+import sys
+
+import zarr
+
+from bigtensor import KernelMixture
+
+WORKERS = 2
+
+
+def model() -> KernelMixture:
+    return KernelMixture(
+        3, sample_size=2000, n_landmarks=20, bins=128, posterior_passes=3, random_state=4
+    )
+
+
+def digest(path: str) -> str:
+    """Return a digest of all arrays of a saved model."""
+    found = hashlib.sha256()
+    for name, array in sorted(zarr.open_group(path, mode="r").arrays()):
+        found.update(f"{name} {array.dtype} {array.shape}".encode())
+        found.update(array[...].tobytes())
+    return found.hexdigest()
+
+
+class Note(logging.Handler):
+    """Appends to a file at once, so that a kill loses nothing."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        os.write(self._file, f"{record.getMessage()}\n".encode())
+
+
+def main() -> None:
+    store, checkpoint, log, path, scheduler = sys.argv[1:]
+    logger = logging.getLogger("bigtensor.engine.reduce")
+    logger.setLevel(logging.DEBUG)
+    logger.addHandler(Note(log))
+    begun: list[str] = []
+
+    def say_started(_: object) -> None:
+        if not begun:
+            begun.append("yes")
+            print("started", flush=True)
+
+    fitted = model().fit(
+        store,
+        scheduler=scheduler,
+        workers=WORKERS,
+        checkpoint=checkpoint,
+        listeners=[say_started],
+    )
+    fitted.save(path, overwrite=True)
+    print("finished", flush=True)
+
+
+if __name__ == "__main__":
+    main()

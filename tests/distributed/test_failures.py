@@ -1,0 +1,179 @@
+"""Clusters that fail: each failure is one clear error with its remedy."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from distributed import Client, LocalCluster
+
+from bigtensor.engine import runtime as runtime_module
+from bigtensor.engine.runtime import DistributedRuntime, open_runtime
+from bigtensor.errors import ClusterError, MissingValueError
+
+
+def number_after(_: Any, number: int) -> int:
+    time.sleep(0.05)
+    return number
+
+
+def fail_at_3(_: Any, number: int) -> int:
+    if number == 3:
+        raise FileNotFoundError(2, "No such file or directory", "/their/own/file")
+    return number
+
+
+def refuse_at_3(_: Any, number: int) -> int:
+    if number == 3:
+        raise MissingValueError("row 3 is bad")
+    return number
+
+
+def die_at_3(_: Any, number: int) -> int:
+    if number == 3:
+        os._exit(9)
+    return number
+
+
+def ignore(*_: Any) -> None:
+    """Collect nothing."""
+
+
+JOBS = [(number,) for number in range(40)]
+
+
+@pytest.fixture
+def scheduler_process() -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A scheduler in a process of its own, without workers."""
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import asyncio\n"
+            "from distributed import Scheduler\n"
+            "async def serve():\n"
+            "    async with Scheduler(host='127.0.0.1', port=0, dashboard=False) as scheduler:\n"
+            "        print(scheduler.address, flush=True)\n"
+            "        await scheduler.finished()\n"
+            "asyncio.run(serve())\n",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    yield process, process.stdout.readline().strip()
+    process.kill()
+    process.communicate()
+
+
+@pytest.fixture
+def worker_process(scheduler_process: tuple[Any, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker without a nanny, for the scheduler process."""
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler_process[1]]
+    options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--death-timeout", "5"]
+    process = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_scheduler__that_goes_away_in_mid_pass_is_named(
+    scheduler_process: tuple[subprocess.Popen[str], str], worker_process: Any
+) -> None:
+    process, address = scheduler_process
+    got: list[int] = []
+
+    def kill_after_three(_: int, number: int) -> None:
+        got.append(number)
+        if len(got) == 3:
+            process.kill()
+
+    with open_runtime(scheduler=address) as runtime, pytest.raises(ClusterError) as caught:
+        runtime.run(number_after, None, JOBS, kill_after_three)
+    assert f"the scheduler at {address} went away or forgot the work" in str(caught.value)
+    assert "the same command continues from the finished parts" in str(caught.value)
+    assert 3 <= len(got) < 10
+
+
+def test_cluster__without_workers_is_named(
+    scheduler_process: tuple[Any, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime_module, "START_TIMEOUT", 0.5)
+    address = scheduler_process[1]
+    with open_runtime(scheduler=address) as runtime:
+        assert runtime.workers == 0
+        with pytest.raises(ClusterError) as caught:
+            runtime.run(number_after, None, JOBS, ignore)
+    assert f"the scheduler at {address} has no workers after 0.5 s" in str(caught.value)
+    assert "start some with 'dask worker ADDRESS'" in str(caught.value)
+
+
+def test_cluster__whose_last_worker_dies_in_mid_pass_is_not_waited_for_for_ever(
+    scheduler_process: tuple[Any, str], worker_process: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime_module, "LOOK_AFTER", 0.3)
+    got: list[int] = []
+
+    def kill_after_three(_: int, number: int) -> None:
+        got.append(number)
+        if len(got) == 3:
+            worker_process.kill()
+            monkeypatch.setattr(runtime_module, "START_TIMEOUT", 0.5)
+
+    with (
+        open_runtime(scheduler=scheduler_process[1]) as runtime,
+        pytest.raises(ClusterError, match=r"has no workers after 0\.5 s"),
+    ):
+        runtime.run(number_after, None, JOBS, kill_after_three)
+
+
+def test_task__that_always_kills_its_worker_names_memory() -> None:
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            memory_limit="600MiB",
+            silence_logs=50,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        client.run_on_scheduler(_allow_no_failure)
+        with pytest.raises(ClusterError) as caught:
+            DistributedRuntime(client).run(die_at_3, None, JOBS, ignore)
+    assert "the most likely cause is memory: a worker may use 600.00 MiB" in str(caught.value)
+    assert "give workers more memory or fewer threads" in str(caught.value)
+
+
+def _allow_no_failure(dask_scheduler: Any) -> None:
+    """Blame a task for the first worker that it kills."""
+    dask_scheduler.allowed_failures = 0
+
+
+def test_errors__of_tasks_are_raised_as_they_are(one_worker: Client) -> None:
+    runtime = DistributedRuntime(one_worker)
+    with pytest.raises(FileNotFoundError, match="/their/own/file"):
+        runtime.run(fail_at_3, None, JOBS, ignore)
+    with pytest.raises(MissingValueError, match="row 3 is bad"):
+        runtime.run(refuse_at_3, None, JOBS, ignore)
+
+
+def test_errors__of_a_listener_are_raised_and_stop_the_work(one_worker: Client) -> None:
+    got: list[int] = []
+
+    def interrupt(_: int, number: int) -> None:
+        got.append(number)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        DistributedRuntime(one_worker).run(number_after, None, JOBS, interrupt)
+    assert len(got) == 1
+    deadline = time.monotonic() + 5
+    while any(one_worker.processing().values()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(one_worker.processing().values())

@@ -1,0 +1,194 @@
+"""Processes that are killed at any moment: the same bits, and nothing finished is lost."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from bigtensor import simulate
+from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.opening import open_samples
+from bigtensor.engine.events import Event
+from bigtensor.engine.reduce import run_pass
+from bigtensor.engine.runtime import DistributedRuntime, ThreadedRuntime, local_cluster
+from bigtensor.statistics.base import Pass
+from tests.distributed import fit_driver
+from tests.engine.sums import ColumnSums
+
+ROOT = Path(__file__).resolve().parents[2]
+SEED = 20_261_120
+Part = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """A fit that nobody disturbs: its data, the digest of its model, its parts, its seconds."""
+
+    store: str
+    digest: str
+    parts: tuple[Part, ...]
+    seconds: float
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    """A fit without a checkpoint to a store of 600,000 rows."""
+    folder = tmp_path_factory.mktemp("kill")
+    data = simulate.kernel_mixture(600_000, 3, random_state=2)
+    with SampleStoreWriter(folder / "cells.zarr", ["a", "b", "c"], dtype="float32") as writer:
+        writer.append(data["X"].to_numpy())
+    store = str(folder / "cells.zarr")
+    events: list[Event] = []
+    started = time.perf_counter()
+    fitted = fit_driver.model().fit(
+        store, scheduler="threads", workers=2, listeners=[events.append]
+    )
+    seconds = time.perf_counter() - started
+    fitted.save(folder / "model.zarr")
+    parts = tuple(
+        (event.name.replace(" ", "-"), event.start, event.stop)
+        for event in events
+        if event.kind == "part finished"
+    )
+    assert len(parts) == len(set(parts)) > 60
+    return Undisturbed(store, fit_driver.digest(str(folder / "model.zarr")), parts, seconds)
+
+
+class Driver:
+    """One run of the driver program in a folder of its own."""
+
+    def __init__(self, store: str, folder: Path, name: str, scheduler: str) -> None:
+        self.log, self.model = folder / f"{name}.log", folder / "model.zarr"
+        script = ROOT / "tests" / "distributed" / "fit_driver.py"
+        self.process = subprocess.Popen(
+            [sys.executable, script, store, folder / "c", self.log, self.model, scheduler],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "started\n"
+        self.started = time.perf_counter()
+
+    def kill(self) -> None:
+        """SIGKILL, unless it has ended already; its workers must not outlive it."""
+        children = psutil.Process(self.process.pid).children(recursive=True)
+        self.process.send_signal(signal.SIGKILL)
+        self.process.communicate()
+        _, alive = psutil.wait_procs(children, timeout=30)
+        assert not alive
+
+    def finish(self) -> None:
+        """Wait for a good end."""
+        said, _ = self.process.communicate(timeout=120)
+        assert (said, self.process.returncode) == ("finished\n", 0)
+
+    def computed(self) -> list[Part]:
+        """The parts that were computed, as the engine logged them."""
+        pattern = re.compile(r"computed rows (\d+) to (\d+) of (.+)")
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        found = [pattern.fullmatch(line) for line in lines]
+        return [
+            (match[3].replace(" ", "-"), int(match[1]), int(match[2])) for match in found if match
+        ]
+
+
+def stored_parts(checkpoint: Path) -> tuple[set[Part], set[str]]:
+    """Return the parts that are stored, and the passes whose sum is stored."""
+    parts, sums = set(), set()
+    for path in checkpoint.glob("*/*.state"):
+        name = path.parent.name.rsplit("-", 1)[0]
+        if path.stem == "sum":
+            sums.add(name)
+        else:
+            start, stop = path.stem.split("-")
+            parts.add((name, int(start), int(stop)))
+    return parts, sums
+
+
+def kill_and_resume(undisturbed: Undisturbed, folder: Path, moments: int, scheduler: str) -> None:
+    """Kill a fit at random moments, run the same command again, and compare."""
+    rng = np.random.default_rng([SEED, moments])
+    reused = 0
+    for number, moment in enumerate(rng.uniform(0, undisturbed.seconds, moments)):
+        place = folder / str(number)
+        place.mkdir()
+        print(f"seed {SEED}: killed {moment:.3f} s of {undisturbed.seconds:.3f} s after the start")
+        killed = Driver(undisturbed.store, place, "killed", scheduler)
+        time.sleep(max(0.0, killed.started + moment - time.perf_counter()))
+        killed.kill()
+        parts, sums = stored_parts(place / "c")
+        resumed = Driver(undisturbed.store, place, "resumed", scheduler)
+        resumed.finish()
+        assert fit_driver.digest(str(resumed.model)) == undisturbed.digest
+        again = resumed.computed()
+        assert len(again) == len(set(again))
+        assert not parts & set(again)
+        assert not sums & {name for name, _, _ in again}
+        # what is left is exactly what was neither stored as a part nor within a sum
+        left = {part for part in undisturbed.parts if part not in parts and part[0] not in sums}
+        assert set(again) == left
+        # of what had been computed at most the part that was being stored is lost
+        lost = [part for part in killed.computed() if part in left]
+        assert len(lost) <= 1
+        reused += len(undisturbed.parts) - len(again)
+    print(f"{reused} parts were taken from checkpoints after {moments} kills")
+    assert reused > 0
+
+
+@pytest.mark.parametrize(("scheduler", "moments"), [("threads", 3), ("processes", 1)])
+def test_driver__killed_and_run_again_gives_the_same_bits(
+    undisturbed: Undisturbed, tmp_path: Path, scheduler: str, moments: int
+) -> None:
+    kill_and_resume(undisturbed, tmp_path, moments, scheduler)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("scheduler", "moments"), [("threads", 20), ("processes", 6)])
+def test_driver__killed_at_many_moments(
+    undisturbed: Undisturbed, tmp_path: Path, scheduler: str, moments: int
+) -> None:
+    kill_and_resume(undisturbed, tmp_path, moments, scheduler)
+
+
+def test_worker__killed_in_mid_pass_changes_no_bit() -> None:
+    values = (
+        np.random.default_rng(0).normal(size=(400_000, 2)) * np.logspace(-6, 6, 400_000)[:, None]
+    )
+    samples, pass_ = open_samples(values), Pass("sums", ColumnSums(2, seconds=0.002))
+    expected = run_pass(samples, pass_, ThreadedRuntime(2))
+    with local_cluster(2) as client:
+        before = set(client.run(os.getpid).values())
+
+        def kill_one(event: Event) -> None:
+            if event.parts == 4:
+                os.kill(min(before), signal.SIGKILL)
+
+        killed: Any = run_pass(samples, pass_, DistributedRuntime(client), listeners=[kill_one])
+        client.wait_for_workers(2, timeout=30)
+        assert set(client.run(os.getpid).values()) != before
+    for name, array in expected.items():
+        assert array.tobytes() == killed[name].tobytes()
+
+
+def test_worker__killed_in_mid_fit_changes_no_bit(undisturbed: Undisturbed, tmp_path: Path) -> None:
+    with local_cluster(2) as client:
+        victims = sorted(client.run(os.getpid).values())
+
+        def kill(event: Event) -> None:
+            if event.parts == 5 and event.name in ("moments", "posterior 2"):
+                os.kill(victims.pop(), signal.SIGKILL)
+
+        fitted = fit_driver.model().fit(undisturbed.store, client=client, listeners=[kill])
+        assert not victims
+    fitted.save(tmp_path / "model.zarr")
+    assert fit_driver.digest(str(tmp_path / "model.zarr")) == undisturbed.digest

@@ -1,0 +1,187 @@
+"""One result wherever it is computed, and nothing left behind by it."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import psutil
+import pytest
+from distributed import Client
+
+from bigtensor import KernelMixture, simulate
+from bigtensor.data.opening import open_samples
+from bigtensor.engine.reduce import run_pass
+from bigtensor.engine.rowwise import evaluate_in_memory, evaluate_to_store
+from bigtensor.engine.runtime import (
+    DistributedRuntime,
+    ThreadedRuntime,
+    local_cluster,
+    open_runtime,
+)
+from bigtensor.statistics.base import Pass
+from tests.engine.sums import ColumnSums, LaggedProducts, RowTotals, write_store
+
+ROWS = 200_000
+DATA = simulate.kernel_mixture(ROWS, 3, random_state=6)
+VALUES = DATA["X"].to_numpy()
+
+
+def model(start: str, **options: Any) -> KernelMixture:
+    small = {"sample_size": 3000, "n_landmarks": 25, "bins": 128, "posterior_passes": 2}
+    return KernelMixture(3, start=start, random_state=1, **small | options)
+
+
+def arrays(fitted: KernelMixture, folder: Path) -> dict[str, bytes]:
+    import zarr
+
+    fitted.save(folder / "m.zarr", overwrite=True)
+    group = zarr.open_group(str(folder / "m.zarr"), mode="r")
+    return {name: np.asarray(array[...]).tobytes() for name, array in group.arrays()}
+
+
+@pytest.mark.parametrize("start", ["spectral", "kmeans"])
+def test_fit_and_predict__have_the_same_bits_everywhere(
+    tmp_path: Path, one_worker: Client, two_workers: Client, start: str
+) -> None:
+    store = write_store(tmp_path / "x.zarr", VALUES, chunks=(10_000, 3))
+    places: list[dict[str, Any]] = [
+        {"scheduler": "threads", "workers": 1},
+        {"scheduler": "threads", "workers": 2},
+        {"client": one_worker},
+        {"client": two_workers},
+    ]
+    fits, answers = [], []
+    for number, place in enumerate(places):
+        fitted = model(start).fit(store, **place)
+        fits.append(arrays(fitted, tmp_path))
+        path = fitted.write(
+            store,
+            tmp_path / f"{number}.zarr",
+            outputs=("label", "probability", "log_density"),
+            **place,
+        )
+        import zarr
+
+        group = zarr.open_group(str(path), mode="r")
+        answers.append({name: array[...].tobytes() for name, array in group.arrays()})
+    assert len(fits[0]) > 2
+    assert set(answers[0]) == {"label", "probability", "log_density"}
+    for other in fits[1:]:
+        assert other == fits[0]
+    for other in answers[1:]:
+        assert other == answers[0]
+    assert one_worker.status == two_workers.status == "running"
+    assert fitted.predict(VALUES).tobytes() == answers[0]["label"]
+    assert (
+        fitted.predict(da.from_array(VALUES, chunks=(7000, 3))).compute().tobytes()
+        == (answers[0]["label"])
+    )
+
+
+@pytest.mark.parametrize("start", ["spectral", "kmeans"])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-8), ("float32", 1e-5)])
+def test_fit__hardly_depends_on_the_chunks_of_the_store(
+    tmp_path: Path, start: str, dtype: str, tolerance: float
+) -> None:
+    points = np.linspace(VALUES[:, 0].min(), VALUES[:, 0].max(), 50)
+    values = VALUES.astype(dtype)
+    fitted = []
+    for number, chunk in enumerate((33_000, 50_000, 4_321)):
+        path = write_store(tmp_path / f"{number}.zarr", values, chunks=(chunk, 3))
+        fitted.append(model(start, feature_dtype=dtype).fit(path, scheduler="threads", workers=2))
+    first = fitted[0]
+    for other in fitted[1:]:
+        np.testing.assert_allclose(other.weights_, first.weights_, rtol=tolerance)
+        for view in first.views_.names:
+            density = first.component_density(view, points)
+            np.testing.assert_allclose(
+                other.component_density(view, points),
+                density,
+                rtol=tolerance,
+                atol=tolerance * float(density.max()),
+            )
+
+
+def test_passes__over_any_kind_of_rows_have_the_same_bits_on_workers(
+    tmp_path: Path, two_workers: Client
+) -> None:
+    values = VALUES.astype("f8") * np.logspace(-6, 6, ROWS)[:, None]
+    kinds: list[Any] = [
+        values,
+        write_store(tmp_path / "k.zarr", values, chunks=(1024, 3)),
+        da.from_array(values, chunks=(1024, 3)),
+    ]
+    for statistic in (ColumnSums(3), LaggedProducts()):
+        results = set()
+        for runtime in (ThreadedRuntime(2), DistributedRuntime(two_workers)):
+            for data in kinds:
+                result = run_pass(open_samples(data), Pass("p", statistic), runtime)
+                found = result.values() if isinstance(result, dict) else result
+                results.add(tuple(np.asarray(number).tobytes() for number in found))
+        assert len(results) == 1
+
+
+def test_large_rows_in_memory__are_sent_without_a_warning(two_workers: Client) -> None:
+    values = np.ones((1_000_000, 3))
+    result = run_pass(
+        open_samples(values), Pass("p", ColumnSums(3)), DistributedRuntime(two_workers)
+    )
+    assert result["sums"].tolist() == [1e6] * 3
+
+
+def test_row_outputs__of_workers_equal_those_of_threads(
+    tmp_path: Path, two_workers: Client
+) -> None:
+    samples = open_samples(da.from_array(VALUES, chunks=(30_000, 3)))
+    runtime = DistributedRuntime(two_workers)
+    ours, _ = evaluate_in_memory(samples, RowTotals(), ThreadedRuntime(1))
+    theirs, validity = evaluate_in_memory(samples, RowTotals(), runtime)
+    assert validity.rows == ROWS
+    for name, array in ours.items():
+        assert array.tobytes() == theirs[name].tobytes()
+    with pytest.raises(RuntimeError, match="fails on purpose"):
+        evaluate_to_store(samples, RowTotals(fail_at=9), runtime, tmp_path / "o.zarr")
+    assert not list(tmp_path.iterdir())
+
+
+def test_open__uses_and_keeps_a_given_current_or_addressed_cluster(one_worker: Client) -> None:
+    address = one_worker.scheduler.address
+    with open_runtime(client=one_worker) as runtime:
+        assert (runtime.workers, runtime.threads) == (1, 1)
+        assert runtime.memory_limit is not None
+    with one_worker.as_current(), open_runtime() as runtime:
+        assert runtime == DistributedRuntime(one_worker)
+    with open_runtime(scheduler=address) as runtime:
+        assert isinstance(runtime, DistributedRuntime)
+        own = runtime.client
+        assert own.scheduler.address == address
+    assert own.status == "closed"
+    assert one_worker.submit(sum, (1, 2)).result() == 3
+
+
+def test_open__closes_the_workers_that_it_started() -> None:
+    before = set(psutil.Process(os.getpid()).children(recursive=True))
+    with open_runtime(workers=2, memory_limit="700MiB") as runtime:
+        assert (runtime.workers, runtime.threads, runtime.memory_limit) == (2, 1, 700 * 2**20)
+        assert runtime.client.scheduler.address.startswith("tcp://127.0.0.1:")
+        started = set(psutil.Process(os.getpid()).children(recursive=True)) - before
+        assert len(started) >= 2
+    _, alive = psutil.wait_procs(started, timeout=20)
+    assert not [process for process in alive if "resource_tracker" not in str(process.cmdline())]
+
+
+def test_open__closes_its_workers_after_an_error() -> None:
+    before = set(psutil.Process(os.getpid()).children(recursive=True))
+    started = set[psutil.Process]()
+
+    def interrupt(_: Client) -> None:
+        started.update(set(psutil.Process(os.getpid()).children(recursive=True)) - before)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), local_cluster(1) as client:
+        interrupt(client)
+    assert started
+    _, alive = psutil.wait_procs(started, timeout=20)
+    assert not [process for process in alive if "resource_tracker" not in str(process.cmdline())]

@@ -1,0 +1,260 @@
+"""Checkpoints: parts match exactly what they were computed from, and damage is noticed."""
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from bigtensor.data.opening import open_samples
+from bigtensor.engine import checkpoint as checkpoint_module
+from bigtensor.engine.checkpoint import (
+    Checkpoint,
+    PassCheckpoint,
+    content_key,
+    decode_state,
+    encode_state,
+)
+from bigtensor.engine.events import Event
+from bigtensor.engine.reduce import run_pass
+from bigtensor.engine.runtime import ThreadedRuntime
+from bigtensor.errors import CheckpointError
+from bigtensor.statistics.base import Pass
+from tests.engine.sums import ColumnSums
+
+STATE = {"a/b c": np.arange(6.0).reshape(2, 3), "n": np.array(3), "none": np.empty((0, 2), "f4")}
+VALUES = np.random.default_rng(1).normal(size=(100_000, 2))
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=8),
+        hnp.arrays(st.sampled_from(["f8", "f4", "i8", "u1", "?"]), hnp.array_shapes(min_side=0)),
+        max_size=4,
+    )
+)
+def test_state__survives_encoding_bit_for_bit(state: dict[str, Any]) -> None:
+    again = decode_state(encode_state(state))
+    assert again is not None
+    assert list(again) == list(state)
+    for name, array in state.items():
+        assert again[name].dtype == array.dtype
+        assert again[name].shape == array.shape
+        assert again[name].tobytes() == array.tobytes()
+
+
+def test_state__that_is_torn_or_flipped_anywhere_is_not_decoded() -> None:
+    content = encode_state(STATE)
+    for length in range(0, len(content), 7):
+        assert decode_state(content[:length]) is None
+    for place in range(0, len(content), 11):
+        flipped = bytearray(content)
+        flipped[place] ^= 0x40
+        assert decode_state(bytes(flipped)) is None
+    assert decode_state(content + b"x") is None
+
+
+@pytest.mark.parametrize("kind", ["folder", "url"])
+def test_parts__are_found_loaded_and_idempotent(tmp_path: Path, kind: str) -> None:
+    url = str(tmp_path / "deep" / "c") if kind == "folder" else f"memory://c-{tmp_path.name}"
+    parts = PassCheckpoint(f"{url}/moments-0")
+    assert parts.finished() == []
+    assert parts.load((0, 10)) is None
+    for _ in range(2):
+        parts.store((10, 20), STATE)
+        parts.store((0, 10), STATE)
+    assert parts.finished() == [(0, 10), (10, 20)]
+    loaded = parts.load((10, 20))
+    assert loaded is not None
+    np.testing.assert_array_equal(loaded["a/b c"], STATE["a/b c"])
+    parts.store(None, STATE)
+    parts.drop_parts()
+    assert parts.finished() == []
+    assert parts.load(None) is not None
+    assert parts.load((0, 10)) is None
+
+
+def test_parts__ignore_foreign_files_and_remove_unfinished_ones(tmp_path: Path) -> None:
+    parts = PassCheckpoint(str(tmp_path))
+    parts.store((0, 10), STATE)
+    for name in ("notes.state", "0-10.state.ab12cd34.unfinished", "0-x.state", ".DS_Store"):
+        (tmp_path / name).write_bytes(b"?")
+    assert parts.finished() == [(0, 10)]
+    parts.store(None, STATE)
+    parts.drop_parts()
+    assert [path.name for path in tmp_path.iterdir()] == ["sum.state"]
+
+
+@dataclass(frozen=True)
+class Nested:
+    number: Any
+    mapping: Any = None
+
+
+def test_content_key__tells_contents_apart_and_nothing_else() -> None:
+    values = [
+        1,
+        1.0,
+        True,
+        "1",
+        np.float32(1),
+        None,
+        (1,),
+        [1, (2,)],
+        [(1, 2)],
+        {"a": 1},
+        {"a": 1.0},
+        {"b": 1},
+        np.arange(3),
+        np.arange(3.0),
+        np.arange(3).astype(">i8"),
+        np.arange(4).reshape(2, 2),
+        np.arange(4),
+        Nested(1),
+        Nested(1, {}),
+        Nested(Nested(1)),
+        ColumnSums(1),
+        np.dtype("f4"),
+        0.1,
+        0.1 + 1e-17 + 2**-56,
+        -0.0,
+        0.0,
+        ["a", "b"],
+        ["a b"],
+        ["a' str 'b"],
+    ]
+    assert len({content_key(value) for value in values}) == len(values)
+    array = np.asfortranarray(np.arange(6.0).reshape(2, 3))
+    assert content_key(Nested(array)) == content_key(Nested(array.copy("C")))
+    for opaque in (object(), len, {1, 2}, np.array([object()])):
+        with pytest.raises(TypeError, match="cannot hash the content"):
+            content_key(opaque)
+
+
+def reused(
+    checkpoint: Checkpoint, pass_: Pass[Any], values: np.ndarray = VALUES
+) -> tuple[int, Any]:
+    """Run a pass and return how many of its parts came from the checkpoint, and its result."""
+    events: list[Event] = []
+    samples = open_samples(values)
+    result = run_pass(
+        samples, pass_, ThreadedRuntime(1), checkpoint=checkpoint, listeners=[events.append]
+    )
+    assert events[-1].kind == "pass finished"
+    assert events[-1].parts == events[-1].total_parts == 4
+    return events[-1].reused, result
+
+
+def test_checkpoint__matches_the_same_data_parameters_and_version_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pass_ = Pass("sums", ColumnSums(2))
+    checkpoint = Checkpoint(str(tmp_path), "data")
+    assert reused(checkpoint, pass_)[0] == 0
+    assert reused(checkpoint, pass_)[0] == 4
+    assert reused(replace(checkpoint, data="other"), pass_)[0] == 0
+    assert reused(checkpoint, Pass("sums", ColumnSums(2, factor=2.0)))[0] == 0
+    everything = tuple((start, start + 25_000) for start in range(0, 100_000, 25_000))
+    assert reused(checkpoint, Pass("sums", ColumnSums(2), rows=everything))[0] == 0
+    monkeypatch.setattr(checkpoint_module, "__version__", "0.0.0")
+    assert reused(checkpoint, pass_)[0] == 0
+    monkeypatch.undo()
+    monkeypatch.setattr(checkpoint_module, "FORMAT", 99)
+    assert reused(checkpoint, pass_)[0] == 0
+
+
+def test_checkpoint__continues_from_parts_and_recomputes_damaged_ones(tmp_path: Path) -> None:
+    pass_ = Pass("sums", ColumnSums(2))
+    samples = open_samples(VALUES)
+    undisturbed = run_pass(samples, pass_, ThreadedRuntime(2))
+    checkpoint = Checkpoint(str(tmp_path), "data")
+
+    def stop_after_three(event: Event) -> None:
+        if event.parts == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_pass(
+            samples,
+            pass_,
+            ThreadedRuntime(1),
+            checkpoint=checkpoint,
+            listeners=[stop_after_three],
+        )
+    (folder,) = tmp_path.iterdir()
+    parts = sorted(folder.glob("*.state"))
+    assert len(parts) == 3
+    parts[0].write_bytes(parts[0].read_bytes()[:-9])
+    content = bytearray(parts[1].read_bytes())
+    content[len(content) // 2] ^= 1
+    parts[1].write_bytes(bytes(content))
+    count, result = reused(checkpoint, pass_)
+    assert count == 1
+    for name, array in undisturbed.items():
+        assert array.tobytes() == result[name].tobytes()
+    assert [path.name for path in folder.iterdir()] == ["sum.state"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 64 KiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    try:
+        mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        mounted = False
+    if not mounted:
+        pytest.skip("a small disk can only be mounted by root")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_checkpoint__on_a_full_disk_says_so_and_keeps_what_was_stored(
+    small_disk: Path, tmp_path: Path, threads: int
+) -> None:
+    wide = np.random.default_rng(2).normal(size=(200_000, 2))
+    state = ColumnSums(2)
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(b"x" * (48 * 1024))
+    checkpoint = Checkpoint(str(small_disk / "c"), "data")
+    with pytest.raises(CheckpointError) as caught:
+        run_pass(
+            open_samples(wide), Pass("sums", state), ThreadedRuntime(threads), checkpoint=checkpoint
+        )
+    assert "cannot be written (No space left on device)" in str(caught.value)
+    assert "make room or give another folder that holds a copy of this one" in str(caught.value)
+    assert isinstance(caught.value, OSError)
+    (folder,) = (small_disk / "c").iterdir()
+    kept = list(folder.glob("*.state"))
+    assert len(kept) >= 1
+    assert not list(folder.glob("*.unfinished"))
+    ballast.unlink()
+    events: list[Event] = []
+    result = run_pass(
+        open_samples(wide),
+        Pass("sums", state),
+        ThreadedRuntime(threads),
+        checkpoint=checkpoint,
+        listeners=[events.append],
+    )
+    assert events[-1].reused == len(kept)
+    np.testing.assert_allclose(result["sums"], wide.sum(axis=0))
+
+
+def test_checkpoint__that_cannot_be_read_or_made_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    parts = PassCheckpoint(str(tmp_path / "file" / "moments-0"))
+    with pytest.raises(CheckpointError, match="cannot be written"):
+        parts.store((0, 1), STATE)
+    (tmp_path / "0-1.state").mkdir()
+    with pytest.raises(CheckpointError, match=r"0-1.state in the checkpoint cannot be read"):
+        PassCheckpoint(str(tmp_path)).load((0, 1))

@@ -1,0 +1,129 @@
+"""Plans say what will be held before anything runs, and refuse what does not fit."""
+
+import dask.array as da
+import numpy as np
+import pytest
+
+from bigtensor.data.opening import open_samples
+from bigtensor.data.samples import Samples
+from bigtensor.data.sources import ZarrSource
+from bigtensor.data.views import Views
+from bigtensor.engine.plan import USABLE, PassSize, Plan, PlannedProcesses, make_plan
+from bigtensor.engine.runtime import ThreadedRuntime, parse_memory_limit
+from bigtensor.errors import ParameterError, PlanError
+
+MiB = 2**20
+PASSES = [
+    PassSize("pilot", 1, 10**6, 2 * MiB, 3 * MiB),
+    PassSize("posterior", 3, 10**8, 1 * MiB, 5 * MiB),
+]
+
+
+def plan_of(
+    passes: list[PassSize] = PASSES,
+    *,
+    limit: str | None = "1GiB",
+    unit_rows: int = 65_536,
+    workers: int = 2,
+    threads: int = 1,
+) -> Plan:
+    names = tuple("abcd")
+    source = ZarrSource("store.zarr", "X", 10**8, names, np.dtype("float32"), unit_rows)
+    samples = Samples((source,), Views.resolve(None, names))
+    return make_plan(samples, passes, PlannedProcesses(workers, limit, threads))
+
+
+def test_plan__prints_passes_memory_and_that_it_fits() -> None:
+    plan = plan_of()
+    assert plan.fits
+    assert plan.check() is plan
+    assert plan.projected_nbytes < USABLE * 2**30
+    assert plan.read_nbytes == (10**6 + 3 * 10**8) * 16
+    text = str(plan)
+    for words in (
+        "100,000,000 rows x 4 features",
+        "2 processes x 1 thread",
+        "posterior x 3",
+        "1.00 GiB allowed",
+        "fits       yes",
+    ):
+        assert words in text
+    assert text in plan._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"limit": "300MiB"}, "to start with; allow"),
+        ({"unit_rows": 10**7}, "read buffers take"),
+        ({"unit_rows": 10**7}, "import the data again with smaller chunks, or allow"),
+        (
+            {"passes": [PassSize("m", 1, 9, 400 * MiB, 1)]},
+            "states take 800.00 MiB a task; use fewer",
+        ),
+        ({"passes": [PassSize("m", 1, 9, 1, 900 * MiB)]}, "workspaces take 900.00 MiB a task; use"),
+        (
+            {"passes": [PassSize("m", 1, 9, 1, 300 * MiB)], "threads": 4},
+            "fewer threads a process than 4, or allow",
+        ),
+    ],
+)
+def test_plan__that_does_not_fit_names_the_part_and_still_prints(
+    options: dict[str, object], words: str
+) -> None:
+    plan = plan_of(**options)  # type: ignore[arg-type]
+    assert not plan.fits
+    assert "fits       NO: " in str(plan)
+    assert words in str(plan)
+    with pytest.raises(PlanError) as caught:
+        plan.check()
+    assert str(plan) in str(caught.value)
+    assert words in str(caught.value)
+    assert isinstance(caught.value, MemoryError)
+
+
+def test_plan__fits_in_the_memory_that_it_asks_for() -> None:
+    plan = plan_of([PassSize("m", 1, 9, 400 * MiB, 1)])
+    needed = str(plan).split("allow ")[1].split(" a process")[0]
+    enough = int(parse_memory_limit(needed.replace(" ", "")) * 1.01)
+    assert plan_of([PassSize("m", 1, 9, 400 * MiB, 1)], limit=str(enough)).fits
+    assert not plan_of([PassSize("m", 1, 9, 400 * MiB, 1)], limit=str(int(enough * 0.95))).fits
+
+
+def test_plan__without_a_limit_fits_and_says_that_none_is_known() -> None:
+    plan = plan_of(limit=None)
+    assert plan.fits
+    assert "no limit given" in str(plan)
+    assert plan.advice() == "no memory limit is known"
+
+
+def test_plan__grows_with_threads_states_and_chunks_and_not_with_rows() -> None:
+    base = plan_of().projected_nbytes
+    assert plan_of(threads=2).projected_nbytes > base
+    assert plan_of(unit_rows=10**6).projected_nbytes > base
+    assert plan_of([PassSize("m", 1, 1, 50 * MiB, 5 * MiB)]).projected_nbytes > base
+    more = [PassSize(p.name, p.times, p.rows * 1000, p.state_nbytes, p.work_nbytes) for p in PASSES]
+    assert plan_of(more).projected_nbytes == base
+
+
+def test_plan__counts_rows_in_memory_once_a_process() -> None:
+    values = np.zeros((400_000, 100))
+    limited = ThreadedRuntime(1, 600 * MiB)
+    plan = make_plan(open_samples(values), PASSES, limited)
+    assert plan.held_nbytes == values.nbytes
+    assert not plan.fits
+    assert "the rows in memory take 305.18 MiB in every process; write them to a Zarr" in str(plan)
+    lazy = make_plan(open_samples(da.from_array(values, chunks=(5000, 100))), PASSES, limited)
+    assert lazy.held_nbytes == 0
+    assert lazy.fits
+
+
+@pytest.mark.parametrize("limit", ["much", "1 parsec", -5, 0, "-1GiB"])
+def test_memory_limit__that_is_no_size_is_refused(limit: str | int) -> None:
+    with pytest.raises(ParameterError, match="memory_limit is"):
+        parse_memory_limit(limit)
+
+
+def test_memory_limit__takes_bytes_and_words() -> None:
+    assert parse_memory_limit("1GiB") == 2**30
+    assert parse_memory_limit(12_345) == 12_345

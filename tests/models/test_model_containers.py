@@ -1,0 +1,226 @@
+"""What goes in comes out: xarray, NumPy, data frames, Dask, paths, and several sources."""
+
+import dask
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from numpy.testing import assert_allclose, assert_array_equal
+
+from bigtensor import KernelMixture
+
+
+@pytest.fixture(scope="module")
+def cells(data) -> xr.Dataset:
+    """The data with another sample dimension, coordinates and attributes."""
+    cells = data[["X"]].rename(sample="cell", feature="marker").assign_attrs(instrument="A1")
+    cells["X"].attrs["scale"] = "arcsinh"
+    names = xr.DataArray(
+        [f"c{index}" for index in range(cells.sizes["cell"])], dims="cell", attrs={"source": "f"}
+    )
+    return cells.assign_coords(cell=names, batch=("cell", np.arange(4000) % 3), run=5)
+
+
+@pytest.fixture(scope="module")
+def cell_model(cells, small) -> KernelMixture:
+    return KernelMixture(3, sample_dim="cell", **small).fit(cells)
+
+
+@pytest.fixture(scope="module")
+def values(data) -> np.ndarray:
+    return data["X"].to_numpy()
+
+
+def write_store(data: xr.Dataset, path) -> str:
+    # Zarr has no specification of strings of fixed length
+    names = data["feature"].astype(object)
+    data[["X"]].assign_coords(feature=names).to_zarr(path, zarr_format=3, consolidated=False)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def store(data, tmp_path_factory) -> str:
+    path = tmp_path_factory.mktemp("stores") / "cells.zarr"
+    return write_store(data.chunk(sample=1500), path)
+
+
+def test_dataset__answers_keep_coords_and_attrs_of_the_samples(cells, cell_model):
+    probability = cell_model.predict_proba(cells)
+    assert probability.dims == ("cell", "component")
+    assert probability.name == "probability"
+    assert set(probability.coords) == {"cell", "batch"}
+    assert probability.coords["cell"].attrs == {"source": "f"}
+    assert_array_equal(probability["batch"], cells["batch"])
+    assert probability.attrs["instrument"] == "A1"
+    assert probability.attrs["software"] == "bigtensor"
+    assert probability.attrs["parameters"]["n_components"] == 3
+    assert probability.attrs["parameters"]["views"] is None
+    assert probability.dtype == np.float32
+
+
+def test_data_array__answers_have_the_dims_of_the_samples(cells, cell_model):
+    label = cell_model.predict(cells["X"])
+    scores = cell_model.score_samples(cells["X"])
+    assert label.dims == scores.dims == ("cell",)
+    assert label.dtype == np.int32
+    assert scores.dtype == np.float64
+    assert label.attrs["scale"] == "arcsinh"
+    assert_array_equal(label, cell_model.predict(cells))
+
+
+def test_transposed_data_array__gives_the_same_answers(cells, cell_model):
+    assert_array_equal(cell_model.predict(cells["X"].T), cell_model.predict(cells["X"]))
+
+
+def test_input__is_not_modified(cells, small):
+    before = cells.copy(deep=True)
+    KernelMixture(3, sample_dim="cell", **small).fit(cells).predict(cells)
+    xr.testing.assert_identical(cells, before)
+
+
+def test_numpy__answers_are_arrays_equal_to_the_labelled_ones(values, data, model, small):
+    plain = KernelMixture(3, **small).fit(values)
+    assert not hasattr(plain, "feature_names_in_")
+    for answer in ("predict", "predict_proba", "score_samples"):
+        found = getattr(plain, answer)(values)
+        assert type(found) is np.ndarray
+        assert_array_equal(found, getattr(model, answer)(data).to_numpy())
+
+
+def test_numpy__views_are_columns(values, small):
+    views = {"a": [0], "b": [1, 2]}
+    fitted = KernelMixture(3, views=views, start="kmeans", **small).fit(values)
+    assert fitted.views_.as_mapping() == {"a": ["x0"], "b": ["x1", "x2"]}
+    assert fitted.views_.columns == ((0,), (1, 2))
+    assert fitted.get_params()["views"] is views
+
+
+def test_pandas__names_are_features(values, small):
+    frame = pd.DataFrame(values, columns=["CD3", "CD4", "CD19"])
+    views = {"t": ["CD4"], "b": ["CD19"], "all": ["CD3"]}
+    fitted = KernelMixture(3, views=views, **small).fit(frame)
+    assert list(fitted.feature_names_in_) == ["CD3", "CD4", "CD19"]
+    assert fitted.views_.columns == ((1,), (2,), (0,))
+    assert type(fitted.predict(frame)) is np.ndarray
+    with pytest.raises(ValueError, match="same order"):
+        fitted.predict(frame[["CD4", "CD3", "CD19"]])
+
+
+def test_list_of_rows__is_read_as_an_array(values, model):
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        expected = model.predict(values[:7])
+    assert_array_equal(model.predict(values[:7].tolist()), expected)
+
+
+def test_features__go_by_name_in_labelled_data(data, model):
+    shuffled = data["X"].isel(feature=[2, 0, 1])
+    more = xr.concat(
+        [shuffled, data["X"].isel(feature=[0]).assign_coords(feature=["time"])], "feature"
+    )
+    assert_array_equal(model.score_samples(shuffled), model.score_samples(data))
+    assert_array_equal(model.score_samples(more), model.score_samples(data))
+
+
+def test_features__go_by_position_where_the_fit_had_no_names(data, values, small):
+    fitted = KernelMixture(3, **small).fit(values)
+    assert_array_equal(fitted.predict(data["X"]), fitted.predict(values))
+
+
+def test_refit__forgets_the_names_of_earlier_data(data, values, small):
+    fitted = KernelMixture(3, **small).fit(data)
+    assert list(fitted.feature_names_in_) == ["view1", "view2", "view3"]
+    fitted.fit(da.from_array(values, chunks=(1000, 3)))
+    assert not hasattr(fitted, "feature_names_in_")
+    assert_array_equal(fitted.predict(values[:50]), fitted.predict(values)[:50])
+
+
+def counting(values: np.ndarray, calls: list[int]) -> da.Array:
+    """Return a lazy array that notes every chunk that is computed."""
+
+    def load(block_info=None):
+        start, stop = block_info[None]["array-location"][0]
+        calls.append(start)
+        return values[start:stop]
+
+    chunks = ((1000,) * 4, (3,))
+    return da.map_blocks(load, chunks=chunks, dtype=values.dtype, meta=np.empty((0, 0)))
+
+
+@pytest.mark.parametrize("answer", ["predict", "predict_proba", "score_samples"])
+def test_dask__nothing_is_computed_before_it_is_asked_for(values, data, model, answer):
+    calls: list[int] = []
+    lazy = getattr(model, answer)(counting(values, calls))
+    assert isinstance(lazy, da.Array)
+    assert lazy.chunks[0] == (1000,) * 4
+    assert calls == []
+    expected = getattr(model, answer)(data).to_numpy()
+    assert lazy.dtype == expected.dtype
+    assert_array_equal(lazy[:1000].compute(scheduler="sync"), expected[:1000])
+    assert calls == [0]
+    assert_array_equal(lazy.compute(scheduler="threads"), expected)
+
+
+def test_lazy_xarray__answers_are_lazy_and_labelled(values, cells, cell_model):
+    calls: list[int] = []
+    lazy = cells["X"].copy(data=counting(values, calls))
+    label = cell_model.predict(lazy)
+    probability = cell_model.predict_proba(lazy.to_dataset(name="X"))
+    assert calls == []
+    assert dask.is_dask_collection(label)
+    assert probability.dims == ("cell", "component")
+    assert_array_equal(label["batch"], cells["batch"])
+    assert_array_equal(label.compute(), cell_model.predict(cells))
+
+
+def test_fit__on_lazy_rows_equals_the_fit_on_rows_in_memory(values, model, small):
+    fitted = KernelMixture(3, **small).fit(da.from_array(values, chunks=(1700, 3)))
+    assert_allclose(fitted.weights_, model.weights_, rtol=1e-5)
+
+
+def test_path__is_fitted_and_answered_lazily(store, data, model, small):
+    fitted = KernelMixture(3, **small).fit(store)
+    assert_array_equal(fitted.weights_, model.weights_)
+    assert list(fitted.feature_names_in_) == ["view1", "view2", "view3"]
+    label = fitted.predict(store)
+    assert isinstance(label, xr.DataArray)
+    assert dask.is_dask_collection(label)
+    assert label.dims == ("sample",)
+    assert_array_equal(label.compute(), model.predict(data))
+
+
+@pytest.mark.parametrize("chunked", [True, False])
+def test_several_stores__are_one(data, tmp_path, small, chunked):
+    parts = [slice(0, 900), slice(900, 1000), slice(1000, None)]
+    paths = [str(tmp_path / f"{index}.zarr") for index in range(len(parts))]
+    for path, rows in zip(paths, parts, strict=True):
+        part = data.isel(sample=rows)
+        write_store(part.chunk(sample=300) if chunked else part, path)
+    settings = {**small, "feature_dtype": "float64"}
+    several = KernelMixture(3, **settings).fit(paths)
+    whole = KernelMixture(3, **settings).fit(data)
+    assert_allclose(several.weights_, whole.weights_, rtol=1e-8)
+    points = np.linspace(-2, 12, 50)
+    for view in several.views_.names:
+        assert_allclose(
+            several.component_density(view, points),
+            whole.component_density(view, points),
+            rtol=1e-8,
+            atol=1e-12,
+        )
+    assert several.diagnostics_["rows"] == 4000
+    assert list(several.feature_names_in_) == ["view1", "view2", "view3"]
+    assert_array_equal(several.predict(paths), whole.predict(data))
+    assert_array_equal(several.predict(data), whole.predict(data))
+
+
+def test_write__stores_every_answer(data, model, tmp_path):
+    path = model.write(
+        data, tmp_path / "labels.zarr", outputs=("label", "probability", "log_density")
+    )
+    stored = xr.open_zarr(path, consolidated=False)
+    assert stored["probability"].dims == ("sample", "component")
+    assert_array_equal(stored["label"], model.predict(data))
+    assert_array_equal(stored["probability"], model.predict_proba(data))
+    assert_array_equal(stored["log_density"], model.score_samples(data))
+    assert stored.attrs["model"] == "KernelMixture"

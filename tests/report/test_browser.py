@@ -1,0 +1,75 @@
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from bigtensor.report.html import write_report
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--window-size=1400,3600",
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.skip(f"no browser to open the report in: none of {', '.join(NAMES)} is on the PATH")
+    return found
+
+
+@pytest.fixture(scope="module")
+def report(cell_model, cells_path, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    return write_report(cell_model, path, data=cells_path, sample_size=4000)
+
+
+def run(browser, profile, report, *flags):
+    done = subprocess.run(
+        [browser, *FLAGS, f"--user-data-dir={profile}", *flags, report.as_uri()],
+        capture_output=True,
+        check=True,
+        timeout=120,
+    )
+    return done.stdout.decode()
+
+
+def contents(picture):
+    """Return the part of a picture that is not its most frequent colour."""
+    values = np.asarray(picture.convert("RGB")).astype(np.int64)
+    codes = (values * [65536, 256, 1]).sum(axis=2)
+    return float(np.mean(codes != np.bincount(codes.ravel()).argmax()))
+
+
+def test_report__is_shown_by_a_browser(browser, report, tmp_path):
+    shot = tmp_path / "shot.png"
+    run(browser, tmp_path / "profile", report, f"--screenshot={shot}")
+    with Image.open(shot) as picture:
+        assert picture.size == (1400, 3600)
+        # figures in colour on white cards on a grey page
+        saturation = np.asarray(picture.convert("HSV"))[:, :, 1]
+        assert np.mean(saturation > 100) > 0.005
+        for top in range(0, 3600, 900):
+            assert contents(picture.crop((0, top, 1400, top + 900))) > 0.05
+
+
+def test_report__keeps_its_words_and_figures_in_a_browser(browser, report, tmp_path, cell_model):
+    page = run(browser, tmp_path / "profile", report, "--dump-dom")
+    assert "A KernelMixture of 4 components was fitted to 30,000 rows of 5 features." in page
+    assert page.count("<img ") == 5 + 10 + 3
+    assert all(name in page for name in cell_model.views_.feature_names)
+    assert page.rstrip().endswith("</html>")

@@ -1,0 +1,177 @@
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from scipy import stats
+
+from bigtensor.report import figures
+from bigtensor.report.profiles import FeatureProfile
+from bigtensor.report.style import dashes, data_uri, palette, report_style
+
+
+@pytest.fixture
+def profile():
+    points = np.linspace(-4.0, 10.0, 200)
+    mean, sd = np.array([0.0, 5.0]), np.array([1.0, 0.5])
+    density = stats.norm.pdf(points[:, None], mean, sd)
+    return FeatureProfile("$CD3$", "CD3", points, density, mean, sd)
+
+
+def luminance(colour):
+    """Return the relative luminance that WCAG 2 defines."""
+    channels = np.array([int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)])
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def test_feature_densities__draw_weighted_lines_their_sum_and_ridges(profile):
+    weights = np.array([0.8, 0.2])
+    above, below = figures.feature_densities(profile, weights).axes
+    assert len(above.lines) == 3
+    for component in range(2):
+        line = above.lines[component]
+        np.testing.assert_array_equal(line.get_xdata(), profile.points)
+        np.testing.assert_allclose(
+            line.get_ydata(), weights[component] * profile.density[:, component]
+        )
+        ridge = below.lines[component].get_ydata()
+        # axes point downwards: a ridge rises from its number to the same height as all others
+        assert ridge.max() == pytest.approx(component, abs=1e-6)
+        assert component - ridge.min() == pytest.approx(figures.RIDGE_HEIGHT)
+        peak = profile.points[ridge.argmin()]
+        assert peak == pytest.approx(profile.mean[component], abs=0.1)
+    total = above.lines[2].get_ydata()
+    np.testing.assert_allclose(total, profile.density @ weights)
+    assert above.get_title(loc="left") == "$CD3$"
+    assert [label.get_text() for label in below.get_yticklabels()] == ["0", "1"]
+
+
+def test_feature_densities__put_the_weighted_sample_behind_as_a_density(profile):
+    values = np.array([0.0, 0.1, 5.0, 50.0])
+    weight = np.array([1.0, 1.0, 1.0, 2.0])
+    above, _ = figures.feature_densities(profile, np.array([0.5, 0.5]), values, weight).axes
+    heights, edges, _ = above.patches[0].get_data()
+    # the row outside the range counts in the whole, as it does in the densities
+    assert heights @ np.diff(edges) == pytest.approx(3 / 5)
+    assert heights[np.searchsorted(edges, 5.0) - 1] * np.diff(edges)[0] == pytest.approx(1 / 5)
+
+
+def test_weight_bars__are_as_long_as_the_weights():
+    weights, shares = np.array([0.6, 0.3995, 0.0005]), np.array([0.5, 0.3, 0.2])
+    (axes,) = figures.weight_bars(weights, shares).axes
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx(list(100 * weights))
+    assert axes.lines[0].get_xdata() == pytest.approx(100 * shares)
+    assert [text.get_text() for text in axes.texts] == ["60.0 %", "40.0 %", "0.05 %"]
+    low, high = axes.get_ylim()
+    assert low > high
+
+
+def test_mean_heatmap__shows_standardised_values_and_writes_means():
+    standardised = np.array([[-1.2, 0.4], [2.0, -0.5]])
+    means = np.array([[0.0, 4.0], [123456.0, 5.0]])
+    axes = figures.mean_heatmap(standardised, means, ["a", "b"], np.array([0.9, 0.1])).axes[0]
+    np.testing.assert_array_equal(axes.images[0].get_array(), standardised)
+    low, high = axes.images[0].get_clim()
+    assert (low, high) == (-2.0, 2.0)
+    assert [text.get_text() for text in axes.texts] == ["0.00", "4.00", "123456", "5"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0\n90.0 %", "1\n10.0 %"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"]
+
+
+def test_mean_heatmap__leaves_numbers_out_where_there_is_no_room():
+    large = np.zeros((40, 20))
+    axes = figures.mean_heatmap(large, large, [str(i) for i in range(40)], np.full(20, 0.05)).axes
+    assert not axes[0].texts
+
+
+def test_population_scatter__draws_every_row_in_the_colour_of_its_component():
+    x, y = np.array([0.0, 1.0, 2.0, 9.0]), np.array([5.0, 6.0, 7.0, 9.0])
+    label = np.array([0, 1, 1, -1])
+    (axes,) = figures.population_scatter(x, y, label, 3, ("CD3", "CD4")).axes
+    (points,) = axes.collections
+    colours = dict(
+        zip(
+            map(tuple, points.get_offsets().data),
+            (mpl.colors.to_hex(colour) for colour in points.get_facecolors()),
+            strict=True,
+        )
+    )
+    first, second, _ = palette(3)
+    assert colours == {(0, 5): first, (1, 6): second, (2, 7): second, (9, 9): "#d9dee3"}
+    # the empty component has no number
+    assert {text.get_text(): text.get_position() for text in axes.texts} == {
+        "0": (0.0, 5.0),
+        "1": (1.5, 6.5),
+    }
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("CD3", "CD4")
+
+
+def test_spectrum__fills_what_is_kept():
+    values = [[1.0, 0.5, 0.01, 0.005], [1.0, 0.4, 0.02]]
+    figure = figures.spectrum(values, 2, ["one", "two"])
+    (axes,) = figure.axes
+    for index, expected in enumerate(values):
+        whole, hollow = axes.lines[2 * index : 2 * index + 2]
+        assert list(whole.get_ydata()) == expected
+        assert list(hollow.get_ydata()) == expected[2:]
+        assert hollow.get_markerfacecolor() == "white"
+    assert axes.lines[-1].get_xdata()[0] == 2.5
+    assert axes.get_yscale() == "log"
+    assert [text.get_text() for text in figure.legends[0].texts] == ["one", "two"]
+    figure.canvas.draw()
+    assert not any("$" in label.get_text() for label in axes.get_yticklabels())
+
+
+def test_likelihood_by_pass__counts_passes_from_one():
+    (axes,) = figures.likelihood_by_pass([-7.2, -7.1, -7.05]).axes
+    (line,) = axes.lines
+    assert line.get_xdata().tolist() == [1, 2, 3]
+    assert list(line.get_ydata()) == [-7.2, -7.1, -7.05]
+
+
+@pytest.mark.parametrize("part", [1.0, 0.123, 0.01, 0.0049, 0.00001])
+def test_percent__keeps_two_digits(part):
+    assert float(figures.percent(part).removesuffix(" %")) == pytest.approx(100 * part, rel=0.05)
+
+
+def test_palette__tells_24_components_apart_on_white():
+    colours = palette(30)
+    assert len(set(colours[:24])) == 24
+    assert colours[24:] == colours[:6]
+    assert dashes(0) == dashes(23) != dashes(24)
+    # the eight first ones, which most reports use, stand out from the page
+    assert all(1.05 / (luminance(colour) + 0.05) > 2.0 for colour in colours[:8])
+
+
+def test_figures__leave_no_trace_in_the_settings_of_the_user(profile):
+    before = dict(mpl.rcParams)
+    figures.feature_densities(profile, np.array([0.5, 0.5]))
+    with pytest.raises(ZeroDivisionError), report_style():
+        raise ZeroDivisionError
+    assert dict(mpl.rcParams) == before
+    assert (
+        "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
+    )
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_data_uri__is_the_same_for_the_same_figure(kind, profile):
+    first, second = (
+        data_uri(figures.feature_densities(profile, np.array([0.5, 0.5])), kind) for _ in range(2)
+    )
+    assert first == second
+    assert first.startswith(f"data:image/{'svg+xml' if kind == 'svg' else 'png'};base64,")
+
+
+@pytest.mark.parametrize("k", [1, 25])
+def test_figures__serve_one_and_many_components(k):
+    points = np.linspace(-5, 5 + k, 100)
+    mean = np.arange(k, dtype=float)
+    density = stats.norm.pdf(points[:, None], mean, 1.0)
+    one = FeatureProfile("a", "a", points, density, mean, np.ones(k))
+    above, below = figures.feature_densities(one, np.full(k, 1 / k)).axes
+    assert (len(above.lines), len(below.lines)) == (k + 1, k)
+    assert len(figures.weight_bars(np.full(k, 1 / k)).axes[0].patches) == k
+    styles = {line.get_linestyle() for line in above.lines[:k]}
+    assert styles == ({"-"} if k == 1 else {"-", "--"})

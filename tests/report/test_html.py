@@ -1,0 +1,187 @@
+import base64
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import bigtensor
+from bigtensor import KernelMixture
+from bigtensor.errors import MissingDependencyError, OutputError, ParameterError
+from bigtensor.report.html import render_report, write_report
+from bigtensor.report.rows import read_rows
+from bigtensor.report.tables import agreement
+
+
+class Page(HTMLParser):
+    """What a page links to, shows and says."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.addresses, self.alternatives, self.tags, self.words = [], [], [], []
+        self.feed(text)
+        self.said = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.tags.append(tag)
+        self.addresses += [found[name] for name in ("src", "href", "action") if name in found]
+        if tag == "img":
+            self.alternatives.append(found["alt"])
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def drawings(self):
+        """The SVG images, decoded."""
+        head = "data:image/svg+xml;base64,"
+        return [
+            base64.b64decode(one.removeprefix(head)).decode()
+            for one in self.addresses
+            if one.startswith(head)
+        ]
+
+
+@pytest.fixture(scope="module")
+def text(cell_model, cells_path):
+    return render_report(cell_model, data=cells_path, sample_size=4000)
+
+
+def test_render_report__shows_every_part(text, cell_model):
+    page = Page(text)
+    features = cell_model.views_.feature_names
+    densities = [one for one in page.alternatives if one.startswith("Densities of ")]
+    assert densities == [f"Densities of {name} by component" for name in features]
+    pairs = [one for one in page.alternatives if one.startswith("Populations in ")]
+    assert len(pairs) == 5 * 4 // 2
+    assert "Mixing weights of all components" in page.alternatives
+    assert "Mean of every feature in every component" in page.alternatives
+    assert "Mean log-likelihood by posterior pass" in page.alternatives
+    assert all(name in page.said for name in features)
+    for weight in np.asarray(cell_model.weights_):
+        assert f"{100 * weight:.1f} %" in page.said
+    assert "A KernelMixture of 4 components was fitted to 30,000 rows of 5 features." in page.said
+    assert cell_model.diagnostics_["data"] in page.said
+
+
+def test_render_report__compares_with_labels_and_samples_of_the_data(text, cell_model, cells_path):
+    page = Page(text)
+    rows = read_rows(cell_model, cells_path, sample_size=4000)
+    found = agreement(rows.label, rows.truth, 4)
+    assert f"their mean is {found.mean_f1:.3f}" in page.said
+    assert all(name in page.said for name in rows.truth.names)
+    assert all(f"sample{number}" in page.said for number in (1, 2, 3))
+    assert "a sample of 3,968 of the 30,000 rows" in page.said
+
+
+def test_render_report__loads_nothing_and_runs_nothing(text):
+    page = Page(text)
+    assert all(one.startswith(("data:image/", "#")) for one in page.addresses)
+    assert not {"script", "link", "iframe", "object", "base"} & set(page.tags)
+    assert "default-src 'none'" in text
+    assert not re.search(r"https?://|url\(|@import", text)
+    assert len(page.drawings) >= 8
+    for drawing in page.drawings:
+        outside = re.sub(r"<!DOCTYPE[^>]*>|xmlns(:\w+)?=\"[^\"]*\"|<metadata>.*?</metadata>", "",
+                         drawing, flags=re.DOTALL)  # fmt: skip
+        assert not re.search(r"https?://", outside)
+
+
+def test_render_report__is_the_same_twice(text, cell_model, cells_path):
+    assert render_report(cell_model, data=cells_path, sample_size=4000) == text
+
+
+def test_render_report__does_without_data(fitted_mixture):
+    page = Page(render_report(fitted_mixture))
+    assert not any(one.startswith("Populations in ") for one in page.alternatives)
+    assert sum(one.startswith("Densities of ") for one in page.alternatives) == 4
+    assert "labelled" not in page.said
+    assert "Singular values of the pair moments of the groups of views" in page.alternatives
+
+
+def test_render_report__says_the_same_of_a_loaded_model(fitted_mixture, mixture_data, tmp_path):
+    fitted_mixture.save(tmp_path / "model.zarr")
+    loaded = bigtensor.load(tmp_path / "model.zarr")
+    before, after = (
+        Page(render_report(model, data=mixture_data)) for model in (fitted_mixture, loaded)
+    )
+    assert after.said == before.said
+    assert after.alternatives == before.alternatives
+
+
+def test_render_report__escapes_what_others_named(mixture_data):
+    names = ["<b>CD3</b>", '$CD4_$ & "co"', "</style><script>alert(1)</script>", "IFN\u03b3"]
+    data = mixture_data.assign_coords(feature=names)
+    data["label"].attrs["categories"] = ["<img src=x>", "b", "c"]
+    text = render_report(KernelMixture(3, random_state=0).fit(data), data=data)
+    page = Page(text)
+    assert "script" not in page.tags
+    assert "<b>CD3" not in text
+    assert "<img src=x" not in text
+    assert all(name in page.said for name in names)
+    assert "<img src=x>" in page.said
+
+
+def test_render_report__takes_views_of_several_features(wide_mixture, mixture_data):
+    page = Page(render_report(wide_mixture, data=mixture_data))
+    first, second = wide_mixture.views_.features[0][1]
+    assert f"both ({first}, {second})" in page.said
+    assert f"Densities of {second} by component" in page.alternatives
+
+
+def test_render_report__uses_the_labels_that_are_given(fitted_mixture, mixture_data):
+    turned = (np.asarray(fitted_mixture.predict(mixture_data)) + 1) % 3
+    page = Page(render_report(fitted_mixture, data=mixture_data, labels=turned))
+    assert re.search(r"Component \d holds .* of the labelled rows, but its weight is", page.said)
+
+
+def test_render_report__takes_the_labels_that_a_model_wrote(cell_model, cells_path, text, tmp_path):
+    labels = cell_model.write(cells_path, tmp_path / "labels.zarr")
+    assert render_report(cell_model, data=cells_path, labels=labels, sample_size=4000) == text
+
+
+def test_write_report__appears_whole_or_not_at_all(fitted_mixture, tmp_path):
+    target = tmp_path / "report.html"
+    assert write_report(fitted_mixture, target) == target
+    whole = target.read_text(encoding="utf-8")
+    assert whole.startswith("<!DOCTYPE html>")
+    assert whole.rstrip().endswith("</html>")
+    with pytest.raises(OutputError, match="exists already"):
+        write_report(fitted_mixture, target)
+    target.write_text("old")
+    write_report(fitted_mixture, str(target), overwrite=True)
+    assert target.read_text(encoding="utf-8") == whole
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_write_report__keeps_the_old_file_when_it_fails(fitted_mixture, tmp_path):
+    target = tmp_path / "report.html"
+    target.write_text("old")
+    with pytest.raises(bigtensor.errors.StoreReadError):
+        write_report(fitted_mixture, target, data=tmp_path / "none.zarr", overwrite=True)
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_write_report__says_what_is_wrong(fitted_mixture, mixture_data, tmp_path):
+    with pytest.raises(OutputError, match="make it first"):
+        write_report(fitted_mixture, tmp_path / "none" / "report.html")
+    with pytest.raises(OutputError, match="is a folder"):
+        write_report(fitted_mixture, tmp_path, overwrite=True)
+    with pytest.raises(ParameterError, match="labels were given without data"):
+        write_report(fitted_mixture, tmp_path / "report.html", labels=np.zeros(6000, np.int32))
+    with pytest.raises(NotFittedError):
+        write_report(KernelMixture(3), tmp_path / "report.html")
+
+
+@pytest.mark.parametrize("library", ["matplotlib", "jinja2"])
+def test_write_report__names_the_extra_that_is_missing(
+    library, fitted_mixture, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'bigtensor\[report\]'"):
+        write_report(fitted_mixture, tmp_path / "report.html")
+    assert list(tmp_path.iterdir()) == []

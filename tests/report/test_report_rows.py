@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+import xarray as xr
+
+from bigtensor import KernelMixture
+from bigtensor.errors import DataError, LayoutError, ParameterError, StoreReadError, ViewError
+from bigtensor.report.rows import Groups, read_rows, windows
+
+
+@pytest.mark.parametrize(("rows", "size"), [(10, 20), (1000, 100), (100_000, 20_000), (7, 3)])
+def test_windows__are_disjoint_spread_and_bounded(rows, size):
+    found = windows(rows, size)
+    positions = np.concatenate([np.arange(rows)[part] for part in found])
+    assert len(found) <= 64
+    assert np.all(np.diff(positions) > 0)
+    assert min(rows, size) - 64 < len(positions) <= min(rows, size)
+    assert positions[0] == 0
+    assert positions[-1] == rows - 1
+
+
+def test_read_rows__takes_rows_with_their_labels_and_groups(cell_model, cells_path, tmp_path):
+    data = xr.open_zarr(cells_path, chunks=None).load()
+    labels = (np.arange(30_000) % 4).astype(np.int32)
+    store = tmp_path / "labels.zarr"
+    xr.Dataset({"label": ("sample", labels)}).to_zarr(store, consolidated=False)
+    rows = read_rows(cell_model, cells_path, store, sample_size=1280)
+    taken = np.concatenate([np.arange(30_000)[part] for part in windows(30_000, 1280)])
+    np.testing.assert_array_equal(rows.values, data["X"].to_numpy()[taken])
+    np.testing.assert_array_equal(rows.label, labels[taken])
+    np.testing.assert_array_equal(rows.truth.codes, data["label"].to_numpy()[taken])
+    assert rows.truth.names == tuple(data["label"].attrs["categories"])
+    assert rows.sample_id.names == ("sample1", "sample2", "sample3")
+    assert (rows.total, rows.left_out) == (30_000, 0)
+
+
+def test_read_rows__labels_the_sample_with_the_model(cell_model, cells_path):
+    rows = read_rows(cell_model, str(cells_path), sample_size=640)
+    probability = np.asarray(
+        cell_model.predict_proba(
+            xr.DataArray(
+                rows.values,
+                dims=("sample", "feature"),
+                coords={"feature": list(cell_model.views_.feature_names)},
+            )
+        )
+    )
+    np.testing.assert_array_equal(rows.label, probability.argmax(axis=1))
+    assert rows.certainty == pytest.approx(probability.max(axis=1))
+    expected = np.bincount(rows.label, minlength=4) / len(rows.label)
+    assert rows.shares(4) == pytest.approx(expected)
+
+
+def test_read_rows__puts_features_in_the_order_of_the_views(wide_mixture, mixture_data):
+    turned = mixture_data.isel(feature=[3, 2, 1, 0])
+    rows = read_rows(wide_mixture, turned)
+    np.testing.assert_array_equal(rows.values, mixture_data["X"].to_numpy())
+
+
+def test_read_rows__counts_rows_with_missing_values(fitted_mixture, mixture_data):
+    values = mixture_data["X"].to_numpy().copy()
+    values[[5, 17], [0, 2]] = np.nan, np.inf
+    rows = read_rows(fitted_mixture, mixture_data.assign(X=(("sample", "feature"), values)))
+    assert rows.left_out == 2
+    assert len(rows.label) == len(rows.truth.codes) == 5998
+    np.testing.assert_array_equal(rows.values, np.delete(values, [5, 17], axis=0))
+
+
+def test_read_rows__weighs_shares_by_sample_weights(fitted_mixture, mixture_data):
+    label = np.asarray(fitted_mixture.predict(mixture_data))
+    weight = np.where(label == 0, 3.0, 1.0)
+    rows = read_rows(fitted_mixture, mixture_data.assign(weight=("sample", weight)))
+    first = 3 * np.mean(label == 0)
+    assert rows.shares(3)[0] == pytest.approx(first / (first + np.mean(label != 0)))
+
+
+def test_read_rows__takes_plain_arrays(mixture_data):
+    values = mixture_data["X"].to_numpy()
+    views = {"a": [2], "b": [0], "c": [3]}
+    model = KernelMixture(3, views=views, random_state=0).fit(values)
+    rows = read_rows(model, values, np.asarray(model.predict(values)))
+    np.testing.assert_array_equal(rows.values, values[:, [2, 0, 3]])
+    np.testing.assert_array_equal(rows.label, model.predict(values))
+
+
+def test_read_rows__names_groups_of_text_and_of_bare_codes(fitted_mixture, mixture_data):
+    donor = np.where(np.arange(6000) < 2000, "left", "right").astype(object)
+    bare = mixture_data["label"].to_numpy().astype(np.int32)
+    data = mixture_data.assign(sample_id=("sample", donor), label=("sample", bare))
+    rows = read_rows(fitted_mixture, data)
+    assert isinstance(rows.sample_id, Groups)
+    assert rows.sample_id.names == ("left", "right")
+    assert np.bincount(rows.sample_id.codes).tolist() == [2000, 4000]
+    assert rows.truth.names == ("0", "1", "2")
+
+
+def test_read_rows__refuses_labels_of_other_data(fitted_mixture, mixture_data):
+    with pytest.raises(DataError, match=r"100 labels and 6,000 rows"):
+        read_rows(fitted_mixture, mixture_data, np.zeros(100, np.int32))
+    with pytest.raises(DataError, match=r"run from 0 to 7.*components 0 to 2"):
+        read_rows(fitted_mixture, mixture_data, np.arange(6000, dtype=np.int32) % 8)
+    with pytest.raises(DataError, match="no integer variable 'label'"):
+        read_rows(fitted_mixture, mixture_data, xr.Dataset({"other": ("sample", np.zeros(6000))}))
+
+
+def test_read_rows__says_what_is_wrong_with_the_data(fitted_mixture, mixture_data, tmp_path):
+    with pytest.raises(StoreReadError, match="cannot be opened"):
+        read_rows(fitted_mixture, tmp_path / "none.zarr")
+    first = str(mixture_data["feature"].values[0])
+    with pytest.raises(ViewError, match=f"lack the features {first} "):
+        read_rows(fitted_mixture, mixture_data.isel(feature=[1, 2, 3]))
+    with pytest.raises(LayoutError, match="the dimension 'sample'"):
+        read_rows(fitted_mixture, mixture_data.rename(sample="cell"))
+    with pytest.raises(DataError, match="7 features and the model was fitted on 4"):
+        read_rows(fitted_mixture, np.zeros((5, 7)))
+    with pytest.raises(DataError, match="all 6,000 sampled rows hold missing values"):
+        read_rows(fitted_mixture, mixture_data.assign(X=mixture_data["X"] * np.nan))
+    with pytest.raises(ParameterError, match="sample_size is 0"):
+        read_rows(fitted_mixture, mixture_data, sample_size=0)

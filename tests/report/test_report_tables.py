@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+
+from bigtensor.report import tables
+from bigtensor.report.rows import Groups, ReportRows
+
+
+def text_of(table):
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+def test_agreement__is_the_best_f1_score_of_every_label():
+    rng = np.random.default_rng(4)
+    truth = rng.integers(0, 3, 500)
+    label = np.where(rng.random(500) < 0.8, (truth + 1) % 3, rng.integers(0, 4, 500))
+    found = tables.agreement(label, Groups(truth, ("a", "b", "c")), 4)
+    for index in range(3):
+        scores = [f1_score(truth == index, label == h) for h in range(4)]
+        assert found.best[index] == int(np.argmax(scores))
+        assert found.f1[index] == pytest.approx(max(scores))
+    assert found.mean_f1 == pytest.approx(found.f1.mean())
+
+
+def test_agreement__leaves_out_rows_and_labels_that_do_not_occur():
+    truth = Groups(np.array([0, 0, 2, -1]), ("a", "never", "c"))
+    found = tables.agreement(np.array([0, -1, 1, 0]), truth, 2)
+    assert found.names == ("a", "c")
+    assert found.counts.tolist() == [[1, 0], [0, 1]]
+    assert tables.agreement(np.array([-1]), Groups(np.array([0]), ("a",)), 2) is None
+
+
+def test_agreement_table__gives_per_cent_of_every_label_largest_first():
+    truth = Groups(np.array([0] * 2 + [1] * 8), ("few", "many"))
+    found = tables.agreement(np.array([0, 0, 1, 1, 1, 1, 1, 1, 0, 0]), truth, 2)
+    table = tables.agreement_table(found)
+    assert table.header == ("label in the data", "rows", "0", "1", "best component", "F1")
+    assert text_of(table) == [
+        ["many", "8", "25", "75", "1", "0.857"],
+        ["few", "2", "100", "·", "0", "0.667"],
+    ]
+    assert table.rows[0][3].shade == pytest.approx(0.75)
+
+
+def test_composition_table__keeps_the_order_of_samples():
+    samples = Groups(np.array([0, 1, 1, 1, 3]), ("s1", "s2", "unseen", "s4"))
+    table = tables.composition_table(np.array([0, 0, 1, 1, 1]), samples, 2)
+    assert text_of(table) == [
+        ["s1", "1", "100", "·"],
+        ["s2", "3", "33", "67"],
+        ["s4", "1", "·", "100"],
+    ]
+
+
+def test_composition_table__is_cut_where_it_would_be_endless():
+    count = tables.MOST_GROUPS + 15
+    samples = Groups(np.arange(count), tuple(f"s{i}" for i in range(count)))
+    table = tables.composition_table(np.zeros(count, int), samples, 1)
+    assert len(table.rows) == tables.MOST_GROUPS
+    assert f"The {tables.MOST_GROUPS} largest of {count} are shown." in table.caption
+
+
+def test_component_rows__say_what_is_known_of_every_component():
+    overlap = np.array([[1.0, 0.2, 0.0], [0.2, 1.0, 0.4], [0.0, 0.4, 1.0]])
+    rows = ReportRows(
+        values=np.zeros((3, 2)),
+        label=np.array([0, 0, 1]),
+        certainty=np.array([1.0, 0.5, 0.8]),
+        weight=np.array([1.0, 1.0, 2.0]),
+        truth=None,
+        sample_id=None,
+        total=3,
+        left_out=0,
+    )
+    standardised = np.array([[2.0, -1.0, 0.0], [0.0, 0.0, 0.0]])
+    found = tables.component_rows(
+        np.array([0.6, 0.3, 0.1]), standardised, ["CD3", "CD4"], overlap, rows
+    )
+    assert found[0] == tables.ComponentRow(
+        0, "60.0 %", "CD3 very high", "1", "0.20", "50.0 %", "0.75"
+    )
+    assert (found[1].nearest, found[1].affinity, found[1].certainty) == ("2", "0.40", "0.80")
+    assert found[2].certainty == ""
+    alone = tables.component_rows(np.ones(1), np.zeros((2, 1)), ["a", "b"], np.eye(1), None)
+    assert (alone[0].nearest, alone[0].share) == ("", "")
+
+
+def test_conditioning_table__names_groups_by_their_views(fitted_mixture):
+    found = fitted_mixture.diagnostics_
+    names = [", ".join(members) for members in found["groups"]]
+    rows = dict(text_of(tables.conditioning_table(found["spectral"], found["groups"])))
+    pairs = found["spectral"]["condition_numbers"]["pairs"]
+    key = f"pair moments of {names[0]} with {names[2]}"
+    assert float(rows[key]) == pytest.approx(pairs["0-2"], rel=1e-2)
+    gap = found["spectral"]["spectral_gap"][1]
+    assert float(rows[f"spectral gap of {names[1]}"]) == pytest.approx(gap, rel=1e-2)
+
+
+def test_pass_table__shows_what_was_read():
+    one = {"name": "moments", "rows": 1234567, "parts": 10, "reused_parts": 4}
+    assert text_of(tables.pass_table([one])) == [["moments", "1,234,567", "10", "4"]]

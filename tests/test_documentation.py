@@ -1,0 +1,205 @@
+"""What the documentation shows is run: Python blocks, command lines, examples and the cluster.
+
+Blocks fenced as ``python`` and ``console`` are run; ``py`` and ``sh`` blocks need machines or files
+of the reader's own, and the text around them says so.
+"""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bigtensor
+from bigtensor import KernelMixture, simulate
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+SLOW_EXAMPLES = {"own_cluster.py", "fit_zarr_store.py"}
+
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)#:]+)(#[^)]*)?\)")
+START_SECONDS = 60.0
+
+DRAWING_COMMANDS = ("bigtensor demo", "bigtensor report")
+"""They draw a whole report, which takes longer than everything else on the page."""
+
+
+def blocks(page: Path, language: str) -> list[tuple[int, str]]:
+    """Return the blocks of one language, each with the line at which its text begins."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        (text.count("\n", 0, match.start(2)), match[2])
+        for match in FENCE.finditer(text)
+        if match[1] == language
+    ]
+
+
+def environment() -> dict[str, str]:
+    """Return an environment in which programs find this package and this interpreter first."""
+    folder = str(Path(sys.executable).parent)
+    return {
+        **os.environ,
+        "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
+        "PYTHON": sys.executable,
+        "PYTHONPATH": str(ROOT),
+    }
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem
+)
+def test_python_blocks__run_in_order(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one namespace that is called __main__, as in a script; a warning is an error."""
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for line, source in blocks(page, "python"):
+            exec(compile("\n" * line + source, str(page), "exec"), namespace)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(path, marks=[pytest.mark.slow] if path.name in SLOW_EXAMPLES else [])
+        for path in EXAMPLES
+    ],
+    ids=lambda path: path.stem,
+)
+def test_examples__run_without_warnings_and_print(script: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", script],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) >= 8
+    assert not list(tmp_path.iterdir()), "an example left files in the working directory"
+
+
+@pytest.mark.parametrize(
+    "left_out", [DRAWING_COMMANDS, pytest.param((), marks=pytest.mark.slow)], ids=["quick", "all"]
+)
+def test_command_line__commands_shown_succeed(tmp_path: Path, left_out: tuple[str, ...]) -> None:
+    shown = "".join(block for _, block in blocks(ROOT / "docs" / "command-line.md", "console"))
+    for command in re.findall(r"^\$ (.*)$", shown, re.MULTILINE):
+        if command.startswith(left_out):
+            continue
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    assert (tmp_path / "labels.csv").read_text().count("\n") == 100_001
+    if not left_out:
+        assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+def test_command_line__every_command_is_shown() -> None:
+    from bigtensor.cli import main
+
+    text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"^\$ bigtensor (\w+)", text, re.MULTILINE))
+    assert shown == set(main.commands)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links__lead_somewhere(page: Path) -> None:
+    for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        linked = (page.parent / target).resolve()
+        assert linked.exists(), f"{page.name} links to {target}"
+        if anchor:
+            text = linked.read_text(encoding="utf-8")
+            headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in headings}
+            assert anchor[1:] in anchors, f"{page.name} links to {target}{anchor}"
+
+
+def test_dependencies__every_one_has_its_reason() -> None:
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"].values()
+    wanted = {
+        re.split(r"[\[<>=;]", requirement)[0]
+        for requirement in [
+            *project["dependencies"],
+            *(entry for extra in extras for entry in extra),
+        ]
+    } - {"bigtensor"}
+    text = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    listed = {
+        name.strip()
+        for row in re.findall(r"^\| ([^|]+)(?:\| ([^|]+))?\|[^|]*\|$", text, re.MULTILINE)
+        for cell in row
+        for name in cell.split(",")
+    }
+    assert wanted <= listed, f"no reason is given for {sorted(wanted - listed)}"
+
+
+@contextmanager
+def running_cluster(log: Path) -> Iterator[str]:
+    """Start the local cluster on a free port, and end it as a user would."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with log.open("w") as output:
+        cluster = subprocess.Popen(
+            [ROOT / "deploy" / "local" / "start_cluster.sh", "1", "1GiB", str(port)],
+            env={**environment(), "TMPDIR": str(log.parent)},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            deadline = time.monotonic() + START_SECONDS
+            while "ready" not in log.read_text():
+                assert cluster.poll() is None, log.read_text()
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.2)
+            yield f"tcp://127.0.0.1:{port}"
+        finally:
+            cluster.send_signal(signal.SIGTERM)
+            assert cluster.wait(timeout=60) == 0, log.read_text()
+
+
+def test_local_cluster__fits_with_the_same_bits_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    store = tmp_path / "rows.zarr"
+    simulate.write_kernel_mixture(store, 80_000, 3, random_state=1)
+    command = "bigtensor fit rows.zarr --components 3 --out model.zarr --seed 0 --scheduler"
+    with running_cluster(tmp_path / "cluster.log") as address:
+        done = subprocess.run(
+            [*command.split(), address],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", int(address.rsplit(":", 1)[1])), timeout=5)
+    assert not list(tmp_path.glob("bigtensor-cluster.*"))
+    fitted = bigtensor.load(tmp_path / "model.zarr")
+    here = KernelMixture(3, random_state=0).fit(store, scheduler="threads")
+    assert np.array_equal(fitted.weights_, here.weights_)

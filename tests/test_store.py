@@ -1,0 +1,159 @@
+"""Named arrays and JSON in a Zarr group: exact, whole, and refused when damaged."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_array_equal
+
+from bigtensor.errors import ModelFileError, OutputError
+from bigtensor.store import FORMAT_VERSION, Contents, read_group, write_group
+
+ARRAYS = {
+    "numbers": np.linspace(0, 1, 12).reshape(3, 4),
+    "zeros": np.zeros((5, 2), np.float32),
+    "codes": np.array([3, -1], np.int64),
+    "flag": np.array(True),
+    "none": np.empty((0, 7)),
+    "turned": np.arange(6.0).reshape(2, 3).T,
+    "odd": np.array([np.nan, np.inf, -0.0]),
+}
+ATTRS = {
+    "none": None,
+    "whole": 3,
+    "number": 0.1,
+    "yes": True,
+    "text": "ä <b>",
+    "nested": {"z": [1, 2.5, None], "a": {}},
+}
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    return write_group(tmp_path / "group.zarr", Contents("Thing", ATTRS, ARRAYS))
+
+
+def edit(path: Path, change) -> None:
+    """Change the attributes of a group on disk."""
+    described = json.loads((path / "zarr.json").read_text())
+    change(described["attributes"])
+    (path / "zarr.json").write_text(json.dumps(described))
+
+
+def test_contents__come_back_as_they_were(path):
+    found = read_group(path)
+    assert found.kind == "Thing"
+    assert found.attrs == ATTRS
+    assert [type(value) for value in found.attrs.values()] == [
+        type(value) for value in ATTRS.values()
+    ]
+    assert set(found.arrays) == set(ARRAYS)
+    for name, array in ARRAYS.items():
+        assert found.arrays[name].dtype == array.dtype
+        assert found.arrays[name].shape == array.shape
+        assert_array_equal(found.arrays[name], array)
+    assert np.signbit(found.arrays["odd"][2])
+
+
+@given(
+    array=hnp.arrays(
+        dtype=st.sampled_from([np.float64, np.float32, np.int64, np.bool_]),
+        shape=hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5),
+    )
+)
+def test_any_array__comes_back_bit_for_bit(array, tmp_path_factory):
+    path = tmp_path_factory.mktemp("any") / "group.zarr"
+    write_group(path, Contents("Thing", {}, {"array": array}))
+    found = read_group(path).arrays["array"]
+    assert (found.dtype, found.shape) == (array.dtype, array.shape)
+    assert found.tobytes() == array.tobytes()
+
+
+def test_group__is_plain_zarr(path):
+    group = zarr.open_group(str(path), mode="r")
+    assert group.metadata.zarr_format == 3
+    assert sorted(group.array_keys()) == sorted(ARRAYS)
+    assert_array_equal(group["numbers"][...], ARRAYS["numbers"])
+
+
+@pytest.mark.parametrize("version", [FORMAT_VERSION + 1, 1000])
+def test_newer_format__is_refused(path, version):
+    edit(path, lambda attrs: attrs.update(bigtensor_format=version))
+    with pytest.raises(ModelFileError, match=f"format version {version}.*upgrade bigtensor"):
+        read_group(path)
+
+
+@pytest.mark.parametrize("value", [None, "1", True, 1.5])
+def test_other_format_marks__are_not_ours(path, value):
+    edit(path, lambda attrs: attrs.update(bigtensor_format=value))
+    with pytest.raises(ModelFileError, match="not a model saved by bigtensor"):
+        read_group(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda attrs: attrs["contents"].update(whole=4),
+        lambda attrs: attrs["contents"].pop("text"),
+        lambda attrs: attrs.pop("contents"),
+        lambda attrs: attrs.pop("digests"),
+        lambda attrs: attrs.pop("digest"),
+        lambda attrs: attrs["digests"].pop("zeros"),
+        lambda attrs: attrs.update(kind="Other"),
+    ],
+)
+def test_changed_description__is_refused(path, change):
+    edit(path, change)
+    with pytest.raises(ModelFileError, match="description is not what was written"):
+        read_group(path)
+
+
+def test_exchanged_arrays__are_refused(path, tmp_path):
+    other = write_group(
+        tmp_path / "other.zarr", Contents("Thing", {}, {"numbers": np.ones((3, 4))})
+    )
+    chunk = Path("numbers", "c", "0", "0")
+    (path / chunk).write_bytes((other / chunk).read_bytes())
+    with pytest.raises(ModelFileError, match=r"'numbers' of .* is damaged: its contents"):
+        read_group(path)
+
+
+def test_missing_array__is_refused(path):
+    (path / "codes" / "zarr.json").unlink()
+    with pytest.raises(ModelFileError, match=r"the array 'codes' .* cannot be read"):
+        read_group(path)
+
+
+def test_missing_path__is_refused(tmp_path):
+    with pytest.raises(ModelFileError, match="check the path"):
+        read_group(tmp_path / "nothing")
+
+
+def test_target_that_exists__is_kept(path):
+    with pytest.raises(OutputError, match="exists already"):
+        write_group(path, Contents("Other", {}, {}))
+    assert read_group(path).kind == "Thing"
+
+
+def test_overwriting__replaces_the_whole_group(path):
+    write_group(path, Contents("Other", {}, {"new": np.ones(2)}), overwrite=True)
+    assert set(read_group(path).arrays) == {"new"}
+    assert sorted(entry.name for entry in path.parent.iterdir()) == ["group.zarr"]
+
+
+def test_failed_write__leaves_nothing(tmp_path):
+    unwritable = Contents("Thing", {}, {"objects": np.array([{}, []], dtype=object)})
+    with pytest.raises(Exception):  # noqa: B017, PT011
+        write_group(tmp_path / "group.zarr", unwritable)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_attributes_that_json_does_not_hold__leave_nothing(tmp_path):
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        write_group(tmp_path / "group.zarr", Contents("Thing", {"a": np.ones(2)}, {}))
+    assert list(tmp_path.iterdir()) == []
