@@ -154,6 +154,9 @@ def cut_blocks(
     for piece in pieces:
         order = None if views.order == tuple(range(piece.values.shape[1])) else views.order
         values = piece.values if order is None else np.take(piece.values, order, axis=1)
+        if isinstance(values, np.ndarray):
+            # rows that came in a message may lie at any byte: other code, and other last bits
+            values = np.require(values, requirements="A")
         weight = None if piece.weight is None else np.asarray(piece.weight, np.float64)
         held = _join(left, replace(piece, values=values, weight=weight))
         cursor, available = 0, held.values.shape[0]

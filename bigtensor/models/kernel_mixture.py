@@ -10,16 +10,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.multiview_mixture import (
-    AugmentedMoments,
-    MultiviewMixture,
-    solve_multiview_mixture,
-)
 from bigtensor.decomposition.solution import Outcome
 from bigtensor.errors import (
-    ConditioningWarning,
     DataError,
     IdentifiabilityError,
+    RefinementWarning,
     ViewError,
 )
 from bigtensor.models.base import (
@@ -28,10 +23,11 @@ from bigtensor.models.base import (
     PassSize,
 )
 from bigtensor.models.containers import labelled_like
+from bigtensor.models.kernel_passes import pilot, posterior_solution, spectral_solution
 from bigtensor.models.kernel_preparation import Preparation, Settings, expected_passes, prepare
 from bigtensor.models.kernel_solution import (
+    LEAST_WEIGHT,
     clustered_start,
-    refined,
     solution_from_arrays,
     spectral_start,
 )
@@ -42,20 +38,16 @@ from bigtensor.models.parameters import (
     checked_function,
     checked_points,
 )
-from bigtensor.statistics.base import Pass
-from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.row_functions import Responsibilities
-from bigtensor.statistics.row_sample import RowSample, Sample
-from bigtensor.statistics.triple_moments import TripleMoments, TripleMomentsResult
-from bigtensor.statistics.windows import sample_windows
+from bigtensor.statistics.row_sample import Sample
 
 STARTS = ("spectral", "kmeans")
 DECOMPOSITIONS = ("jacobi", "power")
-DEFAULT_PASSES = {"spectral": 2, "kmeans": 20}
-"""A spectral start is near the answer and drifts when iterated; a k-means start has to travel."""
+SPECTRAL_PASSES = 2
+"""After a spectral start without concerns, which is near the answer and drifts when iterated."""
 
-SETTLED = 1e-4
-"""Change of the mean log-likelihood, in nats a row, below which the passes stop."""
+MOST_PASSES = 20
+"""After a doubtful spectral start, or k-means: these have to travel, until they have settled."""
 
 
 class KernelMixture(LatentMixture):
@@ -76,8 +68,8 @@ class KernelMixture(LatentMixture):
     start : {"spectral", "kmeans"}, default "spectral"
         Where the posterior passes start.
     posterior_passes : int, optional
-        At most this many posterior passes, at least one; 2 after a spectral start, 20 after
-        k-means, where they stop earlier once the likelihood has settled.
+        At most this many posterior passes, at least one. By default 2 after a spectral start;
+        after a doubtful one, or k-means, up to 20 until the likelihood has settled.
     decomposition : {"jacobi", "power"}, default "jacobi"
         Joint diagonalisation, or the robust tensor power method with deflation.
     landmarks : {"kmeans", "uniform"}, default "kmeans"
@@ -160,54 +152,31 @@ class KernelMixture(LatentMixture):
         """Ask for a sample, the moments and the posterior sums, and solve between them."""
         settings = self._settings(shape)
         seed = settings.random_state
-        sample: Sample = yield Pass(
-            "pilot",
-            RowSample(self.sample_size, len(shape.features), shape.dtype, seed, shape.has_weight),
-            rows=sample_windows(shape.rows, self.sample_size),
-        )
-        sample = _counted(sample)
+        sample = _counted((yield from pilot(shape, self.sample_size, seed)))
         preparation = prepare(sample, settings)
         diagnostics: dict[str, Any] = dict(preparation.diagnostics)
+        most = self.posterior_passes or MOST_PASSES
+        settle = True
         if preparation.groups is None:
             self._require_clusters(preparation)
             mixture = clustered_start(sample, preparation)
         else:
-            moments: TripleMomentsResult = yield Pass("moments", TripleMoments(preparation.groups))
-            spectral = self._solve(moments, preparation, seed)
+            spectral = yield from spectral_solution(
+                preparation.groups,
+                preparation,
+                self.decomposition,  # type: ignore[arg-type]
+                seed,
+            )
             diagnostics["spectral"] = {"outcome": spectral.outcome.value, **spectral.diagnostics}
             mixture = spectral_start(spectral, sample, preparation)
-        likelihoods: list[float] = []
-        for index in range(self._most_passes):
-            sums = yield Pass(
-                f"posterior {index + 1}", PosteriorSums(mixture, preparation.wide_maps)
-            )
-            solution = refined(sums, preparation)
-            mixture = solution.mixture()
-            likelihoods.append(sums.log_likelihood / sums.weight)
-            if self._settled(likelihoods):
-                break
-        diagnostics["mean_log_likelihood"] = likelihoods
-        return solution.ordered(sample), diagnostics
-
-    def _solve(
-        self, moments: TripleMomentsResult, preparation: Preparation, seed: int
-    ) -> MultiviewMixture:
-        """Decompose the moments, and warn where the answer is doubtful."""
-        spectral = solve_multiview_mixture(
-            AugmentedMoments(moments.triple, moments.seconds, moments.rows),
-            self.n_components,
-            preparation.masses,
-            method=self.decomposition,  # type: ignore[arg-type]
-            random_state=seed,
+            settle = spectral.outcome is not Outcome.CONVERGED
+            most = self.posterior_passes or (MOST_PASSES if settle else SPECTRAL_PASSES)
+        solution, likelihoods = yield from posterior_solution(
+            mixture, preparation, most, settle=settle
         )
-        if spectral.outcome is not Outcome.CONVERGED:
-            warnings.warn(
-                f"the spectral start ended with: {spectral.outcome.value}; "
-                f"{spectral.outcome.advice}",
-                ConditioningWarning,
-                stacklevel=4,
-            )
-        return spectral
+        diagnostics["mean_log_likelihood"] = likelihoods
+        _warn_of_empty(solution.weights)
+        return solution.ordered(sample), diagnostics
 
     def _require_clusters(self, preparation: Preparation) -> None:
         """Raise unless k-means found as many clusters as there are components."""
@@ -218,27 +187,15 @@ class KernelMixture(LatentMixture):
                 f"components, but {self.n_components} were asked for: use fewer components"
             )
 
-    def _settled(self, likelihoods: list[float]) -> bool:
-        """Whether another posterior pass would change little."""
-        if self.start == "spectral" or len(likelihoods) < 2:
-            return False
-        return abs(likelihoods[-1] - likelihoods[-2]) < SETTLED
-
     def _expected_passes(self, shape: DataShape) -> list[PassSize]:
         """Return upper bounds of what `_passes` will ask for."""
-        return expected_passes(shape, self._settings(shape), self.sample_size, self._most_passes)
+        most = self.posterior_passes or MOST_PASSES
+        return expected_passes(shape, self._settings(shape), self.sample_size, most)
 
     def _adopt(self, solution: Any) -> None:
         """Set the fitted attributes."""
         found, self.diagnostics_ = solution
         self._restore(found.arrays())
-
-    @property
-    def _most_passes(self) -> int:
-        """Posterior passes at most."""
-        if self.posterior_passes is None:
-            return DEFAULT_PASSES[self.start]
-        return self.posterior_passes
 
     def _settings(self, shape: DataShape) -> Settings:
         """Return what the preparation needs to know, after checking it against the data."""
@@ -397,3 +354,15 @@ def _counted(sample: Sample) -> Sample:
         index=sample.index[counted],
         weight=sample.weight[counted],
     )
+
+
+def _warn_of_empty(weights: NDArray[np.float64]) -> None:
+    """Say how many components hold next to no rows."""
+    empty = int(np.count_nonzero(weights < 2 * LEAST_WEIGHT / len(weights)))
+    if empty:
+        warnings.warn(
+            f"{empty} of {len(weights)} components hold next to no rows; use "
+            f"n_components={len(weights) - empty} or fewer",
+            RefinementWarning,
+            stacklevel=4,
+        )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.decomposition.solution import MultiviewMixture
+from bigtensor.features.bandwidth import rule_width
 from bigtensor.features.kernels import GaussianKernel
 from bigtensor.features.maps import FeatureMap, GroupMap, Nystroem
 from bigtensor.models.histogram_densities import Grids, smooth_histograms
@@ -188,12 +189,19 @@ class KernelSolution:
     def _draw_rows(
         self, view: WideView, component: int, size: int, rng: np.random.Generator
     ) -> FloatArray:
-        """Draw rows of the pilot sample by posterior probability, and add noise of the kernel."""
+        """Draw rows of the pilot sample by posterior probability, and add a little noise.
+
+        The width of the noise is the rule of thumb for the component's rows in the sample: the
+        kernel of the density is as wide as its landmarks are apart, which would blur.
+        """
         assert self.responsibilities is not None
         share = self.responsibilities[:, component]
         chosen = rng.choice(len(share), size=size, p=share / share.sum())
-        width = view.feature_map.kernel.bandwidth
-        return np.asarray(view.rows[chosen] + width * rng.standard_normal((size, width.size)))
+        rows = np.asarray(view.rows, np.float64)
+        mean = share @ rows / share.sum()
+        spread = np.sqrt(share @ (rows - mean) ** 2 / share.sum())
+        width = rule_width(spread, float(share.sum()), 1)
+        return np.asarray(rows[chosen] + width * rng.standard_normal((size, width.size)))
 
     def _position(self, view: str) -> int:
         """Return the place of a one-dimensional view among the grids."""

@@ -137,11 +137,13 @@ def worker_row(rows: int, repeats: int) -> Row:
                 loop.append(kernel_seconds(samples, statistic, 2)["processor"])
             task = client.submit(kernel_seconds, held, statistic, 2, pure=False)
             worker.append(task.result()["processor"])
-    ratio = median(loop) / median(worker)
+    # whatever else the machine does can only add processor time
+    ratio = min(loop) / min(worker)
     return {
         "rows": rows,
-        "loop Mrows/s": rows / median(loop) / 1e6,
-        "worker Mrows/s": rows / median(worker) / 1e6,
+        "loop Mrows/s": rows / min(loop) / 1e6,
+        "worker Mrows/s": rows / min(worker) / 1e6,
+        "median speed": median(loop) / median(worker),
         "speed of the worker": ratio,
         "bars": "speed of the worker >= 0.95",
         "holds": ratio >= 0.95,

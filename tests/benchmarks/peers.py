@@ -40,8 +40,8 @@ def peer_rows(folder: Path, rows: int, fit_rows: int, starts: tuple[str, ...]) -
             given, N_COMPONENTS, RESTARTS
         ),
     }
+    flowsom_labels(values[:2000], N_COMPONENTS)
     for name, label in peers.items():
-        label(values[:2000])
         start_time = time.perf_counter()
         found = label(values)
         seconds = time.perf_counter() - start_time

@@ -77,7 +77,8 @@ def test_worker_row__a_worker_keeps_up_with_a_loop():
 def test_passes_on_workers__give_ratios(tmp_path):
     gains = worker_rows(tmp_path, 150_000, 1)
     shares = share_rows(tmp_path, 150_000, 1)
-    assert [row["pass"] for row in gains] == [row["pass"] for row in shares]
+    assert [row["pass"] for row in gains] == ["moments", "posterior 1"]
+    assert [row["pass"] for row in shares] == ["moments", "posterior 1", "a fit"]
     assert all(0.3 < row["gain"] < 3 for row in gains), gains
     assert all(row["share"] < 1 for row in shares), shares
 

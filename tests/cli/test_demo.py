@@ -10,7 +10,7 @@ def number(name, output):
 
 def test_demo__finds_the_populations_and_keeps_what_was_asked_for(start, tmp_path):
     out = tmp_path / "demo"
-    process = start("demo", "--rows", "100_000", "--out", out)
+    process = start("demo", "--rows", "200_000", "--out", out)
     output, errors = process.communicate(timeout=240)
     assert process.returncode == 0, errors
     assert number("accuracy", output) > 0.97

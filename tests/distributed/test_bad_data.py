@@ -16,10 +16,10 @@ from bigtensor.engine.events import Event
 from bigtensor.errors import (
     DataChangedError,
     DataError,
+    IdentifiabilityError,
     LayoutWarning,
     MissingValueError,
     MissingValueWarning,
-    ParameterError,
     StoreReadError,
 )
 from tests.engine.sums import write_store
@@ -181,7 +181,7 @@ def test_empty_store__is_refused(tmp_path: Path) -> None:
 
 def test_one_row__is_refused(tmp_path: Path) -> None:
     store = own_store(tmp_path / "one.zarr", VALUES[:1])
-    with pytest.raises(ParameterError, match="needs more rows; got n_samples=1"):
+    with pytest.raises(IdentifiabilityError, match="needs more rows; got n_samples=1"):
         model().fit(store)
 
 

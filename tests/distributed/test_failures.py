@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,35 +14,14 @@ from distributed import Client, LocalCluster
 from bigtensor.engine import runtime as runtime_module
 from bigtensor.engine.runtime import DistributedRuntime, open_runtime
 from bigtensor.errors import ClusterError, MissingValueError
-
-
-def number_after(_: Any, number: int) -> int:
-    time.sleep(0.05)
-    return number
-
-
-def fail_at_3(_: Any, number: int) -> int:
-    if number == 3:
-        raise FileNotFoundError(2, "No such file or directory", "/their/own/file")
-    return number
-
-
-def refuse_at_3(_: Any, number: int) -> int:
-    if number == 3:
-        raise MissingValueError("row 3 is bad")
-    return number
-
-
-def die_at_3(_: Any, number: int) -> int:
-    if number == 3:
-        os._exit(9)
-    return number
+from tests.distributed.jobs import die_at_3, fail_at_3, number_after, refuse_at_3
 
 
 def ignore(*_: Any) -> None:
     """Collect nothing."""
 
 
+ROOT = Path(__file__).resolve().parents[2]
 JOBS = [(number,) for number in range(40)]
 
 
@@ -63,6 +43,7 @@ def scheduler_process() -> Iterator[tuple[subprocess.Popen[str], str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert process.stdout is not None
     yield process, process.stdout.readline().strip()
@@ -75,7 +56,8 @@ def worker_process(scheduler_process: tuple[Any, str]) -> Iterator[subprocess.Po
     """A worker without a nanny, for the scheduler process."""
     command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler_process[1]]
     options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--death-timeout", "5"]
-    process = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL, env=environment)
     yield process
     process.kill()
     process.wait()

@@ -8,6 +8,8 @@ import dask.array as da
 import numpy as np
 import psutil
 import pytest
+import xarray as xr
+import zarr
 from distributed import Client
 
 from bigtensor import KernelMixture, simulate
@@ -34,8 +36,6 @@ def model(start: str, **options: Any) -> KernelMixture:
 
 
 def arrays(fitted: KernelMixture, folder: Path) -> dict[str, bytes]:
-    import zarr
-
     fitted.save(folder / "m.zarr", overwrite=True)
     group = zarr.open_group(str(folder / "m.zarr"), mode="r")
     return {name: np.asarray(array[...]).tobytes() for name, array in group.arrays()}
@@ -62,8 +62,6 @@ def test_fit_and_predict__have_the_same_bits_everywhere(
             outputs=("label", "probability", "log_density"),
             **place,
         )
-        import zarr
-
         group = zarr.open_group(str(path), mode="r")
         answers.append({name: array[...].tobytes() for name, array in group.arrays()})
     assert len(fits[0]) > 2
@@ -73,11 +71,9 @@ def test_fit_and_predict__have_the_same_bits_everywhere(
     for other in answers[1:]:
         assert other == answers[0]
     assert one_worker.status == two_workers.status == "running"
-    assert fitted.predict(VALUES).tobytes() == answers[0]["label"]
-    assert (
-        fitted.predict(da.from_array(VALUES, chunks=(7000, 3))).compute().tobytes()
-        == (answers[0]["label"])
-    )
+    labelled = xr.DataArray(VALUES, dims=("sample", "feature"))
+    for rows in (labelled, labelled.chunk({"sample": 7000})):
+        assert fitted.predict(rows).to_numpy().tobytes() == answers[0]["label"]
 
 
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])

@@ -139,6 +139,21 @@ def test_pass__has_the_same_bits_for_any_number_of_threads_and_kind_of_rows(tmp_
     assert len(bits) == 1
 
 
+def test_pass__over_misaligned_rows_has_the_same_bits() -> None:
+    content = np.zeros(VALUES.nbytes + 1, np.uint8)
+    shifted = content[1:].view(np.float64).reshape(VALUES.shape)
+    shifted[...] = VALUES
+    assert not shifted.flags.aligned
+    for statistic in (ColumnSums(2), LaggedProducts()):
+        results = [
+            run_pass(open_samples(data), Pass("p", statistic), ThreadedRuntime(1))
+            for data in (VALUES, shifted)
+        ]
+        plain = [tuple(r.values()) if isinstance(r, dict) else r for r in results]
+        bits = {tuple(np.asarray(n).tobytes() for n in numbers) for numbers in plain}
+        assert len(bits) == 1
+
+
 def test_single_blas_thread__holds_until_the_last_user_leaves() -> None:
     def threads() -> set[int]:
         return {

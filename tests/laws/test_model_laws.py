@@ -61,12 +61,14 @@ def expected_failures(model: LatentVariableModel) -> dict[str, str]:
 
 # a few dozen rows of the checks' blobs do not determine triple moments
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.RefinementWarning")
 @parametrize_with_checks(MODELS, expected_failed_checks=expected_failures, xfail_strict=True)
 def test_common_checks__hold(estimator, check):
     check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.RefinementWarning")
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.start)
 def test_data_frame__names_are_kept_and_checked(model):
     check_dataframe_column_names_consistency("KernelMixture", clone(model))

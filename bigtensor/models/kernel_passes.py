@@ -1,0 +1,93 @@
+"""The three stages of a kernel mixture's fit, each a short script of passes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Generator
+from typing import Any
+
+from bigtensor.decomposition.multiview_mixture import (
+    AugmentedMoments,
+    Method,
+    MultiviewMixture,
+    solve_multiview_mixture,
+)
+from bigtensor.decomposition.solution import Outcome
+from bigtensor.errors import ConditioningWarning
+from bigtensor.models.data_shape import DataShape
+from bigtensor.models.kernel_preparation import Groups, Preparation
+from bigtensor.models.kernel_solution import KernelSolution, refined
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.posterior_sums import PosteriorSums, PosteriorSumsResult
+from bigtensor.statistics.row_sample import RowSample, Sample
+from bigtensor.statistics.triple_moments import TripleMoments, TripleMomentsResult
+from bigtensor.statistics.windows import sample_windows
+
+SETTLED = 1e-4
+"""Change of the mean log-likelihood, in nats a row, below which the passes stop."""
+
+
+def pilot(
+    shape: DataShape, size: int, random_state: int
+) -> Generator[Pass[Sample], Sample, Sample]:
+    """Draw the sample that everything is prepared from."""
+    statistic = RowSample(size, len(shape.features), shape.dtype, random_state, shape.has_weight)
+    return (yield Pass("pilot", statistic, rows=sample_windows(shape.rows, size)))
+
+
+def spectral_solution(
+    groups: Groups, preparation: Preparation, method: Method, random_state: int
+) -> Generator[Pass[Any], TripleMomentsResult, MultiviewMixture]:
+    """Read the moments and decompose them; warn where the answer is doubtful."""
+    moments = yield Pass("moments", TripleMoments(groups))
+    spectral = solve_multiview_mixture(
+        AugmentedMoments(moments.triple, moments.seconds, moments.rows),
+        preparation.n_components,
+        preparation.masses,
+        method=method,
+        random_state=random_state,
+    )
+    if spectral.outcome is not Outcome.CONVERGED:
+        warnings.warn(
+            f"the spectral start ended with: {spectral.outcome.value}; {spectral.outcome.advice}",
+            ConditioningWarning,
+            stacklevel=5,
+        )
+    return spectral
+
+
+def posterior_solution(
+    mixture: MixtureDensities, preparation: Preparation, most: int, *, settle: bool
+) -> Generator[Pass[Any], PosteriorSumsResult, tuple[KernelSolution, list[float]]]:
+    """Re-estimate weights and densities, one pass after the other.
+
+    Parameters
+    ----------
+    mixture : MixtureDensities
+        The start.
+    preparation : Preparation
+    most : int
+        Passes at most.
+    settle : bool
+        Whether to stop once the likelihood has settled.
+
+    Returns
+    -------
+    solution : KernelSolution
+    likelihoods : list of float
+        Mean log-likelihood of the mixture that each pass was given, in nats a row.
+    """
+    likelihoods: list[float] = []
+    while True:
+        sums = yield Pass(
+            f"posterior {len(likelihoods) + 1}", PosteriorSums(mixture, preparation.wide_maps)
+        )
+        solution = refined(sums, preparation)
+        mixture = solution.mixture()
+        likelihoods.append(sums.log_likelihood / sums.weight)
+        settled = (
+            settle and len(likelihoods) > 1 and abs(likelihoods[-1] - likelihoods[-2]) < SETTLED
+        )
+        if settled or len(likelihoods) == most:
+            return solution, likelihoods

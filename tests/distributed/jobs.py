@@ -1,0 +1,30 @@
+"""Jobs that workers import by name."""
+
+import os
+import time
+from typing import Any
+
+from bigtensor.errors import MissingValueError
+
+
+def number_after(_: Any, number: int) -> int:
+    time.sleep(0.05)
+    return number
+
+
+def fail_at_3(_: Any, number: int) -> int:
+    if number == 3:
+        raise FileNotFoundError(2, "No such file or directory", "/their/own/file")
+    return number
+
+
+def refuse_at_3(_: Any, number: int) -> int:
+    if number == 3:
+        raise MissingValueError("row 3 is bad")
+    return number
+
+
+def die_at_3(_: Any, number: int) -> int:
+    if number == 3:
+        os._exit(9)
+    return number

@@ -1,0 +1,96 @@
+"""The measured peak of a worker stays below the plan, and does not grow with the rows."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bigtensor import KernelMixture, simulate
+from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.opening import open_samples
+from bigtensor.engine.plan import PassSize, make_plan
+from bigtensor.engine.reduce import run_pass
+from bigtensor.engine.runtime import DistributedRuntime, local_cluster
+from bigtensor.statistics.base import Pass
+from tests.engine.sums import ColumnSums, write_store
+
+MiB = 2**20
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="the peak is read from Linux's /proc"
+)
+
+
+def peak_nbytes() -> int:
+    """Return the peak of the resident set of this process.
+
+    Not `resource.getrusage`: on Linux a child starts with the peak of the parent that forked it.
+    """
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (peak,) = [line for line in lines if line.startswith("VmHWM")]
+    return int(peak.split()[1]) * 1024
+
+
+def cells(path: Path, rows: int) -> str:
+    with SampleStoreWriter(path, ["a", "b", "c"], rows=rows) as writer:
+        for start in range(0, rows, 300_000):
+            part = simulate.kernel_mixture(300_000, 3, random_state=start)
+            writer.append(part["X"].to_numpy())
+    return str(path)
+
+
+def fit_peak(store: str) -> tuple[int, int]:
+    """Fit with two workers of 1 GiB; return the largest measured peak and the plan's figure."""
+    model = KernelMixture(3, n_landmarks=30, posterior_passes=1, random_state=0)
+    with local_cluster(2, 1024 * MiB) as client:
+        plan = model.plan(store, client=client)
+        assert plan.allowed_nbytes == 1024 * MiB
+        model.fit(store, client=client)
+        return max(client.run(peak_nbytes).values()), plan.projected_nbytes
+
+
+def check_fits(tmp_path: Path, sizes: list[int]) -> None:
+    measured = {}
+    for rows in sizes:
+        peak, projected = fit_peak(cells(tmp_path / f"{rows}.zarr", rows))
+        print(f"{rows:,} rows: {peak / MiB:.0f} MiB measured, {projected / MiB:.0f} projected")
+        assert peak <= projected <= 1.5 * peak
+        measured[rows] = peak
+    assert max(measured.values()) <= 1.1 * min(measured.values())
+
+
+def test_fit__stays_below_the_plan_and_flat(tmp_path: Path) -> None:
+    check_fits(tmp_path, [300_000, 3_000_000])
+
+
+@pytest.mark.slow
+def test_fit__stays_below_the_plan_and_flat_at_ten_million_rows(tmp_path: Path) -> None:
+    check_fits(tmp_path, [900_000, 10_200_000])
+
+
+@pytest.mark.parametrize("kind", ["large chunks", "transposed", "in memory", "lazy"])
+def test_pass__stays_below_the_plan_for_every_kind_of_rows(tmp_path: Path, kind: str) -> None:
+    import dask.array as da
+
+    rows, features, unit = 2_097_152, 8, 524_288
+    values: Any = np.random.default_rng(0).normal(size=(rows, features)).astype("float32")
+    views = {"a": [*range(features)][::-1]}
+    data: Any = values
+    if kind == "large chunks":
+        data = write_store(tmp_path / "m.zarr", values, chunks=(unit, features))
+    elif kind == "transposed":
+        layout = {"chunks": (features, unit), "dims": ("feature", "sample")}
+        data = write_store(tmp_path / "m.zarr", np.ascontiguousarray(values.T), **layout)
+    elif kind == "lazy":
+        path = write_store(tmp_path / "m.zarr", values, chunks=(unit, features))
+        data = da.from_zarr(path, component="X")
+    samples = open_samples(data, views)
+    with local_cluster(1, 1024 * MiB) as client:
+        runtime = DistributedRuntime(client)
+        plan = make_plan(samples, [PassSize("p", 1, rows, 64, 0)], runtime)
+        result = run_pass(samples, Pass("p", ColumnSums(features)), runtime)
+        (peak,) = client.run(peak_nbytes).values()
+    assert result["rows"] == rows
+    print(f"{kind}: {peak / MiB:.0f} MiB measured, {plan.projected_nbytes / MiB:.0f} projected")
+    assert peak <= plan.projected_nbytes <= 1.5 * peak
