@@ -153,6 +153,7 @@ class DistributedRuntime:
     ) -> None:
         """Run the jobs on the workers, a bounded number at a time."""
         self._require_workers()
+        limit = self.memory_limit
         holder = self._submit_shared(shared)
         waiting = ((index, self._submit(function, holder, job)) for index, job in enumerate(jobs))
         finished: SimpleQueue[Any] = SimpleQueue()
@@ -167,7 +168,7 @@ class DistributedRuntime:
             begin(self._window())
             while running:
                 future = self._next(finished)
-                result = self._result(future)
+                result = self._result(future, limit)
                 collect(running.pop(future), result)
                 begin(1)
         finally:
@@ -181,8 +182,8 @@ class DistributedRuntime:
             except Empty:
                 self._require_workers()
 
-    def _result(self, future: Any) -> Any:
-        """Return what a task returned, or raise what it raised."""
+    def _result(self, future: Any, limit: int | None) -> Any:
+        """Return what a task returned, or raise what it raised; a worker had ``limit`` bytes."""
         from distributed import KilledWorker
 
         try:
@@ -197,7 +198,6 @@ class DistributedRuntime:
             ) from lost
         if not isinstance(error, KilledWorker):
             raise error.with_traceback(future.traceback())
-        limit = self.memory_limit
         raise ClusterError(
             f"workers died again and again on the same task ({error}); the most likely cause "
             f"is memory: a worker may use {format_bytes(limit) if limit else 'an unknown size'}"

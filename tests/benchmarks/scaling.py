@@ -29,9 +29,10 @@ MEMORY_LIMIT = 2**30
 POSTERIOR_PASSES = 2
 """As many as a fit from the spectral start has."""
 
-TIMES = ("wall s", "kernel s")
 KERNEL_ROWS = 1_000_000
 """Rows in the memory of a worker to measure the kernel alone."""
+
+TIMES = ("wall s", "kernel s")
 
 
 def write_cells(folder: Path, rows: int) -> Path:

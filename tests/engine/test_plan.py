@@ -54,7 +54,7 @@ def test_plan__prints_passes_memory_and_that_it_fits() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"limit": "300MiB"}, "to start with; allow"),
+        ({"limit": "250MiB"}, "to start with; allow"),
         ({"unit_rows": 10**7}, "read buffers take"),
         ({"unit_rows": 10**7}, "import the data again with smaller chunks, or allow"),
         (
