@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 import threadpoolctl
 
@@ -20,8 +22,17 @@ def single_blas_thread() -> Iterator[None]:
     own therefore holds the limit as long as anybody needs it. Where BLAS has a pool for every
     calling thread, the limit of the calling thread is what counts.
     """
-    with _keeper, threadpoolctl.threadpool_limits(1):
+    with _keeper, _controller(len(sys.modules)).limit(limits=1):
         yield
+
+
+@lru_cache(maxsize=1)
+def _controller(modules: int) -> threadpoolctl.ThreadpoolController:  # noqa: ARG001
+    """Return the loaded BLAS libraries; looking for them takes milliseconds, as long as a task.
+
+    Libraries come with imports: they are looked for again when there are more ``modules``.
+    """
+    return threadpoolctl.ThreadpoolController()
 
 
 @contextmanager
@@ -31,7 +42,7 @@ def _kept_in_a_thread() -> Iterator[None]:
 
     def keep() -> None:
         threadpoolctl.OpenBLASController.clear_controlling_thread(force=True)
-        with threadpoolctl.threadpool_limits(1):
+        with _controller(len(sys.modules)).limit(limits=1):
             limited.set()
             done.wait()
 
