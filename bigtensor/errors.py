@@ -33,8 +33,11 @@ class FileFormatError(DataError):
     """A file to import is damaged, or holds something that cannot be read faithfully."""
 
 
-class StoreReadError(DataError, OSError):
-    """A store could not be read: a wrong path, a truncated or corrupted chunk."""
+class StoreReadError(OSError, DataError):
+    """A store could not be read: a wrong path, a truncated or corrupted chunk.
+
+    The builtin comes first, because only then does pickle restore the error on another process.
+    """
 
 
 class DataChangedError(DataError, RuntimeError):
