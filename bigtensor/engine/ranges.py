@@ -13,8 +13,11 @@ RowRange = tuple[int, int]
 MAX_TASKS = 10_000
 """Tasks of one pass: a scheduler spends up to a millisecond on each."""
 
-WANTED_TASKS = 64
+WANTED_TASKS = 32
 """Enough tasks to keep a few workers evenly busy to the end of a pass."""
+
+MAX_ROWS = 524_288
+"""A task of a second or less: larger data have more tasks, for more workers to share."""
 
 MIN_ROWS = 32_768
 """A task of fewer rows costs more to send than to run."""
@@ -65,7 +68,7 @@ def segments(samples: Samples, start: int, stop: int) -> list[RowRange]:
 
 def _rows_per_task(samples: Samples) -> int:
     """Return the rows that one task should read."""
-    most = max(MIN_ROWS, MAX_NBYTES // samples.row_nbytes)
+    most = max(MIN_ROWS, min(MAX_ROWS, MAX_NBYTES // samples.row_nbytes))
     wanted = min(max(MIN_ROWS, -(-samples.rows // WANTED_TASKS)), most)
     sources = len(samples.sources)
     return max(wanted, -(-samples.rows // max(1, MAX_TASKS - sources)))

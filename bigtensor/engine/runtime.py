@@ -26,7 +26,7 @@ Job = tuple[Any, ...]
 JobFunction = Callable[..., Any]
 Collect = Callable[[int, Any], None]
 
-IN_FLIGHT = 3
+IN_FLIGHT = 4
 """Tasks submitted for every thread of a cluster: one runs, the others wait beside it."""
 
 START_TIMEOUT = 60.0
