@@ -69,7 +69,7 @@ def import_command(
     follow each other in the order given.
     """
     refuse_inputs(out, *files)
-    from bigtensor.data.importing import import_files
+    from bigtensor.data.importers.files import import_files
 
     with reporter() as progress, progress.rows("import") as advance:
         summary = import_files(

@@ -24,8 +24,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor import KernelMixture
-from bigtensor.data.importing import import_files
-from bigtensor.data.transforms import is_untransformed
+from bigtensor.data.importers.files import import_files
+from bigtensor.data.importers.transforms import is_untransformed
 from bigtensor.errors import FileFormatWarning
 from tests.benchmarks.baselines import flowsom_labels, gaussian_mixture_labels
 from tests.benchmarks.matching import match_clusters

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bigtensor.data.fcs import iterate_fcs
-from bigtensor.data.importing import import_files
-from bigtensor.data.transforms import Logicle, transform_from_parameters
+from bigtensor.data.importers.fcs import iterate_fcs
+from bigtensor.data.importers.files import import_files
+from bigtensor.data.importers.transforms import Logicle, transform_from_parameters
 from bigtensor.errors import (
     DataError,
     FileFormatError,
@@ -405,7 +405,7 @@ def test_optional_packages__are_named_when_missing(tmp_path: Path, write_fcs: Fc
             "import sys\n"
             "for name in ('flowio', 'pandas', 'pyarrow', 'anndata', 'dask'):\n"
             "    sys.modules[name] = None\n"
-            "from bigtensor.data.importing import import_files\n"
+            "from bigtensor.data.importers.files import import_files\n"
             "try:\n"
             f"    import_files({str(path)!r}, {str(tmp_path / 'o.zarr')!r})\n"
             "except ImportError as error:\n"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bigtensor.data.fcs_header import FcsHeader, Offsets, read_fcs_header
-from bigtensor.data.import_source import ImportBlock, ImportSource
+from bigtensor.data.importers.fcs_header import FcsHeader, Offsets, read_fcs_header
+from bigtensor.data.importers.source import ImportBlock, ImportSource
 from bigtensor.errors import DataError, FileFormatError, ParameterError
 
 __all__ = [
@@ -192,7 +192,7 @@ def iterate_fcs(
     Parameters
     ----------
     source : FcsHeader, str or path-like
-        The file, or its header from :func:`~bigtensor.data.fcs_header.read_fcs_header`.
+        The file, or its header from :func:`~bigtensor.data.importers.fcs_header.read_fcs_header`.
     rows_per_block : int, default 65536
         Rows of a block; the last may be shorter. No more than one block is held at a time.
     compensate : bool, default False

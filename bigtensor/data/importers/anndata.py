@@ -10,7 +10,7 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from bigtensor.data.import_source import (
+from bigtensor.data.importers.source import (
     ImportBlock,
     ImportSource,
     optional_module,

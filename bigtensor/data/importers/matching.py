@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from bigtensor.data.import_source import ImportSource
+from bigtensor.data.importers.source import ImportSource
 from bigtensor.errors import DataError, ParameterError
 
 Channels = Literal["same", "common"]

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 import zarr
 
-from bigtensor.data.anndata import open_anndata
-from bigtensor.data.import_source import ImportSource
+from bigtensor.data.importers.anndata import open_anndata
+from bigtensor.data.importers.source import ImportSource
 from bigtensor.errors import DataError, FileFormatError, FileFormatWarning
 
 ROWS, WIDTH = 230, 5

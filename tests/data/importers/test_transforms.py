@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from bigtensor.data.transforms import (
+from bigtensor.data.importers.transforms import (
     Arcsinh,
     Linear,
     Logicle,

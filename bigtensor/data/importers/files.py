@@ -8,14 +8,20 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from bigtensor.data.anndata import open_anndata
-from bigtensor.data.fcs import Offsets, open_fcs
-from bigtensor.data.import_job import ImportJob, ImportSummary, bare_name, sample_names
-from bigtensor.data.import_source import ImportSource
-from bigtensor.data.matching import Channels, match_features
-from bigtensor.data.tables import open_csv, open_parquet
+from bigtensor.data.importers.anndata import open_anndata
+from bigtensor.data.importers.fcs import Offsets, open_fcs
+from bigtensor.data.importers.job import ImportJob, ImportSummary, bare_name, sample_names
+from bigtensor.data.importers.matching import Channels, match_features
+from bigtensor.data.importers.source import ImportSource
+from bigtensor.data.importers.tables import open_csv, open_parquet
+from bigtensor.data.importers.transforms import (
+    Arcsinh,
+    Linear,
+    Logicle,
+    Transform,
+    is_untransformed,
+)
 from bigtensor.data.targets import check_target
-from bigtensor.data.transforms import Arcsinh, Linear, Logicle, Transform, is_untransformed
 from bigtensor.errors import DataError, FileFormatError, ParameterError
 
 __all__ = ["Format", "ImportSummary", "import_files"]
@@ -79,10 +85,10 @@ def import_files(
         By default "arcsinh" for FCS and "none" for everything else.
     cofactor : float, optional
         Of arcsinh; by default 5 for mass cytometry and 150 otherwise. See
-        :attr:`~bigtensor.data.fcs_header.FcsHeader.is_mass_cytometry` for how that is recognised.
+        `FcsHeader.is_mass_cytometry` for how that is recognised.
     untransformed : sequence of str, optional
         Features or channels that stay linear; by default scatter and time, see
-        :func:`~bigtensor.data.transforms.is_untransformed`.
+        :func:`~bigtensor.data.importers.transforms.is_untransformed`.
     offsets : {"header", "text"}, optional
         FCS only: which segment to believe if they disagree on where the events lie.
     dataset : int, default 0

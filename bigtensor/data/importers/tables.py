@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.data.import_source import (
+from bigtensor.data.importers.source import (
     ImportBlock,
     ImportSource,
     optional_module,

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bigtensor.data.import_source import ImportSource
-from bigtensor.data.tables import open_csv, open_parquet
+from bigtensor.data.importers.source import ImportSource
+from bigtensor.data.importers.tables import open_csv, open_parquet
 from bigtensor.errors import DataError, FileFormatError, FileFormatWarning
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from bigtensor.data.import_source import optional_module, unique_names, warn_of_notes
+from bigtensor.data.importers.source import optional_module, unique_names, warn_of_notes
 from bigtensor.errors import FileFormatError, ParameterError
 
 Offsets = Literal["header", "text"]

@@ -8,7 +8,7 @@ import flowio
 import numpy as np
 import pytest
 
-from bigtensor.data.fcs import iterate_fcs, open_fcs, read_compensation, read_fcs_header
+from bigtensor.data.importers.fcs import iterate_fcs, open_fcs, read_compensation, read_fcs_header
 from bigtensor.errors import DataError, FileFormatError, FileFormatWarning, ParameterError
 
 FcsWriter = Callable[..., Path]

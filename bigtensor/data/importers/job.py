@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from bigtensor.data.import_source import Categories, ImportBlock, ImportSource
+from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource
+from bigtensor.data.importers.transforms import Transform
 from bigtensor.data.layout import SampleStoreWriter, chunk_rows
-from bigtensor.data.transforms import Transform
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
