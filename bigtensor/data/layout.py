@@ -31,7 +31,7 @@ from typing import Any, Self
 import numpy as np
 import zarr
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from zarr.codecs import BloscCodec
+from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.errors import ZarrUserWarning
 
 from bigtensor.data.targets import check_target, move_into_place
@@ -341,7 +341,11 @@ class SampleStoreWriter:
                 chunks=(inner, *width),
                 shards=(shard, *width) if shard > inner else None,
                 # On cytometry data smaller than zstd, and nearly twice as fast to read and write.
-                compressors=BloscCodec(cname="lz4", clevel=3, shuffle="shuffle"),
+                # Blosc may decode a damaged chunk to other numbers: the checksum refuses it.
+                compressors=[
+                    BloscCodec(cname="lz4", clevel=3, shuffle="shuffle"),
+                    Crc32cCodec(),
+                ],
                 fill_value=np.nan if dtype.kind == "f" else _missing_code(dtype),
                 dimension_names=(SAMPLE_DIM, FEATURE_DIM) if width else (SAMPLE_DIM,),
             )

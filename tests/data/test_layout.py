@@ -236,3 +236,17 @@ def test_writer__full_disk_is_an_output_error(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, old)
         signal.signal(signal.SIGXFSZ, handler)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_flipped_byte__is_refused_when_it_is_read(tmp_path):
+    values = np.random.default_rng(0).normal(size=(4096, 6)).astype(np.float32)
+    with SampleStoreWriter(tmp_path / "cells.zarr", list("abcdef")) as store:
+        store.append(values)
+    chunk = max(
+        (tmp_path / "cells.zarr" / "X" / "c").rglob("*"), key=lambda file: file.stat().st_size
+    )
+    content = bytearray(chunk.read_bytes())
+    content[len(content) // 2] ^= 1
+    chunk.write_bytes(content)
+    with pytest.raises(ValueError, match="checksum"):
+        np.asarray(zarr.open_group(tmp_path / "cells.zarr", mode="r")["X"][:])
