@@ -35,7 +35,7 @@ class PassSize:
     ----------
     name : str
     times : int
-        How often the pass runs.
+        How often the pass runs at most; a fit stops earlier when it has settled.
     rows : int
         Rows that each run reads.
     state_nbytes, work_nbytes : int
@@ -151,11 +151,11 @@ class Plan:
             f"data       {self.data}: {self.rows:,} rows x {self.features} features",
             f"runs on    {self.workers} process{'es' * (self.workers != 1)} x "
             f"{self.threads} thread{'s' * (self.threads != 1)}, {self.tasks} tasks a pass",
-            f"reads      {format_bytes(self.read_nbytes)} in "
+            f"reads      at most {format_bytes(self.read_nbytes)} in "
             f"{sum(size.times for size in self.passes)} passes",
         ]
         for size in self.passes:
-            times = f" x {size.times}" if size.times > 1 else ""
+            times = f", 1 to {size.times}" if size.times > 1 else ""
             lines.append(
                 f"  {size.name + times:<18} {size.rows:>14,} rows   state "
                 f"{format_bytes(size.state_nbytes)}, workspace {format_bytes(size.work_nbytes)}"

@@ -337,6 +337,7 @@ def local_cluster(workers: int, memory_limit: int | None = None) -> Iterator[Any
 
     settings = {
         "distributed.scheduler.work-stealing": False,
+        "distributed.worker.profile.enabled": False,
         "distributed.worker.memory.recent-to-old-time": "1h",
     }
     try:

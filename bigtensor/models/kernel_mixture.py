@@ -23,7 +23,12 @@ from bigtensor.models.base import (
     PassSize,
 )
 from bigtensor.models.containers import labelled_like
-from bigtensor.models.kernel_passes import pilot, posterior_solution, spectral_solution
+from bigtensor.models.kernel_passes import (
+    pilot,
+    posterior_solution,
+    settling_windows,
+    spectral_solution,
+)
 from bigtensor.models.kernel_preparation import Preparation, Settings, expected_passes, prepare
 from bigtensor.models.kernel_solution import (
     LEAST_WEIGHT,
@@ -43,8 +48,8 @@ from bigtensor.statistics.row_sample import Sample
 
 STARTS = ("spectral", "kmeans")
 DECOMPOSITIONS = ("jacobi", "power")
-SPECTRAL_PASSES = 2
-"""After a spectral start without concerns, which is near the answer and drifts when iterated."""
+POLISHING_PASSES = 2
+"""Over all rows, from a mixture near the answer: further ones would let it drift."""
 
 MOST_PASSES = 20
 """After a doubtful spectral start, or k-means: these have to travel, until they have settled."""
@@ -69,7 +74,8 @@ class KernelMixture(LatentMixture):
         Where the posterior passes start.
     posterior_passes : int, optional
         At most this many posterior passes, at least one. By default 2 after a spectral start;
-        after a doubtful one, or k-means, up to 20 until the likelihood has settled.
+        after a doubtful one, or k-means, up to 20 until the likelihood has settled; from four
+        million rows on, these read a million rows spread over the data, and 2 read all.
     decomposition : {"jacobi", "power"}, default "jacobi"
         Joint diagonalisation, or the robust tensor power method with deflation.
     landmarks : {"kmeans", "uniform"}, default "kmeans"
@@ -170,7 +176,14 @@ class KernelMixture(LatentMixture):
             diagnostics["spectral"] = {"outcome": spectral.outcome.value, **spectral.diagnostics}
             mixture = spectral_start(spectral, sample, preparation)
             settle = spectral.outcome is not Outcome.CONVERGED
-            most = self.posterior_passes or (MOST_PASSES if settle else SPECTRAL_PASSES)
+            most = self.posterior_passes or (MOST_PASSES if settle else POLISHING_PASSES)
+        windows = settling_windows(shape.rows)
+        if settle and windows is not None and self.posterior_passes is None:
+            settled, early = yield from posterior_solution(
+                mixture, preparation, MOST_PASSES, settle=True, name="settling", rows=windows
+            )
+            diagnostics["settling_log_likelihood"] = early
+            mixture, settle, most = settled.mixture(), False, POLISHING_PASSES
         solution, likelihoods = yield from posterior_solution(
             mixture, preparation, most, settle=settle
         )
@@ -189,8 +202,12 @@ class KernelMixture(LatentMixture):
 
     def _expected_passes(self, shape: DataShape) -> list[PassSize]:
         """Return upper bounds of what `_passes` will ask for."""
-        most = self.posterior_passes or MOST_PASSES
-        return expected_passes(shape, self._settings(shape), self.sample_size, most)
+        windows = None if self.posterior_passes else settling_windows(shape.rows)
+        times = {"posterior": (self.posterior_passes or MOST_PASSES, shape.rows)}
+        if windows is not None:
+            seen = sum(stop - start for start, stop in windows)
+            times = {"settling": (MOST_PASSES, seen), "posterior": (POLISHING_PASSES, shape.rows)}
+        return expected_passes(shape, self._settings(shape), self.sample_size, times)
 
     def _adopt(self, solution: Any) -> None:
         """Set the fitted attributes."""

@@ -290,9 +290,21 @@ def _projected(names: tuple[str, ...], maps: Mapping[str, Nystroem], basis: Floa
 
 
 def expected_passes(
-    shape: DataShape, settings: Settings, sample_size: int, posterior_passes: int
+    shape: DataShape,
+    settings: Settings,
+    sample_size: int,
+    times: Mapping[str, tuple[int, int]],
 ) -> list[PassSize]:
-    """Return upper bounds of the passes of a fit, from blank statistics of the same sizes."""
+    """Return upper bounds of the passes of a fit, from blank statistics of the same sizes.
+
+    Parameters
+    ----------
+    shape : DataShape
+    settings : Settings
+    sample_size : int
+    times : mapping of str to (int, int)
+        How often posterior passes of this name run at most, and the rows of each.
+    """
     windows = sample_windows(shape.rows, sample_size)
     seen = shape.rows if windows is None else WINDOWS * (windows[0][1] - windows[0][0])
     n_features = len(shape.features)
@@ -301,7 +313,7 @@ def expected_passes(
     if settings.spectral:
         sizes.append(_size("moments", 1, shape.rows, TripleMoments(_blank_groups(settings))))
     posterior = PosteriorSums(_blank_mixture(settings), _blank_wide_maps(settings))
-    sizes.append(_size("posterior", posterior_passes, shape.rows, posterior))
+    sizes += [_size(name, most, rows, posterior) for name, (most, rows) in times.items()]
     return sizes
 
 

@@ -188,3 +188,11 @@ def test_one_row__is_refused(tmp_path: Path) -> None:
 def test_wrong_path__is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreReadError, match=r"there is no store at .*none.zarr; check the path"):
         model().fit(tmp_path / "none.zarr")
+
+
+def test_gap_in_row_4567890__is_named(tmp_path: Path) -> None:
+    values = np.resize(VALUES.astype(np.float32), (5_000_000, 3))
+    values[4_567_890, 1] = np.nan
+    store = own_store(tmp_path / "cells.zarr", values)
+    with pytest.raises(MissingValueError, match=r"1 of 5,000,000 rows .* row 4,567,890, feature "):
+        model(start="kmeans", posterior_passes=1).fit(store)

@@ -43,7 +43,7 @@ def test_plan__prints_passes_memory_and_that_it_fits() -> None:
     for words in (
         "100,000,000 rows x 4 features",
         "2 processes x 1 thread",
-        "posterior x 3",
+        "posterior, 1 to 3",
         "1.00 GiB allowed",
         "fits       yes",
     ):
