@@ -171,14 +171,6 @@ def cut_blocks(
         cursor, start = cursor + rows, start + rows
 
 
-def one_block(views: Views, columns: Columns, start: int) -> Block:
-    """Return rows in memory as one block."""
-    rows = columns.values.shape[0]
-    source = ArraySource(columns.values, (), columns.weight, columns.sequence)
-    pieces = iter([source.read(0, rows)])
-    return next(cut_blocks(views, pieces, start, start + rows, rows))
-
-
 def _block(
     held: Columns, slices: dict[str, slice], cursor: int, start: int, rows: int, halo: int
 ) -> Block:

@@ -21,6 +21,9 @@ ZARR_CONCURRENCY = {"async.concurrency": 4, "threading.max_workers": 4}
 
 _reading = ProcessWide(lambda: zarr.config.set(ZARR_CONCURRENCY))
 
+_STAMPS = ("mtime", "ETag", "etag", "LastModified", "last_modified", "updated", "created")
+"""What file systems call the time or the version of a file."""
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -157,6 +160,8 @@ class ZarrSource:
                     _read_variable(group, self.weight, start, stop, np.float64),
                     _read_variable(group, self.sequence, start, stop, None),
                 )
+        except (MemoryError, PermissionError):
+            raise
         except Exception as error:
             raise StoreReadError(
                 f"rows {start:,} to {stop - 1:,} of {self.variable!r} in {self.url} cannot be "
@@ -165,11 +170,13 @@ class ZarrSource:
             ) from error
 
     def _values(self, group: zarr.Group, start: int, stop: int) -> NDArray[Any]:
-        """Read the rows of the values; decoding must give all of them."""
+        """Read the rows of the values; the store must still have all of them."""
         array: Any = group[self.variable]
-        if self.transposed:
-            return np.ascontiguousarray(np.asarray(array[:, start:stop]).T)
-        return np.asarray(array[start:stop])
+        values = np.asarray(array[:, start:stop] if self.transposed else array[start:stop])
+        values = np.ascontiguousarray(values.T) if self.transposed else values
+        if len(values) != stop - start:
+            raise ValueError(f"the store has become shorter: {len(values)} rows are left of these")
+        return values
 
     def fingerprint(self) -> str:
         """Return the digest of the metadata and of the size and time of every chunk on disk."""
@@ -182,8 +189,8 @@ class ZarrSource:
         """List the chunks of all variables that are read."""
         for variable in filter(None, (self.variable, self.weight, self.sequence)):
             for name, info in self.files(variable).items():
-                stamp = info.get("mtime") or info.get("ETag") or info.get("LastModified")
-                yield f"{variable}/{name}", int(info["size"]), repr(stamp)
+                stamps = [info[key] for key in _STAMPS if info.get(key)]
+                yield f"{variable}/{name}", int(info["size"]), repr(stamps[:1])
 
     def files(self, variable: str) -> dict[str, Any]:
         """Return what the file system knows of the files of a variable, by name below it."""
@@ -311,9 +318,14 @@ class LazySource:
         return Columns(*computed)
 
     def fingerprint(self) -> str:
-        """Return the digest of the name of the graph's result."""
-        names = [getattr(part, "name", None) for part in (self.values, self.weight, self.sequence)]
-        return hashlib.sha256(repr((names, self.values.shape)).encode()).hexdigest()
+        """Return the digest of the name of the graph's result, and of what is in memory."""
+        digest = hashlib.sha256(repr(self.values.shape).encode())
+        for part in (self.values, self.weight, self.sequence):
+            if isinstance(part, np.ndarray):
+                digest.update(f"{part.dtype}{part.shape}".encode() + part.tobytes())
+            else:
+                digest.update(repr(getattr(part, "name", None)).encode())
+        return digest.hexdigest()
 
     def describe(self) -> str:
         """Return the words that name the source in messages."""

@@ -13,6 +13,7 @@ from bigtensor.engine.checkpoint import Checkpoint, PassCheckpoint
 from bigtensor.engine.events import Listener, Progress
 from bigtensor.engine.ranges import RowRange, row_ranges
 from bigtensor.engine.runtime import Job, Runtime, single_blas_thread
+from bigtensor.errors import DataChangedError
 from bigtensor.statistics.base import Pass, State, Statistic, Workspace
 
 logger = logging.getLogger(__name__)
@@ -27,6 +28,7 @@ def run_pass(
     *,
     checkpoint: Checkpoint | None = None,
     listeners: Iterable[Listener] = (),
+    check: Callable[[], None] = lambda: None,
 ) -> Result:
     """Sum a statistic over the rows of a pass.
 
@@ -39,6 +41,8 @@ def run_pass(
         Parts found there are not computed again; new parts are stored as they come.
     listeners : iterable of callables
         Told when the pass starts, a part is finished, the pass is finished.
+    check : callable
+        Raises when the data changed while they were read; the stored parts are then removed.
 
     Returns
     -------
@@ -55,6 +59,12 @@ def run_pass(
     state = None if stored is None else stored.load(None)
     if state is None:
         state = _sum_parts(samples, pass_.statistic, runtime, ranges, stored, progress)
+        try:
+            check()
+        except DataChangedError:
+            if stored is not None:
+                stored.drop_parts()
+            raise
         if stored is not None:
             stored.store(None, state)
             stored.drop_parts()

@@ -129,6 +129,7 @@ class DistributedRuntime:
     """A cluster behind a `distributed.Client`; the client is used and never closed."""
 
     client: Any
+    limit: int | None = None
 
     @property
     def workers(self) -> int:
@@ -143,10 +144,10 @@ class DistributedRuntime:
 
     @property
     def memory_limit(self) -> int | None:
-        """The smallest memory limit of the workers."""
+        """The smallest memory limit of the workers, or what the caller allows if that is less."""
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
         limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
-        return min(limits, default=None)
+        return min([*limits, *([self.limit] if self.limit else [])], default=None)
 
     def run(
         self, function: JobFunction, shared: Any, jobs: Sequence[Job], collect: Collect
@@ -268,7 +269,8 @@ def open_runtime(
     workers : int, optional
         Number of processes or threads; all processors by default.
     memory_limit : str or int, optional
-        What one process may use, such as ``"1GiB"``.
+        What one process may use, such as ``"1GiB"``; on a given cluster the smaller of this and
+        the workers' own limit counts.
 
     Yields
     ------
@@ -289,8 +291,14 @@ def open_runtime(
     if client is None and scheduler is None:
         client = None if workers is not None else _current_client()
         scheduler = "threads" if workers is None else "processes"
+    elsewhere = client is not None or scheduler not in ("threads", "processes")
+    if elsewhere and workers is not None:
+        raise ParameterError(
+            f"workers={workers} says how many to start here; a client or a scheduler address "
+            "brings its own: leave workers out"
+        )
     if client is not None:
-        yield DistributedRuntime(client)
+        yield DistributedRuntime(client, limit)
     elif scheduler == "threads":
         yield ThreadedRuntime(workers or os.cpu_count() or 1, limit)
     elif scheduler == "processes":
@@ -298,7 +306,7 @@ def open_runtime(
             yield DistributedRuntime(own)
     else:
         with _connected(str(scheduler)) as connected:
-            yield DistributedRuntime(connected)
+            yield DistributedRuntime(connected, limit)
 
 
 def parse_memory_limit(limit: str | int) -> int:

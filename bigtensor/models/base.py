@@ -17,6 +17,7 @@ from sklearn.utils.validation import validate_data
 
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
+from bigtensor.data.sources import LazySource
 from bigtensor.data.views import Views, ViewsLike
 from bigtensor.engine.checkpoint import Checkpoint, content_key
 from bigtensor.engine.events import Event, Listener
@@ -25,6 +26,7 @@ from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import Runtime, open_runtime, single_blas_thread
 from bigtensor.errors import (
     DataChangedError,
+    ParameterError,
 )
 from bigtensor.models.answers import RowAnswers, is_named, is_plain
 from bigtensor.models.callbacks import callback_listener
@@ -106,7 +108,9 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
             ``(rows, features)``, float32 or float64; a path names a Zarr store.
         y : ignored
         sample_weight : (rows,) array-like, optional
-            Not negative. A weight of 2 counts a row twice.
+            Not negative. In every sum a weight of 2 counts a row twice, so weights that only
+            compare rows should add up to the number of rows; bandwidths and landmarks come from
+            the rows of the pilot sample whatever their weights.
         client : distributed.Client, optional
             Used and never closed.
         scheduler : str, optional
@@ -262,6 +266,14 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
         """Run the passes that the script asks for; return the solution, and rows left out."""
         script = self._passes(_shape_of(samples))
         stamp, result, left_out = samples.stamp(), None, 0
+
+        def check() -> None:
+            if samples.stamp() != stamp:
+                raise DataChangedError(
+                    f"{samples.describe()} changed while it was read; fit again when nothing "
+                    "writes to it"
+                )
+
         while True:
             with single_blas_thread():
                 try:
@@ -270,13 +282,8 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
                     return end.value, left_out
             checked = replace(wanted, statistic=Checked(wanted.statistic))
             validity, result = run_pass(
-                samples, checked, runtime, checkpoint=checkpoint, listeners=listeners
+                samples, checked, runtime, checkpoint=checkpoint, listeners=listeners, check=check
             )
-            if samples.stamp() != stamp:
-                raise DataChangedError(
-                    f"{samples.describe()} changed while it was read; fit again when nothing "
-                    "writes to it"
-                )
             self._judge(validity, samples.views)
             if wanted.rows is None and not left_out:
                 self._warn_of_missing(validity, samples.views)
@@ -318,5 +325,11 @@ def _shape_of(samples: Samples) -> DataShape:
 
 
 def _open_checkpoint(checkpoint: str | os.PathLike[str], samples: Samples) -> Checkpoint:
-    """Return the checkpoint for these samples and views."""
+    """Return the checkpoint for these samples and views; lazy arrays cannot be told apart."""
+    if any(isinstance(source, LazySource) for source in samples.sources):
+        raise ParameterError(
+            "a checkpoint needs data that can be told from other data, and a lazy array keeps its "
+            "name when the files under it change; give the path of the store, or write the array "
+            "to one with to_zarr first"
+        )
     return Checkpoint(os.fspath(checkpoint), content_key((samples.fingerprint(), samples.views)))

@@ -28,8 +28,15 @@ from bigtensor.models.kernel_passes import (
     posterior_solution,
     settling_windows,
     spectral_solution,
+    warn_unless_settled,
 )
-from bigtensor.models.kernel_preparation import Preparation, Settings, expected_passes, prepare
+from bigtensor.models.kernel_preparation import (
+    Preparation,
+    Settings,
+    expected_passes,
+    prepare,
+    purpose_seed,
+)
 from bigtensor.models.kernel_solution import (
     LEAST_WEIGHT,
     clustered_start,
@@ -171,7 +178,7 @@ class KernelMixture(LatentMixture):
                 preparation.groups,
                 preparation,
                 self.decomposition,  # type: ignore[arg-type]
-                seed,
+                purpose_seed(seed, "power"),
             )
             diagnostics["spectral"] = {"outcome": spectral.outcome.value, **spectral.diagnostics}
             mixture = spectral_start(spectral, sample, preparation)
@@ -183,11 +190,14 @@ class KernelMixture(LatentMixture):
                 mixture, preparation, MOST_PASSES, settle=True, name="settling", rows=windows
             )
             diagnostics["settling_log_likelihood"] = early
+            warn_unless_settled(early)
             mixture, settle, most = settled.mixture(), False, POLISHING_PASSES
         solution, likelihoods = yield from posterior_solution(
             mixture, preparation, most, settle=settle
         )
         diagnostics["mean_log_likelihood"] = likelihoods
+        if settle and self.posterior_passes is None:
+            warn_unless_settled(likelihoods)
         _warn_of_empty(solution.weights)
         return solution.ordered(sample), diagnostics
 
@@ -309,7 +319,7 @@ class KernelMixture(LatentMixture):
         ----------
         n_samples : int
         random_state : int, optional
-            None stands for 0.
+            None stands for the seed of the model.
 
         Returns
         -------
@@ -319,7 +329,8 @@ class KernelMixture(LatentMixture):
         """
         self._require_fitted()
         check_integer("n_samples", n_samples, 1)
-        rng = np.random.default_rng(0 if random_state is None else random_state)
+        seed = self.random_state if random_state is None else random_state
+        rng = np.random.default_rng(0 if seed is None else seed)
         values, label = self._solution.draw(n_samples, rng)
         return values[:, np.argsort(self.views_.order)], label
 

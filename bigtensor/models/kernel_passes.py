@@ -13,7 +13,7 @@ from bigtensor.decomposition.multiview_mixture import (
     solve_multiview_mixture,
 )
 from bigtensor.decomposition.solution import Outcome
-from bigtensor.errors import ConditioningWarning
+from bigtensor.errors import ConditioningWarning, RefinementWarning
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.kernel_preparation import Groups, Preparation
 from bigtensor.models.kernel_solution import KernelSolution, refined
@@ -38,6 +38,24 @@ SETTLING_ROWS = 1_000_000
 def settling_windows(rows: int) -> tuple[tuple[int, int], ...] | None:
     """Return the rows on which a mixture settles before it is polished on all; None for all."""
     return None if rows < 4 * SETTLING_ROWS else sample_windows(rows, SETTLING_ROWS // 2)
+
+
+def has_settled(likelihoods: list[float]) -> bool:
+    """Whether the last pass changed the mean log-likelihood too little to go on."""
+    return len(likelihoods) > 1 and abs(likelihoods[-1] - likelihoods[-2]) < SETTLED
+
+
+def warn_unless_settled(likelihoods: list[float]) -> None:
+    """Say that the passes ended before the likelihood had settled."""
+    if not has_settled(likelihoods):
+        change = likelihoods[-1] - likelihoods[-2]
+        warnings.warn(
+            f"the likelihood still changed by {change:.2g} nats a row in the last of "
+            f"{len(likelihoods)} passes; compare with another start or number of components, or "
+            "give more posterior_passes",
+            RefinementWarning,
+            stacklevel=5,
+        )
 
 
 def pilot(
@@ -110,8 +128,5 @@ def posterior_solution(
         solution = refined(sums, preparation)
         mixture = solution.mixture()
         likelihoods.append(sums.log_likelihood / sums.weight)
-        settled = (
-            settle and len(likelihoods) > 1 and abs(likelihoods[-1] - likelihoods[-2]) < SETTLED
-        )
-        if settled or len(likelihoods) == most:
+        if (settle and has_settled(likelihoods)) or len(likelihoods) == most:
             return solution, likelihoods

@@ -142,7 +142,7 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
     names = [name for _, members in settings.views for name in members]
     k, seed = settings.n_components, settings.random_state
     rows = np.asarray(sample.values, np.float64)
-    clusters = cluster_sample(rows, k, seed, names, sample.weight)
+    clusters = cluster_sample(rows, k, purpose_seed(seed, "clusters"), names, sample.weight)
     scale = clusters.scale
     columns = tuple(settings.slices[name].start for name in settings.narrow)
     grids = Grids.over_sample(rows, columns, settings.bins)
@@ -158,11 +158,17 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
     )
 
 
+def purpose_seed(random_state: int, *purpose: str) -> int:
+    """Return a seed of its own for every purpose, from the one seed of the model."""
+    key = tuple("/".join(purpose).encode())
+    return int(np.random.SeedSequence(random_state, spawn_key=key).generate_state(1)[0])
+
+
 def _fine_map(name: str, rows: FloatArray, scale: FloatArray, settings: Settings) -> Nystroem:
     """Return orthonormal features of a wide view, as narrow as its landmarks allow."""
     piece = settings.slices[name]
     values, within = rows[:, piece], scale[piece]
-    landmarks = _landmarks(values, within, settings).points
+    landmarks = _landmarks(name, values, within, settings).points
     width = rule_width(within, settings.rows, settings.n_components)
     width = width * max(1.0, NARROWEST * _spacing(landmarks / width))
     return _orthonormal_map(values, landmarks, width, settings.feature_dtype)
@@ -178,11 +184,14 @@ def _spacing(points: FloatArray) -> float:
     return float(np.sqrt(np.median(np.maximum(distances.min(axis=1), 0.0))))
 
 
-def _landmarks(values: FloatArray, within: FloatArray, settings: Settings) -> Landmarks:
+def _landmarks(name: str, values: FloatArray, within: FloatArray, settings: Settings) -> Landmarks:
     """Choose the landmarks of one view."""
+    # the place of the view and not its name: names do not change an answer
+    place = [view for view, _ in settings.views].index(name)
+    seed = purpose_seed(settings.random_state, "landmarks", str(place))
     if settings.landmarks == "uniform":
-        return uniform_landmarks(values, settings.n_landmarks, settings.random_state)
-    return kmeans_landmarks(values, settings.n_landmarks, within, settings.random_state)
+        return uniform_landmarks(values, settings.n_landmarks, seed)
+    return kmeans_landmarks(values, settings.n_landmarks, within, seed)
 
 
 def _orthonormal_map(
@@ -208,7 +217,7 @@ def _groups(
     for name, _ in settings.views:
         piece = settings.slices[name]
         values, within = rows[:, piece], scale[piece]
-        landmarks = _landmarks(values, within, settings)
+        landmarks = _landmarks(name, values, within, settings)
         if landmarks.note is not None:
             diagnostics["notes"].append(f"view {name!r}: {landmarks.note}")
         width = coarse_width(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import DensityMixin
 
+from bigtensor.errors import DataError
 from bigtensor.models.base import LatentVariableModel
 
 
@@ -57,11 +58,18 @@ class LatentMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             As for `fit`.
         y : ignored
         sample_weight : (rows,) array-like, optional
-            Not negative. A weight of 2 counts a row twice.
+            Not negative; weights that are stored with the data are not used here.
+
+        Raises
+        ------
+        DataError
+            When no row is left to score.
         """
         scores = np.asarray(self.score_samples(X))
         weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight)
         kept = ~np.isnan(scores)
+        if not weight[kept].sum() > 0:
+            raise DataError("no row with a positive weight can be scored: all were left out")
         return float(np.average(scores[kept], weights=weight[kept]))
 
     def fit_predict(self, X: Any, y: Any = None, **fit_parameters: Any) -> Any:

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from bigtensor.data import samples as samples_module
 from bigtensor.data.opening import open_samples
-from bigtensor.data.samples import Samples, one_block
-from bigtensor.data.sources import Columns
+from bigtensor.data.samples import Samples
 from bigtensor.errors import DataError
 from tests.engine.sums import write_store
 
@@ -128,13 +127,6 @@ def test_block__keeps_chosen_rows_with_their_global_index() -> None:
     assert kept.total_weight() == pytest.approx(WEIGHT[50:90][mask].sum())
     again = kept.keep(np.arange(kept.rows) % 2 == 0)
     np.testing.assert_array_equal(again.row_index(), (50 + np.flatnonzero(mask))[::2])
-
-
-def test_one_block__lays_features_out_by_view() -> None:
-    samples = open_samples(VALUES, {"a": [3, 1], "b": [0]})
-    block = one_block(samples.views, Columns(VALUES[:9]), 100)
-    np.testing.assert_array_equal(block.values, VALUES[:9][:, [3, 1, 0]])
-    assert (block.start, block.rows) == (100, 9)
 
 
 @pytest.mark.parametrize("kind", KINDS)

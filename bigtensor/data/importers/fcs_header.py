@@ -195,7 +195,7 @@ def _parse_text(path: Path, start: int) -> tuple[dict[str, int], Any]:
 
 def _next_dataset(path: Path, start: int, text: Mapping[str, str]) -> int | None:
     """Return the byte at which the following data set begins, None if there is none."""
-    step = int(text.get("nextdata", "0"))
+    step = _integer(path, text, "nextdata") if text.get("nextdata", "").strip() else 0
     if step <= 0:
         return None
     with path.open("rb") as file:

@@ -159,7 +159,6 @@ def import_files(
         linear=_linear_features(sources[0], features, untransformed),
         label_names=_label_names(codes, label_names),
         has_label=label is not None or labels is not None,
-        has_sample_id=sample_id is not None,
     )
     return job.run(target, dtype=dtype, keep_raw=keep_raw, overwrite=overwrite, progress=progress)
 

@@ -66,8 +66,8 @@ class ImportJob:
         Features that stay as they are.
     label_names : tuple of str or None
         Names of the codes, if labels arrive as codes; else their names arrive.
-    has_label, has_sample_id : bool
-        Which variables the files bring along.
+    has_label : bool
+        Whether the files bring labels along.
     """
 
     sources: Sequence[ImportSource]
@@ -78,7 +78,6 @@ class ImportJob:
     linear: tuple[str, ...]
     label_names: tuple[str, ...] | None
     has_label: bool
-    has_sample_id: bool
 
     def run(
         self,
