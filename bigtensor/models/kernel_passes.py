@@ -34,10 +34,17 @@ mean accuracy of 0.9917; 1e-4 took 9.9 for 0.9919, and 1e-3 took 6.9 for 0.9912.
 SETTLING_ROWS = 1_000_000
 """Rows of the passes that settle a mixture, of data at least four times as large."""
 
+SETTLING_WINDOWS = 32
+"""Ranges that these rows lie in, about as long as the chunks of a store."""
+
 
 def settling_windows(rows: int) -> tuple[tuple[int, int], ...] | None:
     """Return the rows on which a mixture settles before it is polished on all; None for all."""
-    return None if rows < 4 * SETTLING_ROWS else sample_windows(rows, SETTLING_ROWS // 2)
+    return (
+        None
+        if rows < 4 * SETTLING_ROWS
+        else sample_windows(rows, SETTLING_ROWS // 2, SETTLING_WINDOWS)
+    )
 
 
 def has_settled(likelihoods: list[float]) -> bool:

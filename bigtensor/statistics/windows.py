@@ -9,7 +9,9 @@ MIN_WINDOW_ROWS = 4096
 """Rows of a window, unless the sample needs more."""
 
 
-def sample_windows(rows: int, size: int) -> tuple[tuple[int, int], ...] | None:
+def sample_windows(
+    rows: int, size: int, windows: int = WINDOWS
+) -> tuple[tuple[int, int], ...] | None:
     """Choose the row ranges from which a sample is drawn.
 
     Parameters
@@ -18,16 +20,18 @@ def sample_windows(rows: int, size: int) -> tuple[tuple[int, int], ...] | None:
         Rows of the data.
     size : int
         Rows of the sample.
+    windows : int, default 64
+        Ranges to choose: fewer and longer ones are read faster.
 
     Returns
     -------
     tuple of (start, stop), optional
-        At most 64 disjoint ranges, evenly spread by global row index, that hold at least twice
+        Disjoint ranges, evenly spread by global row index, that hold at least twice
         the sample; None for small data, where all rows are looked at.
     """
-    length = max(MIN_WINDOW_ROWS, -(-2 * size // WINDOWS))
-    if rows <= WINDOWS * length:
+    length = max(MIN_WINDOW_ROWS, -(-2 * size // windows))
+    if rows <= windows * length:
         return None
     last = rows - length
-    starts = [last * window // (WINDOWS - 1) for window in range(WINDOWS)]
+    starts = [last * window // (windows - 1) for window in range(windows)]
     return tuple((start, start + length) for start in starts)
