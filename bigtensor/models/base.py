@@ -30,9 +30,6 @@ from bigtensor.errors import (
 )
 from bigtensor.models.answers import RowAnswers, is_named, is_plain
 from bigtensor.models.callbacks import callback_listener
-from bigtensor.models.containers import (
-    COMPONENT_DIM,
-)
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.parameters import check_inputs, plain
 from bigtensor.models.summary import summary_html
@@ -43,7 +40,7 @@ from bigtensor.store import Contents, write_group
 Passes = Generator[Pass[Any], Any, Any]
 """The script of a fit: yields passes, is sent their results, returns the solution."""
 
-__all__ = ["COMPONENT_DIM", "DataShape", "LatentVariableModel", "PassSize", "Passes"]
+__all__ = ["DataShape", "LatentVariableModel", "PassSize", "Passes"]
 
 
 class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[misc]

@@ -2,6 +2,18 @@
 
 from dataclasses import dataclass
 
+NamedViews = tuple[tuple[str, tuple[str, ...]], ...]
+"""Every view's name with the names of its features, in order."""
+
+
+def view_slices(views: NamedViews) -> dict[str, slice]:
+    """Return the columns of every view in the values of a block."""
+    slices, start = {}, 0
+    for name, members in views:
+        slices[name] = slice(start, start + len(members))
+        start += len(members)
+    return slices
+
 
 @dataclass(frozen=True)
 class DataShape:

@@ -21,6 +21,7 @@ from bigtensor.features.kernels import GaussianKernel
 from bigtensor.features.landmarks import Landmarks, kmeans_landmarks, uniform_landmarks
 from bigtensor.features.maps import GroupMap, Nystroem, eigenvalue_cut, nystroem_root
 from bigtensor.models.base import DataShape, PassSize
+from bigtensor.models.data_shape import view_slices
 from bigtensor.models.histogram_densities import Grids
 from bigtensor.statistics.base import Statistic
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
@@ -70,11 +71,7 @@ class Settings:
     @property
     def slices(self) -> dict[str, slice]:
         """The columns of every view in the values of a block."""
-        edges = list(accumulate((len(members) for _, members in self.views), initial=0))
-        return {
-            name: slice(start, stop)
-            for (name, _), start, stop in zip(self.views, edges[:-1], edges[1:], strict=True)
-        }
+        return view_slices(self.views)
 
     @property
     def narrow(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from bigtensor.decomposition.solution import MultiviewMixture
 from bigtensor.features.bandwidth import rule_width
 from bigtensor.features.kernels import GaussianKernel
 from bigtensor.features.maps import FeatureMap, GroupMap, Nystroem
+from bigtensor.models.data_shape import view_slices
 from bigtensor.models.histogram_densities import Grids, smooth_histograms
 from bigtensor.models.kernel_preparation import Preparation
 from bigtensor.statistics.base import Workspace
@@ -126,11 +127,7 @@ class KernelSolution:
     @property
     def slices(self) -> dict[str, slice]:
         """The columns of every view in the values of a block."""
-        slices, start = {}, 0
-        for name, members in self.views:
-            slices[name] = slice(start, start + len(members))
-            start += len(members)
-        return slices
+        return view_slices(self.views)
 
     def density(self, view: str, points: FloatArray) -> FloatArray:
         """Return the density of every component in one view at ``(n,)`` or ``(n, d)`` points."""
