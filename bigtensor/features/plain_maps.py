@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.features.maps import FeatureMap, Scratch
+from bigtensor.features.buffers import Scratch
+from bigtensor.features.maps import FeatureMap
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,10 @@ from bigtensor.features.bandwidth import (
     quantile_range,
     rule_width,
 )
+from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels import GaussianKernel
 from bigtensor.features.landmarks import Landmarks, kmeans_landmarks, uniform_landmarks
-from bigtensor.features.maps import GroupMap, Nystroem, eigenvalue_cut, nystroem_root
+from bigtensor.features.nystroem import Nystroem, eigenvalue_cut, nystroem_root
 from bigtensor.models.base import DataShape, PassSize
 from bigtensor.models.data_shape import view_slices
 from bigtensor.models.histogram_densities import Grids

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from bigtensor.data.block import Block
 from bigtensor.decomposition.solution import MultiviewMixture
 from bigtensor.features.bandwidth import rule_width
+from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels import GaussianKernel
-from bigtensor.features.maps import FeatureMap, GroupMap, Nystroem
+from bigtensor.features.maps import FeatureMap
+from bigtensor.features.nystroem import Nystroem
 from bigtensor.models.data_shape import view_slices
 from bigtensor.models.histogram_densities import Grids, smooth_histograms
 from bigtensor.models.kernel_preparation import Preparation

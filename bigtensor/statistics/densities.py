@@ -11,13 +11,8 @@ from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.errors import ParameterError
-from bigtensor.features.maps import (
-    Buffers,
-    FeatureMap,
-    buffers_nbytes,
-    merge_buffers,
-    padded_width,
-)
+from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers, padded_width
+from bigtensor.features.maps import FeatureMap
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.sub_blocks import sub_blocks
 from bigtensor.statistics.tabulated_densities import Lookup, TabulatedDensities

@@ -9,13 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
-from bigtensor.features.maps import (
-    Buffers,
-    FeatureMap,
-    buffers_nbytes,
-    merge_buffers,
-    padded_width,
-)
+from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers, padded_width
+from bigtensor.features.maps import FeatureMap
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.densities import MixtureDensities, Tile, normalise, normalise_nbytes
 from bigtensor.statistics.tabulated_densities import interpolation_matrix

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bigtensor.errors import ParameterError
-from bigtensor.features.maps import Buffers
+from bigtensor.features.buffers import Buffers
 from bigtensor.statistics.base import Workspace
 
 _GROUP = 16

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.errors import DataError, ParameterError
-from bigtensor.features.maps import Buffers, GroupMap, buffers_nbytes, merge_buffers, padded_width
+from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers, padded_width
+from bigtensor.features.group_map import GroupMap
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 
 Floats = NDArray[np.floating[Any]]

@@ -30,7 +30,8 @@ from bigtensor.data.simulate import (
 )
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import ThreadedRuntime
-from bigtensor.features.maps import GroupMap, Nystroem
+from bigtensor.features.group_map import GroupMap
+from bigtensor.features.nystroem import Nystroem
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.triple_moments import TripleMoments
 from tests.benchmarks.baselines import diagonal_mixture_densities

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import zarr
 
-from bigtensor.features.maps import GroupMap
+from bigtensor.features.group_map import GroupMap
 
 SQUARE = 2048
 """Side of the matrices whose product gives the rate of multiplications."""

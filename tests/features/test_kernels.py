@@ -3,8 +3,8 @@ import pytest
 from scipy.stats import norm
 
 from bigtensor.errors import ParameterError
+from bigtensor.features.buffers import padded_width
 from bigtensor.features.kernels import GaussianKernel, write_gaussians
-from bigtensor.features.maps import padded_width
 
 
 def density(x, landmarks, bandwidth):

@@ -5,14 +5,10 @@ import numpy as np
 import pytest
 
 from bigtensor.errors import DataError, ParameterError
+from bigtensor.features.buffers import padded_width
+from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels import GaussianKernel
-from bigtensor.features.maps import (
-    GroupMap,
-    Nystroem,
-    eigenvalue_cut,
-    nystroem_root,
-    padded_width,
-)
+from bigtensor.features.nystroem import Nystroem, eigenvalue_cut, nystroem_root
 from bigtensor.statistics.base import Workspace
 
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from bigtensor.features.maps import GroupMap
+from bigtensor.features.group_map import GroupMap
 from bigtensor.features.plain_maps import Identity, OneHot
 from bigtensor.statistics.base import Workspace
 

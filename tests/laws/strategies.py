@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 
 from bigtensor.data.block import Block
+from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels import GaussianKernel
-from bigtensor.features.maps import GroupMap, Nystroem
+from bigtensor.features.nystroem import Nystroem
 from bigtensor.statistics.base import Statistic, SumStatistic, Workspace
 from bigtensor.statistics.combinators import Folded, Together
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities

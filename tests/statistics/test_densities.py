@@ -8,7 +8,7 @@ from scipy.special import logsumexp, softmax
 from bigtensor.data.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.kernels import GaussianKernel
-from bigtensor.features.maps import Nystroem
+from bigtensor.features.nystroem import Nystroem
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities, normalise
 from bigtensor.statistics.tabulated_densities import TabulatedDensities

@@ -8,8 +8,9 @@ from numpy.random import default_rng
 
 from bigtensor.data.block import Block
 from bigtensor.errors import DataError, ParameterError
+from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels import GaussianKernel
-from bigtensor.features.maps import GroupMap, Nystroem, nystroem_root
+from bigtensor.features.nystroem import Nystroem, nystroem_root
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.triple_moments import TripleMoments
 
