@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.kernel_passes import SETTLED
+from bigtensor.models.kernel_mixture.passes import SETTLED
 from bigtensor.report.rows import ReportRows
 
 FloatArray = NDArray[np.float64]

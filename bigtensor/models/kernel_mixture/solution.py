@@ -1,4 +1,4 @@
-"""What a kernel mixture knows once it is fitted, and how a posterior pass is turned into it."""
+"""What a kernel mixture knows once it is fitted."""
 
 from __future__ import annotations
 
@@ -10,59 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
-from bigtensor.decomposition.solution import MultiviewMixture
 from bigtensor.features.bandwidth import rule_width
-from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels import GaussianKernel
-from bigtensor.features.maps import FeatureMap
 from bigtensor.features.nystroem import Nystroem
 from bigtensor.models.data_shape import view_slices
-from bigtensor.models.histogram_densities import Grids, smooth_histograms
-from bigtensor.models.kernel_preparation import Preparation
+from bigtensor.models.kernel_mixture.histogram_densities import Grids
+from bigtensor.models.kernel_mixture.wide_view import DENSITY_FLOOR, WideView
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
-from bigtensor.statistics.posterior_sums import PosteriorSumsResult
 from bigtensor.statistics.row_functions import Responsibilities
 from bigtensor.statistics.row_sample import Sample
 
 FloatArray = NDArray[np.float64]
-
-SPECTRAL_FLOOR = 1e-4
-"""Spectral densities may be negative: they are cut at this part of their maximum."""
-
-DENSITY_FLOOR = 1e-6
-"""Floor of smoothed densities, relative to their maximum."""
-
-LEAST_WEIGHT = 1e-3
-"""Floor of a mixing weight, relative to equal weights."""
-
-
-@dataclass(frozen=True, eq=False)
-class WideView:
-    """The density of a view of several features: a weighted sum of its kernel features.
-
-    Attributes
-    ----------
-    name : str
-    columns : slice
-        The columns of the view in the values of a block.
-    feature_map : Nystroem
-    coefficients : (q, k) float64 array
-    floor : (k,) float64 array
-    rows : (n0, d) float array
-        The view in the rows of the pilot sample.
-    """
-
-    name: str
-    columns: slice
-    feature_map: Nystroem
-    coefficients: FloatArray
-    floor: FloatArray
-    rows: NDArray[np.floating]
-
-    def density(self, points: FloatArray) -> FloatArray:
-        """Return the density of every component: ``(n, k)``."""
-        return np.maximum(features_of(self.feature_map, points) @ self.coefficients, self.floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,107 +237,6 @@ def solution_from_arrays(
         )
         position += 1
     return replace(solution, wide=tuple(wide))
-
-
-def refined(sums: PosteriorSumsResult, preparation: Preparation) -> KernelSolution:
-    """Re-estimate weights and densities from the sums of a posterior pass.
-
-    One-dimensional views get a histogram smoothed with the width of each component, wider ones the
-    weighted mean of their kernel features, divided by its mass (Song et al. 2014, sec. 3).
-    """
-    weights = floored_weights(sums.mass)
-    k = len(weights)
-    grids = preparation.grids
-    histograms = (
-        sums.histograms if sums.histograms is not None else np.zeros((0, grids.bins + 1, k))
-    )
-    densities, bandwidths = smooth_histograms(histograms, grids.step)
-    wide = tuple(
-        _wide_view(name, feature_map, sums.embeddings[name], sums.mass, preparation)
-        for name, feature_map in preparation.wide_maps.items()
-    )
-    return KernelSolution(
-        weights, preparation.views, grids, histograms, densities, bandwidths, wide
-    )
-
-
-def spectral_start(
-    spectral: MultiviewMixture, sample: Sample, preparation: Preparation
-) -> MixtureDensities:
-    """Return the mixture of the spectral densities, each group of views as one density."""
-    assert preparation.groups is not None
-    embedded, tables = [], []
-    for group, embedding in zip(preparation.groups, spectral.embeddings, strict=True):
-        for name, feature_map in zip(group.views, group.maps, strict=True):
-            mass = feature_map.mass @ embedding
-            coefficients = embedding / np.where(np.abs(mass) < 1e-3, 1.0, mass)
-            columns = preparation.slices[name]
-            if columns.start in preparation.grids.columns:
-                index = preparation.grids.columns.index(columns.start)
-                points = preparation.grids.points(index)[:, None]
-                tables.append((index, features_of(feature_map, points) @ coefficients))
-            else:
-                values = features_of(feature_map, sample.values[:, columns]) @ coefficients
-                floor = np.maximum(SPECTRAL_FLOOR * values.max(axis=0), np.finfo(np.float32).tiny)
-                embedded.append(EmbeddedDensities(name, feature_map, coefficients, floor))
-    ordered = [density for _, density in sorted(tables, key=lambda entry: entry[0])]
-    table = preparation.grids.tabulate(np.stack(ordered), SPECTRAL_FLOOR) if ordered else None
-    return MixtureDensities(floored_weights(spectral.weights), table, tuple(embedded))
-
-
-def clustered_start(sample: Sample, preparation: Preparation) -> MixtureDensities:
-    """Return the mixture that the k-means clusters of the pilot sample make."""
-    k = preparation.n_components
-    hard = np.zeros((len(sample.values), k))
-    hard[np.arange(len(hard)), preparation.assignment] = (
-        1.0 if sample.weight is None else sample.weight
-    )
-    sums = PosteriorSumsResult(
-        mass=hard.sum(axis=0),
-        histograms=preparation.grids.histograms(sample.values, hard)
-        if preparation.grids.columns
-        else None,
-        embeddings={
-            name: features_of(feature_map, sample.values[:, preparation.slices[name]]).T @ hard
-            for name, feature_map in preparation.wide_maps.items()
-        },
-        log_likelihood=0.0,
-        weight=float(hard.sum()),
-        rows=len(hard),
-    )
-    return refined(sums, preparation).mixture()
-
-
-def _wide_view(
-    name: str,
-    feature_map: Nystroem,
-    embedding: FloatArray,
-    mass: FloatArray,
-    preparation: Preparation,
-) -> WideView:
-    """Return the density of a wider view from the sums of its features."""
-    mean = embedding / np.maximum(mass, np.finfo(np.float64).tiny)
-    integral = feature_map.mass @ mean
-    coefficients = mean / np.where(np.abs(integral) < 1e-3, 1.0, integral)
-    peak = (features_of(feature_map, feature_map.landmarks) @ coefficients).max(axis=0)
-    floor = np.maximum(DENSITY_FLOOR * peak, np.finfo(np.float32).tiny)
-    rows = np.empty((0, feature_map.n_inputs))
-    return WideView(name, preparation.slices[name], feature_map, coefficients, floor, rows)
-
-
-def floored_weights(mass: FloatArray) -> FloatArray:
-    """Return positive weights that sum to one."""
-    weights = mass / mass.sum()
-    weights = np.maximum(weights, LEAST_WEIGHT / len(weights))
-    return np.asarray(weights / weights.sum())
-
-
-def features_of(feature_map: FeatureMap, points: NDArray[Any]) -> FloatArray:
-    """Return the features of a few points on the driver: ``(n, q)``."""
-    values = points.reshape(-1, feature_map.n_inputs)
-    out = np.empty((len(values), feature_map.n_features), feature_map.dtype)
-    GroupMap(("points",), (feature_map,)).evaluate([values], out, Workspace())
-    return out.astype(np.float64)
 
 
 def responsibilities_of(

@@ -15,8 +15,10 @@ from bigtensor.decomposition.multiview_mixture import (
 from bigtensor.decomposition.solution import Outcome
 from bigtensor.errors import ConditioningWarning, RefinementWarning
 from bigtensor.models.data_shape import DataShape
-from bigtensor.models.kernel_preparation import Groups, Preparation
-from bigtensor.models.kernel_solution import KernelSolution, refined
+from bigtensor.models.kernel_mixture.groups import Groups
+from bigtensor.models.kernel_mixture.preparation import Preparation
+from bigtensor.models.kernel_mixture.refinement import refined
+from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.posterior_sums import PosteriorSums, PosteriorSumsResult

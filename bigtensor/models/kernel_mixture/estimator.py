@@ -23,26 +23,22 @@ from bigtensor.models.base import (
     PassSize,
 )
 from bigtensor.models.containers import labelled_like
-from bigtensor.models.kernel_passes import (
+from bigtensor.models.kernel_mixture.pass_sizes import expected_passes
+from bigtensor.models.kernel_mixture.passes import (
     pilot,
     posterior_solution,
     settling_windows,
     spectral_solution,
     warn_unless_settled,
 )
-from bigtensor.models.kernel_preparation import (
-    Preparation,
-    Settings,
-    expected_passes,
-    prepare,
-    purpose_seed,
-)
-from bigtensor.models.kernel_solution import (
+from bigtensor.models.kernel_mixture.preparation import Preparation, prepare
+from bigtensor.models.kernel_mixture.refinement import (
     LEAST_WEIGHT,
     clustered_start,
-    solution_from_arrays,
     spectral_start,
 )
+from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
+from bigtensor.models.kernel_mixture.solution import solution_from_arrays
 from bigtensor.models.mixture import LatentMixture
 from bigtensor.models.parameters import (
     check_choice,

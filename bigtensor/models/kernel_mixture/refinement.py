@@ -1,0 +1,117 @@
+"""From the sums of a posterior pass to weights and densities, and the two starts."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.decomposition.solution import MultiviewMixture
+from bigtensor.features.nystroem import Nystroem
+from bigtensor.models.kernel_mixture.histogram_densities import smooth_histograms
+from bigtensor.models.kernel_mixture.preparation import Preparation
+from bigtensor.models.kernel_mixture.solution import KernelSolution
+from bigtensor.models.kernel_mixture.wide_view import DENSITY_FLOOR, WideView, features_of
+from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
+from bigtensor.statistics.posterior_sums import PosteriorSumsResult
+from bigtensor.statistics.row_sample import Sample
+
+FloatArray = NDArray[np.float64]
+
+SPECTRAL_FLOOR = 1e-4
+"""Spectral densities may be negative: they are cut at this part of their maximum."""
+
+LEAST_WEIGHT = 1e-3
+"""Floor of a mixing weight, relative to equal weights."""
+
+
+def refined(sums: PosteriorSumsResult, preparation: Preparation) -> KernelSolution:
+    """Re-estimate weights and densities from the sums of a posterior pass.
+
+    One-dimensional views get a histogram smoothed with the width of each component, wider ones the
+    weighted mean of their kernel features, divided by its mass (Song et al. 2014, sec. 3).
+    """
+    weights = floored_weights(sums.mass)
+    k = len(weights)
+    grids = preparation.grids
+    histograms = (
+        sums.histograms if sums.histograms is not None else np.zeros((0, grids.bins + 1, k))
+    )
+    densities, bandwidths = smooth_histograms(histograms, grids.step)
+    wide = tuple(
+        _wide_view(name, feature_map, sums.embeddings[name], sums.mass, preparation)
+        for name, feature_map in preparation.wide_maps.items()
+    )
+    return KernelSolution(
+        weights, preparation.views, grids, histograms, densities, bandwidths, wide
+    )
+
+
+def spectral_start(
+    spectral: MultiviewMixture, sample: Sample, preparation: Preparation
+) -> MixtureDensities:
+    """Return the mixture of the spectral densities, each group of views as one density."""
+    assert preparation.groups is not None
+    embedded, tables = [], []
+    for group, embedding in zip(preparation.groups, spectral.embeddings, strict=True):
+        for name, feature_map in zip(group.views, group.maps, strict=True):
+            mass = feature_map.mass @ embedding
+            coefficients = embedding / np.where(np.abs(mass) < 1e-3, 1.0, mass)
+            columns = preparation.slices[name]
+            if columns.start in preparation.grids.columns:
+                index = preparation.grids.columns.index(columns.start)
+                points = preparation.grids.points(index)[:, None]
+                tables.append((index, features_of(feature_map, points) @ coefficients))
+            else:
+                values = features_of(feature_map, sample.values[:, columns]) @ coefficients
+                floor = np.maximum(SPECTRAL_FLOOR * values.max(axis=0), np.finfo(np.float32).tiny)
+                embedded.append(EmbeddedDensities(name, feature_map, coefficients, floor))
+    ordered = [density for _, density in sorted(tables, key=lambda entry: entry[0])]
+    table = preparation.grids.tabulate(np.stack(ordered), SPECTRAL_FLOOR) if ordered else None
+    return MixtureDensities(floored_weights(spectral.weights), table, tuple(embedded))
+
+
+def clustered_start(sample: Sample, preparation: Preparation) -> MixtureDensities:
+    """Return the mixture that the k-means clusters of the pilot sample make."""
+    k = preparation.n_components
+    hard = np.zeros((len(sample.values), k))
+    hard[np.arange(len(hard)), preparation.assignment] = (
+        1.0 if sample.weight is None else sample.weight
+    )
+    sums = PosteriorSumsResult(
+        mass=hard.sum(axis=0),
+        histograms=preparation.grids.histograms(sample.values, hard)
+        if preparation.grids.columns
+        else None,
+        embeddings={
+            name: features_of(feature_map, sample.values[:, preparation.slices[name]]).T @ hard
+            for name, feature_map in preparation.wide_maps.items()
+        },
+        log_likelihood=0.0,
+        weight=float(hard.sum()),
+        rows=len(hard),
+    )
+    return refined(sums, preparation).mixture()
+
+
+def _wide_view(
+    name: str,
+    feature_map: Nystroem,
+    embedding: FloatArray,
+    mass: FloatArray,
+    preparation: Preparation,
+) -> WideView:
+    """Return the density of a wider view from the sums of its features."""
+    mean = embedding / np.maximum(mass, np.finfo(np.float64).tiny)
+    integral = feature_map.mass @ mean
+    coefficients = mean / np.where(np.abs(integral) < 1e-3, 1.0, integral)
+    peak = (features_of(feature_map, feature_map.landmarks) @ coefficients).max(axis=0)
+    floor = np.maximum(DENSITY_FLOOR * peak, np.finfo(np.float32).tiny)
+    rows = np.empty((0, feature_map.n_inputs))
+    return WideView(name, preparation.slices[name], feature_map, coefficients, floor, rows)
+
+
+def floored_weights(mass: FloatArray) -> FloatArray:
+    """Return positive weights that sum to one."""
+    weights = mass / mass.sum()
+    weights = np.maximum(weights, LEAST_WEIGHT / len(weights))
+    return np.asarray(weights / weights.sum())
