@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -15,14 +14,13 @@ from bigtensor.errors import (
     DataError,
     IdentifiabilityError,
     RefinementWarning,
-    ViewError,
 )
 from bigtensor.models.base import (
     DataShape,
     Passes,
     PassSize,
 )
-from bigtensor.models.containers import labelled_like
+from bigtensor.models.kernel_mixture.parameters import check_parameters, settings_of
 from bigtensor.models.kernel_mixture.pass_sizes import expected_passes
 from bigtensor.models.kernel_mixture.passes import (
     pilot,
@@ -32,6 +30,7 @@ from bigtensor.models.kernel_mixture.passes import (
     warn_unless_settled,
 )
 from bigtensor.models.kernel_mixture.preparation import Preparation, prepare
+from bigtensor.models.kernel_mixture.queries import KernelMixtureQueries
 from bigtensor.models.kernel_mixture.refinement import (
     LEAST_WEIGHT,
     clustered_start,
@@ -40,17 +39,9 @@ from bigtensor.models.kernel_mixture.refinement import (
 from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
 from bigtensor.models.kernel_mixture.solution import solution_from_arrays
 from bigtensor.models.mixture import LatentMixture
-from bigtensor.models.parameters import (
-    check_choice,
-    check_integer,
-    checked_function,
-    checked_points,
-)
 from bigtensor.statistics.row_functions import Responsibilities
 from bigtensor.statistics.row_sample import Sample
 
-STARTS = ("spectral", "kmeans")
-DECOMPOSITIONS = ("jacobi", "power")
 POLISHING_PASSES = 2
 """Over all rows, from a mixture near the answer: further ones would let it drift."""
 
@@ -58,7 +49,7 @@ MOST_PASSES = 20
 """After a doubtful spectral start, or k-means: these have to travel, until they have settled."""
 
 
-class KernelMixture(LatentMixture):
+class KernelMixture(KernelMixtureQueries, LatentMixture):
     """Mixture of components with densities of any shape, independent between views.
 
     Every row has a hidden label h; given the label, the views are independent, and nothing else is
@@ -73,8 +64,15 @@ class KernelMixture(LatentMixture):
     views : mapping of str to feature names or columns, optional
         Features that may depend on each other within a component share a view. By default every
         feature is its own view. The spectral start needs three views, the k-means start two.
+    views_share_components : bool, default False
+        Whether a component has the same density in all views, which then have equally many
+        features: repeated measurements, for example.
     start : {"spectral", "kmeans"}, default "spectral"
         Where the posterior passes start.
+    posterior_width : float, optional
+        Least width of the densities that labels and posterior probabilities come from, in
+        standard deviations of the feature (views of one feature). By default these are the
+        densities that are reported, whose widths are each component's own.
     posterior_passes : int, optional
         At most this many posterior passes, at least one. By default 2 after a spectral start;
         after a doubtful one, or k-means, up to 20 until the likelihood has settled; from four
@@ -129,7 +127,9 @@ class KernelMixture(LatentMixture):
         n_components: int,
         views: Any = None,
         *,
+        views_share_components: bool = False,
         start: str = "spectral",
+        posterior_width: float | None = None,
         posterior_passes: int | None = None,
         decomposition: str = "jacobi",
         landmarks: str = "kmeans",
@@ -144,7 +144,9 @@ class KernelMixture(LatentMixture):
     ) -> None:
         self.n_components = n_components
         self.views = views
+        self.views_share_components = views_share_components
         self.start = start
+        self.posterior_width = posterior_width
         self.posterior_passes = posterior_passes
         self.decomposition = decomposition
         self.landmarks = landmarks
@@ -222,113 +224,15 @@ class KernelMixture(LatentMixture):
 
     def _settings(self, shape: DataShape) -> Settings:
         """Return what the preparation needs to know, after checking it against the data."""
-        needed = 3 if self.start == "spectral" else 2
-        if len(shape.views) < needed:
-            raise ViewError(
-                f"start={self.start!r} needs at least {needed} views that are independent given "
-                f"the component; got {len(shape.views)} view(s) of {len(shape.features)} feature(s)"
-                + ("; use start='kmeans', or views of fewer features" if needed == 3 else "")
-            )
-        if shape.rows < max(2, self.n_components):
-            raise IdentifiabilityError(
-                f"n_components={self.n_components} needs more rows; got n_samples={shape.rows}"
-            )
-        k = self.n_components
-        return Settings(
-            n_components=k,
-            rows=shape.rows,
-            views=shape.views,
-            spectral=self.start == "spectral",
-            landmarks=self.landmarks,
-            n_landmarks=self.n_landmarks,
-            n_directions=self.n_directions or (3 * k if k < 20 else 2 * k),
-            bins=self.bins,
-            feature_dtype=self.feature_dtype,
-            random_state=0 if self.random_state is None else int(self.random_state),
-        )
+        return settings_of(self, shape)
 
     def _check_parameters(self) -> None:
         """Raise a ParameterError for a parameter of this model that is out of range."""
-        check_choice("start", self.start, STARTS)
-        check_choice("decomposition", self.decomposition, DECOMPOSITIONS)
-        check_choice("landmarks", self.landmarks, ("kmeans", "uniform"))
-        check_choice("feature_dtype", self.feature_dtype, ("float32", "float64"))
-        k = self.n_components
-        check_integer("n_components", k, 1)
-        check_integer("n_landmarks", self.n_landmarks, 2)
-        check_integer("bins", self.bins, 16)
-        check_integer("sample_size", self.sample_size, max(100, k))
-        if self.posterior_passes is not None:
-            check_integer("posterior_passes", self.posterior_passes, 1)
-        if self.n_directions is not None:
-            check_integer("n_directions", self.n_directions, k, 3 * k)
+        check_parameters(self)
 
     def _row_function(self, outputs: tuple[str, ...]) -> Responsibilities:
         """Return the function that answers for every row."""
         return Responsibilities(self._solution.mixture(), outputs)
-
-    def component_density(self, view: str, points: Any) -> Any:
-        """Return the density of every component in one view, at given points.
-
-        The densities are smoothed with the width of each component, and floored at one millionth
-        of their maximum.
-
-        Parameters
-        ----------
-        view : str
-        points : (n,) or (n, d) array-like
-            In the units of the data.
-
-        Returns
-        -------
-        (n, k) float64 array
-            One column a component; a DataArray when ``points`` is one.
-        """
-        self._require_view(view)
-        values = checked_points(points, view, len(self.views_.as_mapping()[view]))
-        return labelled_like(points, self._solution.density(view, values))
-
-    def expectation(self, view: str, f: Callable[[NDArray[Any]], NDArray[Any]]) -> Any:
-        """Return ``E[f(x) | h]`` of one view for every component, without smoothing.
-
-        One-dimensional views take it from the histogram of every component, wider ones from the
-        rows of the pilot sample with their posterior probabilities.
-
-        Parameters
-        ----------
-        view : str
-        f : callable
-            Takes ``(n,)`` values of a one-dimensional view or ``(n, d)`` rows of a wider one, and
-            returns ``(n,)`` or ``(n, m)`` numbers.
-
-        Returns
-        -------
-        (k,) or (k, m) float64 array
-        """
-        self._require_view(view)
-        return self._solution.expectation(view, checked_function(f))
-
-    def sample(self, n_samples: int = 1, random_state: int | None = None) -> tuple[Any, Any]:
-        """Draw rows from the fitted mixture.
-
-        Parameters
-        ----------
-        n_samples : int
-        random_state : int, optional
-            None stands for the seed of the model.
-
-        Returns
-        -------
-        X : (n_samples, features) float64 array
-            Features in the order of the data of the fit, unless some were not used.
-        label : (n_samples,) int32 array
-        """
-        self._require_fitted()
-        check_integer("n_samples", n_samples, 1)
-        seed = self.random_state if random_state is None else random_state
-        rng = np.random.default_rng(0 if seed is None else seed)
-        values, label = self._solution.draw(n_samples, rng)
-        return values[:, np.argsort(self.views_.order)], label
 
     def _fitted_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays from which `_restore` makes the fitted model again."""
@@ -352,14 +256,6 @@ class KernelMixture(LatentMixture):
         self._solution = solution_from_arrays(plain, self.views_.features)
         self.weights_ = self._solution.weights
         return self
-
-    def _require_view(self, view: str) -> None:
-        """Raise unless the model is fitted and has this view."""
-        self._require_fitted()
-        if view not in self.views_.names:
-            raise ViewError(
-                f"there is no view {view!r}; the model has {', '.join(self.views_.names)}"
-            )
 
 
 def _counted(sample: Sample) -> Sample:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.subspaces import cross_covariance_subspaces
-from bigtensor.features.bandwidth import (
-    coarse_width,
-    quantile_range,
-)
+from bigtensor.decomposition.subspaces import cross_covariance_subspaces, symmetric_subspace
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.nystroem import Nystroem
 from bigtensor.models.kernel_mixture.settings import Settings
-from bigtensor.models.kernel_mixture.view_features import chosen_landmarks, orthonormal_map
+from bigtensor.models.kernel_mixture.view_features import coarse_maps, exact_features
 
 FloatArray = NDArray[np.float64]
 
@@ -30,33 +27,16 @@ def projected_groups(
     """Return three groups of views, projected to the directions in which they covary.
 
     The directions of a group are the leading left singular vectors of its cross-covariances with
-    the other two (Song et al. 2014, sec. 4): directions of its own variance would keep noise.
+    the other two (Song et al. 2014, sec. 4): directions of its own variance would keep noise. Where
+    all views share their components, the directions are shared too, and the feature of a group is
+    the mean over its views, which has the same expectation in every group.
     """
-    widths: dict[str, list[float]] = {}
-    orthonormal = {}
-    for name, _ in settings.views:
-        piece = settings.slices[name]
-        values, within = rows[:, piece], scale[piece]
-        landmarks = chosen_landmarks(name, values, within, settings)
-        if landmarks.note is not None:
-            diagnostics["notes"].append(f"view {name!r}: {landmarks.note}")
-        width = coarse_width(
-            within,
-            settings.rows,
-            len(rows),
-            settings.n_components,
-            quantile_range(values),
-            settings.n_landmarks,
-        )
-        widths[name] = width.tolist()
-        orthonormal[name] = orthonormal_map(values, landmarks.points, width, settings.feature_dtype)
+    maps = coarse_maps(rows, scale, settings, diagnostics)
     members = grouped_views(settings)
-    features = [
-        np.hstack(
-            [_exact_features(orthonormal[name], rows[:, settings.slices[name]]) for name in names]
-        )
-        for names in members
-    ]
+    diagnostics["groups"] = [list(names) for names in members]
+    values = {name: exact_features(maps[name], rows[:, settings.slices[name]]) for name in maps}
+    gather = _mean if settings.shared else _beside
+    features = [gather([values[name] for name in names]) for names in members]
     covariances = {
         (a, b): features[a].T @ features[b] / len(rows)
         for a in range(3)
@@ -64,14 +44,14 @@ def projected_groups(
         if a != b
     }
     q = min(settings.n_directions, *(part.shape[1] for part in features))
-    subspaces = cross_covariance_subspaces(covariances, q)
-    diagnostics["bandwidths"] = widths
-    diagnostics["groups"] = [list(names) for names in members]
+    find = symmetric_subspace if settings.shared else cross_covariance_subspaces
+    subspaces = find(covariances, q)
+    shown = 2 * settings.n_components + 2
     diagnostics["pilot_singular_values"] = [
-        values[: 2 * settings.n_components + 2].tolist() for values in subspaces.singular_values
+        spectrum[:shown].tolist() for spectrum in subspaces.singular_values
     ]
     first, second, third = (
-        _projected(names, orthonormal, basis[:, :q])
+        _projected(names, maps, basis[:, :q], shared=settings.shared)
         for names, basis in zip(members, subspaces.bases, strict=True)
     )
     return first, second, third
@@ -92,25 +72,29 @@ def grouped_views(settings: Settings) -> list[tuple[str, ...]]:
     ]
 
 
-def _exact_features(feature_map: Nystroem, values: FloatArray) -> FloatArray:
-    """Return the features of the sample in float64."""
-    return feature_map.kernel.evaluate(values, feature_map.landmarks) @ feature_map.projection
+def _beside(features: list[FloatArray]) -> FloatArray:
+    """Put the features of the views of a group beside each other."""
+    return np.hstack(features)
 
 
-def _projected(names: tuple[str, ...], maps: Mapping[str, Nystroem], basis: FloatArray) -> GroupMap:
-    """Return the projected features of a group: every view's part of the basis."""
-    projected, start = [], 0
-    for name in names:
-        feature_map = maps[name]
-        part = basis[start : start + feature_map.n_features]
-        projected.append(
-            Nystroem(
-                feature_map.landmarks,
-                feature_map.kernel,
-                feature_map.centre,
-                feature_map.projection @ part,
-                feature_map.dtype,
-            )
-        )
-        start += feature_map.n_features
-    return GroupMap(names, tuple(projected))
+def _mean(features: list[FloatArray]) -> FloatArray:
+    """Average the features of the views of a group."""
+    return np.asarray(np.mean(features, axis=0))
+
+
+def _projected(
+    names: tuple[str, ...], maps: Mapping[str, Nystroem], basis: FloatArray, *, shared: bool
+) -> GroupMap:
+    """Return the projected features of a group."""
+    if shared:
+        parts = [basis / len(names)] * len(names)
+    else:
+        lengths = [maps[name].n_features for name in names]
+        parts = np.split(basis, np.cumsum(lengths)[:-1])
+    return GroupMap(
+        names,
+        tuple(
+            replace(maps[name], projection=maps[name].projection @ part)
+            for name, part in zip(names, parts, strict=True)
+        ),
+    )

@@ -41,7 +41,12 @@ class Grids:
 
     @classmethod
     def over_sample(
-        cls, values: NDArray[np.floating], columns: tuple[int, ...], bins: int
+        cls,
+        values: NDArray[np.floating],
+        columns: tuple[int, ...],
+        bins: int,
+        *,
+        shared: bool = False,
     ) -> Grids:
         """Lay grids over a sample: far outliers share the end bins.
 
@@ -50,8 +55,12 @@ class Grids:
         values : (n, features) array
         columns : tuple of int
         bins : int
+        shared : bool, default False
+            Whether all views get one and the same grid.
         """
         chosen = np.asarray(values[:, list(columns)], np.float64)
+        if shared and columns:
+            chosen = np.tile(chosen.reshape(-1, 1), len(columns))
         inner = np.quantile(chosen, [TAIL, 1 - TAIL], axis=0)
         span = inner[1] - inner[0]
         least, most = chosen.min(axis=0), chosen.max(axis=0)
@@ -105,17 +114,21 @@ class Grids:
         return counts
 
 
-def smooth_histograms(histograms: FloatArray, step: FloatArray) -> tuple[FloatArray, FloatArray]:
+def smooth_histograms(
+    histograms: FloatArray, step: FloatArray, widths: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Turn histograms into densities with a width for every view and component.
 
     The width is ``max(0.9 min(sd, IQR / 1.34) N_h^(-1/5), 0.75 step)`` of the component's own
-    histogram (Silverman 1986, sec. 3.4.2).
+    histogram (Silverman 1986, sec. 3.4.2), and no less than is asked for.
 
     Parameters
     ----------
     histograms : (views, bins + 1, components) float64 array
         Weighted counts.
     step : (views,) float64 array
+    widths : (views,) float64 array, optional
+        Least width of the densities of every view, in the units of the data.
 
     Returns
     -------
@@ -127,12 +140,14 @@ def smooth_histograms(histograms: FloatArray, step: FloatArray) -> tuple[FloatAr
     densities, bandwidths = np.empty_like(histograms), np.empty(histograms.shape[::2])
     for view, counts in enumerate(histograms):
         mass = np.maximum(counts.sum(axis=0), np.finfo(np.float64).tiny)
-        widths = component_width(_spread(counts, mass), mass, 1.0)
-        for component, width in enumerate(widths):
+        fine = component_width(_spread(counts, mass), mass, 1.0)
+        least = 0.0 if widths is None else float(widths[view] / step[view])
+        chosen = np.maximum(fine, least)
+        for component, width in enumerate(chosen):
             smoothed = gaussian_filter1d(counts[:, component], width, mode="constant", truncate=5.0)
             total = max(smoothed.sum(), np.finfo(np.float64).tiny)
             densities[view, :, component] = smoothed / (total * step[view])
-        bandwidths[view] = widths * step[view]
+        bandwidths[view] = chosen * step[view]
     return densities, bandwidths
 
 

@@ -13,6 +13,7 @@ from bigtensor.decomposition.multiview_mixture import (
     solve_multiview_mixture,
 )
 from bigtensor.decomposition.solution import Outcome
+from bigtensor.decomposition.symmetric_mixture import solve_symmetric_mixture
 from bigtensor.errors import ConditioningWarning, RefinementWarning
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.kernel_mixture.groups import Groups
@@ -80,13 +81,7 @@ def spectral_solution(
 ) -> Generator[Pass[Any], TripleMomentsResult, MultiviewMixture]:
     """Read the moments and decompose them; warn where the answer is doubtful."""
     moments = yield Pass("moments", TripleMoments(groups))
-    spectral = solve_multiview_mixture(
-        AugmentedMoments(moments.triple, moments.seconds, moments.rows),
-        preparation.n_components,
-        preparation.masses,
-        method=method,
-        random_state=random_state,
-    )
+    spectral = decomposed(moments, preparation, method, random_state)
     if spectral.outcome is not Outcome.CONVERGED:
         warnings.warn(
             f"the spectral start ended with: {spectral.outcome.value}; {spectral.outcome.advice}",
@@ -94,6 +89,17 @@ def spectral_solution(
             stacklevel=5,
         )
     return spectral
+
+
+def decomposed(
+    moments: TripleMomentsResult, preparation: Preparation, method: Method, random_state: int
+) -> MultiviewMixture:
+    """Return weights and mean features of the components from the moments."""
+    sums = AugmentedMoments(moments.triple, moments.seconds, moments.rows)
+    k, masses = preparation.n_components, preparation.masses
+    if preparation.shared:
+        return solve_symmetric_mixture(sums, k, masses[0], method=method, random_state=random_state)
+    return solve_multiview_mixture(sums, k, masses, method=method, random_state=random_state)
 
 
 def posterior_solution(

@@ -9,24 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.features.bandwidth import (
-    cluster_sample,
-    rule_width,
-)
+from bigtensor.features.bandwidth import cluster_sample
 from bigtensor.features.nystroem import Nystroem
 from bigtensor.models.kernel_mixture.groups import Groups, projected_groups
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
-from bigtensor.models.kernel_mixture.view_features import chosen_landmarks, orthonormal_map, spacing
+from bigtensor.models.kernel_mixture.view_features import fine_maps
 from bigtensor.statistics.row_sample import Sample
 
 FloatArray = NDArray[np.float64]
-
-NARROWEST = 0.7
-"""Least width of the density of a wide view, in distances between neighbouring landmarks.
-
-Of 0.4, 0.7, 1, 1.5 and 2 the one with the best likelihood on views of two and three features.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +31,13 @@ class Preparation:
     slices : mapping of str to slice
     assignment : (n0,) integer array
         The k-means cluster of every row of the sample.
+    shared : bool
+        Whether all views have the same components.
     grids : Grids
         Of the views of one feature.
+    posterior_widths : (one-dimensional views,) float64 array, optional
+        Width of the densities of the posterior passes, in the units of the data; None stands for
+        the width of the reported densities.
     wide_maps : mapping of str to Nystroem
         Orthonormal features with the fine bandwidth, of the views of several features.
     groups : tuple of three GroupMap, optional
@@ -53,15 +49,23 @@ class Preparation:
     views: tuple[tuple[str, tuple[str, ...]], ...]
     slices: Mapping[str, slice]
     assignment: NDArray[np.intp]
+    shared: bool
     grids: Grids
+    posterior_widths: FloatArray | None
     wide_maps: Mapping[str, Nystroem]
     groups: Groups | None
     diagnostics: dict[str, Any]
 
     @property
     def masses(self) -> list[FloatArray]:
-        """The integral of every projected feature, averaged over the views of each group."""
-        return [] if self.groups is None else [group.masses.mean(axis=0) for group in self.groups]
+        """Functionals of the embeddings of the groups that are one for every component.
+
+        A group holds the features of its views beside each other, each of mass one, or their mean.
+        """
+        if self.groups is None:
+            return []
+        gather = np.sum if self.shared else np.mean
+        return [np.asarray(gather(group.masses, axis=0)) for group in self.groups]
 
 
 def prepare(sample: Sample, settings: Settings) -> Preparation:
@@ -87,24 +91,35 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
     clusters = cluster_sample(rows, k, purpose_seed(seed, "clusters"), names, sample.weight)
     scale = clusters.scale
     columns = tuple(settings.slices[name].start for name in settings.narrow)
-    grids = Grids.over_sample(rows, columns, settings.bins)
+    grids = Grids.over_sample(rows, columns, settings.bins, shared=settings.shared)
     diagnostics: dict[str, Any] = {
         "sample_rows": len(rows),
         "scales": dict(zip(names, scale.tolist(), strict=True)),
         "notes": [],
     }
-    wide_maps = {name: _fine_map(name, rows, scale, settings) for name in settings.wide}
-    groups = projected_groups(rows, scale, settings, diagnostics) if settings.spectral else None
     return Preparation(
-        k, settings.views, settings.slices, clusters.labels, grids, wide_maps, groups, diagnostics
+        n_components=k,
+        views=settings.views,
+        slices=settings.slices,
+        assignment=clusters.labels,
+        shared=settings.shared,
+        grids=grids,
+        posterior_widths=_posterior_widths(rows, columns, settings, diagnostics),
+        wide_maps=fine_maps(rows, scale, settings, diagnostics),
+        groups=projected_groups(rows, scale, settings, diagnostics) if settings.spectral else None,
+        diagnostics=diagnostics,
     )
 
 
-def _fine_map(name: str, rows: FloatArray, scale: FloatArray, settings: Settings) -> Nystroem:
-    """Return orthonormal features of a wide view, as narrow as its landmarks allow."""
-    piece = settings.slices[name]
-    values, within = rows[:, piece], scale[piece]
-    landmarks = chosen_landmarks(name, values, within, settings).points
-    width = rule_width(within, settings.rows, settings.n_components)
-    width = width * max(1.0, NARROWEST * spacing(landmarks / width))
-    return orthonormal_map(values, landmarks, width, settings.feature_dtype)
+def _posterior_widths(
+    rows: FloatArray, columns: tuple[int, ...], settings: Settings, diagnostics: dict[str, Any]
+) -> FloatArray | None:
+    """Return the widths of the posterior passes, one a view of one feature."""
+    if settings.posterior_width is None or not columns:
+        return None
+    spread = rows[:, list(columns)].std(axis=0)
+    widths = settings.posterior_width * (
+        np.full_like(spread, spread.mean()) if settings.shared else spread
+    )
+    diagnostics["posterior_widths"] = dict(zip(settings.narrow, widths.tolist(), strict=True))
+    return np.asarray(widths)

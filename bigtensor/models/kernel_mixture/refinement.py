@@ -32,18 +32,37 @@ def refined(sums: PosteriorSumsResult, preparation: Preparation) -> KernelSoluti
     """
     weights = floored_weights(sums.mass)
     k = len(weights)
-    grids = preparation.grids
+    grids, broad = preparation.grids, preparation.posterior_widths
     histograms = (
         sums.histograms if sums.histograms is not None else np.zeros((0, grids.bins + 1, k))
     )
+    embeddings, mass = sums.embeddings, sums.mass
+    if preparation.shared:
+        histograms = _in_every_view(histograms)
+        if embeddings:
+            total = np.sum(list(embeddings.values()), axis=0)
+            embeddings, mass = dict.fromkeys(embeddings, total), mass * len(embeddings)
     densities, bandwidths = smooth_histograms(histograms, grids.step)
-    wide = tuple(
-        _wide_view(name, feature_map, sums.embeddings[name], sums.mass, preparation)
-        for name, feature_map in preparation.wide_maps.items()
-    )
     return KernelSolution(
-        weights, preparation.views, grids, histograms, densities, bandwidths, wide
+        weights=weights,
+        views=preparation.views,
+        grids=grids,
+        histograms=histograms,
+        densities=densities,
+        bandwidths=bandwidths,
+        posterior_densities=densities
+        if broad is None
+        else smooth_histograms(histograms, grids.step, broad)[0],
+        wide=tuple(
+            _wide_view(name, feature_map, embeddings[name], mass, preparation)
+            for name, feature_map in preparation.wide_maps.items()
+        ),
     )
+
+
+def _in_every_view(histograms: FloatArray) -> FloatArray:
+    """Give every view the counts of all views, which have the same components."""
+    return np.repeat(histograms.sum(axis=0, keepdims=True), len(histograms), axis=0)
 
 
 def spectral_start(

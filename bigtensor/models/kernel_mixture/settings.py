@@ -19,6 +19,11 @@ class Settings:
     views : tuple of (name, features)
     spectral : bool
         Whether features for moments are wanted.
+    shared : bool
+        Whether all views have the same components.
+    posterior_width : float, optional
+        Width of the densities of the posterior passes, in standard deviations of the feature;
+        None stands for the width of the reported densities.
     landmarks : {"kmeans", "uniform"}
     n_landmarks, n_directions, bins : int
     feature_dtype : {"float32", "float64"}
@@ -29,6 +34,8 @@ class Settings:
     rows: int
     views: tuple[tuple[str, tuple[str, ...]], ...]
     spectral: bool
+    shared: bool
+    posterior_width: float | None
     landmarks: str
     n_landmarks: int
     n_directions: int

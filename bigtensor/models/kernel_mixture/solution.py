@@ -37,6 +37,8 @@ class KernelSolution:
     histograms, densities : (one-dimensional views, bins + 1, k) float64 arrays
         Weighted counts, and what smoothing makes of them.
     bandwidths : (one-dimensional views, k) float64 array
+    posterior_densities : (one-dimensional views, bins + 1, k) float64 array
+        What labels and posterior probabilities come from: `densities`, or broader ones.
     wide : tuple of WideView
     responsibilities : (n0, k) float64 array
         Posterior probabilities of the rows of the pilot sample, where there are wide views.
@@ -48,12 +50,17 @@ class KernelSolution:
     histograms: FloatArray
     densities: FloatArray
     bandwidths: FloatArray
+    posterior_densities: FloatArray
     wide: tuple[WideView, ...] = ()
     responsibilities: FloatArray | None = None
 
     def mixture(self) -> MixtureDensities:
         """Return what a posterior pass or a row function is sent."""
-        tables = self.grids.tabulate(self.densities, DENSITY_FLOOR) if self.grids.columns else None
+        tables = (
+            self.grids.tabulate(self.posterior_densities, DENSITY_FLOOR)
+            if self.grids.columns
+            else None
+        )
         embedded = tuple(
             EmbeddedDensities(view.name, view.feature_map, view.coefficients, view.floor)
             for view in self.wide
@@ -78,6 +85,7 @@ class KernelSolution:
             histograms=self.histograms[:, :, order],
             densities=self.densities[:, :, order],
             bandwidths=self.bandwidths[:, order],
+            posterior_densities=self.posterior_densities[:, :, order],
             wide=wide,
         )
         if not wide:
@@ -175,6 +183,7 @@ class KernelSolution:
             "histograms": self.histograms,
             "densities": self.densities,
             "bandwidths": self.bandwidths,
+            "posterior_densities": self.posterior_densities,
         }
         if self.responsibilities is not None:
             arrays["responsibilities"] = self.responsibilities
@@ -207,6 +216,7 @@ def solution_from_arrays(
         histograms=arrays["histograms"],
         densities=arrays["densities"],
         bandwidths=arrays["bandwidths"],
+        posterior_densities=arrays["posterior_densities"],
         responsibilities=arrays.get("responsibilities"),
     )
     names = {piece.start: name for name, piece in solution.slices.items()}

@@ -1,0 +1,88 @@
+"""The parameters of a kernel mixture: checked alone, and against the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bigtensor.errors import IdentifiabilityError, ParameterError, ViewError
+from bigtensor.models.data_shape import DataShape
+from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.parameters import check_choice, check_integer
+
+STARTS = ("spectral", "kmeans")
+DECOMPOSITIONS = ("jacobi", "power")
+
+
+def check_parameters(model: Any) -> None:
+    """Raise a ParameterError for a parameter of a `KernelMixture` that is out of range."""
+    check_choice("start", model.start, STARTS)
+    check_choice("decomposition", model.decomposition, DECOMPOSITIONS)
+    check_choice("landmarks", model.landmarks, ("kmeans", "uniform"))
+    check_choice("feature_dtype", model.feature_dtype, ("float32", "float64"))
+    k = model.n_components
+    check_integer("n_components", k, 1)
+    check_integer("n_landmarks", model.n_landmarks, 2)
+    check_integer("bins", model.bins, 16)
+    check_integer("sample_size", model.sample_size, max(100, k))
+    if model.posterior_passes is not None:
+        check_integer("posterior_passes", model.posterior_passes, 1)
+    if model.n_directions is not None:
+        check_integer("n_directions", model.n_directions, k, 3 * k)
+    if model.posterior_width is not None:
+        _check_positive("posterior_width", model.posterior_width)
+
+
+def _check_positive(name: str, value: Any) -> None:
+    """Raise a ParameterError unless the value is a positive finite number."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not 0 < float(value) < np.inf:
+        raise ParameterError(f"{name} is {value!r}; expected a positive number")
+
+
+def settings_of(model: Any, shape: DataShape) -> Settings:
+    """Return what the preparation of a `KernelMixture` needs to know of its parameters.
+
+    Raises
+    ------
+    ViewError
+        When the views are too few for the start, or too different to share their components.
+    IdentifiabilityError
+        When there are fewer rows than components.
+    """
+    _check_views(model, shape)
+    k = model.n_components
+    if shape.rows < max(2, k):
+        raise IdentifiabilityError(f"n_components={k} needs more rows; got n_samples={shape.rows}")
+    return Settings(
+        n_components=k,
+        rows=shape.rows,
+        views=shape.views,
+        spectral=model.start == "spectral",
+        shared=model.views_share_components,
+        posterior_width=model.posterior_width,
+        landmarks=model.landmarks,
+        n_landmarks=model.n_landmarks,
+        n_directions=model.n_directions or (3 * k if k < 20 else 2 * k),
+        bins=model.bins,
+        feature_dtype=model.feature_dtype,
+        random_state=0 if model.random_state is None else int(model.random_state),
+    )
+
+
+def _check_views(model: Any, shape: DataShape) -> None:
+    """Raise unless the views are enough for the start and fit together."""
+    needed = 3 if model.start == "spectral" else 2
+    if len(shape.views) < needed:
+        raise ViewError(
+            f"start={model.start!r} needs at least {needed} views that are independent given "
+            f"the component; got {len(shape.views)} view(s) of {len(shape.features)} feature(s)"
+            + ("; use start='kmeans', or views of fewer features" if needed == 3 else "")
+        )
+    lengths = {name: len(members) for name, members in shape.views}
+    if model.views_share_components and len({*lengths.values()}) > 1:
+        raise ViewError(
+            "views_share_components=True needs views with equally many features, one for one the "
+            f"same quantity; got {', '.join(f'{name}: {d}' for name, d in lengths.items())}"
+        )
