@@ -110,13 +110,42 @@ def kmeans(
     sample: _Rows = _Sorted(rows, weights) if rows.shape[1] == 1 else _Wide(rows, weights)
     best, best_inertia = rows[:0], np.inf
     for seed in np.random.SeedSequence(random_state).spawn(n_starts):
-        start = _plus_plus(sample, n_clusters, np.random.default_rng(seed))
+        seeds = _plus_plus(rows, weights, n_clusters, np.random.default_rng(seed))
+        start = rows[seeds]
         centres, inertia = _lloyd(sample, start)
         if inertia < best_inertia:
             best, best_inertia = centres, inertia
     best = best[np.lexsort(best.T[::-1])]
     labels, distances = sample.assign(best)
     return Clustering(best + centre, labels, float(weights @ distances))
+
+
+def plus_plus_rows(values: NDArray[Any], count: int, random_state: int) -> Labels:
+    """Choose rows by the seeding of k-means++: each by its squared distance to those before it.
+
+    Every row is the best of a few that are drawn, the one that leaves the least sum of squared
+    distances.
+
+    Parameters
+    ----------
+    values : (n, d) array
+    count : int
+        At most the number of distinct rows.
+    random_state : int
+
+    Returns
+    -------
+    (count,) integer array
+
+    References
+    ----------
+    Arthur and Vassilvitskii (2007), "k-means++: the advantages of careful seeding", sec. 2.2; the
+    several candidates are a remark in sec. 7.
+    """
+    rows = np.array(values, np.float64, ndmin=2)
+    rows -= rows.mean(axis=0)
+    rng = np.random.default_rng(np.random.SeedSequence(random_state))
+    return _plus_plus(rows, np.ones(len(rows)), count, rng)
 
 
 class _Wide:
@@ -215,9 +244,8 @@ def _reseed(rows: _Rows, centres: Floats, empty: Labels) -> Floats:
     return moved
 
 
-def _plus_plus(rows: _Rows, n_clusters: int, rng: np.random.Generator) -> Floats:
+def _plus_plus(values: Floats, weight: Floats, n_clusters: int, rng: np.random.Generator) -> Labels:
     """Choose rows as centres, each the best of a few drawn by their squared distance."""
-    values, weight = rows.values, rows.weight
     trials = 2 + int(np.log(n_clusters))
     squares = np.einsum("ij,ij->i", values, values)
     chosen = [_draw(weight, 1, rng)[0]]
@@ -228,7 +256,7 @@ def _plus_plus(rows: _Rows, n_clusters: int, rng: np.random.Generator) -> Floats
         best = int(np.argmin(distances @ weight))
         chosen.append(candidates[best])
         nearest = distances[best]
-    return values[chosen]
+    return np.array(chosen, np.intp)
 
 
 def _squared_distances(values: Floats, squares: Floats, chosen: Any) -> Floats:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, Scratch, buffers_nbytes, merge_buffers, padded_width
+from bigtensor.features.interpolation import InterpolatedFeatures, tabulate
 from bigtensor.features.maps import FeatureMap
 
 _SMALL_PRODUCT = 1_000_000
@@ -21,8 +22,9 @@ _SMALL_PRODUCT = 1_000_000
 class GroupMap:
     """The features of a group of views: the sum of the features of its views.
 
-    With maps ``y_t = P_t' g_t`` this is the projection of the stacked features, and one product
-    of the stacked basis functions with the stacked matrices.
+    With maps ``y_t = P_t' g_t`` this is the projection of the stacked features. Views whose
+    features are tabulated are interpolated; those of the others are one product of the stacked
+    basis functions with the stacked matrices.
 
     Parameters
     ----------
@@ -35,10 +37,24 @@ class GroupMap:
     ------
     ParameterError
         When there is no view, or the maps do not belong together.
+
+    Attributes
+    ----------
+    tabulated : tuple of int
+        The views whose features are interpolated, as positions in `views`.
+    tables : InterpolatedFeatures, optional
+        Their tables.
+    computed : tuple of int
+        The other views.
+    mixing : (q, basis functions of the other views) array
+        Their stacked matrices.
     """
 
     views: tuple[str, ...]
     maps: tuple[FeatureMap, ...]
+    tabulated: tuple[int, ...] = field(init=False, repr=False)
+    tables: InterpolatedFeatures | None = field(init=False, repr=False)
+    computed: tuple[int, ...] = field(init=False, repr=False)
     mixing: NDArray[Any] = field(init=False, repr=False)
 
     FAST_COLUMNS: ClassVar[int] = 128
@@ -57,18 +73,23 @@ class GroupMap:
                 f"the maps of the views {', '.join(self.views)} must agree in their number of "
                 f"features (got {sorted(lengths)}) and dtype (got {sorted(dtypes)})"
             )
-        stacked = np.vstack([feature_map.mixing for feature_map in self.maps])
-        object.__setattr__(self, "mixing", np.ascontiguousarray(stacked.T, self.dtype))
+        tables = [tabulate(feature_map) for feature_map in self.maps]
+        found = [table for table in tables if table is not None]
+        computed = tuple(view for view, table in enumerate(tables) if table is None)
+        empty = np.empty((0, self.n_features))
+        stacked = np.vstack([empty, *(self.maps[view].mixing for view in computed)])
+        for name, value in (
+            ("tabulated", tuple(view for view in range(len(tables)) if view not in computed)),
+            ("tables", InterpolatedFeatures.stack(found) if found else None),
+            ("computed", computed),
+            ("mixing", np.ascontiguousarray(stacked.T, self.dtype)),
+        ):
+            object.__setattr__(self, name, value)
 
     @property
     def n_features(self) -> int:
         """The length of the vector, q."""
         return self.maps[0].n_features
-
-    @property
-    def n_basis(self) -> int:
-        """The number of basis functions of all views."""
-        return int(self.mixing.shape[1])
 
     @property
     def dtype(self) -> str:
@@ -91,12 +112,21 @@ class GroupMap:
             May be a slice; the transpose of a ``(q, rows)`` buffer is fastest.
         work : Scratch
         """
+        if self.computed:
+            self._project([values[view] for view in self.computed], out, work)
+        if self.tables is not None:
+            columns = [values[view] for view in self.tabulated]
+            self.tables.evaluate(columns, out, work, add=bool(self.computed))
+
+    def _project(self, values: Sequence[NDArray[Any]], out: NDArray[Any], work: Scratch) -> None:
+        """Write the features of the views without tables."""
         rows = len(values[0])
-        basis = work.take(self._basis_name, (self.n_basis, padded_width(rows)), self.dtype)
+        basis = work.take(self._basis_name, self._basis_shape(rows), self.dtype)
         start = 0
-        for feature_map, view in zip(self.maps, values, strict=True):
+        for view, column in zip(self.computed, values, strict=True):
+            feature_map = self.maps[view]
             stop = start + feature_map.n_basis
-            feature_map.write_basis(view, basis[start:stop], work)
+            feature_map.write_basis(column, basis[start:stop], work)
             start = stop
         step = self._columns_at_once(rows)
         for first in range(0, rows, step):
@@ -105,8 +135,12 @@ class GroupMap:
 
     def work_arrays(self, rows: int) -> Buffers:
         """Return the buffers that `evaluate` takes for a block of ``rows`` rows."""
-        own = {self._basis_name: ((self.n_basis, padded_width(rows)), self.dtype)}
-        return merge_buffers([own, *(feature_map.work_arrays(rows) for feature_map in self.maps)])
+        needs = [self.maps[view].work_arrays(rows) for view in self.computed]
+        if self.computed:
+            needs.append({self._basis_name: (self._basis_shape(rows), self.dtype)})
+        if self.tables is not None:
+            needs.append(self.tables.work_arrays(rows))
+        return merge_buffers(needs)
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the buffers for blocks of ``rows`` rows."""
@@ -116,6 +150,10 @@ class GroupMap:
     def _basis_name(self) -> str:
         """One buffer a dtype, so that maps of two dtypes never take it from each other."""
         return f"features.basis.{self.dtype}"
+
+    def _basis_shape(self, rows: int) -> tuple[int, int]:
+        """One row a basis function of the views without tables."""
+        return self.mixing.shape[1], padded_width(rows)
 
     def _columns_at_once(self, rows: int) -> int:
         """Return how many rows of data to project at once."""

@@ -1,8 +1,12 @@
-"""The Gaussian kernel, normalised so that a mean of kernels is a density."""
+"""Kernels at landmarks: what every kernel can do, and the Gaussian one.
+
+A kernel is normalised where it can be, so that a mean of kernels is a density.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +15,138 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from bigtensor.errors import ParameterError
+from bigtensor.features.buffers import Buffers, Scratch, padded_width
 
 FARTHEST = 1e15
 """Largest scaled coordinate: its square is still finite in float32, its kernel is zero."""
 
 
+class Kernel(ABC):
+    """A symmetric, positive semidefinite function of two points; subclasses are frozen dataclasses.
+
+    A block of rows is evaluated in two halves: `prepare` does once what concerns the landmarks
+    alone, `write_block` does the rest for every block.
+    """
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """The number of coordinates of a point, d."""
+
+    @property
+    @abstractmethod
+    def peak(self) -> float:
+        """What the values of `write_block` are multiplied by to be those of the kernel."""
+
+    @abstractmethod
+    def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the kernel between every row and every landmark, for small arrays.
+
+        Parameters
+        ----------
+        x : (n, d) array
+        landmarks : (p, d) array
+
+        Returns
+        -------
+        (n, p) float64 array
+        """
+
+    @abstractmethod
+    def prepare(self, landmarks: NDArray[Any], centre: NDArray[Any], dtype: str) -> NDArray[Any]:
+        """Return the landmarks' side of the kernel.
+
+        Parameters
+        ----------
+        landmarks : (p, d) array
+        centre : (d,) array
+            A point near the middle of the data: float32 loses the digits of a large offset.
+        dtype : {"float32", "float64"}
+            What blocks are computed in.
+        """
+
+    @abstractmethod
+    def write_block(
+        self,
+        values: NDArray[Any],
+        prepared: NDArray[Any],
+        centre: NDArray[Any],
+        out: NDArray[Any],
+        work: Scratch,
+    ) -> None:
+        """Write the kernel over its `peak`, one row a landmark and one column a row of data.
+
+        Parameters
+        ----------
+        values : (rows, d) array
+        prepared : array
+            From `prepare`, with the same centre and the dtype of ``out``.
+        centre : (d,) float64 array
+        out : (p, width) array with ``width >= rows``
+            Fast when it is C-contiguous; may be a slice ``buffer[a:b]`` of the first axis. Columns
+            after the last row receive finite values without meaning.
+        work : Scratch
+        """
+
+    @abstractmethod
+    def work_arrays(self, rows: int, dtype: str) -> Buffers:
+        """Return the buffers that `write_block` takes for a block of ``rows`` rows."""
+
+    def gram(self, landmarks: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the kernel between all landmarks: ``(p, p)``, symmetric."""
+        return self.evaluate(landmarks, landmarks)
+
+    def diagonal(self, x: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the kernel between every row and itself: ``(n,)``."""
+        return np.full(len(x), self.peak)
+
+    def masses(self, landmarks: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the integral of the kernel around every landmark: ``(p,)``."""
+        return np.ones(len(landmarks))
+
+
+def positive_lengths(lengths: Any, what: str) -> NDArray[np.float64]:
+    """Return one positive length a coordinate, ``(d,)``.
+
+    Raises
+    ------
+    ParameterError
+        When a length is not positive and finite.
+    """
+    checked = np.array(lengths, np.float64, ndmin=1)
+    if checked.ndim != 1 or not checked.size or not np.all(np.isfinite(checked) & (checked > 0)):
+        raise ParameterError(f"a {what} is one positive number per coordinate, got {lengths!r}")
+    return checked
+
+
+def write_scaled(
+    values: NDArray[Any],
+    centre: NDArray[Any],
+    scale: NDArray[np.float64],
+    out: NDArray[Any],
+    scratch: NDArray[np.float64],
+) -> None:
+    """Write ``(x - centre) / scale``, one row a coordinate.
+
+    Parameters
+    ----------
+    values : (rows, d) array
+    centre, scale : (d,) float64 arrays
+    out : (d, rows) array
+        May be of a smaller dtype: the difference is taken before it is rounded.
+    scratch : (d, rows) float64 array
+        Overwritten.
+    """
+    # copies between dtypes instead of operations on two: NumPy allocates buffers for those
+    np.copyto(scratch, values.T)
+    np.subtract(scratch, centre[:, None], out=scratch)
+    np.divide(scratch, scale[:, None], out=scratch)
+    np.clip(scratch, -FARTHEST, FARTHEST, out=scratch)
+    np.copyto(out, scratch, casting="same_kind")
+
+
 @dataclass(frozen=True, eq=False)
-class GaussianKernel:
+class GaussianKernel(Kernel):
     """Product of normal densities: ``prod_j exp(-(x_j - l_j)^2 / 2 s_j^2) / (s_j sqrt(2 pi))``.
 
     Equal bandwidths give the isotropic kernel ``(2 pi)^(-d/2) s^-d exp(-|x - l|^2 / (2 s^2))``
@@ -37,11 +166,7 @@ class GaussianKernel:
     bandwidth: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        bandwidth = np.array(self.bandwidth, np.float64, ndmin=1)
-        if bandwidth.ndim != 1 or not np.all(np.isfinite(bandwidth) & (bandwidth > 0)):
-            raise ParameterError(
-                f"a bandwidth is one positive number per coordinate, got {self.bandwidth!r}"
-            )
+        bandwidth = positive_lengths(self.bandwidth, "bandwidth")
         object.__setattr__(self, "bandwidth", bandwidth)
 
     @property
@@ -60,43 +185,20 @@ class GaussianKernel:
         return math.exp(self.log_peak)
 
     def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the kernel between every row and every landmark, for small arrays.
-
-        Parameters
-        ----------
-        x : (n, d) array
-        landmarks : (p, d) array
-
-        Returns
-        -------
-        (n, p) float64 array
-        """
+        """Return the kernel between every row and every landmark, ``(n, p)``."""
         scaled = np.asarray(x, np.float64) / self.bandwidth
         values = cdist(scaled, np.asarray(landmarks, np.float64) / self.bandwidth, "sqeuclidean")
         values *= -0.5
         values += self.log_peak
         return np.exp(values, out=values)
 
-    def landmark_factor(
-        self, landmarks: NDArray[Any], centre: NDArray[Any], dtype: str
-    ) -> NDArray[Any]:
-        """Return the landmarks' side of the exponent.
+    def prepare(self, landmarks: NDArray[Any], centre: NDArray[Any], dtype: str) -> NDArray[Any]:
+        """Return the landmarks' side of the exponent, ``(p, d + 3)``.
 
         With ``u = (x - centre) / s`` and ``v`` the same of a landmark, the exponent
         ``-|u - v|^2 / 2`` is the product of ``[-1/2, v, -|v|^2 / 2]`` and ``[|u|^2, u, 1]``. The
         last entry is split into its rounded value and the remainder: its rounding would be the
         same error in every row, which no mean removes.
-
-        Parameters
-        ----------
-        landmarks : (p, d) array
-        centre : (d,) array
-            A point near the middle of the data: float32 loses the digits of a large offset.
-        dtype : str
-
-        Returns
-        -------
-        (p, d + 3) array of ``dtype``
         """
         scaled = (np.asarray(landmarks, np.float64) - centre) / self.bandwidth
         # the square of the rounded coordinates, which are those that the product sees
@@ -106,7 +208,30 @@ class GaussianKernel:
         rounded = constant.astype(dtype).astype(np.float64)
         return np.hstack([half, scaled, rounded, constant - rounded]).astype(dtype)
 
-    def write_rows(
+    def write_block(
+        self,
+        values: NDArray[Any],
+        prepared: NDArray[Any],
+        centre: NDArray[Any],
+        out: NDArray[Any],
+        work: Scratch,
+    ) -> None:
+        """Write ``exp(-|u - v|^2 / 2)``: one product, then the exponential in place."""
+        dtype = prepared.dtype.name
+        inputs = work.take(_inputs_name(dtype), (self.width + 3, out.shape[1]), dtype)
+        scratch = work.take("features.scratch", (self.width, len(values)), "float64")
+        self._write_rows(values, centre, inputs, scratch)
+        np.matmul(prepared, inputs, out=out)
+        np.exp(out, out=out)
+
+    def work_arrays(self, rows: int, dtype: str) -> Buffers:
+        """Return the buffers of the rows' side of the exponent."""
+        return {
+            _inputs_name(dtype): ((self.width + 3, padded_width(rows)), dtype),
+            "features.scratch": ((self.width, rows), "float64"),
+        }
+
+    def _write_rows(
         self,
         values: NDArray[Any],
         centre: NDArray[Any],
@@ -115,24 +240,12 @@ class GaussianKernel:
     ) -> None:
         """Write the rows' side of the exponent, ``[|u|^2, u, 1, 1]`` with one column a row.
 
-        Parameters
-        ----------
-        values : (rows, d) array
-        centre : (d,) float64 array
-            As for `landmark_factor`.
-        out : (d + 3, width) array with ``width >= rows``
-            Columns after the last row describe a point at the centre.
-        scratch : (d, rows) float64 array
-            Overwritten.
+        Columns after the last row describe a point at the centre.
         """
         d, rows = scratch.shape
         scaled = out[1 : d + 1, :rows]
-        # copies between dtypes instead of operations on two: NumPy allocates buffers for those
-        np.copyto(scratch, values.T)
-        np.subtract(scratch, centre[:, None], out=scratch)
-        np.divide(scratch, self.bandwidth[:, None], out=scratch)
-        np.clip(scratch, -FARTHEST, FARTHEST, out=scratch)
-        np.copyto(scaled, scratch, casting="same_kind")
+        write_scaled(values, centre, self.bandwidth, scaled, scratch)
+        # the square of the rounded coordinates
         np.copyto(scratch, scaled)
         np.square(scratch, out=scratch)
         for j in range(1, d):
@@ -142,17 +255,6 @@ class GaussianKernel:
         out[d + 1 :] = 1
 
 
-def write_gaussians(factor: NDArray[Any], rows: NDArray[Any], out: NDArray[Any]) -> None:
-    """Write ``exp(-|u - v|^2 / 2)``, the kernel over its peak, one row a landmark.
-
-    Parameters
-    ----------
-    factor : (p, d + 3) array
-        From `GaussianKernel.landmark_factor`.
-    rows : (d + 3, width) array
-        From `GaussianKernel.write_rows`.
-    out : (p, width) array of the same dtype
-        Fast when it is C-contiguous; may be a slice ``buffer[a:b]`` of the first axis.
-    """
-    np.matmul(factor, rows, out=out)
-    np.exp(out, out=out)
+def _inputs_name(dtype: str) -> str:
+    """One buffer a dtype, so that maps of two dtypes never take it from each other."""
+    return f"features.inputs.{dtype}"

@@ -58,6 +58,15 @@ class FeatureMap(ABC):
         """Return the buffers that `write_basis` takes for a block of ``rows`` rows."""
         return {}
 
+    @abstractmethod
+    def projected(self, basis: NDArray[np.float64]) -> FeatureMap:
+        """Return the map to ``basis' y(x)``.
+
+        Parameters
+        ----------
+        basis : (n_features, q) float64 array
+        """
+
     @property
     @abstractmethod
     def n_basis(self) -> int:

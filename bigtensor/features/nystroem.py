@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from bigtensor.errors import DataError, ParameterError
-from bigtensor.features.buffers import Buffers, Scratch, padded_width
-from bigtensor.features.kernels import GaussianKernel, write_gaussians
+from bigtensor.features.buffers import Buffers, Scratch
+from bigtensor.features.kernels import Kernel
 from bigtensor.features.maps import FeatureMap
 
 
@@ -58,15 +58,15 @@ def nystroem_root(gram: NDArray[np.float64], cut: float) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class Nystroem(FeatureMap):
-    """Gaussian kernels at landmarks, projected: ``y(x) = projection' k(L, x)``.
+    """Kernels at landmarks, projected: ``y(x) = projection' k(L, x)``.
 
-    The basis functions are the kernels over their peak (their values lie in [0, 1], whatever the
-    units of the data); the peak is part of `mixing`.
+    The basis functions are the kernels over their peak (those of a Gaussian lie in [0, 1], whatever
+    the units of the data); the peak is part of `mixing`.
 
     Parameters
     ----------
     landmarks : (p, d) array
-    kernel : GaussianKernel
+    kernel : Kernel
         Of width d.
     centre : (d,) array
         A point near the middle of the data.
@@ -81,11 +81,11 @@ class Nystroem(FeatureMap):
     """
 
     landmarks: NDArray[np.float64]
-    kernel: GaussianKernel
+    kernel: Kernel
     centre: NDArray[np.float64]
     projection: NDArray[np.float64]
     dtype: str = "float32"
-    factor: NDArray[Any] = field(init=False, repr=False)
+    prepared: NDArray[Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         landmarks = np.asarray(self.landmarks, np.float64)
@@ -108,7 +108,7 @@ class Nystroem(FeatureMap):
             ("landmarks", landmarks),
             ("centre", centre),
             ("projection", projection),
-            ("factor", self.kernel.landmark_factor(landmarks, centre, self.dtype)),
+            ("prepared", self.kernel.prepare(landmarks, centre, self.dtype)),
         ):
             object.__setattr__(self, name, value)
 
@@ -134,26 +134,18 @@ class Nystroem(FeatureMap):
 
     @property
     def mass(self) -> NDArray[np.float64]:
-        """The column sums of the projection, for every kernel has mass one."""
-        return np.asarray(self.projection.sum(0))
+        """The integral of every feature: ``projection' w`` with the masses w at the landmarks."""
+        masses = self.kernel.masses(self.landmarks)
+        return np.asarray((self.projection * masses[:, None]).sum(0))
+
+    def projected(self, basis: NDArray[np.float64]) -> Nystroem:
+        """Return the map to ``basis' y(x)``."""
+        return replace(self, projection=self.projection @ basis)
 
     def write_basis(self, values: NDArray[Any], out: NDArray[Any], work: Scratch) -> None:
-        """Write the kernels over their peak: one product, then the exponential in place."""
-        rows, d = len(values), self.n_inputs
-        inputs = work.take(self._inputs_name, (d + 3, out.shape[1]), self.dtype)
-        scratch = work.take("features.scratch", (d, rows), "float64")
-        self.kernel.write_rows(values, self.centre, inputs, scratch)
-        write_gaussians(self.factor, inputs, out)
+        """Write the kernels over their peak."""
+        self.kernel.write_block(values, self.prepared, self.centre, out, work)
 
     def work_arrays(self, rows: int) -> Buffers:
-        """Return the buffers of the rows' side of the exponent."""
-        d = self.n_inputs
-        return {
-            self._inputs_name: ((d + 3, padded_width(rows)), self.dtype),
-            "features.scratch": ((d, rows), "float64"),
-        }
-
-    @property
-    def _inputs_name(self) -> str:
-        """One buffer a dtype, so that maps of two dtypes never take it from each other."""
-        return f"features.inputs.{self.dtype}"
+        """Return the buffers of the kernel."""
+        return self.kernel.work_arrays(rows, self.dtype)

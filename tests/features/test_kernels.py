@@ -1,10 +1,16 @@
+import pickle
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from bigtensor.errors import ParameterError
-from bigtensor.features.buffers import padded_width
-from bigtensor.features.kernels import GaussianKernel, write_gaussians
+from bigtensor.features.buffers import buffers_nbytes, padded_width
+from bigtensor.features.custom_kernel import CustomKernel
+from bigtensor.features.kernel_choice import default_kernel
+from bigtensor.features.kernels import GaussianKernel
+from bigtensor.features.laplace_kernel import LaplaceKernel
+from bigtensor.statistics.base import Workspace
 
 
 def density(x, landmarks, bandwidth):
@@ -12,15 +18,26 @@ def density(x, landmarks, bandwidth):
 
 
 def block_kernel(kernel, x, landmarks, centre, dtype):
+    """Return what a block holds, times the peak, from a slice of a buffer full of NaN."""
     rows, width = len(x), padded_width(len(x))
-    inputs = np.full((kernel.width + 3, width), np.nan, dtype)
-    kernel.write_rows(x, centre, inputs, np.empty((kernel.width, rows)))
     buffer = np.full((len(landmarks) + 5, width), np.nan, dtype)
-    write_gaussians(kernel.landmark_factor(landmarks, centre, dtype), inputs, buffer[2:-3])
+    prepared = kernel.prepare(landmarks, centre, dtype)
+    kernel.write_block(x, prepared, centre, buffer[2:-3], Workspace())
     assert np.isnan(buffer[:2]).all()
     assert np.isnan(buffer[-3:]).all()
     assert np.isfinite(buffer[2:-3]).all()
     return buffer[2:-3, :rows].T.astype(float) * kernel.peak
+
+
+def gaussian_of_users(x, landmarks):
+    return np.exp(-0.5 * ((x[:, None] - landmarks) ** 2).sum(axis=2))
+
+
+KERNELS = [
+    GaussianKernel(np.array([0.5, 2.0])),
+    LaplaceKernel(np.array([0.5, 2.0])),
+    CustomKernel(gaussian_of_users, 2),
+]
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
@@ -54,7 +71,63 @@ def test_kernel__rows_out_of_all_proportion_have_no_weight():
     np.testing.assert_allclose(block[:, 0], [kernel.peak, 0, 0, 0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("bandwidth", [[0.0], [1.0, -1.0], [np.nan], [[1.0]]])
-def test_kernel__refuses_a_bandwidth_that_is_not_positive(bandwidth):
+@pytest.mark.parametrize("kind", [GaussianKernel, LaplaceKernel])
+@pytest.mark.parametrize("lengths", [[0.0], [1.0, -1.0], [np.nan], [[1.0]], []])
+def test_kernel__refuses_a_length_that_is_not_positive(kind, lengths):
     with pytest.raises(ParameterError, match="one positive number per coordinate"):
-        GaussianKernel(np.array(bandwidth))
+        kind(np.array(lengths))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_kernels__write_the_values_that_they_evaluate(kernel, dtype):
+    rng = np.random.default_rng(1)
+    x, landmarks = rng.normal(size=(100, 2)), rng.normal(size=(70, 2))
+    expected = kernel.evaluate(x, landmarks)
+    tolerance = {"float32": 2e-6, "float64": 1e-14}[dtype] * expected.max()
+    block = block_kernel(kernel, x, landmarks, np.array([0.1, -0.2]), dtype)
+    np.testing.assert_allclose(block, expected, rtol=0, atol=tolerance)
+    again = pickle.loads(pickle.dumps(kernel))
+    np.testing.assert_array_equal(again.evaluate(x, landmarks), expected)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
+@pytest.mark.parametrize("rows", [1, 100, 2048])
+def test_kernels__take_the_buffers_that_they_announce(kernel, rows):
+    landmarks, centre, work = np.ones((5, 2)), np.zeros(2), Workspace()
+    out = np.empty((5, padded_width(rows)), "f4")
+    prepared = kernel.prepare(landmarks, centre, "float32")
+    kernel.write_block(np.ones((rows, 2), "f4"), prepared, centre, out, work)
+    assert work.nbytes == buffers_nbytes(kernel.work_arrays(rows, "float32"))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
+def test_kernels__agree_on_diagonal_gram_matrix_and_mass(kernel):
+    x = np.random.default_rng(2).normal(size=(150, 2))
+    gram = kernel.evaluate(x, x)
+    np.testing.assert_allclose(kernel.diagonal(x), np.diagonal(gram), rtol=1e-12)
+    np.testing.assert_allclose(kernel.gram(x), gram, rtol=1e-12)
+    axes = np.linspace(-24, 24, 481), np.linspace(-90, 90, 481)
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+    cell = (axes[0][1] - axes[0][0]) * (axes[1][1] - axes[1][0])
+    sums = kernel.evaluate(grid, np.zeros((1, 2))).sum() * cell
+    np.testing.assert_allclose(kernel.masses(np.zeros((1, 2))), sums, rtol=0.02)
+
+
+def test_default_kernel__has_the_bandwidth_as_standard_deviation():
+    bandwidth = np.array([0.5])
+    axis = np.linspace(-15, 15, 30_001)[:, None]
+    for kind in ("gaussian", "laplace"):
+        values = default_kernel(kind, bandwidth).evaluate(axis, np.zeros((1, 1)))[:, 0]
+        variance = np.trapezoid(values * axis[:, 0] ** 2, axis[:, 0])
+        assert variance == pytest.approx(0.25, rel=1e-5)
+    assert isinstance(default_kernel("laplace", bandwidth), LaplaceKernel)
+
+
+def test_default_kernel__passes_a_kernel_of_ones_own_through():
+    own = CustomKernel(gaussian_of_users, 2)
+    assert default_kernel(own, np.ones(2)) is own
+    with pytest.raises(ParameterError, match="views of 2 features, and the view has 1"):
+        default_kernel(own, np.ones(1))
+    with pytest.raises(ParameterError, match="'gaussian', 'laplace' or a CustomKernel, got 'cos'"):
+        default_kernel("cos", np.ones(1))

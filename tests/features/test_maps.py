@@ -102,8 +102,9 @@ def test_group_map__work_nbytes_are_what_it_takes(rows):
     assert work.nbytes <= group.work_nbytes(rows) <= 1.01 * work.nbytes
 
 
-def test_group_map__survives_pickling():
-    group = GroupMap(("a", "b"), (make_map(0, 30, 1, 4), make_map(1, 20, 3, 4)))
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_group_map__survives_pickling(dtype):
+    group = GroupMap(("a", "b"), (make_map(0, 30, 1, 4, dtype), make_map(1, 20, 3, 4, dtype)))
     values = [np.ones((5, 1)), np.ones((5, 3))]
     again = pickle.loads(pickle.dumps(group))
     np.testing.assert_array_equal(features(again, values), features(group, values))

@@ -1,0 +1,238 @@
+"""A kernel of the user's own: a callable, with a rule for its mass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.errors import DataError, ParameterError
+from bigtensor.features.buffers import Buffers, Scratch
+from bigtensor.features.kernel_mass import integrate_around
+from bigtensor.features.kernels import Kernel
+
+KernelFunction = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+"""From rows ``(n, d)`` and landmarks ``(p, d)`` to the kernel between them, ``(n, p)``."""
+
+_ROUNDING = 1e-5
+"""What a Gram matrix computed in float32 may lack in symmetry and positivity, relative."""
+
+_DIAGONAL_ROWS = 64
+"""Rows whose Gram matrix is evaluated for its diagonal: a call for every row would take longer."""
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class CustomKernel(Kernel):
+    """A callable as a kernel.
+
+    The callable is given float64 arrays that it must neither change nor keep, and is free to
+    allocate: a kernel of one's own runs at the speed of its callable. To fit on other processes it
+    has to be importable there, or to be sent by cloudpickle. A saved model does not hold it.
+
+    Parameters
+    ----------
+    function : callable
+        ``(n, d), (p, d) -> (n, p)``; symmetric, positive semidefinite, and finite.
+    width : int
+        The number of features of the view, d.
+    mass : "one", (p,) array or None, default None
+        The integral of the kernel around every landmark: ``"one"`` when it is a density; its
+        values, for landmarks that are known beforehand; None to integrate it numerically, in views
+        of one or two features, to a relative accuracy of about 1e-4.
+
+    Raises
+    ------
+    ParameterError
+        When the arguments are of another kind, or a mass is not finite, or None in a view of more
+        than two features.
+
+    References
+    ----------
+    Song et al. (2014), sec. 2; the mass makes the embedding of a component a density.
+    """
+
+    # the callable is no field: fields are what identifies a computation by its content, which a
+    # callable lacks; the Gram matrix of the landmarks stands for it in what is computed from it
+    _width: int
+    _mass: NDArray[np.float64] | Literal["one"] | None
+
+    def __init__(
+        self,
+        function: KernelFunction,
+        width: int,
+        mass: NDArray[Any] | Literal["one"] | None = None,
+    ) -> None:
+        if not callable(function):
+            raise ParameterError(f"a kernel is a callable of rows and landmarks, got {function!r}")
+        if not isinstance(width, int | np.integer) or width < 1:
+            raise ParameterError(f"the width of a kernel is its number of features, got {width!r}")
+        vars(self).update(_function=function, _width=int(width), _mass=_checked_mass(mass, width))
+
+    @property
+    def function(self) -> KernelFunction:
+        """The callable."""
+        function: KernelFunction = vars(self)["_function"]
+        return function
+
+    @property
+    def width(self) -> int:
+        """The number of coordinates."""
+        return self._width
+
+    @property
+    def mass(self) -> NDArray[np.float64] | Literal["one"] | None:
+        """The rule of the mass: ``"one"``, the masses, or None for numerical integration."""
+        return self._mass
+
+    @property
+    def peak(self) -> float:
+        """One: blocks hold the values of the callable."""
+        return 1.0
+
+    def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the kernel between every row and every landmark, ``(n, p)``.
+
+        Raises
+        ------
+        DataError
+            When the callable returns another shape, or values that are not finite.
+        """
+        rows, points = np.asarray(x, np.float64), np.asarray(landmarks, np.float64)
+        return np.asarray(self._call(rows, points, "float64"), np.float64)
+
+    def gram(self, landmarks: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the kernel between all landmarks, ``(p, p)``.
+
+        Raises
+        ------
+        DataError
+            When the matrix is not symmetric or has a clearly negative eigenvalue, and as for
+            `evaluate`.
+        """
+        gram = self.evaluate(landmarks, landmarks)
+        largest = np.abs(gram).max(initial=0.0)
+        difference = np.abs(gram - gram.T).max(initial=0.0)
+        if difference > _ROUNDING * largest:
+            raise DataError(
+                f"{self._name} is not symmetric: k(x, y) and k(y, x) differ by up to "
+                f"{difference:.3g} between {len(gram)} landmarks, where values go up to "
+                f"{largest:.3g}; a kernel is a symmetric function of two points"
+            )
+        gram = 0.5 * (gram + gram.T)
+        eigenvalues = np.linalg.eigvalsh(gram)
+        if eigenvalues.size and eigenvalues[0] < -_ROUNDING * np.abs(eigenvalues).max():
+            raise DataError(
+                f"{self._name} is not positive semidefinite: the eigenvalues of its Gram matrix of "
+                f"{len(gram)} landmarks lie between {eigenvalues[0]:.3g} and "
+                f"{eigenvalues[-1]:.3g}; use a function that is an inner product of features"
+            )
+        return np.asarray(gram)
+
+    def diagonal(self, x: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the kernel between every row and itself: ``(n,)``."""
+        parts = [
+            np.diagonal(self.evaluate(rows, rows))
+            for rows in (
+                x[start : start + _DIAGONAL_ROWS] for start in range(0, len(x), _DIAGONAL_ROWS)
+            )
+        ]
+        return np.concatenate([np.empty(0), *parts])
+
+    def masses(self, landmarks: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the integral of the kernel around every landmark: ``(p,)``.
+
+        Raises
+        ------
+        DataError
+            When masses were given for another number of landmarks, or numerical integration fails.
+        """
+        points = np.asarray(landmarks, np.float64)
+        if isinstance(self._mass, str):
+            return np.ones(len(points))
+        if self._mass is None:
+            return integrate_around(self.evaluate, points)
+        if len(self._mass) != len(points):
+            raise DataError(
+                f"{self._name} was given {len(self._mass)} masses for {len(points)} landmarks; "
+                "give one a landmark, or mass=None to integrate it"
+            )
+        return self._mass
+
+    def prepare(
+        self,
+        landmarks: NDArray[Any],
+        centre: NDArray[Any],  # noqa: ARG002
+        dtype: str,  # noqa: ARG002
+    ) -> NDArray[np.float64]:
+        """Return the landmarks, ``(p, d)``."""
+        return np.array(landmarks, np.float64)
+
+    def write_block(
+        self,
+        values: NDArray[Any],
+        prepared: NDArray[Any],
+        centre: NDArray[Any],  # noqa: ARG002
+        out: NDArray[Any],
+        work: Scratch,
+    ) -> None:
+        """Write what the callable returns for the rows in float64."""
+        rows = work.take("features.custom_rows", values.shape, "float64")
+        np.copyto(rows, values)
+        kernel = self._call(rows, prepared, out.dtype.name)
+        np.copyto(out[:, : len(values)], kernel.T, casting="same_kind")
+        out[:, len(values) :] = 0
+
+    def work_arrays(self, rows: int, dtype: str) -> Buffers:  # noqa: ARG002
+        """Return the buffer of the rows; what the callable allocates is not known."""
+        return {"features.custom_rows": ((rows, self._width), "float64")}
+
+    def _call(
+        self, rows: NDArray[np.float64], landmarks: NDArray[np.float64], dtype: str
+    ) -> NDArray[Any]:
+        """Return what the callable returns, when it is a kernel that ``dtype`` can hold."""
+        kernel = np.asarray(self.function(rows, landmarks))
+        wanted = (len(rows), len(landmarks))
+        if kernel.shape != wanted or kernel.dtype.kind not in "fiub":
+            raise DataError(
+                f"{self._name} returned an array of shape {kernel.shape} and dtype {kernel.dtype} "
+                f"for {wanted[0]} rows and {wanted[1]} landmarks; it must return real numbers of "
+                f"shape {wanted}"
+            )
+        # of values that are not finite, the largest or the least is not finite either
+        least, most = kernel.min(initial=0), kernel.max(initial=0)
+        bound = np.finfo(dtype).max
+        if not (-bound <= least and most <= bound):
+            raise DataError(
+                f"{self._name} returned values between {least} and {most}; they must be finite in "
+                f"{dtype}: check it at large distances, or scale it"
+            )
+        return kernel
+
+    @property
+    def _name(self) -> str:
+        """How messages name the kernel."""
+        return f"the kernel {getattr(self.function, '__name__', repr(self.function))!r}"
+
+
+def _checked_mass(mass: Any, width: int) -> NDArray[np.float64] | Literal["one"] | None:
+    """Refuse what is no rule for a mass."""
+    if mass is None:
+        if width > 2:
+            raise ParameterError(
+                f"a kernel of {width} features is not integrated numerically; say mass='one' when "
+                "its integral is one, or give its integral around every landmark"
+            )
+        return None
+    if isinstance(mass, str):
+        if mass == "one":
+            return "one"
+        raise ParameterError(f"the mass of a kernel is 'one', an array or None, got {mass!r}")
+    masses = np.array(mass, np.float64)
+    if masses.ndim != 1 or not masses.size or not np.isfinite(masses).all():
+        raise ParameterError(
+            f"the masses of a kernel are one finite number a landmark, got {mass!r}"
+        )
+    return masses
