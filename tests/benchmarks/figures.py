@@ -1,0 +1,182 @@
+"""Figures for the documentation, from the file of the accuracy benchmark.
+
+``python -m tests.benchmarks.accuracy --only error-against-m recovered-densities --out drawn.json``
+``python -m tests.benchmarks.figures --from drawn.json --out docs/figures``
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bigtensor.report.style import FAINT, INK, MUTED, report_style
+from tests.benchmarks.accuracy.drawn import EXAMPLE, GROWTH
+from tests.benchmarks.accuracy.methods import (
+    EM,
+    HISTOGRAM,
+    KMEANS,
+    LABELLED,
+    NPEM,
+    NPEM_POOLED,
+    SPECTRAL,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Tables = Mapping[str, Any]
+
+NAMES = {
+    LABELLED: "kernel densities that know the labels",
+    SPECTRAL: "bigtensor, spectral start",
+    KMEANS: "bigtensor, k-means start",
+    NPEM: "npEM, a width for every component",
+    NPEM_POOLED: "npEM, one width a view",
+    HISTOGRAM: "spectral, histograms",
+    EM: "Gaussian EM",
+}
+
+# several methods give nearly the same error: the widest line lies below, the narrowest on top
+LINES: dict[str, dict[str, Any]] = {
+    LABELLED: {"color": FAINT, "linewidth": 7.0, "solid_capstyle": "round"},
+    SPECTRAL: {"color": "#0072B2", "linewidth": 2.6, "marker": "o", "markersize": 6.5},
+    KMEANS: {
+        "color": "#56B4E9",
+        "linewidth": 1.2,
+        "marker": "s",
+        "markersize": 3.2,
+        "linestyle": "--",
+    },
+    NPEM: {"color": INK, "linewidth": 1.0, "linestyle": ":", "marker": "+", "markersize": 5.0},
+    NPEM_POOLED: {"color": "#009E73", "linewidth": 1.4, "marker": "^", "markersize": 4.5},
+    HISTOGRAM: {"color": "#CC79A7", "linewidth": 1.4, "marker": "D", "markersize": 3.8},
+    EM: {"color": "#D55E00", "linewidth": 1.8, "marker": "v", "markersize": 5.0},
+}
+
+KINDS = {"gaussian": "Gaussian components", "gamma": "Gaussian and Gamma components"}
+
+ERROR_TICKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+
+
+def error_against_rows(tables: Tables) -> Figure:
+    """Draw the median error of every method against the number of rows, on logarithmic axes.
+
+    One panel a family of components, with the quartiles of the data sets as a band.
+    """
+    from matplotlib.figure import Figure
+
+    growth = {title: table["rows"] for title, table in tables.items() if title.startswith(GROWTH)}
+    if not growth:
+        raise SystemExit("the file has no growth: run the benchmark with --only error-against-m")
+    with report_style():
+        figure = Figure(figsize=(8.2, 4.6), layout="constrained")
+        panels = figure.subplots(1, len(growth), sharey=True, squeeze=False)[0]
+        for axes, (title, rows) in zip(panels, growth.items(), strict=True):
+            _draw_growth(axes, rows)
+            family, components = title.removeprefix(f"{GROWTH}, ").split(", ")
+            axes.set_title(f"{KINDS[family]}, {components}")
+        panels[0].set_ylabel("error of the densities")
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    return figure
+
+
+def _draw_growth(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Draw one panel."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+    by_quartile = {
+        name: [row for row in rows if row["of sets"] == name]
+        for name in ("lower quartile", "median", "upper quartile")
+    }
+    sizes = [row["rows"] for row in by_quartile["median"]]
+    for method in (name for name in NAMES if name in rows[0]):
+        lower, middle, upper = (
+            np.array([row[method] for row in part]) for part in by_quartile.values()
+        )
+        axes.plot(sizes, middle, label=NAMES[method], **LINES[method])
+        if method != LABELLED:
+            axes.fill_between(sizes, lower, upper, color=LINES[method]["color"], alpha=0.13, lw=0)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("rows")
+    axes.set_xticks(sizes)
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    axes.yaxis.set_major_locator(FixedLocator(ERROR_TICKS))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.grid(axis="y", color=FAINT, linewidth=0.5)
+    axes.set_axisbelow(True)
+
+
+def _short(rows: float) -> str:
+    """Return a number of rows in few letters."""
+    return f"{rows:g}" if rows < 1000 else f"{rows / 1000:g}k"
+
+
+def recovered_densities(tables: Tables) -> Figure:
+    """Draw estimated densities of a Gaussian and a Gamma component over the true ones."""
+    from matplotlib.figure import Figure
+
+    curves = next((t["curves"] for title, t in tables.items() if title.startswith(EXAMPLE)), None)
+    if curves is None:
+        raise SystemExit("the file has no example: run with --only recovered-densities")
+    with report_style():
+        figure = Figure(figsize=(8.2, 3.1), layout="constrained")
+        panels = figure.subplots(1, len(curves), squeeze=False)[0]
+        for view, (axes, parts) in enumerate(zip(panels, curves, strict=True)):
+            _draw_densities(axes, parts)
+            axes.set_title(f"view {view + 1}")
+        panels[0].set_ylabel("density given the component")
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    return figure
+
+
+def _draw_densities(axes: Axes, parts: Mapping[str, Any]) -> None:
+    """Draw one view: true densities as areas, estimated ones as lines."""
+    curves = np.array([parts[name] for name in ("truth", EM, SPECTRAL)])
+    highest = curves.max(axis=(0, 2))
+    shown = highest > 5e-3 * highest.max()
+    grid, (truth, em, ours) = np.array(parts["grid"])[shown], curves[:, shown]
+    axes.fill_between(grid, 0, truth[:, 0], color=FAINT, lw=0, label="truth")
+    axes.fill_between(grid, 0, truth[:, 1], color=MUTED, alpha=0.45, lw=0)
+    for values, method, style in ((em, EM, "--"), (ours, SPECTRAL, "-")):
+        color = LINES[method]["color"]
+        lines = axes.plot(grid, values, color=color, linestyle=style, linewidth=1.5)
+        lines[0].set_label(NAMES[method])
+    axes.set_xlim(grid[0], grid[-1])
+    axes.set_ylim(0)
+
+
+FIGURES = {"error-against-rows": error_against_rows, "recovered-densities": recovered_densities}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write every figure."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--from", dest="source", type=Path, required=True, help="JSON file to read")
+    parser.add_argument("--out", type=Path, required=True, help="folder to write to")
+    parser.add_argument("--format", choices=("svg", "png"), default="svg")
+    options = parser.parse_args(arguments)
+    tables = json.loads(options.source.read_text())["tables"]
+    options.out.mkdir(parents=True, exist_ok=True)
+    unstamped = {"Date": None, "Creator": None} if options.format == "svg" else None
+    for name, draw in FIGURES.items():
+        path = options.out / f"{name}.{options.format}"
+        figure = draw(tables)
+        with report_style():
+            figure.savefig(path, metadata=unstamped, facecolor="white")
+        print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,60 @@
+"""The figures of the documentation, drawn from small tables."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+from tests.benchmarks.accuracy.__main__ import main as benchmark
+from tests.benchmarks.accuracy.drawn import EXAMPLE, GROWTH
+from tests.benchmarks.accuracy.methods import EM, SPECTRAL
+from tests.benchmarks.figures import NAMES, error_against_rows, main, recovered_densities
+
+pytestmark = pytest.mark.benchmark
+
+
+def growth_table():
+    """Quartiles of two methods; the error halves from 500 to 1000 rows."""
+    return [
+        {"rows": rows, "of sets": name, SPECTRAL: place * 50 / rows, EM: place * 0.2}
+        for rows in (500, 1000)
+        for name, place in (("lower quartile", 0.9), ("median", 1.0), ("upper quartile", 1.2))
+    ]
+
+
+def test_error_against_rows__draws_the_medians_of_every_method():
+    figure = error_against_rows({f"{GROWTH}, gamma, k = 4": {"rows": growth_table()}})
+    (axes,) = figure.axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    drawn = {line.get_label(): line.get_xydata() for line in axes.get_lines()}
+    assert set(drawn) == {NAMES[SPECTRAL], NAMES[EM]}
+    np.testing.assert_allclose(drawn[NAMES[SPECTRAL]], [[500, 0.1], [1000, 0.05]])
+    assert axes.get_title(loc="left") == "Gaussian and Gamma components, k = 4"
+
+
+def test_figures__need_their_tables():
+    with pytest.raises(SystemExit, match="error-against-m"):
+        error_against_rows({})
+    with pytest.raises(SystemExit, match="recovered-densities"):
+        recovered_densities({})
+
+
+def test_main__draws_what_the_benchmark_wrote(tmp_path):
+    source, out = tmp_path / "drawn.json", tmp_path / "figures"
+    assert benchmark(["--only", "recovered-densities", "--out", str(source)]) == 0
+    contents = json.loads(source.read_text())
+    curves, errors = contents["tables"].values()
+    assert next(iter(contents["tables"])).startswith(EXAMPLE)
+    assert [len(view["grid"]) for view in curves["curves"]] == [250] * 3
+    by_method = {row["method"]: row["error"] for row in errors["rows"]}
+    assert by_method[SPECTRAL] < by_method[EM]
+    contents["tables"][f"{GROWTH}, gaussian, k = 4"] = {"rows": growth_table()}
+    source.write_text(json.dumps(contents))
+    main(["--from", str(source), "--out", str(out)])
+    assert sorted(path.name for path in out.iterdir()) == [
+        "error-against-rows.svg",
+        "recovered-densities.svg",
+    ]
+    assert all(path.stat().st_size < 150_000 for path in out.iterdir())
