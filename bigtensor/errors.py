@@ -13,6 +13,10 @@ class ParameterError(BigtensorError, ValueError):
     """A parameter of a model, a function or a command is out of range or contradicts another."""
 
 
+class NoPopulationsError(ParameterError, AttributeError):
+    """A model was asked for populations, but its components were not merged."""
+
+
 class DataError(BigtensorError, ValueError):
     """The data cannot be used as they are."""
 
@@ -66,6 +70,10 @@ class ClusterError(BigtensorError, RuntimeError):
 
 class ModelFileError(BigtensorError, ValueError):
     """A saved model is damaged, is not a model, or is newer than this version can read."""
+
+
+class StatisticsError(BigtensorError, ValueError):
+    """Statistics do not belong together: another preparation or pass, or rows counted twice."""
 
 
 class MissingDependencyError(BigtensorError, ImportError):

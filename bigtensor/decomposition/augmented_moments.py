@@ -7,7 +7,7 @@ import numpy as np
 
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.decomposition.subspaces import GROUPS
-from bigtensor.decomposition.symmetrisation import multiply_modes
+from bigtensor.decomposition.symmetrisation import multiply_modes, symmetrise
 from bigtensor.errors import DataError, ParameterError
 
 
@@ -65,6 +65,27 @@ class AugmentedMoments:
             for b in GROUPS
             if a != b
         }
+
+    def symmetrised(self) -> "AugmentedMoments":
+        """Moments of views that share their components: means over all orders of the groups.
+
+        Returns
+        -------
+        AugmentedMoments
+            Its pairs are the mean of the six ordered pairs.
+
+        Raises
+        ------
+        ParameterError
+            If the groups have different numbers of features.
+        """
+        if len(set(self.triple.shape)) != 1:
+            raise ParameterError(
+                "views that share their components need one map to features for all, got groups "
+                f"of {', '.join(str(size - 1) for size in self.triple.shape)} features"
+            )
+        second = (self.seconds[0] + self.seconds[1] + self.seconds[2]) / 3
+        return AugmentedMoments(symmetrise(self.triple), (second, second, second), self.count)
 
     def project(self, bases: Sequence[FloatArray]) -> "AugmentedMoments":
         """Moments of the features ``E_g' y_g`` for bases E_g of shapes (q_g, k)."""

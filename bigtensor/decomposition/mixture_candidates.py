@@ -23,6 +23,9 @@ Method: TypeAlias = Literal["jacobi", "power"]
 EIGENVALUE_FLOOR = 1e-3
 """Smallest tensor eigenvalue; its inverse square is a weight."""
 
+SHARED = "shared components"
+"""Name, in place of a target group, of candidates with one set of embeddings."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -116,12 +119,7 @@ def spectral_candidate(
     """
     pairs = projected.pairs()
     pair, third = symmetrise_on_target(pairs, projected.triple[1:, 1:, 1:], target)
-    whitening = whiten(pair, len(pair))
-    core = multiply_modes(third, whitening.matrix, whitening.matrix, whitening.matrix)
-    found = DECOMPOSITIONS[method](core, random_state)
-    floored = np.maximum(found.eigenvalues, EIGENVALUE_FLOOR)
-    weights = floored**-2.0
-    mean = whitening.unwhitening @ (found.vectors * floored)
+    mean, weights, diagnostics = decompose_pair(pair, third, method, random_state)
     regression = np.linalg.pinv(mean.T) / weights
     mean_0, mean_1, mean_2 = (
         mean if group == target else pairs[group, target] @ regression for group in GROUPS
@@ -131,6 +129,110 @@ def spectral_candidate(
         weights,
         (mean_0, mean_1, mean_2),
         whitened.residual(weights, (mean_0, mean_1, mean_2)),
+        diagnostics,
+    )
+
+
+def symmetric_candidate(
+    projected: AugmentedMoments,
+    whitened: WhitenedTriple,
+    *,
+    method: Method = "jacobi",
+    random_state: int = 0,
+) -> Candidate:
+    """Mixture of views that share their components, by whitening and decomposition.
+
+    Parameters
+    ----------
+    projected : AugmentedMoments
+        Symmetric moments of k features; see :meth:`AugmentedMoments.symmetrised`.
+    whitened : WhitenedTriple
+        The same moments, for the residual.
+    method : {"jacobi", "power"}
+    random_state : int
+        Seed of the power method's starts.
+
+    Returns
+    -------
+    Candidate
+        With three times the same embeddings.
+
+    Raises
+    ------
+    IdentifiabilityError
+        If the pair moment has no positive eigenvalue.
+    """
+    mean, weights, diagnostics = decompose_pair(
+        projected.pairs()[0, 1], projected.triple[1:, 1:, 1:], method, random_state
+    )
+    means = (mean, mean, mean)
+    residual = whitened.residual(weights, means)
+    return Candidate(f"{SHARED}, raw", weights, means, residual, diagnostics)
+
+
+def tied_candidate(whitened: WhitenedTriple, start: Candidate) -> Candidate:
+    """Improve a candidate of views that share their components, with one factor for all modes.
+
+    From a symmetric start on a symmetric tensor, the three factors of alternating least squares
+    approach one another; their mean is the tied least squares solution.
+
+    Parameters
+    ----------
+    whitened : WhitenedTriple
+        Of symmetric moments.
+    start : Candidate
+        See :func:`symmetric_candidate`.
+
+    Returns
+    -------
+    Candidate
+        As of :func:`polished_candidate`, with three times the same embeddings.
+    """
+    polished = polished_candidate(whitened, start)
+    if not polished.is_finite:
+        return polished
+    mean = np.mean(polished.embeddings, axis=0)
+    means = (mean, mean, mean)
+    residual = whitened.residual(polished.weights, means)
+    return replace(polished, embeddings=means, residual=residual)
+
+
+def decompose_pair(
+    pair: FloatArray, third: FloatArray, method: Method, random_state: int
+) -> tuple[FloatArray, FloatArray, Diagnostics]:
+    r"""Component means and weights from symmetric moments of k features.
+
+    Parameters
+    ----------
+    pair : ndarray of shape (k, k)
+        :math:`\sum_h \pi_h m_h m_h'`.
+    third : ndarray of shape (k, k, k)
+        :math:`\sum_h \pi_h m_h \otimes m_h \otimes m_h`.
+    method : {"jacobi", "power"}
+    random_state : int
+        Seed of the power method's starts.
+
+    Returns
+    -------
+    mean : ndarray of shape (k, k)
+        Components as columns.
+    weights : ndarray of shape (k,)
+        The inverse squared eigenvalues.
+    diagnostics : dict
+
+    Raises
+    ------
+    IdentifiabilityError
+        If the pair moment has no positive eigenvalue.
+    """
+    whitening = whiten(pair, len(pair))
+    core = multiply_modes(third, whitening.matrix, whitening.matrix, whitening.matrix)
+    found = DECOMPOSITIONS[method](core, random_state)
+    floored = np.maximum(found.eigenvalues, EIGENVALUE_FLOOR)
+    mean = whitening.unwhitening @ (found.vectors * floored)
+    return (
+        mean,
+        floored**-2.0,
         {
             "pair_eigenvalues": whitening.eigenvalues.tolist(),
             "floored_eigenvalues": whitening.n_floored,

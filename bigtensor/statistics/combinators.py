@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Generic, TypeVar
 
-import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.statistics.base import State, Statistic, Workspace
-from bigtensor.statistics.row_keys import block_keys
+from bigtensor.statistics.folds import fold_of_block
 from bigtensor.statistics.sub_blocks import sub_blocks
 
 _Result = TypeVar("_Result", covariant=True)
@@ -168,7 +167,7 @@ class Folded(Statistic[FoldResults[_Result]], Generic[_Result]):
         """Add every row to the state of its fold."""
         if not block.rows:
             return
-        fold_of_row = block_keys(self.random_state, "fold", block) % np.uint64(self.folds)
+        fold_of_row = fold_of_block(block, self.folds, self.random_state)
         for fold in range(self.folds):
             part = _part(state, str(fold))
             self.statistic.update(part, block.keep(fold_of_row == fold), work)

@@ -12,8 +12,21 @@ from bigtensor.data.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers, padded_width
 from bigtensor.features.maps import FeatureMap
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
-from bigtensor.statistics.densities import MixtureDensities, Tile, normalise, normalise_nbytes
+from bigtensor.statistics.co_posterior import (
+    CoPosteriorSumsResult,
+    add_co_posterior,
+    co_posterior_arrays,
+    co_posterior_nbytes,
+    co_posterior_result,
+)
+from bigtensor.statistics.densities import MixtureDensities, Tile, normalise_nbytes
 from bigtensor.statistics.tabulated_densities import interpolation_matrix
+from bigtensor.statistics.tile_posterior import (
+    count_rows,
+    posterior_buffers,
+    tally_arrays,
+    write_posterior,
+)
 
 _ROWS_PER_BIN = 32
 """Rows a block for every bin: making an empty histogram then costs a few percent of filling it."""
@@ -40,6 +53,8 @@ class PosteriorSumsResult:
     weight : float
         ``sum w``.
     rows : int
+    co_posterior : CoPosteriorSumsResult, optional
+        What the components share, where it was asked for.
     """
 
     mass: NDArray[np.float64]
@@ -48,6 +63,7 @@ class PosteriorSumsResult:
     log_likelihood: float
     weight: float
     rows: int
+    co_posterior: CoPosteriorSumsResult | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +80,13 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
     out_maps : mapping of str to FeatureMap, default {}
         The features to sum, for every wider view. A map that the mixture itself uses for this
         view is evaluated only once.
+    co_posterior : bool, default False
+        Sum products of posterior probabilities as well; see `CoPosteriorSums`.
     """
 
     mixture: MixtureDensities
     out_maps: Mapping[str, FeatureMap] = field(default_factory=dict)
+    co_posterior: bool = False
 
     def __post_init__(self) -> None:
         tables = self.mixture.tables
@@ -83,10 +102,10 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
         k, tables = self.mixture.n_components, self.mixture.tables
         arrays: dict[str, ArraySpec] = {
             "mass": ((k,), "float64"),
-            "log_likelihood": ((), "float64"),
-            "weight": ((), "float64"),
-            "rows": ((), "int64"),
+            **tally_arrays(),
         }
+        if self.co_posterior:
+            arrays.update(co_posterior_arrays(k))
         if tables is not None:
             arrays["histograms"] = (tables.log_tables.shape, "float64")
         for view, feature_map in self.out_maps.items():
@@ -103,7 +122,6 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
         }
         for window, tile in self.mixture.tiles(block, work):
             posterior = self._posterior(state, tile, work)
-            state["mass"] += posterior.sum(axis=1)
             self._add_embeddings(state, tile, posterior, work)
             if tile.lookup is not None:
                 kept["posterior.points"][window] = tile.lookup.points
@@ -115,8 +133,7 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
             )
             histograms = state["histograms"]
             histograms += (matrix.T @ kept["posterior.rows"]).reshape(histograms.shape)
-        state["weight"] += block.total_weight()
-        state["rows"] += block.rows
+        count_rows(state, block)
 
     def finalize(self, state: State) -> PosteriorSumsResult:
         """Take the sums of basis functions to sums of features."""
@@ -130,11 +147,12 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
             log_likelihood=float(state["log_likelihood"]),
             weight=float(state["weight"]),
             rows=int(state["rows"]),
+            co_posterior=co_posterior_result(state) if self.co_posterior else None,
         )
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace and of new histograms, for ``rows`` rows."""
-        tile = min(rows, self.mixture.tile_rows)
+        tile, k = min(rows, self.mixture.tile_rows), self.mixture.n_components
         needs = [self._tile_arrays(tile)]
         needs += [feature_map.work_arrays(tile) for feature_map in self.out_maps.values()]
         tables = self.mixture.tables
@@ -143,22 +161,18 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
             + self.mixture.work_nbytes(tile)
             + normalise_nbytes(tile)
             + self._kept_nbytes(rows)
+            + (co_posterior_nbytes(k, tile) if self.co_posterior else 0)
             + (0 if tables is None else tables.log_tables.nbytes)
         )
 
     def _posterior(self, state: State, tile: Tile, work: Workspace) -> NDArray[np.float64]:
-        """Return weighted posterior probabilities, ``(components, rows)``; add the likelihood."""
-        k, rows = self.mixture.n_components, tile.rows
-        posterior: NDArray[np.float64] = work.take("posterior.joint", (k, rows), np.float64)
-        log_density = work.take("posterior.log_density", (rows,), np.float64)
-        tile.write_log_joint(posterior)
-        normalise(posterior, log_density, work)
-        if tile.block.weight is None:
-            state["log_likelihood"] += log_density.sum()
-        else:
-            weight = tile.block.weight[:rows]
-            state["log_likelihood"] += np.dot(weight, log_density)
-            np.multiply(posterior, weight, out=posterior)
+        """Return weighted posterior probabilities, ``(components, rows)``; add their own sums."""
+        posterior = write_posterior(state, tile, self.mixture.n_components, work)
+        if self.co_posterior:
+            add_co_posterior(state, posterior, tile.block, work)
+        if tile.block.weight is not None:
+            np.multiply(posterior, tile.block.weight[: tile.rows], out=posterior)
+        state["mass"] += posterior.sum(axis=1)
         return posterior
 
     def _add_embeddings(
@@ -195,10 +209,7 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
     def _tile_arrays(self, rows: int) -> Buffers:
         """Return the buffers of one tile that are neither the mixture's nor the maps'."""
         k = self.mixture.n_components
-        arrays: dict[str, tuple[tuple[int, ...], str]] = {
-            "posterior.joint": ((k, rows), "float64"),
-            "posterior.log_density": ((rows,), "float64"),
-        }
+        arrays = dict(posterior_buffers(k, rows))
         for view, feature_map in self.out_maps.items():
             dtype = feature_map.dtype
             width = padded_width(rows)

@@ -1,4 +1,4 @@
-"""Labels, posterior probabilities and densities of every row."""
+"""Labels, posterior probabilities and densities of every row, by component or population."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from bigtensor.errors import ParameterError
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.densities import MixtureDensities, normalise, normalise_nbytes
 
-_NAMES = ("label", "probability", "log_density")
+_ROW_NAMES = ("label", "probability", "log_density")
+_COMPONENT_NAMES = ("component", "component_probability")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,10 @@ class Responsibilities(RowFunction):
     names : tuple of str, default ("label",)
         Any of ``"label"`` (int32, the first of equally probable components),
         ``"probability"`` (float32, one a component) and ``"log_density"`` (float64).
+    populations : (components,) integer array, optional
+        The population that every component belongs to, from 0. Labels and probabilities are then
+        those of populations, whose probability is the sum over their components;
+        ``"component"`` and ``"component_probability"`` are those of components.
 
     Raises
     ------
@@ -36,49 +41,76 @@ class Responsibilities(RowFunction):
 
     mixture: MixtureDensities
     names: tuple[str, ...] = ("label",)
+    populations: NDArray[np.intp] | None = None
 
     block_rows: ClassVar[int] = 15360
 
     def __post_init__(self) -> None:
-        if not self.names or len({*self.names} & {*_NAMES}) < len(self.names):
+        known = _ROW_NAMES if self.populations is None else _ROW_NAMES + _COMPONENT_NAMES
+        if not self.names or len({*self.names} & {*known}) < len(self.names):
             raise ParameterError(
-                f"outputs of a row must be distinct and among {', '.join(_NAMES)}, got {self.names}"
+                f"outputs of a row must be distinct and among {', '.join(known)}, got {self.names}"
             )
 
     @property
     def outputs(self) -> tuple[RowOutput, ...]:
         """What is returned for every row."""
-        known = {
-            "label": RowOutput("label", "int32", fill=-1),
-            "probability": RowOutput(
-                "probability", "float32", {"component": self.mixture.n_components}
-            ),
-            "log_density": RowOutput("log_density", "float64"),
-        }
-        return tuple(known[name] for name in self.names)
+        k = self.mixture.n_components
+        dims = {"component": k} if self.populations is None else {"population": self._count}
+        known = (
+            RowOutput("label", "int32", fill=-1),
+            RowOutput("probability", "float32", dims),
+            RowOutput("log_density", "float64"),
+            RowOutput("component", "int32", fill=-1),
+            RowOutput("component_probability", "float32", {"component": k}),
+        )
+        by_name = {output.name: output for output in known}
+        return tuple(by_name[name] for name in self.names)
 
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
         """Write the outputs of the rows of ``block`` into ``out``, each ``(rows, ...)``."""
+        k, wanted = self.mixture.n_components, {*self.names}
         for window, tile in self.mixture.tiles(block, work):
-            joint = work.take("rows.joint", (self.mixture.n_components, tile.rows), np.float64)
+            joint = work.take("rows.joint", (k, tile.rows), np.float64)
             tile.write_log_joint(joint)
-            if "label" in self.names:
-                _write_labels(joint, out["label"][window], work)
-            if {*self.names} == {"label"}:
+            labels = "label" if self.populations is None else "component"
+            if labels in wanted:
+                _write_labels(joint, out[labels][window], work)
+            if wanted == {labels}:
                 continue
             log_density = work.take("rows.log_density", (tile.rows,), np.float64)
             normalise(joint, log_density, work)
-            if "probability" in self.names:
-                np.copyto(out["probability"][window], joint.T, casting="same_kind")
-            if "log_density" in self.names:
+            if "log_density" in wanted:
                 out["log_density"][window] = log_density
+            if "component_probability" in wanted:
+                np.copyto(out["component_probability"][window], joint.T, casting="same_kind")
+            shares = joint
+            if self.populations is not None:
+                shares = work.take("rows.shares", (self._count, tile.rows), np.float64)
+                np.matmul(self._members, joint, out=shares)
+                if "label" in wanted:
+                    _write_labels(shares, out["label"][window], work)
+            if "probability" in wanted:
+                np.copyto(out["probability"][window], shares.T, casting="same_kind")
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
         tile = min(rows, self.mixture.tile_rows)
         k = self.mixture.n_components
         per_row = 8 * k + 8 + 8 + 1 + 2 * np.min_scalar_type(k).itemsize
+        if self.populations is not None:
+            per_row += 8 * self._count
         return per_row * tile + self.mixture.work_nbytes(tile) + normalise_nbytes(tile)
+
+    @property
+    def _count(self) -> int:
+        """The number of populations."""
+        return 0 if self.populations is None else int(self.populations.max()) + 1
+
+    @property
+    def _members(self) -> NDArray[np.float64]:
+        """Ones where a component belongs to a population: ``(populations, components)``."""
+        return np.asarray(self.populations == np.arange(self._count)[:, None], np.float64)
 
 
 def _write_labels(joint: NDArray[np.float64], out: NDArray[np.int32], work: Workspace) -> None:

@@ -7,21 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers
+from bigtensor.features.interpolation import RESULT_BYTES
+from bigtensor.features.interpolation import interpolation_matrix as interpolation_matrix
 from bigtensor.statistics.base import Workspace
 
 _GROUP = 16
 """Rows that share one run of constants: NumPy's inner loops are slow over a few views only."""
-
-_RESULT_BYTES = 60 * 1024
-"""Largest result that SciPy is asked to allocate again and again.
-
-When a Dask worker fixes the trim threshold of the C library, an array of 64 kB or more is given
-back to the system when it is freed, and every fresh page costs as much as ten rows of lookups.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +132,7 @@ class Lookup:
         )
         self.points: NDArray[np.int32] = self._points[:rows]
         self.shares: NDArray[np.float64] = self._shares[:rows]
-        step = max(1, _RESULT_BYTES // (8 * tables.n_components))
+        step = max(1, RESULT_BYTES // (8 * tables.n_components))
         self._matrices = [
             (part, interpolation_matrix(self.points[part], self.shares[part], tables.n_points))
             for part in (slice(first, first + step) for first in range(0, rows, step))
@@ -173,33 +167,6 @@ class Lookup:
         for part, matrix in self._matrices:
             joint = np.asarray(matrix @ self._tables.flat_tables)
             np.copyto(out[:, part], joint.T)
-
-
-def interpolation_matrix(
-    points: NDArray[np.int32], shares: NDArray[np.float64], n_points: int
-) -> csr_array[np.float64]:
-    """Return the sparse matrix of linear interpolation; it shares the memory of the arguments.
-
-    Its product with tables interpolates; the product of its transpose with weights is their
-    linear binning.
-
-    Parameters
-    ----------
-    points : (rows, views, 2) int32 array
-    shares : (rows, views, 2) float64 array
-    n_points : int
-
-    Returns
-    -------
-    (rows, n_points) CSR array
-    """
-    rows, views, _ = points.shape
-    matrix = csr_array((rows, n_points))
-    # set one by one, because the constructor copies slices of larger buffers
-    matrix.indptr = np.arange(0, 2 * views * rows + 1, 2 * views, dtype=np.int32)
-    matrix.indices = points.reshape(-1)
-    matrix.data = shares.reshape(-1)
-    return matrix
 
 
 def _copy_columns(values: NDArray[Any], columns: tuple[int, ...], out: NDArray[np.float64]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,13 @@ Floats = NDArray[np.floating[Any]]
 _SMALL_AREA = 1_200
 _SMALL_PRODUCT = 1_000_000
 """Entries of a result, and multiplications, up to which OpenBLAS copies no operand of ``A B'``."""
+
+_FEATURE_BYTES = 700_000
+"""Largest buffer of features: the longer a block, the less its calls cost, while it stays near the
+processor."""
+
+_BLOCK_STEP = 512
+"""Blocks are multiples of it, between two and eight."""
 
 _PRODUCT_BYTES = 1 << 20
 """Largest buffer of products of two features: it stays near the processor."""
@@ -72,8 +79,6 @@ class TripleMoments(SumStatistic[TripleMomentsResult]):
 
     groups: tuple[GroupMap, GroupMap, GroupMap]
 
-    block_rows: ClassVar[int] = 1536
-
     def __post_init__(self) -> None:
         dtypes = {group.dtype for group in self.groups}
         if len(self.groups) != 3 or len(dtypes) > 1:
@@ -81,6 +86,9 @@ class TripleMoments(SumStatistic[TripleMomentsResult]):
                 f"three groups of views with one dtype are needed, got {len(self.groups)} groups "
                 f"with {', '.join(sorted(dtypes))}"
             )
+        itemsize = np.dtype(self.groups[0].dtype).itemsize
+        steps = _FEATURE_BYTES // (self._features_height * itemsize * _BLOCK_STEP)
+        object.__setattr__(self, "block_rows", _BLOCK_STEP * min(max(steps, 2), 8))
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""
@@ -166,6 +174,11 @@ class TripleMoments(SumStatistic[TripleMomentsResult]):
         first, second, third = (group.n_features + 1 for group in self.groups)
         return first, second, third
 
+    @property
+    def _features_height(self) -> int:
+        """Rows of the buffer of features: of all groups, of one group weighted, and the weight."""
+        return sum(self._sizes) + max(self._sizes) + 1
+
     def _products_shape(self, rows: int) -> tuple[int, int, int]:
         """Return how many slices, and rows of data, of products of two features to make at once."""
         first, second, third = self._sizes
@@ -185,7 +198,7 @@ class TripleMoments(SumStatistic[TripleMomentsResult]):
         largest = max(sizes)
         most = max(math.prod(sizes), largest**2)
         return {
-            f"triple.features.{dtype}": ((sum(sizes) + largest + 1, width), dtype),
+            f"triple.features.{dtype}": ((self._features_height, width), dtype),
             f"triple.products.{dtype}": (self._products_shape(rows), dtype),
             f"triple.sums.{dtype}": ((most,), dtype),
             "triple.exact": ((most,), "float64"),

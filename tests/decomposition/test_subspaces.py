@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bigtensor.decomposition.subspaces import cross_covariance_subspaces
+from bigtensor.decomposition.subspaces import cross_covariance_subspaces, symmetric_subspace
 from bigtensor.errors import ParameterError
 
 
@@ -69,3 +69,40 @@ def test_cross_covariance_subspaces__contradicting_shapes_are_refused(means):
 def test_cross_covariance_subspaces__no_direction_is_refused(means):
     with pytest.raises(ParameterError, match="n_directions must be at least 1, got 0"):
         cross_covariance_subspaces(pairs_of(means, [0.3, 0.7]), 0)
+
+
+def test_symmetric_subspace__spans_the_shared_component_means(means):
+    shared = [means[1]] * 3
+    found = symmetric_subspace(pairs_of(shared, [0.3, 0.7]), 2)
+    basis = found.bases[0]
+    np.testing.assert_allclose(basis.T @ basis, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(basis @ basis.T @ means[1], means[1], atol=1e-12)
+    for other in found.bases:
+        np.testing.assert_array_equal(other, basis)
+
+
+def test_symmetric_subspace__averages_the_six_ordered_pairs():
+    random = np.random.default_rng(0)
+    half = {pair: random.standard_normal((5, 5)) for pair in [(0, 1), (2, 0), (1, 2)]}
+    mean = sum(block + block.T for block in half.values()) / 6
+    found = symmetric_subspace(half, 3)
+    expected = np.linalg.eigvalsh(mean)[::-1]
+    np.testing.assert_allclose(
+        np.diag(found.bases[0].T @ mean @ found.bases[0]), expected[:3], atol=1e-12
+    )
+    kept, left = np.maximum(expected[:3], 0), np.sort(np.abs(expected[3:]))[::-1]
+    np.testing.assert_allclose(found.singular_values[0], [*kept, *left], atol=1e-12)
+
+
+def test_symmetric_subspace__a_large_negative_eigenvalue_is_noise():
+    mean = np.diag([1.0, -5.0, 0.5])
+    found = symmetric_subspace({(0, 1): mean, (0, 2): mean, (1, 2): mean}, 2)
+    np.testing.assert_allclose(np.abs(found.bases[0]), [[1, 0], [0, 0], [0, 1]], atol=1e-12)
+    np.testing.assert_allclose(found.singular_values[0], [1, 0.5, 5], atol=1e-12)
+
+
+def test_symmetric_subspace__bad_arguments_are_refused(means):
+    with pytest.raises(ParameterError, match="n_directions must be at least 1, got 0"):
+        symmetric_subspace(pairs_of([means[0]] * 3, [0.3, 0.7]), 0)
+    with pytest.raises(ParameterError, match=r"one map to features for all.*\(4, 6\)"):
+        symmetric_subspace(pairs_of(means, [0.3, 0.7]), 2)

@@ -13,10 +13,12 @@ from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels import GaussianKernel
 from bigtensor.features.nystroem import Nystroem
 from bigtensor.statistics.base import Statistic, SumStatistic, Workspace
+from bigtensor.statistics.co_posterior import CoPosteriorSums
 from bigtensor.statistics.combinators import Folded, Together
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.row_sample import RowSample
+from bigtensor.statistics.state_of import StateOf
 from bigtensor.statistics.tabulated_densities import TabulatedDensities
 from bigtensor.statistics.triple_moments import TripleMoments
 from bigtensor.statistics.validity import Checked
@@ -66,6 +68,14 @@ def posterior_sums_tables_only(offset):
     return PosteriorSums(replace(mixture(offset), embedded=()))
 
 
+def posterior_sums_with_co_posterior(offset):
+    return replace(posterior_sums(offset), co_posterior=True)
+
+
+def co_posterior_sums(offset):
+    return CoPosteriorSums(mixture(offset))
+
+
 def triple_moments(offset):
     groups = [
         GroupMap((name,), (nystroem(offset, seed, d=s.stop - s.start),))
@@ -102,8 +112,11 @@ CASES = [
     Case("posterior_sums", posterior_sums),
     Case("posterior_sums_other_map", posterior_sums_other_map),
     Case("posterior_sums_tables_only", posterior_sums_tables_only),
+    Case("posterior_sums_with_co_posterior", posterior_sums_with_co_posterior),
+    Case("co_posterior_sums", co_posterior_sums),
     Case("checked", lambda offset: Checked(posterior_sums(offset)), bad_rows=True),
     Case("checked_sample", lambda offset: Checked(row_sample(offset)), moves=False, bad_rows=True),
+    Case("state_of", lambda offset: StateOf(triple_moments(offset))),
     Case("folded", lambda offset: Folded(posterior_sums(offset), 3, random_state=1)),
     Case(
         "together",

@@ -212,3 +212,65 @@ def align(estimated: np.ndarray, true: np.ndarray) -> np.ndarray:
     orders = list(permutations(range(true.shape[1])))
     distances = [norm(estimated[:, list(order)] - true) for order in orders]
     return np.array(orders[int(np.argmin(distances))])
+
+
+def symmetric_population(
+    n_components: int, n_features: int, seed: int, within: float = 0.5
+) -> Population:
+    """Exact moments of three views that share random component means of mass one."""
+    random = np.random.default_rng(seed)
+    weights = random.dirichlet(np.full(n_components, 5.0))
+    size = max(n_features, n_components)
+    orthonormal = np.linalg.qr(random.standard_normal((size, size)))[0]
+    mean = orthonormal[:n_features, :n_components]
+    mean = mean + 0.1 * random.random((n_features, n_components))
+    mass = pinv(mean.T) @ random.uniform(0.5, 2.0, n_components)
+    mean = mean / (mass @ mean)
+    lifted = np.vstack([np.ones(n_components), mean])
+    triple = np.einsum("h,ah,bh,ch->abc", weights, lifted, lifted, lifted)
+    second = lifted @ np.diag(weights) @ lifted.T
+    second[1:, 1:] += within * np.eye(n_features)
+    return Population(weights, [mean], [mass], triple, [second, second, second])
+
+
+def joint_table(weights: np.ndarray, tables: list[np.ndarray]) -> np.ndarray:
+    """Joint probabilities of three categorical views from their conditional tables (c_t, k)."""
+    joint = np.zeros([len(table) for table in tables])
+    for h, weight in enumerate(weights):
+        for i in range(joint.shape[0]):
+            for j in range(joint.shape[1]):
+                joint[i, j] += weight * tables[0][i, h] * tables[1][j, h] * tables[2][:, h]
+    return joint
+
+
+def discrete_tensor_method(
+    joint: np.ndarray, n_components: int, target: int, decomposition: str = "jacobi"
+) -> Exact:
+    """The same algorithm for categories: every moment is a marginal of the joint table."""
+    moments = {
+        (0, 1): joint.sum(axis=2),
+        (0, 2): joint.sum(axis=1),
+        (1, 2): joint.sum(axis=0),
+    }
+    moments |= {(b, a): table.T for (a, b), table in moments.items()}
+    moments |= {(t, t): np.diag(np.moveaxis(joint, t, 0).sum(axis=(1, 2))) for t in range(3)}
+    return different_views_from_moments(moments, joint, n_components, target, decomposition)
+
+
+def eigenvector_tables(joint: np.ndarray, n_components: int, seed: int = 0) -> Exact:
+    """Conditional tables from eigenvectors (Anandkumar, Hsu and Kakade 2012, algorithm A).
+
+    Another method altogether: with random weights on the third view, the ratio of the weighted
+    and the plain pair table has the first view's conditional probabilities as eigenvectors.
+    """
+    direction = np.random.default_rng(seed).standard_normal(joint.shape[2])
+    pair = joint.sum(axis=2)
+    left, _, right = svd(pair)
+    left, right = left[:, :n_components], right[:n_components].T
+    ratio = left.T @ (joint @ direction) @ right @ inv(left.T @ pair @ right)
+    first = np.real(left @ np.linalg.eig(ratio)[1])
+    first = first / first.sum(axis=0)
+    weights = pinv(first) @ joint.sum(axis=(1, 2))
+    # E[x_1 x_t'] = M_1 diag(pi) M_t'
+    others = [(pinv(first) @ joint.sum(axis=3 - t)).T / weights for t in (1, 2)]
+    return Exact(weights, [first, *others])

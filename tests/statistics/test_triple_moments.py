@@ -8,6 +8,7 @@ from numpy.random import default_rng
 
 from bigtensor.data.block import Block
 from bigtensor.errors import DataError, ParameterError
+from bigtensor.features.buffers import padded_width
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels import GaussianKernel
 from bigtensor.features.nystroem import Nystroem, nystroem_root
@@ -212,6 +213,17 @@ def test_triple_moments__allocate_nothing_for_a_block(x):
             assert tracemalloc.get_traced_memory()[1] < 64 * 1024
         finally:
             tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size", "rows"),
+    [("float32", 9, 4096), ("float32", 24, 1536), ("float64", 9, 2048), ("float64", 28, 1024)],
+)
+def test_triple_moments__take_longer_blocks_of_fewer_features(x, dtype, size, rows):
+    statistic = make_statistic(x, dtype, (size, size, size))
+    assert statistic.block_rows == rows
+    features = statistic._own_arrays(rows)[f"triple.features.{dtype}"][0]
+    assert features[0] * padded_width(rows) * np.dtype(dtype).itemsize < 2**20
 
 
 def test_triple_moments__survive_pickling(x):

@@ -2,54 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.solution import Outcome
-from bigtensor.errors import (
-    DataError,
-    IdentifiabilityError,
-    RefinementWarning,
-)
 from bigtensor.models.base import (
     DataShape,
     Passes,
     PassSize,
 )
-from bigtensor.models.kernel_mixture.parameters import check_parameters, settings_of
+from bigtensor.models.kernel_mixture.levels import TwoLevelMixture
+from bigtensor.models.kernel_mixture.parameters import check_parameters
 from bigtensor.models.kernel_mixture.pass_sizes import expected_passes
-from bigtensor.models.kernel_mixture.passes import (
-    pilot,
-    posterior_solution,
-    settling_windows,
-    spectral_solution,
-    warn_unless_settled,
-)
-from bigtensor.models.kernel_mixture.preparation import Preparation, prepare
+from bigtensor.models.kernel_mixture.populations import Populations
 from bigtensor.models.kernel_mixture.queries import KernelMixtureQueries
-from bigtensor.models.kernel_mixture.refinement import (
-    LEAST_WEIGHT,
-    clustered_start,
-    spectral_start,
-)
-from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
+from bigtensor.models.kernel_mixture.script import KernelFit, fit_passes, fitted_arrays
 from bigtensor.models.kernel_mixture.solution import solution_from_arrays
-from bigtensor.models.mixture import LatentMixture
+from bigtensor.models.kernel_mixture.stages import posterior_stages
+from bigtensor.models.kernel_mixture.statistics_rounds import StatisticsRounds
 from bigtensor.statistics.row_functions import Responsibilities
-from bigtensor.statistics.row_sample import Sample
-
-POLISHING_PASSES = 2
-"""Over all rows, from a mixture near the answer: further ones would let it drift."""
-
-MOST_PASSES = 20
-"""After a doubtful spectral start, or k-means: these have to travel, until they have settled."""
 
 
-class KernelMixture(KernelMixtureQueries, LatentMixture):
+class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     """Mixture of components with densities of any shape, independent between views.
 
     Every row has a hidden label h; given the label, the views are independent, and nothing else is
@@ -64,6 +39,13 @@ class KernelMixture(KernelMixtureQueries, LatentMixture):
     views : mapping of str to feature names or columns, optional
         Features that may depend on each other within a component share a view. By default every
         feature is its own view. The spectral start needs three views, the k-means start two.
+    kernels : {"gaussian", "laplace", "delta"}, CustomKernel, or mapping of views to these
+        The kernel of the views that are not named is ``"gaussian"``. ``"delta"`` is for views of
+        one feature that holds codes of categories.
+    bandwidth : {"rule", "gap", "cross-validation"} or float, default "rule"
+        Of the kernel features of the moments: by a rule of thumb; of half the rule of thumb to
+        four times it the one with the largest spectral gap in the sample, or with the best
+        likelihood of held-out rows, which takes two more passes; or so many times the rule's.
     views_share_components : bool, default False
         Whether a component has the same density in all views, which then have equally many
         features: repeated measurements, for example.
@@ -77,12 +59,22 @@ class KernelMixture(KernelMixtureQueries, LatentMixture):
         At most this many posterior passes, at least one. By default 2 after a spectral start;
         after a doubtful one, or k-means, up to 20 until the likelihood has settled; from four
         million rows on, these read a million rows spread over the data, and 2 read all.
+    n_populations : int or "auto", optional
+        Merge the components, which are then many, into so many populations: real populations are
+        seldom products of views. ``predict`` and ``predict_proba`` answer for populations.
+    merging : {"misclassification", "entropy", "overlap"}, default "misclassification"
+        By what components are merged: how often rows of one are taken for the other (Hennig 2010),
+        ..., or how much of their rows they share.
     decomposition : {"jacobi", "power"}, default "jacobi"
         Joint diagonalisation, or the robust tensor power method with deflation.
-    landmarks : {"kmeans", "uniform"}, default "kmeans"
-        How the landmarks of the kernel features are chosen from the sample.
+    landmarks : {"kmeans", "kmeans++", "uniform", "cholesky"}, default "kmeans"
+        How the landmarks of the kernel features are chosen from the sample: centres of clusters,
+        rows that the seeding of clusters chooses, rows at random, or the pivots of a randomly
+        pivoted incomplete Cholesky decomposition (Chen, Epperly, Tropp and Webber 2023).
+    landmark_tolerance : float, optional
+        Take only as many landmarks as leave this part of the trace of the kernel matrix.
     n_landmarks : int, default 100
-        Landmarks of every view.
+        Landmarks of every view, or the most where there is a tolerance.
     n_directions : int, optional
         Projected features of every group of views, between k and 3 k; 3 k, or 2 k from k = 20.
     bins : int, default 2048
@@ -127,12 +119,17 @@ class KernelMixture(KernelMixtureQueries, LatentMixture):
         n_components: int,
         views: Any = None,
         *,
+        kernels: Any = "gaussian",
+        bandwidth: float | str = "rule",
         views_share_components: bool = False,
         start: str = "spectral",
         posterior_width: float | None = None,
         posterior_passes: int | None = None,
+        n_populations: int | str | None = None,
+        merging: str = "misclassification",
         decomposition: str = "jacobi",
         landmarks: str = "kmeans",
+        landmark_tolerance: float | None = None,
         n_landmarks: int = 100,
         n_directions: int | None = None,
         bins: int = 2048,
@@ -144,12 +141,17 @@ class KernelMixture(KernelMixtureQueries, LatentMixture):
     ) -> None:
         self.n_components = n_components
         self.views = views
+        self.kernels = kernels
+        self.bandwidth = bandwidth
         self.views_share_components = views_share_components
         self.start = start
         self.posterior_width = posterior_width
         self.posterior_passes = posterior_passes
+        self.n_populations = n_populations
+        self.merging = merging
         self.decomposition = decomposition
         self.landmarks = landmarks
+        self.landmark_tolerance = landmark_tolerance
         self.n_landmarks = n_landmarks
         self.n_directions = n_directions
         self.bins = bins
@@ -161,70 +163,21 @@ class KernelMixture(KernelMixtureQueries, LatentMixture):
 
     def _passes(self, shape: DataShape) -> Passes:
         """Ask for a sample, the moments and the posterior sums, and solve between them."""
-        settings = self._settings(shape)
-        seed = settings.random_state
-        sample = _counted((yield from pilot(shape, self.sample_size, seed)))
-        preparation = prepare(sample, settings)
-        diagnostics: dict[str, Any] = dict(preparation.diagnostics)
-        most = self.posterior_passes or MOST_PASSES
-        settle = True
-        if preparation.groups is None:
-            self._require_clusters(preparation)
-            mixture = clustered_start(sample, preparation)
-        else:
-            spectral = yield from spectral_solution(
-                preparation.groups,
-                preparation,
-                self.decomposition,  # type: ignore[arg-type]
-                purpose_seed(seed, "power"),
-            )
-            diagnostics["spectral"] = {"outcome": spectral.outcome.value, **spectral.diagnostics}
-            mixture = spectral_start(spectral, sample, preparation)
-            settle = spectral.outcome is not Outcome.CONVERGED
-            most = self.posterior_passes or (MOST_PASSES if settle else POLISHING_PASSES)
-        windows = settling_windows(shape.rows)
-        if settle and windows is not None and self.posterior_passes is None:
-            settled, early = yield from posterior_solution(
-                mixture, preparation, MOST_PASSES, settle=True, name="settling", rows=windows
-            )
-            diagnostics["settling_log_likelihood"] = early
-            warn_unless_settled(early)
-            mixture, settle, most = settled.mixture(), False, POLISHING_PASSES
-        solution, likelihoods = yield from posterior_solution(
-            mixture, preparation, most, settle=settle
-        )
-        diagnostics["mean_log_likelihood"] = likelihoods
-        if settle and self.posterior_passes is None:
-            warn_unless_settled(likelihoods)
-        _warn_of_empty(solution.weights)
-        return solution.ordered(sample), diagnostics
-
-    def _require_clusters(self, preparation: Preparation) -> None:
-        """Raise unless k-means found as many clusters as there are components."""
-        found = np.unique(preparation.assignment).size
-        if found < self.n_components:
-            raise IdentifiabilityError(
-                f"the sample has only {found} distinct rows, which support at most {found} "
-                f"components, but {self.n_components} were asked for: use fewer components"
-            )
+        return fit_passes(self._settings(shape), shape)
 
     def _expected_passes(self, shape: DataShape) -> list[PassSize]:
         """Return upper bounds of what `_passes` will ask for."""
-        windows = None if self.posterior_passes else settling_windows(shape.rows)
-        times = {"posterior": (self.posterior_passes or MOST_PASSES, shape.rows)}
-        if windows is not None:
-            seen = sum(stop - start for start, stop in windows)
-            times = {"settling": (MOST_PASSES, seen), "posterior": (POLISHING_PASSES, shape.rows)}
-        return expected_passes(shape, self._settings(shape), self.sample_size, times)
+        settings = self._settings(shape)
+        return expected_passes(
+            shape, settings, posterior_stages(settings, shape.rows, doubtful=True)
+        )
 
     def _adopt(self, solution: Any) -> None:
         """Set the fitted attributes."""
-        found, self.diagnostics_ = solution
+        found: KernelFit = solution
+        self._forget_fit()
+        self.diagnostics_ = found.diagnostics
         self._restore(found.arrays())
-
-    def _settings(self, shape: DataShape) -> Settings:
-        """Return what the preparation needs to know, after checking it against the data."""
-        return settings_of(self, shape)
 
     def _check_parameters(self) -> None:
         """Raise a ParameterError for a parameter of this model that is out of range."""
@@ -232,20 +185,19 @@ class KernelMixture(KernelMixtureQueries, LatentMixture):
 
     def _row_function(self, outputs: tuple[str, ...]) -> Responsibilities:
         """Return the function that answers for every row."""
-        return Responsibilities(self._solution.mixture(), outputs)
+        populations = None if self._populations is None else self._populations.of_component
+        return Responsibilities(self._solution.mixture(), outputs, populations)
 
     def _fitted_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays from which `_restore` makes the fitted model again."""
-        return self._solution.arrays()
+        return fitted_arrays(self._solution, self._populations)
 
     def _outcome_in_words(self) -> list[tuple[str, str]]:
         """Return how the fit ended, as names and words."""
         likelihoods = self.diagnostics_["mean_log_likelihood"]
         outcome = self.diagnostics_.get("spectral", {}).get("outcome", "not asked for")
-        return [
-            ("spectral start", outcome),
-            ("log-likelihood", f"{likelihoods[-1]:.4f} nats a row"),
-        ]
+        found = f"{likelihoods[-1]:.4f} nats a row" if likelihoods else "before a posterior pass"
+        return [("spectral start", outcome), ("log-likelihood", found)]
 
     def _restore(self, arrays: dict[str, NDArray[Any]]) -> Self:
         """Set the fitted attributes, in the same memory layout after a fit as after loading.
@@ -254,35 +206,6 @@ class KernelMixture(KernelMixtureQueries, LatentMixture):
         """
         plain = {name: np.array(array, order="C") for name, array in arrays.items()}
         self._solution = solution_from_arrays(plain, self.views_.features)
+        self._populations = Populations.from_arrays(plain)
         self.weights_ = self._solution.weights
         return self
-
-
-def _counted(sample: Sample) -> Sample:
-    """Leave rows of weight zero out of a sample: they are not part of the data."""
-    if sample.weight is None:
-        return sample
-    counted = sample.weight > 0
-    if not counted.any():
-        raise DataError(
-            f"every sample weight is zero in the {len(counted)} rows of the pilot sample, so that "
-            "nothing is left to fit; give some rows a positive weight"
-        )
-    return replace(
-        sample,
-        values=sample.values[counted],
-        index=sample.index[counted],
-        weight=sample.weight[counted],
-    )
-
-
-def _warn_of_empty(weights: NDArray[np.float64]) -> None:
-    """Say how many components hold next to no rows."""
-    empty = int(np.count_nonzero(weights < 2 * LEAST_WEIGHT / len(weights)))
-    if empty:
-        warnings.warn(
-            f"{empty} of {len(weights)} components hold next to no rows; use "
-            f"n_components={len(weights) - empty} or fewer",
-            RefinementWarning,
-            stacklevel=4,
-        )

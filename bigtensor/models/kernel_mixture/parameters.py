@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from bigtensor.decomposition.component_merging import CRITERIA
 from bigtensor.errors import IdentifiabilityError, ParameterError, ViewError
+from bigtensor.features.custom_kernel import CustomKernel
+from bigtensor.features.kernel_choice import KERNELS
+from bigtensor.features.landmarks import METHODS
 from bigtensor.models.data_shape import DataShape
-from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.kernel_mixture.bandwidth_choice import CHOICES
+from bigtensor.models.kernel_mixture.settings import DELTA, Settings, ViewKernel
 from bigtensor.models.parameters import check_choice, check_integer
 
 STARTS = ("spectral", "kmeans")
@@ -19,7 +25,8 @@ def check_parameters(model: Any) -> None:
     """Raise a ParameterError for a parameter of a `KernelMixture` that is out of range."""
     check_choice("start", model.start, STARTS)
     check_choice("decomposition", model.decomposition, DECOMPOSITIONS)
-    check_choice("landmarks", model.landmarks, ("kmeans", "uniform"))
+    check_choice("landmarks", model.landmarks, METHODS)
+    _check_kernels(model.kernels)
     check_choice("feature_dtype", model.feature_dtype, ("float32", "float64"))
     k = model.n_components
     check_integer("n_components", k, 1)
@@ -30,6 +37,15 @@ def check_parameters(model: Any) -> None:
         check_integer("posterior_passes", model.posterior_passes, 1)
     if model.n_directions is not None:
         check_integer("n_directions", model.n_directions, k, 3 * k)
+    if model.n_populations is not None and model.n_populations != "auto":
+        check_integer("n_populations", model.n_populations, 1, k)
+    check_choice("merging", model.merging, CRITERIA)
+    if isinstance(model.bandwidth, str):
+        check_choice("bandwidth", model.bandwidth, ("rule", *CHOICES))
+    else:
+        _check_positive("bandwidth", model.bandwidth)
+    if model.landmark_tolerance is not None:
+        _check_share("landmark_tolerance", model.landmark_tolerance)
     if model.posterior_width is not None:
         _check_positive("posterior_width", model.posterior_width)
 
@@ -39,6 +55,48 @@ def _check_positive(name: str, value: Any) -> None:
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not number or not 0 < float(value) < np.inf:
         raise ParameterError(f"{name} is {value!r}; expected a positive number")
+
+
+def _check_share(name: str, value: Any) -> None:
+    """Raise a ParameterError unless the value is a number between zero and one."""
+    _check_positive(name, value)
+    if not float(value) < 1:
+        raise ParameterError(f"{name} is {value!r}; expected a number between 0 and 1")
+
+
+def _check_kernels(kernels: Any) -> None:
+    """Raise a ParameterError unless this is a kernel, or a mapping of views to kernels."""
+    for kernel in kernels.values() if isinstance(kernels, Mapping) else [kernels]:
+        if not isinstance(kernel, CustomKernel) and kernel not in (*KERNELS, DELTA):
+            raise ParameterError(
+                f"kernels has {kernel!r}; expected one of {', '.join(KERNELS)}, {DELTA} or a "
+                "CustomKernel, or a mapping of view names to these"
+            )
+
+
+def _view_kernels(kernels: Any, shape: DataShape) -> dict[str, ViewKernel]:
+    """Return the kernel of every view, Gaussian unless it is said otherwise."""
+    lengths = {name: len(members) for name, members in shape.views}
+    if isinstance(kernels, Mapping):
+        unknown = sorted(str(name) for name in kernels.keys() - lengths.keys())
+        if unknown:
+            raise ViewError(
+                f"kernels names the views {', '.join(unknown)}; the data have {', '.join(lengths)}"
+            )
+        found = {name: kernels.get(name, "gaussian") for name in lengths}
+    else:
+        found = dict.fromkeys(lengths, kernels)
+    for name, kernel in found.items():
+        if kernel == DELTA and lengths[name] > 1:
+            raise ViewError(
+                f"view {name!r} has {lengths[name]} features and the delta kernel, which is for "
+                "one feature of codes; give every category a view of its own"
+            )
+        if isinstance(kernel, CustomKernel) and kernel.width != lengths[name]:
+            raise ViewError(
+                f"view {name!r} has {lengths[name]} features, but its kernel is for {kernel.width}"
+            )
+    return found
 
 
 def settings_of(model: Any, shape: DataShape) -> Settings:
@@ -59,13 +117,21 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
         n_components=k,
         rows=shape.rows,
         views=shape.views,
+        kernels=_view_kernels(model.kernels, shape),
+        bandwidth=model.bandwidth,
         spectral=model.start == "spectral",
         shared=model.views_share_components,
         posterior_width=model.posterior_width,
+        posterior_passes=model.posterior_passes,
+        n_populations=model.n_populations,
+        merging=model.merging,
+        decomposition=model.decomposition,
         landmarks=model.landmarks,
+        landmark_tolerance=model.landmark_tolerance,
         n_landmarks=model.n_landmarks,
-        n_directions=model.n_directions or (3 * k if k < 20 else 2 * k),
+        wanted_directions=model.n_directions,
         bins=model.bins,
+        sample_size=model.sample_size,
         feature_dtype=model.feature_dtype,
         random_state=0 if model.random_state is None else int(model.random_state),
     )

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.features.group_map import GroupMap
-from bigtensor.features.kernels import GaussianKernel
+from bigtensor.features.kernel_choice import default_kernel
+from bigtensor.features.maps import FeatureMap
 from bigtensor.features.nystroem import Nystroem
+from bigtensor.features.plain_maps import MOST_CATEGORIES, OneHot
 from bigtensor.models.base import DataShape, PassSize
+from bigtensor.models.kernel_mixture.bandwidth_choice import (
+    candidate_names,
+    held_out_scores,
+    training_moments,
+)
 from bigtensor.models.kernel_mixture.groups import Groups, grouped_views
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
-from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.kernel_mixture.settings import DELTA, Settings
+from bigtensor.models.kernel_mixture.stages import Stage
 from bigtensor.statistics.base import Statistic
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.posterior_sums import PosteriorSums
@@ -27,10 +35,7 @@ FloatArray = NDArray[np.float64]
 
 
 def expected_passes(
-    shape: DataShape,
-    settings: Settings,
-    sample_size: int,
-    times: Mapping[str, tuple[int, int]],
+    shape: DataShape, settings: Settings, stages: Sequence[Stage]
 ) -> list[PassSize]:
     """Return upper bounds of the passes of a fit, from blank statistics of the same sizes.
 
@@ -38,23 +43,40 @@ def expected_passes(
     ----------
     shape : DataShape
     settings : Settings
-    sample_size : int
-    times : mapping of str to (int, int)
-        How often posterior passes of this name run at most, and the rows of each.
+    stages : sequence of Stage
+        The posterior passes.
     """
-    windows = sample_windows(shape.rows, sample_size)
+    windows = sample_windows(shape.rows, settings.sample_size)
     seen = shape.rows if windows is None else WINDOWS * (windows[0][1] - windows[0][0])
     n_features = len(shape.features)
-    sample = RowSample(sample_size, n_features, shape.dtype, 0, shape.has_weight)
-    sizes = [_size("pilot", 1, seen, sample)]
+    sample = RowSample(settings.sample_size, n_features, shape.dtype, 0, shape.has_weight)
+    sizes = [pass_size("pilot", 1, seen, sample)]
+    if settings.spectral and settings.bandwidth == "cross-validation":
+        sizes += _cross_validation_sizes(shape.rows, settings)
     if settings.spectral:
-        sizes.append(_size("moments", 1, shape.rows, TripleMoments(_blank_groups(settings))))
-    posterior = PosteriorSums(_blank_mixture(settings), _blank_wide_maps(settings))
-    sizes += [_size(name, most, rows, posterior) for name, (most, rows) in times.items()]
+        sizes.append(pass_size("moments", 1, shape.rows, TripleMoments(_blank_groups(settings))))
+    merged = settings.n_populations is not None
+    posterior = PosteriorSums(_blank_mixture(settings), _blank_wide_maps(settings), merged)
+    for stage in stages:
+        rows = shape.rows
+        if stage.windows is not None:
+            rows = sum(stop - start for start, stop in stage.windows)
+        sizes.append(pass_size(stage.name, stage.most, rows, posterior))
     return sizes
 
 
-def _size(name: str, times: int, rows: int, statistic: Statistic[Any]) -> PassSize:
+def _cross_validation_sizes(rows: int, settings: Settings) -> list[PassSize]:
+    """Return upper bounds of the two passes of cross-validation."""
+    names = candidate_names()
+    moments = training_moments(dict.fromkeys(names, _blank_groups(settings)), 0)
+    scores = held_out_scores(dict.fromkeys(names, _blank_mixture(settings)), 0)
+    return [
+        pass_size("cross-validation moments", 1, rows, moments),
+        pass_size("cross-validation scores", 1, rows, scores),
+    ]
+
+
+def pass_size(name: str, times: int, rows: int, statistic: Statistic[Any]) -> PassSize:
     """Return the size of a pass over a statistic."""
     checked = Checked(statistic)
     return PassSize(
@@ -62,44 +84,42 @@ def _size(name: str, times: int, rows: int, statistic: Statistic[Any]) -> PassSi
     )
 
 
-def _blank_map(width: int, n_features: int, settings: Settings) -> Nystroem:
+def _blank_map(view: str, n_features: int, settings: Settings) -> FeatureMap:
     """Return a feature map of the right size and no meaning."""
-    p = settings.n_landmarks
-    kernel = GaussianKernel(np.ones(width))
+    kind, dtype = settings.kernels[view], settings.feature_dtype
+    if kind == DELTA:
+        return OneHot(np.arange(float(MOST_CATEGORIES)), np.zeros((MOST_CATEGORIES, n_features)), dtype)
+    p, width = settings.n_landmarks, len(dict(settings.views)[view])
     return Nystroem(
         np.zeros((p, width)),
-        kernel,
+        default_kernel(kind, np.ones(width)),
         np.zeros(width),
         np.zeros((p, n_features)),
-        settings.feature_dtype,
+        dtype,
     )
 
 
 def _blank_groups(settings: Settings) -> Groups:
     """Return groups of feature maps of the right sizes."""
-    lengths = {name: len(members) for name, members in settings.views}
     first, second, third = (
         GroupMap(
             names,
-            tuple(_blank_map(lengths[name], settings.n_directions, settings) for name in names),
+            tuple(_blank_map(name, settings.n_directions, settings) for name in names),
         )
         for names in grouped_views(settings)
     )
     return first, second, third
 
 
-def _blank_wide_maps(settings: Settings) -> dict[str, Nystroem]:
+def _blank_wide_maps(settings: Settings) -> dict[str, FeatureMap]:
     """Return feature maps of the right sizes for the wide views."""
-    lengths = {name: len(members) for name, members in settings.views}
-    return {
-        name: _blank_map(lengths[name], settings.n_landmarks, settings) for name in settings.wide
-    }
+    return {name: _blank_map(name, settings.n_landmarks, settings) for name in settings.embedded}
 
 
 def _blank_mixture(settings: Settings) -> MixtureDensities:
     """Return a mixture of the right size."""
     k = settings.n_components
-    columns = tuple(settings.slices[name].start for name in settings.narrow)
+    columns = tuple(settings.slices[name].start for name in settings.tabulated)
     grids = Grids(columns, np.zeros(len(columns)), np.ones(len(columns)), settings.bins)
     embedded = tuple(
         EmbeddedDensities(name, feature_map, np.zeros((feature_map.n_features, k)), np.ones(k))

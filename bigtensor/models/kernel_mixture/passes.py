@@ -14,7 +14,7 @@ from bigtensor.decomposition.multiview_mixture import (
 )
 from bigtensor.decomposition.solution import Outcome
 from bigtensor.decomposition.symmetric_mixture import solve_symmetric_mixture
-from bigtensor.errors import ConditioningWarning, RefinementWarning
+from bigtensor.errors import ConditioningWarning
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.preparation import Preparation
@@ -34,38 +34,10 @@ On 18 simulated cytometry sets with doubtful starts (5e4 to 6e5 rows) this took 
 mean accuracy of 0.9949; 1e-4 took 10.7 for 0.9952, and 1e-3 took 7.3 for 0.9939.
 """
 
-SETTLING_ROWS = 1_000_000
-"""Rows of the passes that settle a mixture, of data at least four times as large."""
-
-SETTLING_WINDOWS = 32
-"""Ranges that these rows lie in, about as long as the chunks of a store."""
-
-
-def settling_windows(rows: int) -> tuple[tuple[int, int], ...] | None:
-    """Return the rows on which a mixture settles before it is polished on all; None for all."""
-    return (
-        None
-        if rows < 4 * SETTLING_ROWS
-        else sample_windows(rows, SETTLING_ROWS // 2, SETTLING_WINDOWS)
-    )
-
 
 def has_settled(likelihoods: list[float]) -> bool:
     """Whether the last pass changed the mean log-likelihood too little to go on."""
     return len(likelihoods) > 1 and abs(likelihoods[-1] - likelihoods[-2]) < SETTLED
-
-
-def warn_unless_settled(likelihoods: list[float]) -> None:
-    """Say that the passes ended before the likelihood had settled."""
-    if not has_settled(likelihoods):
-        change = likelihoods[-1] - likelihoods[-2]
-        warnings.warn(
-            f"the likelihood still changed by {change:.2g} nats a row in the last of "
-            f"{len(likelihoods)} passes; compare with another start or number of components, or "
-            "give more posterior_passes",
-            RefinementWarning,
-            stacklevel=5,
-        )
 
 
 def pilot(
@@ -76,11 +48,27 @@ def pilot(
     return (yield Pass("pilot", statistic, rows=sample_windows(shape.rows, size)))
 
 
-def spectral_solution(
-    groups: Groups, preparation: Preparation, method: Method, random_state: int
-) -> Generator[Pass[Any], TripleMomentsResult, MultiviewMixture]:
-    """Read the moments and decompose them; warn where the answer is doubtful."""
-    moments = yield Pass("moments", TripleMoments(groups))
+def moments_pass(groups: Groups) -> Pass[TripleMomentsResult]:
+    """Return the pass that a spectral start needs."""
+    return Pass("moments", TripleMoments(groups))
+
+
+def posterior_pass(
+    mixture: MixtureDensities,
+    preparation: Preparation,
+    name: str = "posterior",
+    rows: tuple[tuple[int, int], ...] | None = None,
+    *,
+    co_posterior: bool = False,
+) -> Pass[PosteriorSumsResult]:
+    """Return the pass that weights and densities are re-estimated from."""
+    return Pass(name, PosteriorSums(mixture, preparation.wide_maps, co_posterior), rows)
+
+
+def spectral_mixture(
+    moments: TripleMomentsResult, preparation: Preparation, method: Method, random_state: int
+) -> MultiviewMixture:
+    """Decompose the moments; warn where the answer is doubtful."""
     spectral = decomposed(moments, preparation, method, random_state)
     if spectral.outcome is not Outcome.CONVERGED:
         warnings.warn(
@@ -110,7 +98,10 @@ def posterior_solution(
     settle: bool,
     name: str = "posterior",
     rows: tuple[tuple[int, int], ...] | None = None,
-) -> Generator[Pass[Any], PosteriorSumsResult, tuple[KernelSolution, list[float]]]:
+    co_posterior: bool = False,
+) -> Generator[
+    Pass[Any], PosteriorSumsResult, tuple[KernelSolution, PosteriorSumsResult, list[float]]
+]:
     """Re-estimate weights and densities, one pass after the other.
 
     Parameters
@@ -126,22 +117,23 @@ def posterior_solution(
         Of the passes, before their number.
     rows : tuple of (start, stop), optional
         Rows to read; None stands for all.
+    co_posterior : bool, default False
+        Whether the sums are to say what components share.
 
     Returns
     -------
     solution : KernelSolution
+    sums : PosteriorSumsResult
+        Of the last pass, which the solution was made from.
     likelihoods : list of float
         Mean log-likelihood of the mixture that each pass was given, in nats a row.
     """
     likelihoods: list[float] = []
     while True:
-        sums = yield Pass(
-            f"{name} {len(likelihoods) + 1}",
-            PosteriorSums(mixture, preparation.wide_maps),
-            rows,
-        )
+        numbered = f"{name} {len(likelihoods) + 1}"
+        sums = yield posterior_pass(mixture, preparation, numbered, rows, co_posterior=co_posterior)
         solution = refined(sums, preparation)
         mixture = solution.mixture()
         likelihoods.append(sums.log_likelihood / sums.weight)
         if (settle and has_settled(likelihoods)) or len(likelihoods) == most:
-            return solution, likelihoods
+            return solution, sums, likelihoods

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.features.bandwidth import cluster_sample
-from bigtensor.features.nystroem import Nystroem
+from bigtensor.features.bandwidth import SampleClusters, cluster_sample
+from bigtensor.features.maps import FeatureMap
+from bigtensor.features.plain_maps import find_categories
 from bigtensor.models.kernel_mixture.groups import Groups, projected_groups
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
@@ -38,8 +39,8 @@ class Preparation:
     posterior_widths : (one-dimensional views,) float64 array, optional
         Width of the densities of the posterior passes, in the units of the data; None stands for
         the width of the reported densities.
-    wide_maps : mapping of str to Nystroem
-        Orthonormal features with the fine bandwidth, of the views of several features.
+    wide_maps : mapping of str to FeatureMap
+        What the densities of embedded views are made of.
     groups : tuple of three GroupMap, optional
         Projected features for moments; None without a spectral start.
     diagnostics : dict
@@ -52,7 +53,7 @@ class Preparation:
     shared: bool
     grids: Grids
     posterior_widths: FloatArray | None
-    wide_maps: Mapping[str, Nystroem]
+    wide_maps: Mapping[str, FeatureMap]
     groups: Groups | None
     diagnostics: dict[str, Any]
 
@@ -86,11 +87,10 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
         When a feature is constant, or the sample has fewer rows than components.
     """
     names = [name for _, members in settings.views for name in members]
-    k, seed = settings.n_components, settings.random_state
     rows = np.asarray(sample.values, np.float64)
-    clusters = cluster_sample(rows, k, purpose_seed(seed, "clusters"), names, sample.weight)
+    clusters = _clusters(rows, names, sample.weight, settings)
     scale = clusters.scale
-    columns = tuple(settings.slices[name].start for name in settings.narrow)
+    columns = tuple(settings.slices[name].start for name in settings.tabulated)
     grids = Grids.over_sample(rows, columns, settings.bins, shared=settings.shared)
     diagnostics: dict[str, Any] = {
         "sample_rows": len(rows),
@@ -98,7 +98,7 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
         "notes": [],
     }
     return Preparation(
-        n_components=k,
+        n_components=settings.n_components,
         views=settings.views,
         slices=settings.slices,
         assignment=clusters.labels,
@@ -111,6 +111,24 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
     )
 
 
+def _clusters(
+    rows: FloatArray, names: list[str], weight: FloatArray | None, settings: Settings
+) -> SampleClusters:
+    """Cluster the sample; categories are compared by their indicators, and have the scale one."""
+    categorical = settings.categorical_columns
+    measured = [column for column in range(len(names)) if column not in categorical]
+    compared, compared_names = [rows[:, measured]], [names[column] for column in measured]
+    for column in categorical:
+        categories = find_categories(rows[:, [column]])
+        compared.append(np.asarray(rows[:, [column]] == categories, np.float64))
+        compared_names += [f"{names[column]} = {code:g}" for code in categories]
+    seed = purpose_seed(settings.random_state, "clusters")
+    found = cluster_sample(np.hstack(compared), settings.n_components, seed, compared_names, weight)
+    scale = np.ones(len(names))
+    scale[measured] = found.scale[: len(measured)]
+    return SampleClusters(found.labels, scale)
+
+
 def _posterior_widths(
     rows: FloatArray, columns: tuple[int, ...], settings: Settings, diagnostics: dict[str, Any]
 ) -> FloatArray | None:
@@ -121,5 +139,5 @@ def _posterior_widths(
     widths = settings.posterior_width * (
         np.full_like(spread, spread.mean()) if settings.shared else spread
     )
-    diagnostics["posterior_widths"] = dict(zip(settings.narrow, widths.tolist(), strict=True))
+    diagnostics["posterior_widths"] = dict(zip(settings.tabulated, widths.tolist(), strict=True))
     return np.asarray(widths)

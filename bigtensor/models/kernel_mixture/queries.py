@@ -47,7 +47,9 @@ class KernelMixtureQueries:
         """Return ``E[f(x) | h]`` of one view for every component, without smoothing.
 
         One-dimensional views take it from the histogram of every component, wider ones from the
-        rows of the pilot sample with their posterior probabilities.
+        rows of the pilot sample with their posterior probabilities. A model that was solved from
+        statistics keeps no rows: wider views then take it from the landmarks of their kernel, and
+        one-dimensional ones, before a posterior pass, from the smoothed densities.
 
         Parameters
         ----------

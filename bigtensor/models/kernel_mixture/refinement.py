@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.decomposition.solution import MultiviewMixture
-from bigtensor.features.nystroem import Nystroem
+from bigtensor.features.maps import FeatureMap
 from bigtensor.models.kernel_mixture.histogram_densities import smooth_histograms
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.solution import KernelSolution
-from bigtensor.models.kernel_mixture.wide_view import DENSITY_FLOOR, WideView, features_of
+from bigtensor.models.kernel_mixture.wide_view import DENSITY_FLOOR, WideView, anchors, features_of
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.posterior_sums import PosteriorSumsResult
 from bigtensor.statistics.row_sample import Sample
@@ -65,9 +65,7 @@ def _in_every_view(histograms: FloatArray) -> FloatArray:
     return np.repeat(histograms.sum(axis=0, keepdims=True), len(histograms), axis=0)
 
 
-def spectral_start(
-    spectral: MultiviewMixture, sample: Sample, preparation: Preparation
-) -> MixtureDensities:
+def spectral_start(spectral: MultiviewMixture, preparation: Preparation) -> MixtureDensities:
     """Return the mixture of the spectral densities, each group of views as one density."""
     assert preparation.groups is not None
     embedded, tables = [], []
@@ -81,7 +79,7 @@ def spectral_start(
                 points = preparation.grids.points(index)[:, None]
                 tables.append((index, features_of(feature_map, points) @ coefficients))
             else:
-                values = features_of(feature_map, sample.values[:, columns]) @ coefficients
+                values = features_of(feature_map, anchors(feature_map)) @ coefficients
                 floor = np.maximum(SPECTRAL_FLOOR * values.max(axis=0), np.finfo(np.float32).tiny)
                 embedded.append(EmbeddedDensities(name, feature_map, coefficients, floor))
     ordered = [density for _, density in sorted(tables, key=lambda entry: entry[0])]
@@ -89,8 +87,8 @@ def spectral_start(
     return MixtureDensities(floored_weights(spectral.weights), table, tuple(embedded))
 
 
-def clustered_start(sample: Sample, preparation: Preparation) -> MixtureDensities:
-    """Return the mixture that the k-means clusters of the pilot sample make."""
+def clustered_start(sample: Sample, preparation: Preparation) -> KernelSolution:
+    """Return what the k-means clusters of the pilot sample make."""
     k = preparation.n_components
     hard = np.zeros((len(sample.values), k))
     hard[np.arange(len(hard)), preparation.assignment] = (
@@ -109,12 +107,12 @@ def clustered_start(sample: Sample, preparation: Preparation) -> MixtureDensitie
         weight=float(hard.sum()),
         rows=len(hard),
     )
-    return refined(sums, preparation).mixture()
+    return refined(sums, preparation)
 
 
 def _wide_view(
     name: str,
-    feature_map: Nystroem,
+    feature_map: FeatureMap,
     embedding: FloatArray,
     mass: FloatArray,
     preparation: Preparation,
@@ -123,7 +121,7 @@ def _wide_view(
     mean = embedding / np.maximum(mass, np.finfo(np.float64).tiny)
     integral = feature_map.mass @ mean
     coefficients = mean / np.where(np.abs(integral) < 1e-3, 1.0, integral)
-    peak = (features_of(feature_map, feature_map.landmarks) @ coefficients).max(axis=0)
+    peak = (features_of(feature_map, anchors(feature_map)) @ coefficients).max(axis=0)
     floor = np.maximum(DENSITY_FLOOR * peak, np.finfo(np.float32).tiny)
     rows = np.empty((0, feature_map.n_inputs))
     return WideView(name, preparation.slices[name], feature_map, coefficients, floor, rows)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from bigtensor.decomposition.mixture_candidates import Method
+from bigtensor.features.custom_kernel import CustomKernel
 from bigtensor.models.data_shape import view_slices
+
+DELTA = "delta"
+"""The kernel of views that are categories."""
+
+ViewKernel = str | CustomKernel
+"""The kernel of one view: its name, or one's own."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +26,10 @@ class Settings:
     ----------
     n_components, rows : int
     views : tuple of (name, features)
+    kernels : mapping of str to "gaussian", "laplace", "delta" or CustomKernel
+        The kernel of every view.
+    bandwidth : float or {"rule", "gap", "cross-validation"}
+        How the bandwidth of the moments is chosen; a number multiplies the rule's.
     spectral : bool
         Whether features for moments are wanted.
     shared : bool
@@ -24,8 +37,17 @@ class Settings:
     posterior_width : float, optional
         Width of the densities of the posterior passes, in standard deviations of the feature;
         None stands for the width of the reported densities.
-    landmarks : {"kmeans", "uniform"}
-    n_landmarks, n_directions, bins : int
+    posterior_passes : int, optional
+    n_populations : int or "auto", optional
+        How many populations the components are merged into.
+    merging : str
+        By which criterion.
+    decomposition : {"jacobi", "power"}
+    landmarks : {"kmeans", "kmeans++", "uniform", "cholesky"}
+    landmark_tolerance : float, optional
+    n_landmarks, bins, sample_size : int
+    wanted_directions : int, optional
+        Projected features of every group.
     feature_dtype : {"float32", "float64"}
     random_state : int
     """
@@ -33,13 +55,21 @@ class Settings:
     n_components: int
     rows: int
     views: tuple[tuple[str, tuple[str, ...]], ...]
+    kernels: Mapping[str, ViewKernel]
+    bandwidth: float | str
     spectral: bool
     shared: bool
     posterior_width: float | None
+    posterior_passes: int | None
+    n_populations: int | str | None
+    merging: str
+    decomposition: Method
     landmarks: str
+    landmark_tolerance: float | None
     n_landmarks: int
-    n_directions: int
+    wanted_directions: int | None
     bins: int
+    sample_size: int
     feature_dtype: str
     random_state: int
 
@@ -49,14 +79,36 @@ class Settings:
         return view_slices(self.views)
 
     @property
-    def narrow(self) -> tuple[str, ...]:
-        """The views of one feature."""
-        return tuple(name for name, members in self.views if len(members) == 1)
+    def bandwidth_factor(self) -> float:
+        """What the rule of the bandwidth of the moments is multiplied by."""
+        return 1.0 if isinstance(self.bandwidth, str) else float(self.bandwidth)
 
     @property
-    def wide(self) -> tuple[str, ...]:
-        """The views of several features."""
-        return tuple(name for name, members in self.views if len(members) > 1)
+    def n_directions(self) -> int:
+        """Projected features of every group: 3 k unless it is said otherwise, 2 k from k = 20."""
+        k = self.n_components
+        return self.wanted_directions or (3 * k if k < 20 else 2 * k)
+
+    @property
+    def tabulated(self) -> tuple[str, ...]:
+        """The views whose densities are smoothed histograms: of one measured feature."""
+        return tuple(name for name, _ in self.views if name not in self.embedded)
+
+    @property
+    def embedded(self) -> tuple[str, ...]:
+        """The views whose densities are sums of features: all others."""
+        return tuple(
+            name
+            for name, members in self.views
+            if len(members) > 1
+            or self.kernels[name] == DELTA
+            or isinstance(self.kernels[name], CustomKernel)
+        )
+
+    @property
+    def categorical_columns(self) -> list[int]:
+        """The columns of categories in the values of a block."""
+        return [self.slices[name].start for name, kind in self.kernels.items() if kind == DELTA]
 
 
 def purpose_seed(random_state: int, *purpose: str) -> int:

@@ -11,10 +11,14 @@ from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.features.bandwidth import rule_width
-from bigtensor.features.kernels import GaussianKernel
-from bigtensor.features.nystroem import Nystroem
 from bigtensor.models.data_shape import view_slices
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
+from bigtensor.models.kernel_mixture.map_storage import (
+    found_under,
+    map_arrays,
+    map_from_arrays,
+    named_under,
+)
 from bigtensor.models.kernel_mixture.wide_view import DENSITY_FLOOR, WideView
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
@@ -67,15 +71,19 @@ class KernelSolution:
         )
         return MixtureDensities(self.weights, tables, embedded)
 
-    def ordered(self, sample: Sample) -> KernelSolution:
-        """Return the components by descending weight, with the posteriors of the pilot sample."""
-        order = np.argsort(-self.weights, kind="stable")
+    @property
+    def descending(self) -> NDArray[np.intp]:
+        """The components by descending weight."""
+        return np.argsort(-self.weights, kind="stable")
+
+    def ordered(self, order: NDArray[np.intp], sample: Sample | None = None) -> KernelSolution:
+        """Return the components in an order, with the posteriors of the pilot sample if given."""
         wide = tuple(
             replace(
                 view,
                 coefficients=view.coefficients[:, order],
                 floor=view.floor[order],
-                rows=sample.values[:, view.columns],
+                rows=view.rows if sample is None else sample.values[:, view.columns],
             )
             for view in self.wide
         )
@@ -88,7 +96,7 @@ class KernelSolution:
             posterior_densities=self.posterior_densities[:, :, order],
             wide=wide,
         )
-        if not wide:
+        if not wide or sample is None:
             return solution
         posterior = responsibilities_of(solution.mixture(), sample, self.slices)
         return replace(solution, responsibilities=posterior)
@@ -120,7 +128,9 @@ class KernelSolution:
     ) -> NDArray[np.float64]:
         """Return ``E[f(x) | h]``: ``(k,)``, or ``(k, m)`` where f returns m numbers a row."""
         wide = next((entry for entry in self.wide if entry.name == view), None)
-        if wide is not None and self.responsibilities is not None:
+        if wide is not None:
+            if self.responsibilities is None:
+                return wide.expectation(f)
             share, values = self.responsibilities, np.asarray(f(wide.rows), np.float64)
         else:
             index = self._position(view)
@@ -157,13 +167,18 @@ class KernelSolution:
     ) -> FloatArray:
         """Draw rows of the pilot sample by posterior probability, and add a little noise.
 
+        A model that keeps no rows draws from the density of the component instead.
+
         The width of the noise is the rule of thumb for the component's rows in the sample: the
         kernel of the density is as wide as its landmarks are apart, which would blur.
         """
-        assert self.responsibilities is not None
+        if self.responsibilities is None:
+            return view.draw(component, size, rng)
         share = self.responsibilities[:, component]
         chosen = rng.choice(len(share), size=size, p=share / share.sum())
         rows = np.asarray(view.rows, np.float64)
+        if view.is_categorical:
+            return np.asarray(rows[chosen])
         mean = share @ rows / share.sum()
         spread = np.sqrt(share @ (rows - mean) ** 2 / share.sum())
         width = rule_width(spread, float(share.sum()), 1)
@@ -188,18 +203,13 @@ class KernelSolution:
         if self.responsibilities is not None:
             arrays["responsibilities"] = self.responsibilities
         for position, view in enumerate(self.wide):
-            head, kernel_map = f"wide_{position}_", view.feature_map
-            arrays |= {
-                head + "columns": np.array([view.columns.start, view.columns.stop]),
-                head + "landmarks": kernel_map.landmarks,
-                head + "bandwidth": kernel_map.kernel.bandwidth,
-                head + "centre": kernel_map.centre,
-                head + "projection": kernel_map.projection,
-                head + "is_float32": np.array(kernel_map.dtype == "float32"),
-                head + "coefficients": view.coefficients,
-                head + "floor": view.floor,
-                head + "rows": view.rows,
+            stored = map_arrays(view.feature_map) | {
+                "columns": np.array([view.columns.start, view.columns.stop]),
+                "coefficients": view.coefficients,
+                "floor": view.floor,
+                "rows": view.rows,
             }
+            arrays |= named_under(f"wide_{position}_", stored)
         return arrays
 
 
@@ -222,24 +232,13 @@ def solution_from_arrays(
     names = {piece.start: name for name, piece in solution.slices.items()}
     wide, position = [], 0
     while f"wide_{position}_columns" in arrays:
-        part = {
-            name.removeprefix(f"wide_{position}_"): array
-            for name, array in arrays.items()
-            if name.startswith(f"wide_{position}_")
-        }
+        part = found_under(f"wide_{position}_", arrays)
         start, stop = (int(edge) for edge in part["columns"])
-        feature_map = Nystroem(
-            part["landmarks"],
-            GaussianKernel(part["bandwidth"]),
-            part["centre"],
-            part["projection"],
-            "float32" if part["is_float32"] else "float64",
-        )
         wide.append(
             WideView(
                 names[start],
                 slice(start, stop),
-                feature_map,
+                map_from_arrays(part),
                 part["coefficients"],
                 part["floor"],
                 part["rows"],

@@ -8,10 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.features.bandwidth import coarse_width, quantile_range, rule_width
-from bigtensor.features.kernels import GaussianKernel
-from bigtensor.features.landmarks import Landmarks, kmeans_landmarks, uniform_landmarks
+from bigtensor.features.custom_kernel import CustomKernel
+from bigtensor.features.kernel_choice import default_kernel
+from bigtensor.features.kernels import Kernel
+from bigtensor.features.landmarks import Landmarks, choose_landmarks
+from bigtensor.features.maps import FeatureMap
 from bigtensor.features.nystroem import Nystroem, eigenvalue_cut, nystroem_root
-from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
+from bigtensor.features.plain_maps import OneHot, find_categories
+from bigtensor.models.kernel_mixture.settings import DELTA, Settings, purpose_seed
+from bigtensor.models.kernel_mixture.wide_view import features_of
 
 FloatArray = NDArray[np.float64]
 
@@ -24,7 +29,7 @@ Of 0.4, 0.7, 1, 1.5 and 2 the one with the best likelihood on views of two and t
 
 def coarse_maps(
     rows: FloatArray, scale: FloatArray, settings: Settings, diagnostics: dict[str, Any]
-) -> dict[str, Nystroem]:
+) -> dict[str, FeatureMap]:
     """Return orthonormal features of every view with the coarse bandwidth, which moments want.
 
     Parameters
@@ -35,20 +40,22 @@ def coarse_maps(
         The scale of the features inside components.
     settings : Settings
     diagnostics : dict
-        Receives ``bandwidths`` and notes.
+        Receives ``bandwidths``, ``landmarks`` and notes.
 
     Returns
     -------
-    dict of str to Nystroem
+    dict of str to FeatureMap
         One and the same map for all views where they share their components.
     """
-    maps: dict[str, Nystroem] = {}
+    maps: dict[str, FeatureMap] = {}
     widths: dict[str, list[float]] = {}
+    found: dict[str, dict[str, Any]] = {}
     for name, values, within in _views_of_sample(rows, scale, settings):
-        landmarks = _landmarks(name, values, within, settings)
-        if landmarks.note is not None:
-            diagnostics["notes"].append(f"view {name!r}: {landmarks.note}")
-        width = coarse_width(
+        kind = settings.kernels[name]
+        if kind == DELTA:
+            maps[name] = _indicators(values, settings)
+            continue
+        width = settings.bandwidth_factor * coarse_width(
             within,
             settings.rows,
             len(rows),
@@ -56,41 +63,64 @@ def coarse_maps(
             quantile_range(values),
             settings.n_landmarks,
         )
-        widths[name] = width.tolist()
-        maps[name] = _orthonormal_map(values, landmarks.points, width, settings.feature_dtype)
+        kernel = default_kernel(kind, width)
+        landmarks = _landmarks(name, values, within, kernel, settings)
+        if landmarks.note is not None:
+            diagnostics["notes"].append(f"view {name!r}: {landmarks.note}")
+        found[name] = {"count": len(landmarks.points), "trace_error": landmarks.trace_error}
+        if not isinstance(kernel, CustomKernel):
+            widths[name] = width.tolist()
+        maps[name] = _orthonormal_map(values, landmarks.points, kernel, settings.feature_dtype)
     diagnostics["bandwidths"] = widths
+    diagnostics["landmarks"] = found
     return _for_all_views(maps, settings)
 
 
 def fine_maps(
     rows: FloatArray, scale: FloatArray, settings: Settings, diagnostics: dict[str, Any]
-) -> dict[str, Nystroem]:
-    """Return orthonormal features of the wide views, as narrow as their landmarks allow.
+) -> dict[str, FeatureMap]:
+    """Return the features that the densities of embedded views are made of.
+
+    Indicators of categories; kernels of one's own; for other views of several features orthonormal
+    features as narrow as their landmarks allow.
 
     Parameters
     ----------
     rows, scale, settings, diagnostics
         As for `coarse_maps`; ``diagnostics`` receives ``fine_bandwidths``.
     """
-    maps: dict[str, Nystroem] = {}
+    maps: dict[str, FeatureMap] = {}
     widths: dict[str, list[float]] = {}
     for name, values, within in _views_of_sample(rows, scale, settings):
-        if name not in settings.wide:
+        if name not in settings.embedded:
             continue
-        landmarks = _landmarks(name, values, within, settings).points
+        kind = settings.kernels[name]
+        if kind == DELTA:
+            maps[name] = _indicators(values, settings)
+            continue
         width = rule_width(within, settings.rows, settings.n_components)
+        landmarks = _landmarks(name, values, within, default_kernel(kind, width), settings).points
         width = width * max(1.0, NARROWEST * _spacing(landmarks / width))
-        widths[name] = width.tolist()
-        maps[name] = _orthonormal_map(values, landmarks, width, settings.feature_dtype)
-    if not maps:
-        return maps
-    diagnostics["fine_bandwidths"] = widths
-    return _for_all_views(maps, settings)
+        kernel = default_kernel(kind, width)
+        if not isinstance(kernel, CustomKernel):
+            widths[name] = width.tolist()
+        maps[name] = _orthonormal_map(values, landmarks, kernel, settings.feature_dtype)
+    if maps:
+        diagnostics["fine_bandwidths"] = widths
+        return _for_all_views(maps, settings)
+    return maps
 
 
-def exact_features(feature_map: Nystroem, values: FloatArray) -> FloatArray:
+def exact_features(feature_map: FeatureMap, values: FloatArray) -> FloatArray:
     """Return the features of the sample in float64."""
-    return feature_map.kernel.evaluate(values, feature_map.landmarks) @ feature_map.projection
+    if isinstance(feature_map, Nystroem):
+        return feature_map.kernel.evaluate(values, feature_map.landmarks) @ feature_map.projection
+    return features_of(feature_map, values)
+
+
+def _indicators(values: FloatArray, settings: Settings) -> OneHot:
+    """Return the indicators of the categories in the sample."""
+    return OneHot(find_categories(values), dtype=settings.feature_dtype)
 
 
 def _views_of_sample(
@@ -108,7 +138,7 @@ def _views_of_sample(
     return [(settings.views[0][0], pooled, within)]
 
 
-def _for_all_views(maps: dict[str, Nystroem], settings: Settings) -> dict[str, Nystroem]:
+def _for_all_views(maps: dict[str, FeatureMap], settings: Settings) -> dict[str, FeatureMap]:
     """Give every view the map of the first one where they share their components."""
     if not settings.shared:
         return maps
@@ -126,21 +156,27 @@ def _spacing(points: FloatArray) -> float:
     return float(np.sqrt(np.median(np.maximum(distances.min(axis=1), 0.0))))
 
 
-def _landmarks(name: str, values: FloatArray, within: FloatArray, settings: Settings) -> Landmarks:
+def _landmarks(
+    name: str, values: FloatArray, within: FloatArray, kernel: Kernel, settings: Settings
+) -> Landmarks:
     """Choose the landmarks of one view."""
     # the place of the view and not its name: names do not change an answer
     place = [view for view, _ in settings.views].index(name)
     seed = purpose_seed(settings.random_state, "landmarks", str(place))
-    if settings.landmarks == "uniform":
-        return uniform_landmarks(values, settings.n_landmarks, seed)
-    return kmeans_landmarks(values, settings.n_landmarks, within, seed)
+    return choose_landmarks(
+        settings.landmarks,
+        values,
+        settings.n_landmarks,
+        within,
+        kernel,
+        seed,
+        settings.landmark_tolerance,
+    )
 
 
 def _orthonormal_map(
-    values: FloatArray, landmarks: FloatArray, width: FloatArray, dtype: str
+    values: FloatArray, landmarks: FloatArray, kernel: Kernel, dtype: str
 ) -> Nystroem:
     """Return the kernel features whose products reproduce the kernel between landmarks."""
-    kernel = GaussianKernel(width)
-    gram = kernel.evaluate(landmarks, landmarks)
-    root = nystroem_root(gram, eigenvalue_cut(dtype))
+    root = nystroem_root(kernel.gram(landmarks), eigenvalue_cut(dtype))
     return Nystroem(landmarks, kernel, values.mean(axis=0), root, dtype)

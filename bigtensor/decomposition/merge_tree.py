@@ -1,0 +1,212 @@
+"""The tree that merging components leaves behind, and where to cut it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bigtensor.decomposition.solution import FloatArray
+from bigtensor.errors import ParameterError
+
+SEPARATE_BELOW = 0.025
+"""Misclassification probability below which two populations are two.
+
+The value that Hennig (2010, eq. 9) recommends for directly estimated probabilities.
+"""
+
+_ENTROPIES = ("entropy", "quadratic_entropy")
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class MergeTree:
+    """How k components become one population, pair by pair.
+
+    Attributes
+    ----------
+    merges : ndarray of shape (k - 1, 2), int64
+        The two populations of every merge, smaller number first: numbers below k are components,
+        and merge i makes the population k + i.
+    heights : ndarray of shape (k - 1,)
+        The criterion of the merged pair, between 0 and 1; large values say that two belong
+        together. It need not fall from one merge to the next.
+    weights : ndarray of shape (k,)
+        Shares of the components in all rows; they sum to one.
+    criterion : str
+        What the heights are.
+
+    Raises
+    ------
+    ParameterError
+        When the shapes do not belong together or the merges are not those of a tree.
+    """
+
+    merges: IntArray
+    heights: FloatArray
+    weights: FloatArray
+    criterion: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "merges", np.asarray(self.merges, np.int64))
+        for name in ("heights", "weights"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
+        k = self.weights.size
+        if (
+            k < 1
+            or self.weights.shape != (k,)
+            or self.merges.shape != (k - 1, 2)
+            or self.heights.shape != (k - 1,)
+        ):
+            raise ParameterError(
+                f"merges {self.merges.shape}, heights {self.heights.shape} and weights "
+                f"{self.weights.shape} do not belong together: (k - 1, 2), (k - 1,) and (k,) with "
+                "at least one component are needed"
+            )
+        known = np.arange(k, 2 * k - 1)
+        if not (
+            np.array_equal(np.sort(self.merges, axis=None), np.arange(2 * k - 2))
+            and (self.merges.max(axis=1, initial=-1) < known).all()
+        ):
+            raise ParameterError(
+                "merges must use every component and every earlier merge exactly once; use the "
+                "arrays of a tree unchanged"
+            )
+
+    @property
+    def n_components(self) -> int:
+        """The number of components, k."""
+        return int(self.weights.size)
+
+    def cut(self, n_populations: int) -> IntArray:
+        """Return the population of every component after the first k - n_populations merges.
+
+        Parameters
+        ----------
+        n_populations : int
+            Between 1 and the number of components.
+
+        Returns
+        -------
+        ndarray of shape (k,), int64
+            Numbers from 0, heaviest population first; of equally heavy ones that which has the
+            first component.
+
+        Raises
+        ------
+        ParameterError
+            When ``n_populations`` is out of range.
+        """
+        k = self.n_components
+        if not 1 <= n_populations <= k:
+            raise ParameterError(
+                f"n_populations must be between 1 and the {k} components, got {n_populations}; "
+                "fit more components for more populations"
+            )
+        node = np.arange(k)
+        for step, pair in enumerate(self.merges[: k - n_populations]):
+            node[np.isin(node, pair)] = k + step
+        # numbered by their first components, so that a stable sort settles equal weights
+        _, first, population = np.unique(node, return_index=True, return_inverse=True)
+        weight = np.bincount(population, self.weights)
+        rank = np.empty(n_populations, np.int64)
+        rank[np.lexsort((first, -weight))] = np.arange(n_populations)
+        return np.asarray(rank[population])
+
+    def cut_automatically(self) -> int:
+        """Return a number of populations by a rule that suits the criterion.
+
+        For the entropies this is `count_at_bend` (Baudry et al. 2010). For the other criteria,
+        which are relative to the size of the pair, it is `count_above` 0.025: the threshold of
+        Hennig (2010) for misclassification, and of the same order for its mean and for overlap.
+        """
+        return (
+            self.count_at_bend()
+            if self.criterion in _ENTROPIES
+            else self.count_above(SEPARATE_BELOW)
+        )
+
+    def count_above(self, threshold: float) -> int:
+        """Return the number of populations when the criterion first falls below a threshold.
+
+        Parameters
+        ----------
+        threshold : float
+            Pairs are merged while their criterion is at least this.
+        """
+        below = np.flatnonzero(self.heights < threshold)
+        merged = int(below[0]) if below.size else len(self.heights)
+        return self.n_components - merged
+
+    def count_at_bend(self) -> int:
+        """Return the number of populations at the bend of the entropy plot.
+
+        The plot shows, for every number of populations K, the sum of the heights of the merges
+        from K populations down to one, which for the entropy criteria is the entropy that is left.
+        Two straight lines are fitted by least squares, one to the points up to a K and one to the
+        points from it, and the best K is returned (Baudry et al. 2010, entropy plots). It is
+        never 1; up to two components are left as they are.
+        """
+        k = self.n_components
+        if k <= 2:
+            return k
+        left = np.concatenate([[0.0], np.cumsum(self.heights[::-1])])
+        number = np.arange(1.0, k + 1)
+        errors = [
+            _line_error(number[:bend], left[:bend])
+            + _line_error(number[bend - 1 :], left[bend - 1 :])
+            for bend in range(2, k)
+        ]
+        return 2 + int(np.argmin(errors))
+
+    def linkage(self) -> FloatArray:
+        """Return the tree as `scipy.cluster.hierarchy` wants it, for its dendrogram.
+
+        Returns
+        -------
+        ndarray of shape (k - 1, 4)
+            Both populations, their distance and the number of components. The distance is one
+            minus the height, and at least that of all earlier merges, so that no line of the
+            drawing goes down.
+        """
+        k = self.n_components
+        sizes = np.ones(2 * k - 1)
+        for step, pair in enumerate(self.merges):
+            sizes[k + step] = sizes[pair].sum()
+        distance = np.maximum.accumulate(np.maximum(1 - self.heights, 0.0))
+        return np.column_stack([self.merges, distance, sizes[k:]])
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return everything as named arrays; the criterion's name as bytes of UTF-8."""
+        return {
+            "merges": self.merges,
+            "heights": self.heights,
+            "weights": self.weights,
+            "criterion": np.frombuffer(self.criterion.encode(), np.uint8),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> MergeTree:
+        """Return the tree of these `arrays`.
+
+        Parameters
+        ----------
+        arrays : mapping of str to ndarray
+
+        Raises
+        ------
+        ParameterError
+            When the arrays are not those of a tree.
+        """
+        criterion = np.asarray(arrays["criterion"], np.uint8).tobytes().decode()
+        return cls(arrays["merges"], arrays["heights"], arrays["weights"], criterion)
+
+
+def _line_error(x: FloatArray, y: FloatArray) -> float:
+    """Return the sum of squares that the best straight line leaves of at least two points."""
+    x, y = x - x.mean(), y - y.mean()
+    return float(np.sum((y - x * (x @ y) / (x @ x)) ** 2))

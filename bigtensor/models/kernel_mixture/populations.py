@@ -1,0 +1,103 @@
+"""Populations: groups of components that share their rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.decomposition.component_merging import MergeTree, merge_components
+from bigtensor.errors import ParameterError
+from bigtensor.statistics.co_posterior import CoPosteriorSumsResult
+
+_TREE = "merge_tree_"
+"""Before the names of the arrays of the tree."""
+
+
+@dataclass(frozen=True, eq=False)
+class Populations:
+    """A tree of merged components, and where it is cut.
+
+    Attributes
+    ----------
+    tree : MergeTree
+    of_component : (k,) integer array
+        The population of every component, by descending weight of the populations.
+    weights : (populations,) float64 array
+        Sums of the weights of the components.
+    """
+
+    tree: MergeTree
+    of_component: NDArray[np.intp]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def merged(
+        cls,
+        sums: CoPosteriorSumsResult,
+        order: NDArray[np.intp],
+        n_populations: int | str,
+        criterion: str,
+    ) -> Populations:
+        """Merge components until as many populations are left as are wanted.
+
+        Parameters
+        ----------
+        sums : CoPosteriorSumsResult
+        order : (k,) integer array
+            The order in which the components are numbered.
+        n_populations : int or "auto"
+        criterion : str
+            Of `merge_components`.
+        """
+        square = np.ix_(order, order)
+        numbered = replace(sums, products=sums.products[square], assigned=sums.assigned[square])
+        tree = merge_components(numbered, criterion=criterion)
+        return cls.cut(tree, numbered.mass, n_populations)
+
+    @classmethod
+    def cut(
+        cls, tree: MergeTree, mass: NDArray[np.float64], n_populations: int | str
+    ) -> Populations:
+        """Cut the tree.
+
+        Raises
+        ------
+        ParameterError
+            When there are fewer components than populations are wanted.
+        """
+        if not isinstance(n_populations, str) and n_populations > len(mass):
+            raise ParameterError(
+                f"n_populations is {n_populations}, but there are {len(mass)} components to merge; "
+                "use fewer populations or more components"
+            )
+        count = tree.cut_automatically() if isinstance(n_populations, str) else n_populations
+        of_component = tree.cut(count)
+        weights = np.bincount(of_component, weights=mass, minlength=count)
+        return cls(tree, of_component, weights / weights.sum())
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return everything as named arrays."""
+        return {
+            "population_of_component": self.of_component,
+            "population_weights": self.weights,
+            **{_TREE + name: array for name, array in self.tree.arrays().items()},
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Populations | None:
+        """Return the populations whose `arrays` are among these, if there are any."""
+        if "population_of_component" not in arrays:
+            return None
+        tree = {
+            name.removeprefix(_TREE): array
+            for name, array in arrays.items()
+            if name.startswith(_TREE)
+        }
+        return cls(
+            MergeTree.from_arrays(tree),
+            arrays["population_of_component"],
+            arrays["population_weights"],
+        )

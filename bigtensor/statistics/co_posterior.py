@@ -1,0 +1,176 @@
+"""Sums over rows of products of posterior probabilities: what components are merged by.
+
+Everything is summed in float64. Float32 would make the products 1.6 times as fast (0.18 instead
+of 0.30 microseconds a row for 100 components), a few percent of a pass, but sums of the same rows
+in other blocks would then differ by rounding that can be seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from bigtensor.data.block import Block
+from bigtensor.features.buffers import Buffers, buffers_nbytes
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.densities import MixtureDensities, normalise_nbytes
+from bigtensor.statistics.tile_posterior import (
+    count_rows,
+    posterior_buffers,
+    tally_arrays,
+    write_posterior,
+)
+
+
+@dataclass(frozen=True)
+class CoPosteriorSumsResult:
+    """Sums over rows i with weight w_i and posterior probabilities r_i of the components.
+
+    Attributes
+    ----------
+    products : (components, components) float64 array
+        ``sum w r r'``; symmetric, and every row sums to `mass`.
+    assigned : (components, components) float64 array
+        ``sum w r_a 1[b is the first most probable component]`` for row a and column b: the weight
+        of rows that belong to a and are labelled b. Every row sums to `mass`.
+    log_likelihood : float
+        ``sum w log p(x)`` under the mixture.
+    weight : float
+        ``sum w``.
+    rows : int
+    """
+
+    products: NDArray[np.float64]
+    assigned: NDArray[np.float64]
+    log_likelihood: float
+    weight: float
+    rows: int
+
+    @property
+    def mass(self) -> NDArray[np.float64]:
+        """``sum w r_a`` of every component: ``(components,)``."""
+        return np.asarray(self.assigned.sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class CoPosteriorSums(SumStatistic[CoPosteriorSumsResult]):
+    """How much the components of a mixture share their rows.
+
+    The sums for merging components into populations: by directly estimated misclassification
+    probabilities (Hennig 2010) or by products of posterior probabilities. Those of merged
+    components follow by adding rows and columns. A pass that re-estimates the densities can sum
+    the same on its way: ``PosteriorSums(mixture, co_posterior=True)``.
+
+    Parameters
+    ----------
+    mixture : MixtureDensities
+    """
+
+    mixture: MixtureDensities
+
+    block_rows: ClassVar[int] = 15360
+
+    def state_arrays(self) -> Mapping[str, ArraySpec]:
+        """Return the arrays of the state."""
+        return {**tally_arrays(), **co_posterior_arrays(self.mixture.n_components)}
+
+    def update(self, state: State, block: Block, work: Workspace) -> None:
+        """Add one block."""
+        for _, tile in self.mixture.tiles(block, work):
+            posterior = write_posterior(state, tile, self.mixture.n_components, work)
+            add_co_posterior(state, posterior, tile.block, work)
+        count_rows(state, block)
+
+    def finalize(self, state: State) -> CoPosteriorSumsResult:
+        """Return the sums under their names."""
+        return co_posterior_result(state)
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the workspace for blocks of ``rows`` rows."""
+        tile, k = min(rows, self.mixture.tile_rows), self.mixture.n_components
+        return (
+            self.mixture.work_nbytes(tile)
+            + normalise_nbytes(tile)
+            + buffers_nbytes(posterior_buffers(k, tile))
+            + co_posterior_nbytes(k, tile)
+        )
+
+
+def co_posterior_arrays(components: int) -> dict[str, ArraySpec]:
+    """Return the arrays of a state that `add_co_posterior` adds to."""
+    shape = (components, components)
+    return {
+        "co_posterior/products": (shape, "float64"),
+        "co_posterior/by_label": (shape, "float64"),
+    }
+
+
+def co_posterior_nbytes(components: int, rows: int) -> int:
+    """Return the bytes of `add_co_posterior`: its buffers, and the matrix that SciPy makes."""
+    buffers = buffers_nbytes(_buffers(components, rows))
+    return buffers + 8 * components * components
+
+
+def add_co_posterior(
+    state: State, posterior: NDArray[np.float64], block: Block, work: Workspace
+) -> None:
+    """Add the products of posterior probabilities, and the probabilities by label.
+
+    Parameters
+    ----------
+    state : State
+        With the arrays of `co_posterior_arrays`.
+    posterior : (components, rows) float64 array
+        Without the weights of the rows.
+    block : Block
+        The rows, for their weights.
+    work : Workspace
+    """
+    components, rows = posterior.shape
+    scaled, root, label, short, products = (
+        work.take(name, shape, dtype) for name, (shape, dtype) in _buffers(components, rows).items()
+    )
+    # with the root of the weight on both sides, one product of a matrix with itself is enough
+    if block.weight is None:
+        root.fill(1.0)
+        np.copyto(scaled, posterior.T)
+    else:
+        np.sqrt(block.weight[:rows], out=root)
+        np.multiply(posterior.T, root[:, None], out=scaled)
+    np.matmul(scaled.T, scaled, out=products)
+    state["co_posterior/products"] += products
+    np.argmax(scaled, axis=1, out=label)
+    np.copyto(short, label, casting="same_kind")
+    by_label = csr_array((rows, components))
+    # set one by one, because the constructor copies slices of larger buffers
+    by_label.indptr = np.arange(rows + 1, dtype=np.int32)
+    by_label.indices = short
+    by_label.data = root
+    state["co_posterior/by_label"] += by_label.T @ scaled
+
+
+def co_posterior_result(state: State) -> CoPosteriorSumsResult:
+    """Return the sums of a state with the arrays of `tally_arrays` and `co_posterior_arrays`."""
+    return CoPosteriorSumsResult(
+        products=state["co_posterior/products"],
+        assigned=state["co_posterior/by_label"].T,
+        log_likelihood=float(state["log_likelihood"]),
+        weight=float(state["weight"]),
+        rows=int(state["rows"]),
+    )
+
+
+def _buffers(components: int, rows: int) -> Buffers:
+    """Return the buffers of `add_co_posterior`."""
+    return {
+        "co_posterior.scaled": ((rows, components), "float64"),
+        "co_posterior.root": ((rows,), "float64"),
+        "co_posterior.label": ((rows,), "intp"),
+        "co_posterior.short": ((rows,), "int32"),
+        "co_posterior.products": ((components, components), "float64"),
+    }

@@ -1,0 +1,100 @@
+"""Statistics of the rows of one fold, or of all rows but those of one fold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.errors import ParameterError
+from bigtensor.statistics.base import State, Statistic, Workspace
+from bigtensor.statistics.row_keys import block_keys, keys_at
+
+Result = TypeVar("Result", covariant=True)
+
+_PURPOSE = "fold"
+
+
+def fold_of_block(block: Block, folds: int, random_state: int) -> NDArray[np.uint64]:
+    """Return the fold of every row of a block: it depends on the row's global index alone."""
+    return block_keys(random_state, _PURPOSE, block) % np.uint64(folds)
+
+
+def fold_of_rows(index: NDArray[np.int64], folds: int, random_state: int) -> NDArray[np.uint64]:
+    """Return the fold of rows given by their global index: ``(rows,)``."""
+    return keys_at(random_state, _PURPOSE, index) % np.uint64(folds)
+
+
+@dataclass(frozen=True)
+class OfFold(Statistic[Result]):
+    """A statistic of the rows of one fold, or of all other rows.
+
+    Several of them in one pass, each with parameters of its own, are what cross-validation needs
+    when parameters were made from the training rows of their fold; where the statistic is the same
+    for all folds, `Folded` does with one state a fold.
+
+    Parameters
+    ----------
+    statistic : Statistic
+        Without a halo.
+    folds : int
+        At least two.
+    fold : int
+        Between 0 and ``folds - 1``.
+    inside : bool
+        Whether the rows of the fold are meant, or all others.
+    random_state : int, default 0
+
+    Raises
+    ------
+    ParameterError
+        When there is no such fold, or the statistic looks at more than one row at once.
+    """
+
+    statistic: Statistic[Result]
+    folds: int
+    fold: int
+    inside: bool
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if self.folds < 2 or not 0 <= self.fold < self.folds:
+            raise ParameterError(
+                f"fold {self.fold} of {self.folds} does not exist; give at least two folds, "
+                "counted from 0"
+            )
+        if self.statistic.halo:
+            raise ParameterError(
+                "a statistic of windows of rows cannot be folded by rows; fold by sequence instead"
+            )
+        object.__setattr__(self, "block_rows", self.statistic.block_rows)
+
+    def init(self) -> State:
+        """Return the state of zero rows."""
+        return self.statistic.init()
+
+    def update(self, state: State, block: Block, work: Workspace) -> None:
+        """Add the rows that are meant."""
+        if not block.rows:
+            return
+        within = fold_of_block(block, self.folds, self.random_state) == self.fold
+        self.statistic.update(state, block.keep(within if self.inside else ~within), work)
+
+    def combine(self, left: State, right: State) -> State:
+        """Combine the states."""
+        return self.statistic.combine(left, right)
+
+    def finalize(self, state: State) -> Result:
+        """Return the result of the rows that are meant."""
+        return self.statistic.finalize(state)
+
+    def state_nbytes(self) -> int:
+        """Return the bytes of the state."""
+        return self.statistic.state_nbytes()
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the inner workspace, of the keys, and of the rows that are kept."""
+        return self.statistic.work_nbytes(rows) + 3 * 8 * rows

@@ -1,0 +1,205 @@
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from bigtensor.decomposition.component_merging import CRITERIA, merge_components
+from bigtensor.errors import ParameterError
+
+ALL = [*CRITERIA, "entropy"]
+
+
+@dataclass
+class Sums:
+    products: np.ndarray
+    assigned: np.ndarray
+
+    @property
+    def mass(self):
+        return self.assigned.sum(axis=1)
+
+
+def sums_of(posterior, weight=None):
+    weighted = posterior if weight is None else posterior * weight[:, None]
+    label = np.eye(posterior.shape[1])[posterior.argmax(axis=1)]
+    return Sums(weighted.T @ posterior, weighted.T @ label)
+
+
+def random_posterior(rows, components, seed=0):
+    return np.random.default_rng(seed).dirichlet(np.full(components, 0.15), rows)
+
+
+def merged(posterior, criterion, weight=None):
+    return merge_components(
+        sums_of(posterior, weight),
+        criterion=criterion,
+        posterior=posterior if criterion == "entropy" else None,
+        posterior_weight=weight if criterion == "entropy" else None,
+    )
+
+
+def p_log_p(p):
+    return np.where(p > 0, p * np.log2(np.where(p > 0, p, 1.0)), 0.0)
+
+
+def criterion_of_pair(criterion, a, b, label, weight):
+    """Return the criterion from the rows; a and b are (posterior, is labelled so) of two groups."""
+    (r_a, in_a), (r_b, in_b) = a, b
+    product = weight @ (r_a * r_b)
+    as_other = [weight @ (r_a * in_b) / (weight @ r_a), weight @ (r_b * in_a) / (weight @ r_b)]
+    return {
+        "misclassification": max(as_other),
+        "mean_misclassification": np.mean(as_other),
+        "quadratic_entropy": 2 * product / weight.sum(),
+        "overlap": product / np.sqrt((weight @ r_a**2) * (weight @ r_b**2)),
+        "entropy": weight @ (p_log_p(r_a + r_b) - p_log_p(r_a) - p_log_p(r_b)) / weight.sum(),
+    }[criterion]
+
+
+def direct_merging(posterior, criterion, weight):
+    """Merge by looking at all rows again for every pair, with nothing kept between the steps."""
+    label = posterior.argmax(axis=1)
+    groups = {h: [h] for h in range(posterior.shape[1])}
+    merges, heights = [], []
+    while len(groups) > 1:
+        seen = {
+            node: (posterior[:, members].sum(axis=1), np.isin(label, members))
+            for node, members in groups.items()
+        }
+        height, pair = max(
+            (criterion_of_pair(criterion, seen[a], seen[b], label, weight), (a, b))
+            for a, b in combinations(sorted(groups), 2)
+        )
+        groups[posterior.shape[1] + len(merges)] = groups.pop(pair[0]) + groups.pop(pair[1])
+        merges.append(pair)
+        heights.append(height)
+    return np.array(merges), np.array(heights)
+
+
+@pytest.mark.parametrize("criterion", ALL)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_merge_components__is_the_direct_recomputation_from_all_rows(criterion, weighted):
+    posterior = random_posterior(400, 9)
+    weight = np.random.default_rng(1).uniform(0, 2, 400) if weighted else np.ones(400)
+    tree = merged(posterior, criterion, weight)
+    merges, heights = direct_merging(posterior, criterion, weight)
+    np.testing.assert_array_equal(tree.merges, merges)
+    np.testing.assert_allclose(tree.heights, heights, rtol=1e-9)
+    np.testing.assert_allclose(tree.weights, weight @ posterior / weight.sum(), rtol=1e-12)
+    assert tree.criterion == criterion
+    assert (tree.heights >= 0).all()
+    assert (tree.heights <= 1).all()
+
+
+@pytest.mark.parametrize("criterion", ALL)
+def test_merge_components__the_order_of_the_components_does_not_matter(criterion):
+    posterior = random_posterior(500, 12, seed=3)
+    order = np.random.default_rng(4).permutation(12)
+    tree, shuffled = merged(posterior, criterion), merged(posterior[:, order], criterion)
+    np.testing.assert_allclose(shuffled.heights, tree.heights, rtol=1e-9)
+    for n_populations in range(1, 13):
+        np.testing.assert_array_equal(shuffled.cut(n_populations), tree.cut(n_populations)[order])
+
+
+def components_of_populations(seed):
+    """Rows of three populations; the first two are bent and need three components each."""
+    random = np.random.default_rng(seed)
+    means = np.array([[0, 0], [2, 0.5], [4, 2], [12, 0], [12, 2], [10.5, 3.5], [0, 12]], float)
+    population = np.array([0, 0, 0, 1, 1, 1, 2])
+    weights = np.array([0.2, 0.15, 0.15, 0.12, 0.1, 0.08, 0.2])
+    component = random.choice(7, 4000, p=weights)
+    x = means[component] + random.normal(size=(4000, 2))
+    joint = np.stack(
+        [w * multivariate_normal(m).pdf(x) for w, m in zip(weights, means, strict=True)], axis=1
+    )
+    return joint / joint.sum(axis=1, keepdims=True), population
+
+
+@pytest.mark.parametrize("criterion", ALL)
+@pytest.mark.parametrize("seed", range(3))
+def test_merge_components__components_that_share_rows_become_one_population(criterion, seed):
+    posterior, population = components_of_populations(seed)
+    tree = merged(posterior, criterion)
+    np.testing.assert_array_equal(tree.cut(3), population)
+    assert tree.cut_automatically() == 3
+
+
+def test_merge_components__misclassification_labels_by_the_most_probable_component():
+    # the first two components together are more probable than the third in every row
+    posterior = np.tile([0.3, 0.3, 0.4], (10, 1))
+    tree = merged(posterior, "misclassification")
+    np.testing.assert_allclose(tree.heights, [1.0, 1.0])
+    np.testing.assert_array_equal(tree.merges, [[0, 2], [1, 3]])
+
+
+@pytest.mark.parametrize("criterion", ALL)
+def test_merge_components__ties_are_settled_by_weight_and_then_by_order(criterion):
+    # four components that share nothing
+    posterior = np.repeat(np.eye(4), [5, 2, 3, 2], axis=0)
+    tree = merged(posterior, criterion)
+    np.testing.assert_array_equal(tree.heights, 0)
+    np.testing.assert_array_equal(tree.merges, [[1, 3], [2, 4], [0, 5]])
+
+
+@pytest.mark.parametrize("criterion", ALL)
+def test_merge_components__one_component_is_one_population(criterion):
+    tree = merged(np.ones((5, 1)), criterion)
+    assert tree.merges.shape == (0, 2)
+    assert tree.heights.shape == (0,)
+    np.testing.assert_array_equal(tree.cut(1), [0])
+    assert tree.cut_automatically() == 1
+
+
+@pytest.mark.parametrize("criterion", ["misclassification", "mean_misclassification", "overlap"])
+def test_merge_components__a_component_without_mass_is_merged_first(criterion):
+    posterior = np.insert(random_posterior(300, 4), 2, 0.0, axis=1)
+    tree = merged(posterior, criterion)
+    lightest = np.argsort(tree.weights)[1]
+    np.testing.assert_array_equal(tree.merges[0], np.sort([2, lightest]))
+    assert np.isfinite(tree.heights).all()
+
+
+def test_merge_components__the_sums_stay_as_they_are():
+    sums = sums_of(random_posterior(300, 5))
+    before = sums.products.copy(), sums.assigned.copy()
+    for criterion in CRITERIA:
+        merge_components(sums, criterion=criterion)
+    posterior = random_posterior(300, 5)
+    merge_components(sums, criterion="entropy", posterior=posterior)
+    np.testing.assert_array_equal(posterior, random_posterior(300, 5))
+    np.testing.assert_array_equal(sums.products, before[0])
+    np.testing.assert_array_equal(sums.assigned, before[1])
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({}, {"criterion": "ridgeline"}, "entropy or one of misclassification.*'ridgeline'"),
+        ({}, {"criterion": "entropy"}, "needs posterior"),
+        (
+            {},
+            {"criterion": "entropy", "posterior": np.ones((5, 2))},
+            r"posterior \(5, 2\).*3 components",
+        ),
+        (
+            {},
+            {
+                "criterion": "entropy",
+                "posterior": np.ones((5, 3)),
+                "posterior_weight": np.zeros(5),
+            },
+            "must have weight",
+        ),
+        ({}, {"criterion": "entropy", "posterior": np.full((5, 3), np.nan)}, "nonnegative"),
+        ({"products": np.ones((3, 2))}, {}, r"products \(3, 2\)"),
+        ({"products": np.full((3, 3), np.nan)}, {}, "products must be finite"),
+        ({"assigned": np.zeros((3, 3))}, {}, "assigned must be.*not all zero"),
+        ({"products": np.ones((0, 0)), "assigned": np.ones((0, 0))}, {}, "at least one component"),
+    ],
+)
+def test_merge_components__says_what_is_wrong(change, options, message):
+    given = {"products": np.ones((3, 3)), "assigned": np.ones((3, 3)), **change}
+    with pytest.raises(ParameterError, match=message):
+        merge_components(Sums(**given), **options)
