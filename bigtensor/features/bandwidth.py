@@ -43,10 +43,12 @@ def cluster_sample(
     random_state: int,
     names: Sequence[str],
     weight: NDArray[np.float64] | None = None,
+    *,
+    standardise: bool = True,
 ) -> SampleClusters:
     """Cluster a sample to guess the scale of every feature inside the components.
 
-    The sample is standardised and clustered by k-means on all features together. With ``n_h`` of
+    The sample is clustered by k-means on all features together. With ``n_h`` of
     ``n0`` rows in cluster h, ``sigma_j = sum_h (n_h / n0) min(sd_hj, IQR_hj / 1.34)``: clusters
     of 3 rows or fewer are left out, and where more than half of a cluster has one value (no
     interquartile range) its standard deviation stands alone. A feature with a few values that the
@@ -62,6 +64,8 @@ def cluster_sample(
         Names of the features, for messages.
     weight : (n0,) float64 array, optional
         Sample weights, for the clustering.
+    standardise : bool, default True
+        Whether features are compared in units of their standard deviation, or as they are.
 
     Returns
     -------
@@ -79,8 +83,8 @@ def cluster_sample(
     rows = np.asarray(sample, np.float64)
     _check_sample(rows, n_components, names)
     spread = rows.std(axis=0)
-    standardised = (rows - rows.mean(axis=0)) / spread
-    labels = kmeans(standardised, n_components, random_state, weight=weight).labels
+    compared = (rows - rows.mean(axis=0)) / (spread if standardise else 1.0)
+    labels = kmeans(compared, n_components, random_state, weight=weight).labels
     total = np.zeros(rows.shape[1])
     for h in range(n_components):
         cluster = rows[labels == h]

@@ -1,3 +1,5 @@
+from itertools import permutations
+
 import numpy as np
 import pytest
 
@@ -55,3 +57,20 @@ def test_augmented_moments__no_rows_are_refused(features):
     moments = sample_moments(features)
     with pytest.raises(DataError, match="got 0 rows"):
         AugmentedMoments(moments.triple, moments.seconds, 0)
+
+
+def test_augmented_moments__symmetrised_are_those_of_all_orders_of_the_groups():
+    random = np.random.default_rng(2)
+    features = [random.standard_normal((15, 3)) for _ in range(3)]
+    found = sample_moments(features).symmetrised()
+    orders = [sample_moments([features[g] for g in order]) for order in permutations(range(3))]
+    np.testing.assert_allclose(found.triple, sum(m.triple for m in orders) / 6, atol=1e-14)
+    for group, second in enumerate(found.seconds):
+        expected = sum(m.seconds[group] for m in orders) / 6
+        np.testing.assert_allclose(second, expected, atol=1e-14)
+    assert found.count == 15
+
+
+def test_augmented_moments__groups_of_different_sizes_have_no_symmetric_moments(features):
+    with pytest.raises(ParameterError, match="groups of 2, 3, 4 features"):
+        sample_moments(features).symmetrised()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import IdentifiabilityError
-from bigtensor.models.kernel_mixture.groups import GroupFeatures, Groups, projected_groups
+from bigtensor.models.kernel_mixture.groups import Groups, SampleFeatures, projected_views
 from bigtensor.models.kernel_mixture.passes import decomposed
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.refinement import spectral_start
@@ -175,10 +175,10 @@ def _of(name: str, position: int) -> bool:
 
 def _features(
     rows: FloatArray, scale: FloatArray, settings: Settings, factor: float
-) -> GroupFeatures:
+) -> SampleFeatures:
     """Return the features of the groups with one of the bandwidths."""
     notes: dict[str, Any] = {"notes": []}
-    return GroupFeatures.of_sample(rows, scale, replace(settings, bandwidth=factor), notes)
+    return SampleFeatures.of_sample(rows, scale, replace(settings, bandwidth=factor), notes)
 
 
 def _mixture(
@@ -212,5 +212,5 @@ def with_chosen_bandwidth(
     else:
         factor, found = yield from factor_by_cross_validation(sample, scale, preparation, settings)
     diagnostics = {**preparation.diagnostics, "bandwidth_choice": {"chosen": factor, **found}}
-    groups = projected_groups(rows, scale, replace(settings, bandwidth=factor), diagnostics)
-    return replace(preparation, groups=groups, diagnostics=diagnostics)
+    groups, others = projected_views(rows, scale, replace(settings, bandwidth=factor), diagnostics)
+    return replace(preparation, groups=groups, others=others, diagnostics=diagnostics)

@@ -13,7 +13,7 @@ from bigtensor.models.base import (
     PassSize,
 )
 from bigtensor.models.kernel_mixture.levels import TwoLevelMixture
-from bigtensor.models.kernel_mixture.parameters import check_parameters
+from bigtensor.models.kernel_mixture.parameters import check_parameters, kernel_functions
 from bigtensor.models.kernel_mixture.pass_sizes import expected_passes
 from bigtensor.models.kernel_mixture.populations import Populations
 from bigtensor.models.kernel_mixture.queries import KernelMixtureQueries
@@ -34,14 +34,25 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
 
     Parameters
     ----------
-    n_components : int
-        Number of components k.
+    n_components : int or "auto", default "auto"
+        Number of components k. ``"auto"`` counts them in the pilot sample, by the singular values
+        of the cross-covariance of views that stand out from those of permuted rows; where
+        components are merged into populations it stands for 150.
     views : mapping of str to feature names or columns, optional
         Features that may depend on each other within a component share a view. By default every
         feature is its own view. The spectral start needs three views, the k-means start two.
+    units : {"own", "common"}, default "own"
+        Whether the clusters of the sample compare features in units of their spread, or as they
+        are because all have the same units, such as markers of a cytometer on one scale: a marker
+        that spreads more then counts more.
     kernels : {"gaussian", "laplace", "delta"}, CustomKernel, or mapping of views to these
         The kernel of the views that are not named is ``"gaussian"``. ``"delta"`` is for views of
         one feature that holds codes of categories.
+    groups : three lists of view names, optional
+        Views that the spectral start decomposes together, beside each other; those in no group
+        follow by regression on the sample (Song et al. 2014, sec. 3). By default all views are in
+        a group: neighbouring ones together, unless other groups tell the components apart clearly
+        better.
     bandwidth : {"rule", "gap", "cross-validation"} or float, default "rule"
         Of the kernel features of the moments: by a rule of thumb; of half the rule of thumb to
         four times it the one with the largest spectral gap in the sample, or with the best
@@ -116,10 +127,12 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
 
     def __init__(
         self,
-        n_components: int,
+        n_components: int | str = "auto",
         views: Any = None,
         *,
+        units: str = "own",
         kernels: Any = "gaussian",
+        groups: Any = None,
         bandwidth: float | str = "rule",
         views_share_components: bool = False,
         start: str = "spectral",
@@ -141,7 +154,9 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     ) -> None:
         self.n_components = n_components
         self.views = views
+        self.units = units
         self.kernels = kernels
+        self.groups = groups
         self.bandwidth = bandwidth
         self.views_share_components = views_share_components
         self.start = start
@@ -205,7 +220,8 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         The bits of a sum depend on the layout.
         """
         plain = {name: np.array(array, order="C") for name, array in arrays.items()}
-        self._solution = solution_from_arrays(plain, self.views_.features)
+        functions = kernel_functions(self.kernels, self.views_.names)
+        self._solution = solution_from_arrays(plain, self.views_.features, functions)
         self._populations = Populations.from_arrays(plain)
         self.weights_ = self._solution.weights
         return self

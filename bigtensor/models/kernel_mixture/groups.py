@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from bigtensor.decomposition.subspaces import (
     cross_covariance_subspaces,
     symmetric_subspace,
 )
+from bigtensor.decomposition.view_groups import choose_view_groups, neighbouring_groups
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.kernel_mixture.settings import Settings
@@ -23,75 +24,87 @@ from bigtensor.models.kernel_mixture.view_features import coarse_maps, exact_fea
 FloatArray = NDArray[np.float64]
 
 Groups = tuple[GroupMap, GroupMap, GroupMap]
-
-
-def projected_groups(
-    rows: FloatArray, scale: FloatArray, settings: Settings, diagnostics: dict[str, Any]
-) -> Groups:
-    """Return three groups of views, projected to the directions in which they covary.
-
-    The directions of a group are the leading left singular vectors of its cross-covariances with
-    the other two (Song et al. 2014, sec. 4): directions of its own variance would keep noise. Where
-    all views share their components, the directions are shared too, and the feature of a group is
-    the mean over its views, which has the same expectation in every group.
-    """
-    features = GroupFeatures.of_sample(rows, scale, settings, diagnostics)
-    groups, subspaces = features.projected()
-    diagnostics["groups"] = [list(names) for names in features.members]
-    shown = 2 * settings.n_components + 2
-    diagnostics["pilot_singular_values"] = [
-        spectrum[:shown].tolist() for spectrum in subspaces.singular_values
-    ]
-    return groups
+Members = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class GroupFeatures:
-    """Orthonormal features of three groups of views at the rows of the sample.
+class OtherView:
+    """A view that is in no group: its components follow from those of the groups.
+
+    Attributes
+    ----------
+    name : str
+    feature_map : FeatureMap
+        With q features.
+    cross_moments : tuple of three (q, q_g) float64 arrays
+        With the features of the groups, in the sample.
+    """
+
+    name: str
+    feature_map: FeatureMap
+    cross_moments: tuple[FloatArray, FloatArray, FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class SampleFeatures:
+    """Orthonormal features of all views at the rows of the sample, and the groups of views.
 
     Attributes
     ----------
     settings : Settings
-    members : list of tuples of str
-        The views of the groups.
+    members : tuple of tuples of str
+        The views of every group.
     maps : mapping of str to FeatureMap
         Of every view.
-    values : list of three (n0, r_g) float64 arrays
+    values : mapping of str to (n0, r) float64 arrays
+        Of every view.
     """
 
     settings: Settings
-    members: list[tuple[str, ...]]
+    members: Members
     maps: Mapping[str, FeatureMap]
-    values: list[FloatArray]
+    values: Mapping[str, FloatArray]
 
     @classmethod
     def of_sample(
         cls, rows: FloatArray, scale: FloatArray, settings: Settings, diagnostics: dict[str, Any]
-    ) -> GroupFeatures:
-        """Evaluate the features with the coarse bandwidth."""
+    ) -> SampleFeatures:
+        """Evaluate the features with the coarse bandwidth, and choose the groups.
+
+        Parameters
+        ----------
+        rows : (n0, features) float64 array
+        scale : (features,) float64 array
+            The scale of the features inside components.
+        settings : Settings
+        diagnostics : dict
+            Receives bandwidths, landmarks and groups.
+        """
         maps = coarse_maps(rows, scale, settings, diagnostics)
-        members = grouped_views(settings)
         values = {name: exact_features(maps[name], rows[:, settings.slices[name]]) for name in maps}
-        gather = _mean if settings.shared else _beside
-        return cls(
-            settings, members, maps, [gather([values[name] for name in names]) for names in members]
-        )
+        return cls(settings, _members(values, settings, diagnostics), maps, values)
+
+    @property
+    def groups(self) -> list[FloatArray]:
+        """The features of every group: those of its views beside each other, or their mean."""
+        gather = _mean if self.settings.shared else np.hstack
+        return [np.asarray(gather([self.values[name] for name in names])) for names in self.members]
 
     def projected(self, kept: NDArray[np.bool_] | None = None) -> tuple[Groups, Subspaces]:
         """Project to the directions in which the groups covary, in all rows or some of them.
+
+        The directions of a group are the leading left singular vectors of its cross-covariances
+        with the other two (Song et al. 2014, sec. 4): directions of its own variance would keep
+        noise. Where all views share their components, the directions are shared too, and the
+        feature of a group is the mean over its views, which has the same expectation everywhere.
 
         Parameters
         ----------
         kept : (n0,) bool array, optional
             The rows of the sample that the directions may know of; None stands for all.
         """
-        values = self.values if kept is None else [part[kept] for part in self.values]
-        covariances = {
-            (a, b): values[a].T @ values[b] / len(values[a])
-            for a in range(3)
-            for b in range(3)
-            if a != b
-        }
+        values = self.groups if kept is None else [part[kept] for part in self.groups]
+        covariances = _cross_moments(dict(enumerate(values)))
         shared = self.settings.shared
         q = min(self.settings.n_directions, *(part.shape[1] for part in values))
         find = symmetric_subspace if shared else cross_covariance_subspaces
@@ -102,25 +115,89 @@ class GroupFeatures:
         )
         return (first, second, third), subspaces
 
+    def others(self, subspaces: Subspaces, q: int) -> tuple[OtherView, ...]:
+        """Return the views in no group, projected to the directions that the groups explain.
 
-def grouped_views(settings: Settings) -> list[tuple[str, ...]]:
-    """Put neighbouring views together into three groups of about equally many features."""
-    names = [name for name, _ in settings.views]
-    ends = list(accumulate(len(members) for _, members in settings.views))
-    edges = [0]
-    for part in (1, 2):
-        wanted = ends[-1] * part / 3
-        least, most = edges[-1] + 1, len(names) - (3 - part)
-        edges.append(min(range(least, most + 1), key=lambda edge: abs(ends[edge - 1] - wanted)))
-    return [
-        tuple(names[start:stop])
-        for start, stop in zip(edges, [*edges[1:], len(names)], strict=True)
+        Parameters
+        ----------
+        subspaces : Subspaces
+            Of the groups.
+        q : int
+            Directions of every group that are used.
+        """
+        inside = {name for names in self.members for name in names}
+        projected = [
+            part @ basis[:, :q] for part, basis in zip(self.groups, subspaces.bases, strict=True)
+        ]
+        found = []
+        for name, values in self.values.items():
+            if name in inside:
+                continue
+            moments = [values.T @ part / len(values) for part in projected]
+            basis = np.linalg.svd(np.hstack(moments), full_matrices=False)[0][:, :q]
+            first, second, third = (basis.T @ moment for moment in moments)
+            found.append(OtherView(name, self.maps[name].projected(basis), (first, second, third)))
+        return tuple(found)
+
+
+def projected_views(
+    rows: FloatArray, scale: FloatArray, settings: Settings, diagnostics: dict[str, Any]
+) -> tuple[Groups, tuple[OtherView, ...]]:
+    """Return the features of three groups of views, and of the views outside them."""
+    features = SampleFeatures.of_sample(rows, scale, settings, diagnostics)
+    groups, subspaces = features.projected()
+    shown = 2 * settings.n_components + 2
+    diagnostics["pilot_singular_values"] = [
+        spectrum[:shown].tolist() for spectrum in subspaces.singular_values
     ]
+    return groups, features.others(subspaces, groups[0].n_features)
 
 
-def _beside(features: list[FloatArray]) -> FloatArray:
-    """Put the features of the views of a group beside each other."""
-    return np.hstack(features)
+def _members(
+    values: Mapping[str, FloatArray], settings: Settings, diagnostics: dict[str, Any]
+) -> Members:
+    """Return the groups that are given, or those that tell the components apart.
+
+    Two views stay two groups, whose dependence can be counted but not decomposed.
+    """
+    names = [name for name, _ in settings.views]
+    sizes = [len(members) for _, members in settings.views]
+    members: Members
+    if settings.groups is not None:
+        members = settings.groups
+    elif len(names) < 3:
+        members = tuple((name,) for name in names)
+    elif len(names) == 3 or settings.shared or settings.counted:
+        members = _named(neighbouring_groups(sizes), names)
+    else:
+        moments = _cross_moments(dict(enumerate(values.values())))
+        chosen = choose_view_groups(moments, settings.n_components, sizes)
+        members = _named(chosen.groups, names)
+        diagnostics["group_choice"] = {
+            "score": chosen.score,
+            "best": [list(group) for group in _named(chosen.best, names)],
+            "best_score": chosen.best_score,
+            "neighbouring": [list(group) for group in _named(chosen.neighbouring, names)],
+            "neighbouring_score": chosen.neighbouring_score,
+            "picked": [list(group) for group in _named(chosen.picked, names)],
+            "picked_score": chosen.picked_score,
+        }
+    diagnostics["groups"] = [list(group) for group in members]
+    return members
+
+
+def _named(groups: Sequence[Sequence[int]], names: list[str]) -> Members:
+    """Return groups of positions as groups of names."""
+    return tuple(tuple(names[position] for position in group) for group in groups)
+
+
+def _cross_moments(values: Mapping[int, FloatArray]) -> dict[tuple[int, int], FloatArray]:
+    """Return the uncentred cross moments of all ordered pairs."""
+    found: dict[tuple[int, int], FloatArray] = {}
+    for a, b in combinations(values, 2):
+        found[a, b] = values[a].T @ values[b] / len(values[a])
+        found[b, a] = found[a, b].T
+    return found
 
 
 def _mean(features: list[FloatArray]) -> FloatArray:

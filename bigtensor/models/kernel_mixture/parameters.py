@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from bigtensor.decomposition.component_merging import CRITERIA
 from bigtensor.errors import IdentifiabilityError, ParameterError, ViewError
-from bigtensor.features.custom_kernel import CustomKernel
+from bigtensor.features.custom_kernel import CustomKernel, KernelFunction
 from bigtensor.features.kernel_choice import KERNELS
 from bigtensor.features.landmarks import METHODS
 from bigtensor.models.data_shape import DataShape
@@ -20,30 +20,45 @@ from bigtensor.models.parameters import check_choice, check_integer
 STARTS = ("spectral", "kmeans")
 DECOMPOSITIONS = ("jacobi", "power")
 
+MOST_COUNTED = 20
+"""Largest number of components that is looked for."""
+
+MANY_COMPONENTS = 150
+"""Components that are merged into populations, unless it is said otherwise."""
+
+ROWS_OF_A_COMPONENT = 50
+"""Rows that a component which is to be merged has at least, on average."""
+
 
 def check_parameters(model: Any) -> None:
     """Raise a ParameterError for a parameter of a `KernelMixture` that is out of range."""
     check_choice("start", model.start, STARTS)
+    check_choice("units", model.units, ("own", "common"))
     check_choice("decomposition", model.decomposition, DECOMPOSITIONS)
     check_choice("landmarks", model.landmarks, METHODS)
     _check_kernels(model.kernels)
     check_choice("feature_dtype", model.feature_dtype, ("float32", "float64"))
-    k = model.n_components
-    check_integer("n_components", k, 1)
+    if model.n_components != "auto":
+        check_integer("n_components", model.n_components, 1)
+    k = model.n_components if isinstance(model.n_components, int) else 1
     check_integer("n_landmarks", model.n_landmarks, 2)
     check_integer("bins", model.bins, 16)
     check_integer("sample_size", model.sample_size, max(100, k))
     if model.posterior_passes is not None:
         check_integer("posterior_passes", model.posterior_passes, 1)
     if model.n_directions is not None:
-        check_integer("n_directions", model.n_directions, k, 3 * k)
+        most = 3 * k if model.n_components != "auto" else None
+        check_integer("n_directions", model.n_directions, k, most)
     if model.n_populations is not None and model.n_populations != "auto":
-        check_integer("n_populations", model.n_populations, 1, k)
+        most = k if model.n_components != "auto" else MANY_COMPONENTS
+        check_integer("n_populations", model.n_populations, 1, most)
     check_choice("merging", model.merging, CRITERIA)
     if isinstance(model.bandwidth, str):
         check_choice("bandwidth", model.bandwidth, ("rule", *CHOICES))
     else:
         _check_positive("bandwidth", model.bandwidth)
+    if isinstance(model.groups, str) or not isinstance(model.groups, Sequence | None):
+        raise ParameterError(f"groups is {model.groups!r}; expected three lists of views")
     if model.landmark_tolerance is not None:
         _check_share("landmark_tolerance", model.landmark_tolerance)
     if model.posterior_width is not None:
@@ -99,6 +114,24 @@ def _view_kernels(kernels: Any, shape: DataShape) -> dict[str, ViewKernel]:
     return found
 
 
+def kernel_functions(kernels: Any, views: Iterable[str]) -> dict[str, KernelFunction]:
+    """Return the callables of kernels of one's own by their views: no array stands for them."""
+    given = kernels if isinstance(kernels, Mapping) else dict.fromkeys(views, kernels)
+    return {
+        name: kernel.function for name, kernel in given.items() if isinstance(kernel, CustomKernel)
+    }
+
+
+def check_storable(kernels: Any) -> None:
+    """Raise a ParameterError when a file could not hold the kernels."""
+    names = sorted(kernel_functions(kernels, ["all views"]))
+    if names:
+        raise ParameterError(
+            f"the kernel of {', '.join(names)} is the user's own, and no file holds a callable: a "
+            "model with such a kernel cannot be saved; write its answers, or use another kernel"
+        )
+
+
 def settings_of(model: Any, shape: DataShape) -> Settings:
     """Return what the preparation of a `KernelMixture` needs to know of its parameters.
 
@@ -110,14 +143,17 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
         When there are fewer rows than components.
     """
     _check_views(model, shape)
-    k = model.n_components
+    k = n_components_of(model, shape.rows)
     if shape.rows < max(2, k):
         raise IdentifiabilityError(f"n_components={k} needs more rows; got n_samples={shape.rows}")
     return Settings(
         n_components=k,
+        counted=model.n_components == "auto" and model.n_populations is None,
         rows=shape.rows,
         views=shape.views,
+        units=model.units,
         kernels=_view_kernels(model.kernels, shape),
+        groups=_view_groups(model, shape),
         bandwidth=model.bandwidth,
         spectral=model.start == "spectral",
         shared=model.views_share_components,
@@ -135,6 +171,48 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
         feature_dtype=model.feature_dtype,
         random_state=0 if model.random_state is None else int(model.random_state),
     )
+
+
+def n_components_of(model: Any, rows: int) -> int:
+    """Return the number of components, or the largest that may be found.
+
+    Parameters
+    ----------
+    model : KernelMixture
+    rows : int
+        Of the data: a component that is to be merged wants a few tens of them.
+    """
+    if model.n_components != "auto":
+        return int(model.n_components)
+    if model.n_populations is None:
+        return MOST_COUNTED
+    least = 1 if model.n_populations == "auto" else int(model.n_populations)
+    return max(least, min(MANY_COMPONENTS, rows // ROWS_OF_A_COMPONENT))
+
+
+def _view_groups(model: Any, shape: DataShape) -> tuple[tuple[str, ...], ...] | None:
+    """Return the groups of views that were given, or None; raise where they make no sense."""
+    if model.groups is None:
+        return None
+    names = [name for name, _ in shape.views]
+    groups = tuple(tuple(group) for group in model.groups)
+    listed = [name for group in groups for name in group]
+    if len(groups) != 3 or not all(groups) or len({*listed}) < len(listed):
+        raise ParameterError(
+            f"groups is {model.groups!r}; expected three lists of views, none empty and no view "
+            "twice"
+        )
+    unknown = [str(name) for name in listed if name not in names]
+    if unknown:
+        raise ViewError(
+            f"groups names the views {', '.join(unknown)}; the data have {', '.join(names)}"
+        )
+    if model.views_share_components and len(listed) < len(names):
+        raise ParameterError(
+            "with views_share_components=True every view belongs to a group; missing: "
+            + ", ".join(name for name in names if name not in listed)
+        )
+    return groups
 
 
 def _check_views(model: Any, shape: DataShape) -> None:

@@ -19,7 +19,7 @@ from bigtensor.models.kernel_mixture.bandwidth_choice import (
     held_out_scores,
     training_moments,
 )
-from bigtensor.models.kernel_mixture.groups import Groups, grouped_views
+from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.settings import DELTA, Settings
 from bigtensor.models.kernel_mixture.stages import Stage
@@ -46,13 +46,7 @@ def expected_passes(
     stages : sequence of Stage
         The posterior passes.
     """
-    windows = sample_windows(shape.rows, settings.sample_size)
-    seen = shape.rows if windows is None else WINDOWS * (windows[0][1] - windows[0][0])
-    n_features = len(shape.features)
-    sample = RowSample(settings.sample_size, n_features, shape.dtype, 0, shape.has_weight)
-    sizes = [pass_size("pilot", 1, seen, sample)]
-    if settings.spectral and settings.bandwidth == "cross-validation":
-        sizes += _cross_validation_sizes(shape.rows, settings)
+    sizes = preparation_sizes(shape, settings)
     if settings.spectral:
         sizes.append(pass_size("moments", 1, shape.rows, TripleMoments(_blank_groups(settings))))
     merged = settings.n_populations is not None
@@ -62,6 +56,18 @@ def expected_passes(
         if stage.windows is not None:
             rows = sum(stop - start for start, stop in stage.windows)
         sizes.append(pass_size(stage.name, stage.most, rows, posterior))
+    return sizes
+
+
+def preparation_sizes(shape: DataShape, settings: Settings) -> list[PassSize]:
+    """Return upper bounds of the passes before the moments."""
+    windows = sample_windows(shape.rows, settings.sample_size)
+    seen = shape.rows if windows is None else WINDOWS * (windows[0][1] - windows[0][0])
+    n_features = len(shape.features)
+    sample = RowSample(settings.sample_size, n_features, shape.dtype, 0, shape.has_weight)
+    sizes = [pass_size("pilot", 1, seen, sample)]
+    if settings.spectral and settings.bandwidth == "cross-validation":
+        sizes += _cross_validation_sizes(shape.rows, settings)
     return sizes
 
 
@@ -88,7 +94,9 @@ def _blank_map(view: str, n_features: int, settings: Settings) -> FeatureMap:
     """Return a feature map of the right size and no meaning."""
     kind, dtype = settings.kernels[view], settings.feature_dtype
     if kind == DELTA:
-        return OneHot(np.arange(float(MOST_CATEGORIES)), np.zeros((MOST_CATEGORIES, n_features)), dtype)
+        return OneHot(
+            np.arange(float(MOST_CATEGORIES)), np.zeros((MOST_CATEGORIES, n_features)), dtype
+        )
     p, width = settings.n_landmarks, len(dict(settings.views)[view])
     return Nystroem(
         np.zeros((p, width)),
@@ -101,12 +109,12 @@ def _blank_map(view: str, n_features: int, settings: Settings) -> FeatureMap:
 
 def _blank_groups(settings: Settings) -> Groups:
     """Return groups of feature maps of the right sizes."""
+    names = [name for name, _ in settings.views]
+    # the data choose the groups: two of one view leave the largest third
+    members = settings.groups or (tuple(names[:-2]), (names[-2],), (names[-1],))
     first, second, third = (
-        GroupMap(
-            names,
-            tuple(_blank_map(name, settings.n_directions, settings) for name in names),
-        )
-        for names in grouped_views(settings)
+        GroupMap(group, tuple(_blank_map(name, settings.n_directions, settings) for name in group))
+        for group in members
     )
     return first, second, third
 

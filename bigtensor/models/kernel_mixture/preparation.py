@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bigtensor.features.bandwidth import SampleClusters, cluster_sample
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import find_categories
-from bigtensor.models.kernel_mixture.groups import Groups, projected_groups
+from bigtensor.models.kernel_mixture.groups import Groups, OtherView, projected_views
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
 from bigtensor.models.kernel_mixture.view_features import fine_maps
@@ -43,6 +43,8 @@ class Preparation:
         What the densities of embedded views are made of.
     groups : tuple of three GroupMap, optional
         Projected features for moments; None without a spectral start.
+    others : tuple of OtherView
+        The views outside the groups.
     diagnostics : dict
     """
 
@@ -55,6 +57,7 @@ class Preparation:
     posterior_widths: FloatArray | None
     wide_maps: Mapping[str, FeatureMap]
     groups: Groups | None
+    others: tuple[OtherView, ...]
     diagnostics: dict[str, Any]
 
     @property
@@ -88,7 +91,7 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
     """
     names = [name for _, members in settings.views for name in members]
     rows = np.asarray(sample.values, np.float64)
-    clusters = _clusters(rows, names, sample.weight, settings)
+    clusters = sample_clusters(rows, sample.weight, settings)
     scale = clusters.scale
     columns = tuple(settings.slices[name].start for name in settings.tabulated)
     grids = Grids.over_sample(rows, columns, settings.bins, shared=settings.shared)
@@ -97,6 +100,10 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
         "scales": dict(zip(names, scale.tolist(), strict=True)),
         "notes": [],
     }
+    groups: Groups | None = None
+    others: tuple[OtherView, ...] = ()
+    if settings.spectral:
+        groups, others = projected_views(rows, scale, settings, diagnostics)
     return Preparation(
         n_components=settings.n_components,
         views=settings.views,
@@ -106,15 +113,24 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
         grids=grids,
         posterior_widths=_posterior_widths(rows, columns, settings, diagnostics),
         wide_maps=fine_maps(rows, scale, settings, diagnostics),
-        groups=projected_groups(rows, scale, settings, diagnostics) if settings.spectral else None,
+        groups=groups,
+        others=others,
         diagnostics=diagnostics,
     )
 
 
-def _clusters(
-    rows: FloatArray, names: list[str], weight: FloatArray | None, settings: Settings
+def sample_clusters(
+    rows: FloatArray, weight: FloatArray | None, settings: Settings
 ) -> SampleClusters:
-    """Cluster the sample; categories are compared by their indicators, and have the scale one."""
+    """Cluster the sample; categories are compared by their indicators, and have the scale one.
+
+    Parameters
+    ----------
+    rows : (n0, features) float64 array
+    weight : (n0,) float64 array, optional
+    settings : Settings
+    """
+    names = [name for _, members in settings.views for name in members]
     categorical = settings.categorical_columns
     measured = [column for column in range(len(names)) if column not in categorical]
     compared, compared_names = [rows[:, measured]], [names[column] for column in measured]

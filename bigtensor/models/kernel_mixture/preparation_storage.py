@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.features.custom_kernel import KernelFunction
 from bigtensor.features.group_map import GroupMap
 from bigtensor.models.data_shape import NamedViews, view_slices
-from bigtensor.models.kernel_mixture.groups import Groups
+from bigtensor.models.kernel_mixture.groups import Groups, OtherView
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.map_storage import (
     found_under,
@@ -32,6 +33,7 @@ def preparation_attrs(preparation: Preparation) -> dict[str, Any]:
         "bins": preparation.grids.bins,
         "wide": list(preparation.wide_maps),
         "groups": None if groups is None else [list(group.views) for group in groups],
+        "others": [other.name for other in preparation.others],
     }
 
 
@@ -50,11 +52,20 @@ def preparation_arrays(preparation: Preparation) -> Arrays:
     for position, group in enumerate(preparation.groups or ()):
         for place, feature_map in enumerate(group.maps):
             arrays |= named_under(f"group_{position}_{place}_", map_arrays(feature_map))
+    for position, other in enumerate(preparation.others):
+        arrays |= named_under(f"other_{position}_", map_arrays(other.feature_map))
+        arrays |= {
+            f"other_{position}_moments_{group}": moments
+            for group, moments in enumerate(other.cross_moments)
+        }
     return arrays
 
 
 def preparation_from(
-    attrs: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], views: NamedViews
+    attrs: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    views: NamedViews,
+    functions: Mapping[str, KernelFunction],
 ) -> Preparation:
     """Return the preparation that was stored, without the rows that it was made from.
 
@@ -63,6 +74,8 @@ def preparation_from(
     attrs, arrays : mapping
         From `preparation_attrs` and `preparation_arrays`.
     views : tuple of (name, features)
+    functions : mapping of str to callable
+        Kernels of one's own, which no file holds, by their views.
 
     Returns
     -------
@@ -81,22 +94,36 @@ def preparation_from(
         grids=Grids(columns, plain["grid_low"], plain["grid_step"], attrs["bins"]),
         posterior_widths=plain.get("posterior_widths"),
         wide_maps={
-            name: map_from_arrays(found_under(f"wide_{position}_", plain))
+            name: map_from_arrays(found_under(f"wide_{position}_", plain), functions.get(name))
             for position, name in enumerate(attrs["wide"])
         },
-        groups=None if attrs["groups"] is None else _groups(attrs["groups"], plain),
+        groups=None if attrs["groups"] is None else _groups(attrs["groups"], plain, functions),
+        others=tuple(
+            _other(name, found_under(f"other_{position}_", plain))
+            for position, name in enumerate(attrs["others"])
+        ),
         diagnostics={},
     )
 
 
-def _groups(members: list[list[str]], arrays: Arrays) -> Groups:
+def _other(name: str, arrays: Arrays) -> OtherView:
+    """Return a view outside the groups."""
+    first, second, third = (arrays[f"moments_{group}"] for group in range(3))
+    return OtherView(name, map_from_arrays(arrays), (first, second, third))
+
+
+def _groups(
+    members: list[list[str]], arrays: Arrays, functions: Mapping[str, KernelFunction]
+) -> Groups:
     """Return the three groups of views with their features."""
     first, second, third = (
         GroupMap(
             tuple(names),
             tuple(
-                map_from_arrays(found_under(f"group_{position}_{place}_", arrays))
-                for place in range(len(names))
+                map_from_arrays(
+                    found_under(f"group_{position}_{place}_", arrays), functions.get(name)
+                )
+                for place, name in enumerate(names)
             ),
         )
         for position, names in enumerate(members)

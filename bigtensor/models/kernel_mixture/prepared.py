@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.features.custom_kernel import KernelFunction
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.base import content_key
 from bigtensor.models.data_shape import NamedViews
@@ -49,10 +50,19 @@ class PreparedMixture:
     diagnostics: dict[str, Any]
 
     @classmethod
-    def stored(cls, preparation: Preparation, start: KernelSolution | None, rows: int) -> Any:
-        """Return what is left of a preparation in a file: the same before saving and after."""
+    def stored(
+        cls,
+        preparation: Preparation,
+        start: KernelSolution | None,
+        rows: int,
+        functions: Mapping[str, KernelFunction],
+    ) -> Any:
+        """Return what is left of a preparation in a file: the same before saving and after.
+
+        Kernels of one's own, which no file holds, are ``functions``, by their views.
+        """
         made = cls(preparation, start, rows, {})
-        return cls.from_contents(made.attrs(), made.arrays(), preparation.views)
+        return cls.from_contents(made.attrs(), made.arrays(), preparation.views, functions)
 
     @cached_property
     def digest(self) -> str:
@@ -95,7 +105,11 @@ class PreparedMixture:
 
     @classmethod
     def from_contents(
-        cls, attrs: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], views: NamedViews
+        cls,
+        attrs: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+        views: NamedViews,
+        functions: Mapping[str, KernelFunction],
     ) -> PreparedMixture:
         """Return the prepared mixture whose `attrs` and `arrays` these are."""
         # C order: the bits of a sum depend on the layout, and a file does not keep it
@@ -103,8 +117,8 @@ class PreparedMixture:
             name: np.array(array, order="C") for name, array in found_under(_START, arrays).items()
         }
         return cls(
-            preparation_from(attrs, arrays, views),
-            solution_from_arrays(start, views) if attrs["starts"] else None,
+            preparation_from(attrs, arrays, views, functions),
+            solution_from_arrays(start, views, functions) if attrs["starts"] else None,
             attrs["rows"],
             attrs["diagnostics"],
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.decomposition.regression import regress_embeddings
 from bigtensor.decomposition.solution import MultiviewMixture
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.kernel_mixture.histogram_densities import smooth_histograms
@@ -68,20 +69,32 @@ def _in_every_view(histograms: FloatArray) -> FloatArray:
 def spectral_start(spectral: MultiviewMixture, preparation: Preparation) -> MixtureDensities:
     """Return the mixture of the spectral densities, each group of views as one density."""
     assert preparation.groups is not None
+    parts = [
+        (name, feature_map, embedding)
+        for group, embedding in zip(preparation.groups, spectral.embeddings, strict=True)
+        for name, feature_map in zip(group.views, group.maps, strict=True)
+    ]
+    parts += [
+        (
+            other.name,
+            other.feature_map,
+            regress_embeddings(spectral.embeddings, spectral.weights, other.cross_moments),
+        )
+        for other in preparation.others
+    ]
     embedded, tables = [], []
-    for group, embedding in zip(preparation.groups, spectral.embeddings, strict=True):
-        for name, feature_map in zip(group.views, group.maps, strict=True):
-            mass = feature_map.mass @ embedding
-            coefficients = embedding / np.where(np.abs(mass) < 1e-3, 1.0, mass)
-            columns = preparation.slices[name]
-            if columns.start in preparation.grids.columns:
-                index = preparation.grids.columns.index(columns.start)
-                points = preparation.grids.points(index)[:, None]
-                tables.append((index, features_of(feature_map, points) @ coefficients))
-            else:
-                values = features_of(feature_map, anchors(feature_map)) @ coefficients
-                floor = np.maximum(SPECTRAL_FLOOR * values.max(axis=0), np.finfo(np.float32).tiny)
-                embedded.append(EmbeddedDensities(name, feature_map, coefficients, floor))
+    for name, feature_map, embedding in parts:
+        mass = feature_map.mass @ embedding
+        coefficients = embedding / np.where(np.abs(mass) < 1e-3, 1.0, mass)
+        columns = preparation.slices[name]
+        if columns.start in preparation.grids.columns:
+            index = preparation.grids.columns.index(columns.start)
+            points = preparation.grids.points(index)[:, None]
+            tables.append((index, features_of(feature_map, points) @ coefficients))
+        else:
+            values = features_of(feature_map, anchors(feature_map)) @ coefficients
+            floor = np.maximum(SPECTRAL_FLOOR * values.max(axis=0), np.finfo(np.float32).tiny)
+            embedded.append(EmbeddedDensities(name, feature_map, coefficients, floor))
     ordered = [density for _, density in sorted(tables, key=lambda entry: entry[0])]
     table = preparation.grids.tabulate(np.stack(ordered), SPECTRAL_FLOOR) if ordered else None
     return MixtureDensities(floored_weights(spectral.weights), table, tuple(embedded))

@@ -14,6 +14,7 @@ from bigtensor.decomposition.solution import MultiviewMixture, Outcome
 from bigtensor.errors import DataError, IdentifiabilityError, RefinementWarning
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.kernel_mixture.bandwidth_choice import with_chosen_bandwidth
+from bigtensor.models.kernel_mixture.component_choice import with_counted_components
 from bigtensor.models.kernel_mixture.passes import (
     has_settled,
     moments_pass,
@@ -89,7 +90,10 @@ def preparation_passes(
 ) -> Generator[Pass[Any], Any, tuple[Sample, Preparation]]:
     """Ask for a sample, and prepare everything that is fixed before the first full pass."""
     sample = counted((yield from pilot(shape, settings.sample_size, settings.random_state)))
+    settings, counted_in_sample = with_counted_components(sample, settings)
     preparation = yield from with_chosen_bandwidth(sample, prepare(sample, settings), settings)
+    if counted_in_sample:
+        preparation.diagnostics["component_count"] = counted_in_sample
     return sample, preparation
 
 

@@ -25,9 +25,15 @@ class Settings:
     Attributes
     ----------
     n_components, rows : int
+    counted : bool
+        Whether the number of components is to be counted, and is at most `n_components`.
     views : tuple of (name, features)
+    units : {"own", "common"}
+        Whether features are compared in units of their spread, or as they are.
     kernels : mapping of str to "gaussian", "laplace", "delta" or CustomKernel
         The kernel of every view.
+    groups : tuple of three tuples of str, optional
+        Views that are decomposed together; None stands for a choice by the data.
     bandwidth : float or {"rule", "gap", "cross-validation"}
         How the bandwidth of the moments is chosen; a number multiplies the rule's.
     spectral : bool
@@ -53,9 +59,12 @@ class Settings:
     """
 
     n_components: int
+    counted: bool
     rows: int
     views: tuple[tuple[str, tuple[str, ...]], ...]
+    units: str
     kernels: Mapping[str, ViewKernel]
+    groups: tuple[tuple[str, ...], ...] | None
     bandwidth: float | str
     spectral: bool
     shared: bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
+from bigtensor.errors import ViewError
 from bigtensor.features.bandwidth import rule_width
+from bigtensor.features.custom_kernel import KernelFunction
+from bigtensor.features.kernels import Kernel
+from bigtensor.features.nystroem import Nystroem
 from bigtensor.models.data_shape import view_slices
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.map_storage import (
@@ -19,7 +23,7 @@ from bigtensor.models.kernel_mixture.map_storage import (
     map_from_arrays,
     named_under,
 )
-from bigtensor.models.kernel_mixture.wide_view import DENSITY_FLOOR, WideView
+from bigtensor.models.kernel_mixture.wide_view import DENSITY_FLOOR, WideView, anchors
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.row_functions import Responsibilities
@@ -76,6 +80,32 @@ class KernelSolution:
         """The components by descending weight."""
         return np.argsort(-self.weights, kind="stable")
 
+    def without(self, view: str) -> KernelSolution:
+        """Return the mixture of all other views, as they lie beside each other without this one."""
+        views = tuple(entry for entry in self.views if entry[0] != view)
+        slices, old = view_slices(views), self.slices
+        place = {old[name].start: slices[name] for name in slices}
+        kept = [index for index, column in enumerate(self.grids.columns) if column in place]
+        return replace(
+            self,
+            views=views,
+            grids=Grids(
+                tuple(place[self.grids.columns[index]].start for index in kept),
+                self.grids.low[kept],
+                self.grids.step[kept],
+                self.grids.bins,
+            ),
+            histograms=self.histograms[kept],
+            densities=self.densities[kept],
+            bandwidths=self.bandwidths[kept],
+            posterior_densities=self.posterior_densities[kept],
+            wide=tuple(
+                replace(entry, columns=slices[entry.name])
+                for entry in self.wide
+                if entry.name != view
+            ),
+        )
+
     def ordered(self, order: NDArray[np.intp], sample: Sample | None = None) -> KernelSolution:
         """Return the components in an order, with the posteriors of the pilot sample if given."""
         wide = tuple(
@@ -129,15 +159,34 @@ class KernelSolution:
         """Return ``E[f(x) | h]``: ``(k,)``, or ``(k, m)`` where f returns m numbers a row."""
         wide = next((entry for entry in self.wide if entry.name == view), None)
         if wide is not None:
-            if self.responsibilities is None:
+            if self.responsibilities is None or wide.holds(f):
                 return wide.expectation(f)
-            share, values = self.responsibilities, np.asarray(f(wide.rows), np.float64)
+            rows = wide.rows[:, 0] if wide.rows.shape[1] == 1 else wide.rows
+            share, values = self.responsibilities, np.asarray(f(rows), np.float64)
         else:
             index = self._position(view)
             share = self.histograms[index]
             values = np.asarray(f(self.grids.points(index)), np.float64)
         total = np.maximum(share.sum(axis=0), np.finfo(np.float64).tiny)
         return np.asarray((share / total).T @ values)
+
+    def example(self, view: str) -> FloatArray:
+        """Return a few values of a view, as functions of it are given them."""
+        wide = next((entry for entry in self.wide if entry.name == view), None)
+        if wide is None:
+            return self.grids.points(self._position(view))[:2]
+        points = anchors(wide.feature_map)[:2]
+        return points[:, 0] if points.shape[1] == 1 else points
+
+    def kernel(self, view: str) -> Kernel:
+        """Return the kernel of an embedded view, or say that it has none."""
+        for entry in self.wide:
+            if entry.name == view and isinstance(entry.feature_map, Nystroem):
+                return entry.feature_map.kernel
+        raise ViewError(
+            f"the densities of view {view!r} are no sums of kernels, but smoothed histograms or "
+            "tables of categories: give expectations of it any function"
+        )
 
     def draw(
         self, n_samples: int, rng: np.random.Generator
@@ -214,9 +263,14 @@ class KernelSolution:
 
 
 def solution_from_arrays(
-    arrays: dict[str, NDArray[Any]], views: tuple[tuple[str, tuple[str, ...]], ...]
+    arrays: dict[str, NDArray[Any]],
+    views: tuple[tuple[str, tuple[str, ...]], ...],
+    functions: Mapping[str, KernelFunction],
 ) -> KernelSolution:
-    """Return the solution whose `KernelSolution.arrays` these are."""
+    """Return the solution whose `KernelSolution.arrays` these are.
+
+    Kernels of one's own are not among the arrays: ``functions`` has those of the views.
+    """
     columns = tuple(int(column) for column in arrays["grid_columns"])
     bins = arrays["histograms"].shape[1] - 1
     solution = KernelSolution(
@@ -238,7 +292,7 @@ def solution_from_arrays(
             WideView(
                 names[start],
                 slice(start, stop),
-                map_from_arrays(part),
+                map_from_arrays(part, functions.get(names[start])),
                 part["coefficients"],
                 part["floor"],
                 part["rows"],

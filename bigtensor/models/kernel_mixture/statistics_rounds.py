@@ -23,8 +23,12 @@ from bigtensor.models.base import (
 )
 from bigtensor.models.kernel_mixture.map_storage import found_under, named_under
 from bigtensor.models.kernel_mixture.moments_solution import moments_solution
-from bigtensor.models.kernel_mixture.parameters import settings_of
-from bigtensor.models.kernel_mixture.pass_sizes import pass_size
+from bigtensor.models.kernel_mixture.parameters import (
+    check_storable,
+    kernel_functions,
+    settings_of,
+)
+from bigtensor.models.kernel_mixture.pass_sizes import preparation_sizes
 from bigtensor.models.kernel_mixture.populations import Populations
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.prepared import PreparedMixture, solution_digest
@@ -52,7 +56,7 @@ _STATISTICS = "statistics_"
 class StatisticsRounds(LatentVariableModel):
     """The half of a kernel mixture whose sums outlive a pass."""
 
-    n_components: int
+    n_components: int | str
     n_populations: int | str | None
     statistics_: Statistics
     _solution: KernelSolution
@@ -90,18 +94,19 @@ class StatisticsRounds(LatentVariableModel):
         samples = self._open(X, sample_weight)
         shape = shape_of(samples)
         if rows is not None:
-            check_integer("rows", rows, max(2, self.n_components))
+            check_integer("rows", rows, 2)
         settings = replace(self._settings(shape), rows=int(rows or shape.rows))
         if is_plain(X):
             validate_data(self, X, skip_check_array=True)
-        sizes = self._expected_passes(shape)[:1]
+        sizes = preparation_sizes(shape, settings)
         ran = self._run(samples, _prepared_components(settings, shape), sizes, **options)
         self._remember_features(X, samples)
         preparation, start = ran.result
         self._forget_fit()
         self.diagnostics_ = dict(preparation.diagnostics)
         self._remember(samples, ran)
-        stored = PreparedMixture.stored(preparation, start, settings.rows)
+        functions = kernel_functions(self.kernels, self.views_.names)
+        stored = PreparedMixture.stored(preparation, start, settings.rows, functions)
         self._prepared = replace(stored, diagnostics=self.diagnostics_)
         return self
 
@@ -192,8 +197,9 @@ class StatisticsRounds(LatentVariableModel):
     ) -> Self:
         """Add a batch of rows, and solve for all batches so far.
 
-        The first call prepares the model from its batch, unless it was prepared before. Every call
-        adds to `statistics_`; the answer is that of `accumulate` and `solve` on all batches at
+        The first call prepares the model from its batch, unless `prepare` was called before; so
+        does the first call after `fit`, which keeps no sums that a batch could be added to. Every
+        call adds to `statistics_`; the answer is that of `accumulate` and `solve` on all batches at
         once. A posterior pass would have to read all rows again: `accumulate` them and `solve`.
 
         Parameters
@@ -211,18 +217,8 @@ class StatisticsRounds(LatentVariableModel):
         Returns
         -------
         self
-
-        Raises
-        ------
-        StatisticsError
-            When the model was fitted by `fit`, which keeps no sums to add to.
         """
         if self._preparation_kept is None:
-            if self.__sklearn_is_fitted__():
-                raise StatisticsError(
-                    "the model was fitted by fit, which keeps no sums that a batch could be added "
-                    "to; start with partial_fit on a new model, or call prepare first"
-                )
             self.prepare(X, sample_weight, rows=rows, **options)
         prepared = self._require_prepared()
         total = self._accumulated(X, sample_weight, prepared.start, options)
@@ -244,8 +240,7 @@ class StatisticsRounds(LatentVariableModel):
         samples = open_samples(self._open_again(X), weight=sample_weight)
         pass_, mixture = prepared.round(solution, co_posterior=self._wants_populations)
         kept = replace(pass_, statistic=StateOf(pass_.statistic))
-        size = pass_size(kept.name, 1, samples.rows, kept.statistic)
-        ran = self._run(samples, _only(kept), [size], **options)
+        ran = self._one_pass(samples, kept, options)
         state: State = ran.result
         part = Part(
             data=samples.describe(),
@@ -325,6 +320,7 @@ class StatisticsRounds(LatentVariableModel):
 
     def _kept(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what is saved: the preparation, the statistics and the components there are."""
+        check_storable(self.kernels)
         prepared = self._preparation_kept
         if prepared is None:
             return super()._kept()
@@ -341,7 +337,7 @@ class StatisticsRounds(LatentVariableModel):
         if "prepared" in attrs:
             stored = found_under(_PREPARED, arrays)
             views = self.views_.features
-            self._prepared = PreparedMixture.from_contents(attrs["prepared"], stored, views)
+            self._prepared = PreparedMixture.from_contents(attrs["prepared"], stored, views, {})
         if "statistics" in attrs:
             contents = Contents("", attrs["statistics"], found_under(_STATISTICS, arrays))
             self.statistics_ = Statistics.from_contents(contents)
@@ -357,11 +353,6 @@ def _prepared_components(
         return preparation, None
     start = clustered_components(sample, preparation)
     return preparation, start.ordered(start.descending)
-
-
-def _only(pass_: Pass[Any]) -> Generator[Pass[Any], Any, Any]:
-    """Ask for one pass, and return its result."""
-    return (yield pass_)
 
 
 def _description(given: Statistics, name: str, earlier: list[dict[str, Any]]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from bigtensor.features.laplace_kernel import LaplaceKernel
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.nystroem import Nystroem
 from bigtensor.features.plain_maps import OneHot
+from bigtensor.models.kernel_mixture.kernel_expansion import KernelExpansion
 from bigtensor.statistics.base import Workspace
 
 FloatArray = NDArray[np.float64]
@@ -67,7 +68,8 @@ class WideView:
         for views of two and three features, means were within 0.02 and second moments within 0.1
         standard deviations.
         """
-        values = np.asarray(f(anchors(self.feature_map)), np.float64)
+        points = anchors(self.feature_map)
+        values = np.asarray(f(points[:, 0] if points.shape[1] == 1 else points), np.float64)
         return np.asarray(self.anchor_shares.T @ values)
 
     def draw(self, component: int, size: int, rng: np.random.Generator) -> FloatArray:
@@ -76,6 +78,14 @@ class WideView:
         points = anchors(self.feature_map)
         chosen = rng.choice(len(points), size=size, p=share / share.sum())
         return np.asarray(points[chosen] + _kernel_noise(self.feature_map, size, rng))
+
+    def holds(self, f: object) -> bool:
+        """Whether a function is a sum of the kernels that the densities are made of."""
+        return (
+            isinstance(f, KernelExpansion)
+            and isinstance(self.feature_map, Nystroem)
+            and f.has_kernel(self.feature_map.kernel)
+        )
 
     @property
     def is_categorical(self) -> bool:

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.benchmarks.accuracy.cases import CASES
+from tests.benchmarks.accuracy.component_count import add_component_counts
 from tests.benchmarks.accuracy.drawn import add_example, add_growth
 from tests.benchmarks.accuracy.methods import METHODS
 from tests.benchmarks.accuracy.moments_pass import precision_row, rate_row
@@ -39,6 +40,7 @@ def parts(sets: int, methods: Sequence[str] | None) -> list[tuple[str, Part]]:
                 "B7 float32 features against float64, triple moment", [precision_row(100_000)]
             ),
         ),
+        ("B8", partial(add_component_counts, sets=sets)),
         (
             "B9",
             lambda report: report.add(

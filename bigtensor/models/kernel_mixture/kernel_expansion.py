@@ -1,0 +1,67 @@
+"""Functions that are sums of kernels: their expectations need no row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.errors import ParameterError
+from bigtensor.features.kernel_storage import kernel_arrays
+from bigtensor.features.kernels import Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class KernelExpansion:
+    """The function ``f(x) = sum_j a_j k(z_j, x)``.
+
+    With the kernel of a view (`KernelMixture.view_kernel`) its expectation in a component is the
+    inner product ``<f, mu_h> = a' k(Z, L) c_h`` with the mean embedding of the component (Song et
+    al. 2014, sec. 2), which adds no smoothing.
+
+    Parameters
+    ----------
+    points : (m, d) array
+        z, in the units of the data.
+    coefficients : (m,) or (m, r) array
+        a; several columns are several functions.
+    kernel : Kernel
+        k, of width d.
+
+    Raises
+    ------
+    ParameterError
+        When the shapes do not belong together.
+    """
+
+    points: NDArray[np.float64]
+    coefficients: NDArray[np.float64]
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        points = np.asarray(self.points, np.float64)
+        points = points[:, None] if points.ndim == 1 else points
+        coefficients = np.asarray(self.coefficients, np.float64)
+        if points.shape[1:] != (self.kernel.width,) or len(points) != len(coefficients):
+            raise ParameterError(
+                f"points {np.shape(self.points)} and coefficients {coefficients.shape} do not "
+                f"belong together: (m, {self.kernel.width}) and (m,) or (m, r) are needed"
+            )
+        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "coefficients", coefficients)
+
+    def __call__(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the values of the function: ``(n,)`` or ``(n, r)``."""
+        rows = values.reshape(-1, self.kernel.width)
+        return np.asarray(self.kernel.evaluate(rows, self.points) @ self.coefficients)
+
+    def has_kernel(self, kernel: Kernel) -> bool:
+        """Whether this is the kernel of the function."""
+        if self.kernel is kernel:
+            return True
+        if type(self.kernel) is not type(kernel):
+            return False
+        ours, theirs = kernel_arrays(self.kernel), kernel_arrays(kernel)
+        return all(np.array_equal(ours[name], theirs[name]) for name in ours)
