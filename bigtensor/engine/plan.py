@@ -10,7 +10,7 @@ from dask.utils import format_bytes
 
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import LazySource
-from bigtensor.engine.ranges import RowRange, row_ranges
+from bigtensor.engine.ranges import RowRange, pass_ranges
 from bigtensor.engine.runtime import IN_FLIGHT, parse_memory_limit
 from bigtensor.errors import PlanError
 
@@ -219,7 +219,7 @@ def make_plan(samples: Samples, passes: Sequence[PassSize], runtime: Processes) 
     -------
     Plan
     """
-    ranges = row_ranges(samples)
+    ranges = pass_ranges(samples)
     buffers = READ_COPIES * _piece_rows(samples, ranges) * samples.row_nbytes
     state = max((size.state_nbytes for size in passes), default=0)
     work = max((size.work_nbytes for size in passes), default=0)

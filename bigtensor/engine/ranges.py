@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 
 from bigtensor.data.samples import Samples
@@ -13,8 +13,9 @@ RowRange = tuple[int, int]
 MAX_TASKS = 10_000
 """Tasks of one pass: a scheduler spends up to a millisecond on each."""
 
-WANTED_TASKS = 32
-"""Enough tasks to keep a few workers evenly busy to the end of a pass."""
+EVEN_TASKS = 16
+"""A pass has so many tasks of equal size, or a multiple of it: 2, 4, 8 or 16 workers then end
+together. Every task costs ten milliseconds beside its work, so that more of them take longer."""
 
 MAX_ROWS = 524_288
 """A task of a second or less: larger data have more tasks, for more workers to share."""
@@ -26,8 +27,8 @@ MAX_NBYTES = 256 * 2**20
 """A task reads no more than this, unless that would take more than `MAX_TASKS` tasks."""
 
 
-def row_ranges(samples: Samples, rows: Sequence[RowRange] | None = None) -> list[RowRange]:
-    """Cut the rows of a pass into the ranges of its tasks.
+def pass_ranges(samples: Samples, rows: Sequence[RowRange] | None = None) -> list[RowRange]:
+    """Cut the rows of a pass into the ranges of its tasks, of as equal size as chunks allow.
 
     Parameters
     ----------
@@ -41,19 +42,23 @@ def row_ranges(samples: Samples, rows: Sequence[RowRange] | None = None) -> list
         Ascending and disjoint; none crosses a source. Where a whole pass is cut, ranges start at
         multiples of the rows that the store decodes together.
     """
-    wanted = _rows_per_task(samples)
     if rows is not None:
+        wanted = _rows_per_task(samples)
         return [
             piece
             for start, stop in rows
             for first, last in segments(samples, start, stop)
-            for piece in _evenly(first, last, wanted)
+            for piece in _steps(first, last, wanted)
         ]
-    return [
-        (offset + start, offset + stop)
-        for source, offset in zip(samples.sources, samples.offsets, strict=True)
-        for start, stop in _source_ranges(source, wanted)
-    ]
+    return _of_sources(samples, _even_ranges)
+
+
+def row_ranges(samples: Samples) -> list[RowRange]:
+    """Cut all rows into ranges of one length a source, the last one apart, along its chunks.
+
+    An array with such chunks can be written to a Zarr store as it is.
+    """
+    return _of_sources(samples, _uniform_ranges)
 
 
 def segments(samples: Samples, start: int, stop: int) -> list[RowRange]:
@@ -69,23 +74,44 @@ def segments(samples: Samples, start: int, stop: int) -> list[RowRange]:
 def _rows_per_task(samples: Samples) -> int:
     """Return the rows that one task should read."""
     most = max(MIN_ROWS, min(MAX_ROWS, MAX_NBYTES // samples.row_nbytes))
-    wanted = min(max(MIN_ROWS, -(-samples.rows // WANTED_TASKS)), most)
+    tasks = EVEN_TASKS * max(1, -(-samples.rows // (EVEN_TASKS * most)))
     sources = len(samples.sources)
-    return max(wanted, -(-samples.rows // max(1, MAX_TASKS - sources)))
+    return max(MIN_ROWS, *(-(-samples.rows // n) for n in (tasks, max(1, MAX_TASKS - sources))))
 
 
-def _evenly(start: int, stop: int, wanted: int) -> list[RowRange]:
-    """Cut rows into pieces of ``wanted`` rows and a rest."""
-    return list(pairwise([*range(start, stop, wanted), stop]))
+def _of_sources(samples: Samples, cut: Callable[[Source, int], list[RowRange]]) -> list[RowRange]:
+    """Put the ranges of all sources one after the other; those of lazy ones hold whole chunks."""
+    wanted = _rows_per_task(samples)
+    return [
+        (offset + start, offset + stop)
+        for source, offset in zip(samples.sources, samples.offsets, strict=True)
+        for start, stop in (
+            _gather(source.values.chunks[0], wanted)
+            if isinstance(source, LazySource)
+            else cut(source, wanted)
+        )
+    ]
 
 
-def _source_ranges(source: Source, wanted: int) -> list[RowRange]:
-    """Cut one source into ranges of about ``wanted`` rows, along the edges of its chunks."""
-    if isinstance(source, LazySource):
-        return _gather(source.values.chunks[0], wanted)
-    unit = source.unit_rows
-    step = -(-wanted // unit) * unit
-    return [(start, min(start + step, source.rows)) for start in range(0, source.rows, step)]
+def _steps(start: int, stop: int, step: int) -> list[RowRange]:
+    """Cut rows into pieces of ``step`` rows and a rest."""
+    return list(pairwise([*range(start, stop, step), stop]))
+
+
+def _even_ranges(source: Source, wanted: int) -> list[RowRange]:
+    """Cut one source into ranges that differ by one chunk at most, of about ``wanted`` rows."""
+    if wanted == MIN_ROWS:
+        # ranges that are as short as they may be cannot share out a rest
+        return _uniform_ranges(source, wanted)
+    units = -(-source.rows // source.unit_rows)
+    tasks = min(units, -(-source.rows // wanted))
+    edges = [index * units // tasks * source.unit_rows for index in range(tasks)]
+    return list(pairwise([*edges, source.rows]))
+
+
+def _uniform_ranges(source: Source, wanted: int) -> list[RowRange]:
+    """Cut one source into ranges of the same whole chunks and a rest."""
+    return _steps(0, source.rows, -(-wanted // source.unit_rows) * source.unit_rows)
 
 
 def _gather(lengths: Sequence[int], wanted: int) -> list[RowRange]:

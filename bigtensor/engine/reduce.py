@@ -11,7 +11,7 @@ from bigtensor.data.samples import Samples, cut_blocks
 from bigtensor.data.sources import Columns, LazySource
 from bigtensor.engine.checkpoint import Checkpoint, PassCheckpoint
 from bigtensor.engine.events import Listener, Progress
-from bigtensor.engine.ranges import RowRange, row_ranges
+from bigtensor.engine.ranges import RowRange, pass_ranges
 from bigtensor.engine.runtime import Job, Runtime, single_blas_thread
 from bigtensor.errors import DataChangedError
 from bigtensor.statistics.base import Pass, State, Statistic, Workspace
@@ -50,7 +50,7 @@ def run_pass(
         What the statistic makes of its state. The bits depend on the row ranges alone: the same
         for any number of workers, any order of arrival and after a resume.
     """
-    ranges = row_ranges(samples, pass_.rows)
+    ranges = pass_ranges(samples, pass_.rows)
     stored = None if checkpoint is None else checkpoint.for_pass(pass_, ranges)
     progress = Progress(
         pass_.name, sum(stop - start for start, stop in ranges), len(ranges), tuple(listeners)

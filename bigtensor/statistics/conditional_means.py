@@ -43,11 +43,11 @@ class ConditionalMeans(RowFunction):
             log_density = work.take("rows.log_density", (tile.rows,), np.float64)
             tile.write_log_joint(joint)
             normalise(joint, log_density, work)
-            out["expectation"][window] = joint.T @ self.means
+            np.matmul(joint.T, self.means, out=out["expectation"][window])
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
         tile = min(rows, self.mixture.tile_rows)
-        per_row = 8 * self.mixture.n_components + 8 + 8 * self.means.shape[1]
+        per_row = 8 * self.mixture.n_components + 8
         nbytes: int = per_row * tile + self.mixture.work_nbytes(tile) + normalise_nbytes(tile)
         return nbytes

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers, padded_width
+from bigtensor.features.interpolation import interpolation_matrix
 from bigtensor.features.maps import FeatureMap
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.co_posterior import (
@@ -20,7 +21,6 @@ from bigtensor.statistics.co_posterior import (
     co_posterior_result,
 )
 from bigtensor.statistics.densities import MixtureDensities, Tile, normalise_nbytes
-from bigtensor.statistics.tabulated_densities import interpolation_matrix
 from bigtensor.statistics.tile_posterior import (
     count_rows,
     posterior_buffers,

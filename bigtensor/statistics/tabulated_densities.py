@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers
 from bigtensor.features.interpolation import RESULT_BYTES
-from bigtensor.features.interpolation import interpolation_matrix as interpolation_matrix
+from bigtensor.features.interpolation import interpolation_matrix
 from bigtensor.statistics.base import Workspace
 
 _GROUP = 16

@@ -1,16 +1,28 @@
 """Row ranges depend on the data alone and hold every row once."""
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import dask.array as da
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import ArraySource, LazySource, Source, ZarrSource
 from bigtensor.data.views import Views
-from bigtensor.engine.ranges import MAX_NBYTES, MAX_TASKS, MIN_ROWS, row_ranges, segments
+from bigtensor.engine.ranges import (
+    EVEN_TASKS,
+    MAX_NBYTES,
+    MAX_ROWS,
+    MAX_TASKS,
+    MIN_ROWS,
+    RowRange,
+    pass_ranges,
+    row_ranges,
+    segments,
+)
 
 
 def store(rows: int, unit_rows: int, features: int = 4) -> ZarrSource:
@@ -29,13 +41,14 @@ def samples_of(*sources: Source) -> Samples:
         st.tuples(st.integers(1, 2 * 10**9), st.integers(1, 10**7)), min_size=1, max_size=6
     ),
     features=st.integers(1, 300),
+    cut=st.sampled_from([pass_ranges, row_ranges]),
 )
 def test_ranges__cover_every_row_once_along_chunks(
-    shapes: list[tuple[int, int]], features: int
+    shapes: list[tuple[int, int]], features: int, cut: Callable[[Samples], list[RowRange]]
 ) -> None:
     samples = samples_of(*(store(rows, unit, features) for rows, unit in shapes))
-    ranges = row_ranges(samples)
-    assert ranges == row_ranges(samples)
+    ranges = cut(samples)
+    assert ranges == cut(samples)
     assert ranges[0][0] == 0
     assert ranges[-1][1] == samples.rows
     assert all(left[1] == right[0] for left, right in pairwise(ranges))
@@ -47,22 +60,52 @@ def test_ranges__cover_every_row_once_along_chunks(
         assert (start - offset) % source.unit_rows == 0
 
 
+@settings(max_examples=200)
+@given(st.integers(EVEN_TASKS * MIN_ROWS + 1, 10**9), st.integers(1, 10**6))
+def test_pass_ranges__differ_by_one_chunk(rows: int, unit: int) -> None:
+    ranges = pass_ranges(samples_of(store(rows, unit)))
+    chunks = [-(-(stop - start) // unit) for start, stop in ranges]
+    assert max(chunks) - min(chunks) <= 1
+    assert (min(chunks) + 1) * unit >= MIN_ROWS
+
+
+@given(st.integers(EVEN_TASKS * MIN_ROWS + 1, 10**9), st.integers(1, 1000))
+def test_pass_ranges__go_evenly_to_16_workers(rows: int, unit: int) -> None:
+    ranges = pass_ranges(samples_of(store(rows, unit)))
+    assert len(ranges) % EVEN_TASKS == 0
+    assert max(stop - start for start, stop in ranges) <= MAX_ROWS + unit
+
+
+@given(st.integers(1, 10**9), st.integers(1, 10**6))
+def test_row_ranges__are_of_one_length_but_the_last(rows: int, unit: int) -> None:
+    lengths = [stop - start for start, stop in row_ranges(samples_of(store(rows, unit)))]
+    assert len({*lengths[:-1]}) <= 1
+    assert lengths[-1] <= lengths[0]
+
+
 def test_ranges__of_a_billion_rows_in_tiny_chunks_are_few() -> None:
-    ranges = row_ranges(samples_of(store(10**9, 100)))
+    ranges = pass_ranges(samples_of(store(10**9, 100)))
     assert 64 <= len(ranges) <= MAX_TASKS
     assert max(stop - start for start, stop in ranges) * 16 <= MAX_NBYTES + 100 * 16
 
 
-def test_ranges__of_wide_rows_stop_at_the_most_bytes_and_the_fewest_rows() -> None:
-    assert max(b - a for a, b in row_ranges(samples_of(store(10**6, 1, 30_000)))) == MIN_ROWS
-    assert len(row_ranges(samples_of(store(20_000, 1000)))) == 1
+@pytest.mark.parametrize("cut", [pass_ranges, row_ranges])
+def test_ranges__of_wide_or_few_rows_have_the_fewest_rows(
+    cut: Callable[[Samples], list[RowRange]],
+) -> None:
+    for rows, unit, features in ((10**6, 1, 30_000), (100_000, 1024, 4)):
+        lengths = [stop - start for start, stop in cut(samples_of(store(rows, unit, features)))]
+        assert {*lengths[:-1]} == {MIN_ROWS}
+        assert 0 < lengths[-1] < MIN_ROWS
+    assert len(cut(samples_of(store(20_000, 1000)))) == 1
 
 
 @given(st.lists(st.integers(0, 50_000), min_size=1, max_size=300).filter(any))
 def test_ranges__of_a_lazy_array_gather_whole_chunks(lengths: list[int]) -> None:
     lazy = da.zeros((sum(lengths), 2), chunks=(tuple(lengths), (2,)))
     samples = samples_of(LazySource(lazy, ("a", "b")))
-    ranges = row_ranges(samples)
+    ranges = pass_ranges(samples)
+    assert ranges == row_ranges(samples)
     edges = {0, *np.cumsum(lengths).tolist()}
     assert {edge for pair in ranges for edge in pair} <= edges
     assert ranges[0][0] == 0
@@ -74,7 +117,7 @@ def test_ranges__of_a_lazy_array_gather_whole_chunks(lengths: list[int]) -> None
 def test_ranges__of_chosen_rows_are_cut_at_sources_and_at_the_size_of_a_task() -> None:
     samples = samples_of(store(100_000, 1000), store(200_000, 1000))
     chosen = [(10, 20), (99_990, 100_010), (150_000, 290_000)]
-    ranges = row_ranges(samples, chosen)
+    ranges = pass_ranges(samples, chosen)
     assert ranges[:3] == [(10, 20), (99_990, 100_000), (100_000, 100_010)]
     assert ranges[3:] == [
         (start, min(start + MIN_ROWS, 290_000)) for start in range(150_000, 290_000, MIN_ROWS)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bigtensor.data.opening import open_samples
 from bigtensor.engine.events import Event
+from bigtensor.engine.ranges import EVEN_TASKS
 from bigtensor.engine.reduce import FixedTree, run_pass
 from bigtensor.engine.runtime import ThreadedRuntime, single_blas_thread
 from bigtensor.statistics.base import Pass
@@ -57,7 +58,7 @@ def test_threads__compute_ranges_in_their_order() -> None:
     run_pass(samples, Pass("p", ColumnSums(1)), ThreadedRuntime(2), listeners=[events.append])
     starts = [event.start for event in events if event.kind == "part finished"]
     places = np.argsort(np.argsort(starts))
-    assert len(starts) > 25
+    assert len(starts) == EVEN_TASKS
     assert np.abs(places - np.arange(len(starts))).max() <= 3
 
 
