@@ -11,12 +11,29 @@ from bigtensor._version import __version__
 _HOMES = {
     "KernelMixture": "bigtensor.models.kernel_mixture",
     "Samples": "bigtensor.data.samples",
+    "Statistics": "bigtensor.models.statistics_file",
     "Views": "bigtensor.data.views",
+    "annotate": "bigtensor.annotation",
+    "from_anndata": "bigtensor.annotation",
     "load": "bigtensor.models.loading",
+    "merge": "bigtensor.models.statistics_file",
+    "open_samples": "bigtensor.data.opening",
     "simulate": "bigtensor.data.simulate",
 }
 
-__all__ = ["KernelMixture", "Samples", "Views", "__version__", "load", "simulate"]
+__all__ = [
+    "KernelMixture",
+    "Samples",
+    "Statistics",
+    "Views",
+    "__version__",
+    "annotate",
+    "from_anndata",
+    "load",
+    "merge",
+    "open_samples",
+    "simulate",
+]
 
 
 def __getattr__(name: str) -> Any:

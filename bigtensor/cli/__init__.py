@@ -1,4 +1,4 @@
-"""The command line: import data, plan and run a fit, label every row, report.
+"""The command line: import data, plan and run a fit, label every row, export, report.
 
 Only click is imported here and in the modules of the commands; each command imports what it needs
 when it runs, so that help and wrong usage answer at once.
@@ -7,14 +7,19 @@ when it runs, so that help and wrong usage answer at once.
 import click
 
 from bigtensor._version import __version__
+from bigtensor.cli.accumulate import accumulate
 from bigtensor.cli.demo import demo
+from bigtensor.cli.export import export
 from bigtensor.cli.fit import fit
 from bigtensor.cli.importing import import_command
 from bigtensor.cli.info import info
+from bigtensor.cli.merge import merge
 from bigtensor.cli.plan import plan
 from bigtensor.cli.predict import predict
+from bigtensor.cli.prepare import prepare
 from bigtensor.cli.report import report
 from bigtensor.cli.simulate import simulate
+from bigtensor.cli.solve import solve
 
 __all__ = ["main"]
 
@@ -32,5 +37,8 @@ def main() -> None:
     """
 
 
-for _command in (demo, simulate, import_command, info, plan, fit, predict, report):
+_ALONE = (demo, simulate, import_command, info, plan, fit, predict, export, report)
+_TOGETHER = (prepare, accumulate, merge, solve)
+
+for _command in (*_ALONE, *_TOGETHER):
     main.add_command(_command)

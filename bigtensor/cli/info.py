@@ -16,11 +16,13 @@ from bigtensor.errors import LayoutWarning, StoreReadError
 
 
 @click.command(cls=Command)
-@click.argument("store", type=PATH, metavar="CELLS.zarr|MODEL.zarr")
+@click.argument("store", type=PATH, metavar="STORE.zarr")
 def info(store: Path) -> None:
-    """Describe a store of data, model or labels."""
+    """Describe a store of data, a model, statistics or labels."""
     group = _open(store)
-    if "bigtensor_format" in group.attrs:
+    if group.attrs.get("kind") == "Statistics":
+        lines = _statistics_lines(store)
+    elif "bigtensor_format" in group.attrs:
         lines = _model_lines(store)
     elif "label" in group and "model" in group.attrs:
         lines = _label_lines(store, group)
@@ -75,16 +77,33 @@ def _data_lines(store: Path, group: Any) -> Iterator[str]:
             yield f"{key:<10} {_attribute(group.attrs[key])}"
 
 
-def _model_lines(store: Path) -> Iterator[str]:
-    """Describe a fitted model."""
-    from bigtensor.models.loading import load
+def _statistics_lines(store: Path) -> Iterator[str]:
+    """Describe the sums of a pass."""
+    from bigtensor.models.statistics_file import read_statistics
 
-    model = load(store)
+    found = read_statistics(store)
+    mixture = f", mixture {found.mixture[:8]}" if found.mixture else ""
+    size = sum(array.nbytes for array in found.state.values())
+    yield f"statistics {store}: {found.pass_name} of {found.rows:,} rows for a {found.model}"
+    yield f"made with  preparation {found.preparation[:8]}{mixture}"
+    yield f"sums       {len(found.state)} arrays, {size:,} bytes"
+    yield "parts"
+    for part in found.parts:
+        left_out = f", {part.rows_left_out:,} left out" if part.rows_left_out else ""
+        yield f"  {part.rows:>14,} rows{left_out}, bigtensor {part.version}: {part.data}"
+
+
+def _model_lines(store: Path) -> Iterator[str]:
+    """Describe a fitted or a prepared model."""
+    from bigtensor.models.loading import load_model
+
+    model = load_model(store, fitted=False)
     found = model.diagnostics_
     yield f"model      {store}: {type(model).__name__} of {model.n_components} components"
     parameters = {name: value for name, value in model.get_params().items() if name != "views"}
     yield f"parameters {', '.join(f'{name} {value}' for name, value in parameters.items())}"
-    yield f"fitted on  {found['data']}"
+    fitted = model.__sklearn_is_fitted__()
+    yield f"{'fitted on' if fitted else 'prepared on':<10} {found['data']}"
     yield "passes"
     for entry in found["passes"]:
         reused = f", {entry['reused_parts']} from the checkpoint" if entry["reused_parts"] else ""
@@ -92,6 +111,9 @@ def _model_lines(store: Path) -> Iterator[str]:
     yield "views"
     for name, features in model.views_.as_mapping().items():
         yield f"  {name:<20} {', '.join(features)}"
+    if not fitted:
+        yield "next       accumulate statistics with it, and solve them"
+        return
     yield "weights"
     for component, weight in enumerate(model.weights_):
         yield f"  {component:<20} {float(weight):.5f}"

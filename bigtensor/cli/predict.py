@@ -31,6 +31,17 @@ from bigtensor.cli.workers import started
     help="Also write the probability of every component and the log-density of every row.",
 )
 @click.option("--csv", "csv_path", type=PATH, metavar="FILE", help="Also write a CSV file.")
+@click.option(
+    "--by",
+    metavar="VARIABLE",
+    help="Also the mixing weights of every value of a variable of the rows, such as sample_id.",
+)
+@click.option(
+    "--table",
+    type=PATH,
+    metavar="FILE",
+    help="The CSV file of these weights; by default beside the labels.",
+)
 @runtime_options
 @missing_option
 @overwrite_option
@@ -40,6 +51,8 @@ def predict(
     out: Path,
     probabilities: bool,
     csv_path: Path | None,
+    by: str | None,
+    table: Path | None,
     workers: int | None,
     scheduler: str | None,
     memory_limit: int | None,
@@ -52,23 +65,34 @@ def predict(
 
     LABELS.zarr holds label (sample) int32, and with --probabilities also probability (sample,
     component) float32 and log_density (sample). Rows left out have the label -1.
+
+    With --by, one more pass gives the weights of every patient or file: the mean posterior
+    probability of its rows.
     """
     refuse_inputs(out, model_path, cells)
+    table = _table_path(out, by, table)
+    files = [path for path in (csv_path, table) if path is not None]
+    if len({out, *files}) <= len(files):
+        raise click.UsageError("two outputs have the same name; give each its own")
     where = runtime(workers, scheduler, memory_limit)
-    when_interrupted([out] if csv_path is None else [out, csv_path])
+    when_interrupted([out, *files])
+    from bigtensor.cli.group_table import table_in_words, write_table
     from bigtensor.data.targets import check_target
-    from bigtensor.models.loading import load
+    from bigtensor.models.loading import load_model
 
     check_target(out, overwrite=overwrite)
-    if csv_path is not None:
-        check_new_file(csv_path, overwrite=overwrite)
-    model = load(model_path)
+    for path in files:
+        check_new_file(path, overwrite=overwrite)
+    model = load_model(model_path)
     if missing is not None:
         model.set_params(missing=missing)
     outputs = ("label", "probability", "log_density") if probabilities else ("label",)
-    begin = time.perf_counter()
     with reporter() as progress:
         with started(where) as running:
+            # first, so that an unknown variable ends it before anything is written
+            if by is not None:
+                weights = model.weights_by(str(cells), by, listeners=[progress.listen], **running)
+            begin = time.perf_counter()
             model.write(
                 str(cells),
                 out,
@@ -80,17 +104,30 @@ def predict(
         seconds = time.perf_counter() - begin
         if csv_path is not None:
             _write_csv(out, csv_path, progress, probabilities=probabilities)
+    if table is not None:
+        write_table(weights, table)
     click.echo(_summary(out, outputs, seconds))
     if csv_path is not None:
         click.echo(f"csv        {csv_path}")
+    if table is not None:
+        click.echo(table_in_words(weights, table))
+
+
+def _table_path(out: Path, by: str | None, table: Path | None) -> Path | None:
+    """Return the file of the weights, where they are asked for."""
+    if by is None:
+        if table is not None:
+            raise click.UsageError("--table is the file of what --by asks for; give --by")
+        return None
+    return table or out.with_name(f"{out.stem}_by_{by}.csv")
 
 
 def _write_csv(out: Path, csv_path: Path, progress: Any, *, probabilities: bool) -> None:
     """Write the labels again as text."""
-    from bigtensor.cli.csv_output import write_csv
+    from bigtensor.data.exporters.csv import write_answers_to_csv
 
     with progress.rows("csv") as advance:
-        write_csv(out, csv_path, probabilities=probabilities, progress=advance)
+        write_answers_to_csv(out, csv_path, probabilities=probabilities, progress=advance)
 
 
 def _summary(out: Path, outputs: tuple[str, ...], seconds: float) -> str:

@@ -29,10 +29,10 @@ from bigtensor.cli.options import PATH, overwrite_option
 @overwrite_option
 def report(model_path: Path, data: Path, labels: Path | None, out: Path, overwrite: bool) -> None:
     """Describe a fitted model in one HTML file."""
-    from bigtensor.models.loading import load
+    from bigtensor.models.loading import load_model
     from bigtensor.report.html import write_report
 
-    model = load(model_path)
+    model = load_model(model_path)
     write_report(
         model,
         out,

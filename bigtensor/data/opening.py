@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import numpy as np
 import xarray as xr
-import zarr
 from numpy.typing import NDArray
 
+from bigtensor.data.anndata_source import SparseSource, anndata_source, is_anndata
 from bigtensor.data.inspection import inspect_store
+from bigtensor.data.row_groups import with_groups
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import ArraySource, LazySource, Source, XarraySource, ZarrSource
+from bigtensor.data.stores import open_dataset
 from bigtensor.data.views import Views, ViewsLike
-from bigtensor.errors import DataError, LayoutError, StoreReadError
+from bigtensor.errors import DataError, LayoutError
 
 SAMPLE_DIM = "sample"
 """The name of the sample dimension unless the caller gives another."""
@@ -32,22 +34,26 @@ def open_samples(
     *,
     sample_dim: str = SAMPLE_DIM,
     weight: Any = None,
+    groups: Any = None,
 ) -> Samples:
     """Describe data as rows of named views; no row is read and no graph is computed.
 
     Parameters
     ----------
-    data : path, xarray Dataset or DataArray, dask array, array-like, or a list of these
+    data : path, xarray, AnnData, dask array, array-like, or a list of these
         Several data sets are read one after the other, as one. A path names a Zarr store. A
         Dataset holds one numeric variable with the sample dimension and one other; where there
         are several it is the one called ``X``. Variables called ``weight`` and ``sequence`` along
-        the sample dimension are used as such.
+        the sample dimension are used as such. Of AnnData it is X, dense, sparse or backed.
     views : mapping of str to features, optional
         See `Views.resolve`; by default every feature is its own view.
     sample_dim : str
         Name of the sample dimension of labelled data.
     weight : (rows,) array-like, optional
         Sample weights; instead of those stored with the data.
+    groups : str or (rows,) array-like, optional
+        A variable along the samples that says which patient or file a row is of, or the same as
+        an array for data in memory: see `bigtensor.data.row_groups.with_groups`.
 
     Returns
     -------
@@ -60,22 +66,29 @@ def open_samples(
         empty or integers, or several data sets do not fit together.
     """
     if isinstance(data, Samples):
+        parts: Sequence[Any] = data.sources
         samples = data if views is None else data.with_views(Views.resolve(views, data.features))
-        return samples if weight is None else _with_weight(samples, weight)
-    several = isinstance(data, list | tuple) and data and _is_data_set(data[0])
-    sources = tuple(_source(part, sample_dim) for part in (data if several else [data]))
+    else:
+        several = isinstance(data, list | tuple) and data and _is_data_set(data[0])
+        parts = data if several else [data]
+        samples = _samples([_source(part, sample_dim) for part in parts], views)
+    if weight is not None:
+        samples = _with_weight(samples, weight)
+    return samples if groups is None else with_groups(samples, parts, groups, sample_dim)
+
+
+def _samples(sources: Sequence[Source], views: ViewsLike | None) -> Samples:
+    """Return the rows of sources that can be read as one."""
     _check_alike(sources)
     for source in sources:
         _check_values(source)
-    samples = Samples(sources, Views.resolve(views, sources[0].features))
-    return samples if weight is None else _with_weight(samples, weight)
+    return Samples(tuple(sources), Views.resolve(views, sources[0].features))
 
 
 def _is_data_set(part: Any) -> bool:
     """Tell a list of data sets from a list of rows."""
-    return isinstance(part, str | os.PathLike | xr.Dataset | xr.DataArray | Samples) or (
-        getattr(part, "ndim", 1) == 2
-    )
+    addressed = isinstance(part, str | os.PathLike | xr.Dataset | xr.DataArray | Samples)
+    return addressed or is_anndata(part) or getattr(part, "ndim", 1) == 2
 
 
 def _source(data: Any, sample_dim: str) -> Source:
@@ -90,6 +103,8 @@ def _source(data: Any, sample_dim: str) -> Source:
         return _dataset_source(data, sample_dim)
     if isinstance(data, xr.DataArray):
         return _data_array_source(data, sample_dim, None, None)
+    if is_anndata(data):
+        return anndata_source(data)
     if hasattr(data, "__dask_graph__"):
         return _lazy_source(data, _default_names(data), None, None)
     columns = getattr(data, "columns", None)
@@ -128,19 +143,7 @@ def _default_names(array: Any) -> tuple[str, ...]:
 
 def _open_store(path: str, sample_dim: str) -> Source:
     """Describe the values of a Zarr store, which tasks will read for themselves."""
-    filesystem, root = fsspec.core.url_to_fs(path)
-    if not filesystem.exists(root):
-        raise StoreReadError(f"there is no store at {path}; check the path")
-    try:
-        group = zarr.open_group(path, mode="r")
-        # told whether the metadata are consolidated, xarray does not warn that they are not
-        consolidated = group.metadata.consolidated_metadata is not None
-        dataset = xr.open_zarr(path, chunks=None, consolidated=consolidated)
-    except Exception as error:
-        raise StoreReadError(
-            f"{path} cannot be opened as a Zarr store of samples ({type(error).__name__}: "
-            f"{error}); 'bigtensor import' makes one from FCS, CSV, Parquet or AnnData files"
-        ) from error
+    group, dataset = open_dataset(path)
     values = _values_of(dataset, sample_dim)
     if _is_encoded(values):
         return _dataset_source(dataset, sample_dim)
@@ -309,19 +312,15 @@ def _with_weight(samples: Samples, weight: Any) -> Samples:
         raise DataError(
             f"sample_weight has shape {weights.shape}; expected ({samples.rows},), one a row"
         )
-    if len(samples.sources) > 1 or isinstance(samples.sources[0], ZarrSource):
+    source: Source = samples.sources[0]
+    in_memory = isinstance(source, ArraySource | SparseSource | LazySource | XarraySource)
+    if len(samples.sources) > 1 or not in_memory:
         raise DataError(
             "sample_weight goes with one data set in memory; store the weights of a Zarr store as "
             "its variable 'weight' along the sample dimension"
         )
-    source = samples.sources[0]
-    if isinstance(source, LazySource):
-        source = LazySource(source.values, source.features, weights, source.sequence)
-    elif isinstance(source, XarraySource):
-        labelled = xr.DataArray(weights, dims=[source.sample_dim])
-        source = XarraySource(
-            source.array, source.sample_dim, source.features, labelled, source.sequence
-        )
-    elif isinstance(source, ArraySource):
-        source = ArraySource(source.values, source.features, weights, source.sequence)
+    if isinstance(source, XarraySource):
+        source = replace(source, weight=xr.DataArray(weights, dims=[source.sample_dim]))
+    elif isinstance(source, ArraySource | SparseSource | LazySource):
+        source = replace(source, weight=weights)
     return Samples((source,), samples.views)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bigtensor.data.block import Block
+from bigtensor.data.coding import RowGroups
 from bigtensor.data.sources import ArraySource, Columns, LazySource, Source, ZarrSource
 from bigtensor.data.views import Views
 from bigtensor.errors import DataError
@@ -31,6 +32,8 @@ class Samples:
     sources : tuple of Source
         All with the same features and dtype; a row keeps one global index over all of them.
     views : Views
+    groups : RowGroups, optional
+        What the codes stand for that blocks then show in place of sequences.
 
     See Also
     --------
@@ -39,6 +42,7 @@ class Samples:
 
     sources: tuple[Source, ...]
     views: Views
+    groups: RowGroups | None = None
 
     @property
     def rows(self) -> int:

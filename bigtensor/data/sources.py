@@ -13,6 +13,7 @@ import xarray as xr
 import zarr
 from numpy.typing import NDArray
 
+from bigtensor.data.coding import Coding
 from bigtensor.data.process_wide import ProcessWide
 from bigtensor.errors import StoreReadError
 
@@ -139,6 +140,7 @@ class ZarrSource:
     transposed: bool = False
     weight: str | None = None
     sequence: str | None = None
+    coding: Coding | None = None
 
     @property
     def has_weight(self) -> bool:
@@ -155,11 +157,12 @@ class ZarrSource:
         try:
             with _reading:
                 group = zarr.open_group(self.url, mode="r")
-                return Columns(
-                    self._values(group, start, stop),
-                    _read_variable(group, self.weight, start, stop, np.float64),
-                    _read_variable(group, self.sequence, start, stop, None),
-                )
+                values = self._values(group, start, stop)
+                weight = _read_variable(group, self.weight, start, stop, np.float64)
+                sequence = _read_variable(group, self.sequence, start, stop, None)
+                if sequence is not None and self.coding is not None:
+                    sequence = self.coding(sequence)
+                return Columns(values, weight, sequence)
         except (MemoryError, PermissionError):
             raise
         except Exception as error:
@@ -180,7 +183,7 @@ class ZarrSource:
 
     def fingerprint(self) -> str:
         """Return the digest of the metadata and of the size and time of every chunk on disk."""
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(b"" if self.coding is None else repr(self.coding).encode())
         for entry in sorted(self._files()):
             digest.update(repr(entry).encode())
         return digest.hexdigest()

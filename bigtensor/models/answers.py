@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bigtensor._version import __version__
+from bigtensor.data.anndata_source import is_anndata
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.data.views import Views
@@ -100,11 +101,21 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         self._warn_of_missing(validity, samples.views)
         return Path(path)
 
-    def _evaluate(self, X: Any, output: str) -> Any:
-        """Return one output for every row, in the kind of container that ``X`` is."""
+    def _evaluate(
+        self,
+        X: Any,
+        output: str,
+        function: RowFunction | None = None,
+        unseen: frozenset[str] = frozenset(),
+    ) -> Any:
+        """Return one output for every row, in the kind of container that ``X`` is.
+
+        The function is the model's own unless another one is given; views that are not to be seen
+        may be missing.
+        """
         self._require_fitted()
-        samples = self._open_again(X)
-        function = self._row_function((output,))
+        samples = self._open_again(X, unseen)
+        function = self._row_function((output,)) if function is None else function
         if is_lazy(X):
             array: Any = evaluate_lazily(samples, function, missing=self.missing)
         else:
@@ -118,9 +129,13 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         dims = (self.sample_dim, *function.outputs[0].dims)
         return labelled_answer(X, array, dims, output, self._output_attrs())
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether the model can answer: a prepared one knows its views, but no components yet."""
+        return hasattr(self, "weights_")
+
     def _require_fitted(self) -> None:
         """Raise sklearn's NotFittedError before a fit."""
-        check_is_fitted(self, "views_")
+        check_is_fitted(self)
 
     def _judge(self, validity: Validity, views: Views) -> None:
         """Refuse bad weights, and missing values unless they are to be left out."""
@@ -141,8 +156,8 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
             message = explain(validity, views.feature_names)
             warnings.warn(f"{message}; they are left out", MissingValueWarning, stacklevel=4)
 
-    def _open_again(self, X: Any) -> Samples:
-        """Describe data that have to have the features of the fit.
+    def _open_again(self, X: Any, unseen: frozenset[str] = frozenset()) -> Samples:
+        """Describe data that have to have the features of the fit, but for views not to be seen.
 
         Labelled features are found by name, whatever their order, where those of the fit had
         names; all others by their position.
@@ -151,10 +166,11 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
             validate_data(self, X, reset=False, skip_check_array=True)
         named = is_named(X) and hasattr(self, "feature_names_in_")
         by_position = dict(zip(self.views_.names, self.views_.columns, strict=True))
+        views = self.views_.as_mapping() if named else by_position
         try:
             samples = open_samples(
                 X,
-                self.views_.as_mapping() if named else by_position,
+                {name: members for name, members in views.items() if name not in unseen},
                 sample_dim=self.sample_dim,
             )
         except ViewError as error:
@@ -182,7 +198,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
 
 def is_named(X: Any) -> bool:
     """Whether features go by name, whatever their order."""
-    return is_labelled(X) or isinstance(X, Samples)
+    return is_labelled(X) or isinstance(X, Samples) or is_anndata(X)
 
 
 def is_plain(X: Any) -> bool:

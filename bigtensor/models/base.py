@@ -31,16 +31,26 @@ from bigtensor.errors import (
 from bigtensor.models.answers import RowAnswers, is_named, is_plain
 from bigtensor.models.callbacks import callback_listener
 from bigtensor.models.data_shape import DataShape
+from bigtensor.models.finished_run import Ran, finished_passes
 from bigtensor.models.parameters import check_inputs, plain
+from bigtensor.models.run_options import RunOptions
 from bigtensor.models.summary import summary_html
-from bigtensor.statistics.base import Pass
+from bigtensor.statistics.base import Pass, Statistic
 from bigtensor.statistics.validity import Checked
 from bigtensor.store import Contents, write_group
 
 Passes = Generator[Pass[Any], Any, Any]
 """The script of a fit: yields passes, is sent their results, returns the solution."""
 
-__all__ = ["DataShape", "LatentVariableModel", "PassSize", "Passes"]
+__all__ = [
+    "DataShape",
+    "LatentVariableModel",
+    "PassSize",
+    "Passes",
+    "content_key",
+    "open_samples",
+    "shape_of",
+]
 
 
 class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[misc]
@@ -133,23 +143,24 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
             See `bigtensor.errors`; every message names what would help.
         """
         samples = self._open(X, sample_weight)
+        shape = shape_of(samples)
         if is_plain(X):
             validate_data(self, X, skip_check_array=True)
-        with (
-            open_runtime(
-                client=client, scheduler=scheduler, workers=workers, memory_limit=memory_limit
-            ) as runtime,
-            callback_listener(self) as callbacks,
-        ):
-            plan = self._plan(samples, runtime).check()
-            store = None if checkpoint is None else _open_checkpoint(checkpoint, samples)
-            history: list[Event] = []
-            solution, left_out = self._drive(
-                samples, runtime, store, (*listeners, history.append, callbacks)
+        with callback_listener(self) as callbacks:
+            ran = self._run(
+                samples,
+                self._passes(shape),
+                self._expected_passes(shape),
+                client=client,
+                scheduler=scheduler,
+                workers=workers,
+                memory_limit=memory_limit,
+                checkpoint=checkpoint,
+                listeners=(*listeners, callbacks),
             )
         self._remember_features(X, samples)
-        self._adopt(solution)
-        self._remember(samples, plan, history, left_out)
+        self._adopt(ran.result)
+        self._remember(samples, ran)
         return self
 
     def plan(
@@ -184,7 +195,7 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
             return self._plan(samples, runtime)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Save the fitted model as a Zarr group without pickle; `bigtensor.load` reads it back.
+        """Save the model as a Zarr group without pickle; `bigtensor.load` reads it back.
 
         Parameters
         ----------
@@ -202,7 +213,7 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
         OutputError
             When the target exists, or cannot be written.
         """
-        self._require_fitted()
+        kept, arrays = self._kept()
         attrs = {
             "parameters": plain(self.get_params(deep=False)),
             "views": [[name, list(members)] for name, members in self.views_.features],
@@ -210,9 +221,19 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
             "n_features_in": self.n_features_in_,
             "feature_names_in": plain(getattr(self, "feature_names_in_", [])),
             "diagnostics": self.diagnostics_,
+            **kept,
         }
-        contents = Contents(type(self).__name__, attrs, self._fitted_arrays())
+        contents = Contents(type(self).__name__, attrs, arrays)
         return write_group(Path(path), contents, overwrite=overwrite)
+
+    def _kept(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what is saved besides parameters and views, as JSON and as arrays."""
+        self._require_fitted()
+        return {}, self._fitted_arrays()
+
+    def _take_back(self, attrs: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:  # noqa: ARG002
+        """Set what `_kept` had returned."""
+        return self._restore(arrays)
 
     @classmethod
     def _from_contents(cls, contents: Contents) -> Self:
@@ -227,7 +248,7 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
         if attrs["feature_names_in"]:
             model.feature_names_in_ = np.asarray(attrs["feature_names_in"], dtype=object)
         model.diagnostics_ = attrs["diagnostics"]
-        return model._restore(contents.arrays)
+        return model._take_back(attrs, contents.arrays)
 
     def __sklearn_tags__(self) -> Tags:
         """Say what is taken: missing values where they are left out."""
@@ -238,7 +259,7 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
     def _html_repr(self) -> str:
         """Return scikit-learn's diagram, and a summary once there is something to tell."""
         diagram: str = super()._html_repr()
-        if not hasattr(self, "views_"):
+        if not self.__sklearn_is_fitted__():
             return diagram
         before, end, after = diagram.rpartition("</body>")
         return before + summary_html(self) + end + after
@@ -251,17 +272,57 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
 
     def _plan(self, samples: Samples, runtime: Processes) -> Plan:
         """Return the plan of a fit."""
-        return make_plan(samples, self._expected_passes(_shape_of(samples)), runtime)
+        return make_plan(samples, self._expected_passes(shape_of(samples)), runtime)
+
+    def _run(
+        self,
+        samples: Samples,
+        script: Passes,
+        sizes: list[PassSize],
+        *,
+        client: Any = None,
+        scheduler: str | None = None,
+        workers: int | None = None,
+        memory_limit: str | int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        listeners: Iterable[Listener] = (),
+    ) -> Ran:
+        """Run a script of passes, once its plan has been found to fit; the options are `fit`'s."""
+        history: list[Event] = []
+        with open_runtime(
+            client=client, scheduler=scheduler, workers=workers, memory_limit=memory_limit
+        ) as runtime:
+            plan = make_plan(samples, sizes, runtime).check()
+            store = None if checkpoint is None else _open_checkpoint(checkpoint, samples)
+            result, left_out = self._drive(
+                script, samples, runtime, store, (*listeners, history.append)
+            )
+        return Ran(result, plan, finished_passes(history), left_out)
+
+    def _sum(self, X: Any, name: str, statistic: Statistic[Any], options: RunOptions) -> Any:
+        """Return the result of one pass of a fitted model over data."""
+        return self._one_pass(self._open_again(X), Pass(name, statistic), options).result
+
+    def _one_pass(self, samples: Samples, wanted: Pass[Any], options: RunOptions) -> Ran:
+        """Run one pass over all rows."""
+        checked = Checked(wanted.statistic)
+        work_nbytes = checked.work_nbytes(checked.block_rows)
+        size = PassSize(wanted.name, 1, samples.rows, checked.state_nbytes(), work_nbytes)
+
+        def script() -> Passes:
+            return (yield wanted)
+
+        return self._run(samples, script(), [size], **options)
 
     def _drive(
         self,
+        script: Passes,
         samples: Samples,
         runtime: Runtime,
         checkpoint: Checkpoint | None,
         listeners: tuple[Listener, ...],
     ) -> tuple[Any, int]:
         """Run the passes that the script asks for; return the solution, and rows left out."""
-        script = self._passes(_shape_of(samples))
         stamp, result, left_out = samples.stamp(), None, 0
 
         def check() -> None:
@@ -286,24 +347,15 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
                 self._warn_of_missing(validity, samples.views)
                 left_out = validity.dropped
 
-    def _remember(self, samples: Samples, plan: Plan, history: list[Event], left_out: int) -> None:
+    def _remember(self, samples: Samples, ran: Ran) -> None:
         """Set what is known of the run after a fit."""
-        finished = [event for event in history if event.kind == "pass finished"]
         self.diagnostics_["data"] = samples.describe()
         self.diagnostics_["rows"] = samples.rows
-        self.diagnostics_["rows_left_out"] = left_out
+        self.diagnostics_["rows_left_out"] = ran.rows_left_out
         self.diagnostics_["plan"] = {
-            key: value for key, value in asdict(plan).items() if key != "passes"
+            key: value for key, value in asdict(ran.plan).items() if key != "passes"
         }
-        self.diagnostics_["passes"] = [
-            {
-                "name": event.name,
-                "rows": event.total_rows,
-                "parts": event.total_parts,
-                "reused_parts": event.reused,
-            }
-            for event in finished
-        ]
+        self.diagnostics_["passes"] = ran.passes
         self.diagnostics_ = plain(self.diagnostics_)
 
     def _remember_features(self, X: Any, samples: Samples) -> None:
@@ -316,7 +368,7 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
             del self.feature_names_in_
 
 
-def _shape_of(samples: Samples) -> DataShape:
+def shape_of(samples: Samples) -> DataShape:
     """Return what a model may know of the samples."""
     return DataShape(samples.rows, samples.views.features, str(samples.dtype), samples.has_weight)
 

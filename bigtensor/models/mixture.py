@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import DensityMixin
 
 from bigtensor.errors import DataError
-from bigtensor.models.base import LatentVariableModel
+from bigtensor.models.weights_by import WeightsByGroup
 
 
-class LatentMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
+class LatentMixture(DensityMixin, WeightsByGroup):  # type: ignore[misc]
     """Base of mixtures: a hidden label for every row, with a probability."""
 
     def predict(self, X: Any) -> Any:

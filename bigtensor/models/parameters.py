@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import ParameterError
+from bigtensor.features.custom_kernel import CustomKernel
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
@@ -87,4 +88,6 @@ def plain(value: Any) -> Any:
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
         return [plain(entry) for entry in value]
+    if isinstance(value, CustomKernel):
+        return repr(value)
     return value

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +17,10 @@ from bigtensor.statistics.base import Statistic, SumStatistic, Workspace
 from bigtensor.statistics.co_posterior import CoPosteriorSums
 from bigtensor.statistics.combinators import Folded, Together
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
+from bigtensor.statistics.folds import OfFold
+from bigtensor.statistics.group_sums import GroupSums
+from bigtensor.statistics.log_likelihood import LogLikelihood
+from bigtensor.statistics.posterior_means import PosteriorMeans
 from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.row_sample import RowSample
 from bigtensor.statistics.state_of import StateOf
@@ -25,6 +30,7 @@ from bigtensor.statistics.validity import Checked
 
 SLICES = {"a": slice(0, 1), "b": slice(1, 2), "wide": slice(2, 4)}
 N_FEATURES = 4
+N_GROUPS = 3
 K = 3
 
 
@@ -76,6 +82,18 @@ def co_posterior_sums(offset):
     return CoPosteriorSums(mixture(offset))
 
 
+def group_sums(offset):
+    return GroupSums(mixture(offset), N_GROUPS)
+
+
+def first_two_powers(offset, rows):
+    return np.hstack([rows - offset, (rows - offset) ** 2])
+
+
+def posterior_means(offset):
+    return PosteriorMeans(mixture(offset), "wide", partial(first_two_powers, offset), 4)
+
+
 def triple_moments(offset):
     groups = [
         GroupMap((name,), (nystroem(offset, seed, d=s.stop - s.start),))
@@ -114,9 +132,18 @@ CASES = [
     Case("posterior_sums_tables_only", posterior_sums_tables_only),
     Case("posterior_sums_with_co_posterior", posterior_sums_with_co_posterior),
     Case("co_posterior_sums", co_posterior_sums),
+    Case("group_sums", group_sums),
+    Case("posterior_means", posterior_means),
+    Case("checked_groups", lambda offset: Checked(group_sums(offset)), bad_rows=True),
     Case("checked", lambda offset: Checked(posterior_sums(offset)), bad_rows=True),
     Case("checked_sample", lambda offset: Checked(row_sample(offset)), moves=False, bad_rows=True),
     Case("state_of", lambda offset: StateOf(triple_moments(offset))),
+    Case("log_likelihood", lambda offset: LogLikelihood(mixture(offset))),
+    Case("inside_fold", lambda offset: OfFold(posterior_sums(offset), 3, 1, inside=True)),
+    Case(
+        "outside_fold",
+        lambda offset: OfFold(triple_moments(offset), 3, 1, inside=False, random_state=4),
+    ),
     Case("folded", lambda offset: Folded(posterior_sums(offset), 3, random_state=1)),
     Case(
         "together",
@@ -147,7 +174,10 @@ class Rows:
 
     def block(self, first, last):
         weight = None if self.weight is None else self.weight[first:last]
-        return Block(self.values[first:last], SLICES, self.start + first, last - first, weight)
+        values = self.values[first:last]
+        # a group, or none, that goes with the row: rows move, are repeated and are offset
+        group = (np.nan_to_num(values[:, 0], posinf=0.0) * 1024 % (N_GROUPS + 1)).astype(int) - 1
+        return Block(values, SLICES, self.start + first, last - first, weight, group)
 
 
 def make_rows(seed, n, weighted, offset, start=0, bad_rows=False):

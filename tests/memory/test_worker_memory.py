@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bigtensor import KernelMixture, simulate
-from bigtensor.data.layout import SampleStoreWriter
+from bigtensor import KernelMixture
 from bigtensor.data.opening import open_samples
+from bigtensor.data.simulate import write_kernel_mixture
 from bigtensor.engine.plan import PassSize, make_plan
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import DistributedRuntime, local_cluster
@@ -33,10 +33,7 @@ def peak_nbytes() -> int:
 
 
 def cells(path: Path, rows: int) -> str:
-    with SampleStoreWriter(path, ["a", "b", "c"], rows=rows) as writer:
-        for start in range(0, rows, 300_000):
-            part = simulate.kernel_mixture(300_000, 3, random_state=start)
-            writer.append(part["X"].to_numpy())
+    write_kernel_mixture(path, rows, 3, random_state=1, dtype="float32")
     return str(path)
 
 

@@ -47,7 +47,7 @@ def make(small):
         ({"start": "random"}, "start is 'random'; expected one of spectral, kmeans"),
         ({"start": None}, "start is None; expected one of"),
         ({"decomposition": "cp"}, "decomposition is 'cp'; expected one of jacobi, power"),
-        ({"landmarks": 50}, "landmarks is 50; expected one of kmeans, uniform"),
+        ({"landmarks": 50}, "landmarks is 50; expected one of kmeans, kmeans++, uniform, cholesky"),
         ({"n_landmarks": 1}, "n_landmarks is 1; expected an integer of at least 2"),
         ({"n_directions": 2}, "n_directions is 2; expected an integer from 3 to 9"),
         ({"n_directions": 10}, "n_directions is 10; expected an integer from 3 to 9"),

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from numpy.random import default_rng
 from scipy.special import logsumexp, softmax
 
 from bigtensor.data.block import Block
@@ -82,3 +83,96 @@ def test_responsibilities__say_what_dropped_rows_receive():
 def test_responsibilities__refuse_unknown_outputs(names):
     with pytest.raises(ParameterError, match="label, probability, log_density"):
         Responsibilities(MIXTURES["both"], names)
+
+
+POPULATIONS = np.array([1, 0, 1])
+BOTH_LEVELS = ("label", "probability", "log_density", "component", "component_probability")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("label",),
+        ("component",),
+        ("probability",),
+        ("component_probability",),
+        ("log_density",),
+        ("component", "label"),
+        ("component", "log_density"),
+        BOTH_LEVELS,
+        BOTH_LEVELS[::-1],
+    ],
+)
+@pytest.mark.parametrize("n", [0, 1, 5000])
+def test_populations__are_sums_over_their_components(names, n):
+    mixture, block = MIXTURES["both"], rows(n)
+    out = evaluate(Responsibilities(mixture, names, POPULATIONS), block)
+    joint = expected_log_joint(mixture, block.values)
+    of_component = softmax(joint, axis=0).T
+    of_population = np.stack([of_component[:, 1], of_component[:, 0] + of_component[:, 2]], axis=1)
+    expected = {
+        "label": of_population.argmax(axis=1),
+        "probability": of_population,
+        "log_density": logsumexp(joint, axis=0),
+        "component": of_component.argmax(axis=1),
+        "component_probability": of_component,
+    }
+    assert tuple(out) == names
+    for name, values in out.items():
+        if name in ("label", "component"):
+            assert values.dtype == np.int32
+            np.testing.assert_array_equal(values, expected[name])
+        else:
+            np.testing.assert_allclose(values, expected[name], atol=1e-7)
+
+
+def test_populations__of_the_most_probable_component_need_not_be_the_most_probable():
+    log_tables = np.log([[[0.4, 0.3, 0.3], [0.6, 0.3, 0.1]]])
+    tables = TabulatedDensities((0,), np.zeros(1), np.ones(1), log_tables)
+    mixture = MixtureDensities(np.full(3, 1 / 3), tables)
+    function = Responsibilities(mixture, ("label", "component"), np.array([0, 1, 1]))
+    out = evaluate(function, Block(np.array([[0.0], [1.0]]), {"a": slice(0, 1)}, 0, 2))
+    np.testing.assert_array_equal(out["component"], [0, 0])
+    np.testing.assert_array_equal(out["label"], [1, 0])
+
+
+@pytest.mark.parametrize("components", [2, 300])
+def test_populations__of_one_component_each_are_the_components(components):
+    log_tables = default_rng(2).normal(size=(1, 9, components))
+    tables = TabulatedDensities((0,), np.zeros(1), np.ones(1), log_tables)
+    mixture = MixtureDensities(np.full(components, 1 / components), tables)
+    block = Block(default_rng(3).uniform(0, 8, (400, 1)), {"a": slice(0, 1)}, 0, 400)
+    out = evaluate(Responsibilities(mixture, BOTH_LEVELS, np.arange(components)), block)
+    np.testing.assert_array_equal(out["label"], out["component"])
+    np.testing.assert_array_equal(out["probability"], out["component_probability"])
+    one = evaluate(Responsibilities(mixture, BOTH_LEVELS, np.zeros(components, int)), block)
+    np.testing.assert_array_equal(one["label"], 0)
+    np.testing.assert_allclose(one["probability"], 1.0, atol=1e-6)
+    np.testing.assert_array_equal(one["component"], out["component"])
+
+
+def test_populations__have_a_dimension_of_their_own():
+    outputs = Responsibilities(MIXTURES["both"], BOTH_LEVELS, POPULATIONS).outputs
+    dims = {output.name: output.dims for output in outputs}
+    assert dims == {
+        "label": {},
+        "probability": {"population": 2},
+        "log_density": {},
+        "component": {},
+        "component_probability": {"component": K},
+    }
+    fill = {output.name: output.fill for output in outputs}
+    assert fill["label"] == fill["component"] == -1
+    assert np.isnan([fill["probability"], fill["component_probability"]]).all()
+
+
+@pytest.mark.parametrize("names", [(), ("population",), ("component", "component")])
+def test_populations__refuse_unknown_outputs(names):
+    with pytest.raises(ParameterError, match="log_density, component, component_probability, got"):
+        Responsibilities(MIXTURES["both"], names, POPULATIONS)
+
+
+@pytest.mark.parametrize("name", ["component", "component_probability"])
+def test_components__are_a_level_of_their_own_only_where_there_are_populations(name):
+    with pytest.raises(ParameterError, match=f"among label, probability, log_density, got.*{name}"):
+        Responsibilities(MIXTURES["both"], ("label", name))

@@ -60,12 +60,15 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     views_share_components : bool, default False
         Whether a component has the same density in all views, which then have equally many
         features: repeated measurements, for example.
-    start : {"spectral", "kmeans"}, default "spectral"
-        Where the posterior passes start.
-    posterior_width : float, optional
+    start : {"auto", "spectral", "kmeans"}, default "auto"
+        Where the posterior passes start: by default from the spectral solution, and from the
+        clusters of the sample where components are merged into populations.
+    posterior_width : float or None, default "auto"
         Least width of the densities that labels and posterior probabilities come from, in
-        standard deviations of the feature (views of one feature). By default these are the
-        densities that are reported, whose widths are each component's own.
+        standard deviations of the feature (views of one measured feature). With None these are
+        the densities that are reported, whose widths are each component's own. ``"auto"`` is None
+        after a spectral start, and 0.5 after k-means: broad densities keep labels steady where
+        components are no products of views, as in cytometry.
     posterior_passes : int, optional
         At most this many posterior passes, at least one. By default 2 after a spectral start;
         after a doubtful one, or k-means, up to 20 until the likelihood has settled; from four
@@ -135,8 +138,8 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         groups: Any = None,
         bandwidth: float | str = "rule",
         views_share_components: bool = False,
-        start: str = "spectral",
-        posterior_width: float | None = None,
+        start: str = "auto",
+        posterior_width: float | str | None = "auto",
         posterior_passes: int | None = None,
         n_populations: int | str | None = None,
         merging: str = "misclassification",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import ParameterError
+from bigtensor.features.custom_kernel import CustomKernel
 from bigtensor.features.kernel_storage import kernel_arrays
 from bigtensor.features.kernels import Kernel
 
@@ -54,7 +55,12 @@ class KernelExpansion:
 
     def __call__(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return the values of the function: ``(n,)`` or ``(n, r)``."""
-        rows = values.reshape(-1, self.kernel.width)
+        rows = values[:, None] if values.ndim == 1 else values
+        if rows.shape[1] != self.kernel.width:
+            raise ParameterError(
+                f"a sum of kernels of {self.kernel.width} feature(s) was given values of "
+                f"{rows.shape[1]}; use the kernel of the same view"
+            )
         return np.asarray(self.kernel.evaluate(rows, self.points) @ self.coefficients)
 
     def has_kernel(self, kernel: Kernel) -> bool:
@@ -63,5 +69,8 @@ class KernelExpansion:
             return True
         if type(self.kernel) is not type(kernel):
             return False
+        if isinstance(self.kernel, CustomKernel) and isinstance(kernel, CustomKernel):
+            # arrays hold no callable
+            return self.kernel.function is kernel.function
         ours, theirs = kernel_arrays(self.kernel), kernel_arrays(kernel)
         return all(np.array_equal(ours[name], theirs[name]) for name in ours)

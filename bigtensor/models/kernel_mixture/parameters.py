@@ -17,8 +17,11 @@ from bigtensor.models.kernel_mixture.bandwidth_choice import CHOICES
 from bigtensor.models.kernel_mixture.settings import DELTA, Settings, ViewKernel
 from bigtensor.models.parameters import check_choice, check_integer
 
-STARTS = ("spectral", "kmeans")
+STARTS = ("auto", "spectral", "kmeans")
 DECOMPOSITIONS = ("jacobi", "power")
+
+BROAD_WIDTH = 0.5
+"""Width of the posterior passes after k-means, in standard deviations of the feature."""
 
 MOST_COUNTED = 20
 """Largest number of components that is looked for."""
@@ -61,7 +64,9 @@ def check_parameters(model: Any) -> None:
         raise ParameterError(f"groups is {model.groups!r}; expected three lists of views")
     if model.landmark_tolerance is not None:
         _check_share("landmark_tolerance", model.landmark_tolerance)
-    if model.posterior_width is not None:
+    if isinstance(model.posterior_width, str):
+        check_choice("posterior_width", model.posterior_width, ("auto",))
+    elif model.posterior_width is not None:
         _check_positive("posterior_width", model.posterior_width)
 
 
@@ -89,7 +94,7 @@ def _check_kernels(kernels: Any) -> None:
             )
 
 
-def _view_kernels(kernels: Any, shape: DataShape) -> dict[str, ViewKernel]:
+def _view_kernels(kernels: Any, shape: DataShape, *, shared: bool) -> dict[str, ViewKernel]:
     """Return the kernel of every view, Gaussian unless it is said otherwise."""
     lengths = {name: len(members) for name, members in shape.views}
     if isinstance(kernels, Mapping):
@@ -111,6 +116,9 @@ def _view_kernels(kernels: Any, shape: DataShape) -> dict[str, ViewKernel]:
             raise ViewError(
                 f"view {name!r} has {lengths[name]} features, but its kernel is for {kernel.width}"
             )
+    if shared and len({*found.values()}) > 1:
+        listed = ", ".join(f"{name}: {kernel}" for name, kernel in found.items())
+        raise ViewError(f"views_share_components=True needs one kernel for all views; got {listed}")
     return found
 
 
@@ -142,7 +150,8 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
     IdentifiabilityError
         When there are fewer rows than components.
     """
-    _check_views(model, shape)
+    start = start_of(model)
+    _check_views(model, start, shape)
     k = n_components_of(model, shape.rows)
     if shape.rows < max(2, k):
         raise IdentifiabilityError(f"n_components={k} needs more rows; got n_samples={shape.rows}")
@@ -152,12 +161,12 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
         rows=shape.rows,
         views=shape.views,
         units=model.units,
-        kernels=_view_kernels(model.kernels, shape),
+        kernels=_view_kernels(model.kernels, shape, shared=model.views_share_components),
         groups=_view_groups(model, shape),
         bandwidth=model.bandwidth,
-        spectral=model.start == "spectral",
+        spectral=start == "spectral",
         shared=model.views_share_components,
-        posterior_width=model.posterior_width,
+        posterior_width=_posterior_width(model, start),
         posterior_passes=model.posterior_passes,
         n_populations=model.n_populations,
         merging=model.merging,
@@ -171,6 +180,20 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
         feature_dtype=model.feature_dtype,
         random_state=0 if model.random_state is None else int(model.random_state),
     )
+
+
+def start_of(model: Any) -> str:
+    """Return where the posterior passes start: many components need no more than k-means."""
+    if model.start != "auto":
+        return str(model.start)
+    return "spectral" if model.n_populations is None else "kmeans"
+
+
+def _posterior_width(model: Any, start: str) -> float | None:
+    """Return the width of the posterior passes in standard deviations of a feature, if any."""
+    if model.posterior_width == "auto":
+        return BROAD_WIDTH if start == "kmeans" else None
+    return None if model.posterior_width is None else float(model.posterior_width)
 
 
 def n_components_of(model: Any, rows: int) -> int:
@@ -215,12 +238,12 @@ def _view_groups(model: Any, shape: DataShape) -> tuple[tuple[str, ...], ...] | 
     return groups
 
 
-def _check_views(model: Any, shape: DataShape) -> None:
+def _check_views(model: Any, start: str, shape: DataShape) -> None:
     """Raise unless the views are enough for the start and fit together."""
-    needed = 3 if model.start == "spectral" else 2
+    needed = 3 if start == "spectral" else 2
     if len(shape.views) < needed:
         raise ViewError(
-            f"start={model.start!r} needs at least {needed} views that are independent given "
+            f"start={start!r} needs at least {needed} views that are independent given "
             f"the component; got {len(shape.views)} view(s) of {len(shape.features)} feature(s)"
             + ("; use start='kmeans', or views of fewer features" if needed == 3 else "")
         )

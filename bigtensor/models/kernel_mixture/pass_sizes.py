@@ -99,7 +99,8 @@ def _blank_map(view: str, n_features: int, settings: Settings) -> FeatureMap:
         )
     p, width = settings.n_landmarks, len(dict(settings.views)[view])
     return Nystroem(
-        np.zeros((p, width)),
+        # so far apart that nothing of them can be tabulated: the larger workspace
+        np.linspace(0, 1e9, p)[:, None] * np.ones(width),
         default_kernel(kind, np.ones(width)),
         np.zeros(width),
         np.zeros((p, n_features)),

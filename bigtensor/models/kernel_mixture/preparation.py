@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.errors import DataError
 from bigtensor.features.bandwidth import SampleClusters, cluster_sample
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import find_categories
@@ -135,14 +136,29 @@ def sample_clusters(
     measured = [column for column in range(len(names)) if column not in categorical]
     compared, compared_names = [rows[:, measured]], [names[column] for column in measured]
     for column in categorical:
-        categories = find_categories(rows[:, [column]])
+        categories = _categories(rows[:, [column]], names[column])
         compared.append(np.asarray(rows[:, [column]] == categories, np.float64))
         compared_names += [f"{names[column]} = {code:g}" for code in categories]
     seed = purpose_seed(settings.random_state, "clusters")
-    found = cluster_sample(np.hstack(compared), settings.n_components, seed, compared_names, weight)
+    found = cluster_sample(
+        np.hstack(compared),
+        settings.n_components,
+        seed,
+        compared_names,
+        weight,
+        standardise=settings.units == "own",
+    )
     scale = np.ones(len(names))
     scale[measured] = found.scale[: len(measured)]
     return SampleClusters(found.labels, scale)
+
+
+def _categories(values: FloatArray, feature: str) -> FloatArray:
+    """Return the categories of a feature of codes, or say which feature is none."""
+    try:
+        return find_categories(values)
+    except DataError as error:
+        raise DataError(f"feature {feature!r} has the delta kernel: {error}") from error
 
 
 def _posterior_widths(

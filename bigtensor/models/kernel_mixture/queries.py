@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.errors import ViewError
+from bigtensor.errors import ParameterError, ViewError
 from bigtensor.features.kernels import Kernel
 from bigtensor.models.containers import labelled_like
 from bigtensor.models.kernel_mixture.kernel_expansion import KernelExpansion
@@ -80,17 +80,27 @@ class KernelMixtureQueries:
         X : path, xarray, dask array or array-like, optional
             Rows to average over.
         **options
-            As for `fit`; with data only.
+            As for `fit`, without ``checkpoint``; with data only.
 
         Returns
         -------
         (k,) or (k, m) float64 array
+
+        Raises
+        ------
+        ViewError
+            When there is no such view.
+        ParameterError
+            When f returns another shape, or with a checkpoint.
         """
         self._require_view(view)
-        function = checked_function(f)
+        function = _checked(f)
         if X is None:
-            return self._solution.expectation(
-                view, f if isinstance(f, KernelExpansion) else function
+            return self._solution.expectation(view, function)
+        if options.get("checkpoint") is not None:
+            raise ParameterError(
+                "an expectation keeps no checkpoint, which could not tell one function from "
+                "another; it is one pass: leave checkpoint out"
             )
         shaped = _of_rows(function)
         example = np.asarray(function(self._solution.example(view)))
@@ -111,8 +121,8 @@ class KernelMixtureQueries:
         Parameters
         ----------
         X : path, xarray, dask array or array-like
-            As for `fit`. The features of the view may be missing where features have names, and
-            may hold anything in plain arrays.
+            As for `fit`. The features of the view may be missing from labelled data, and may hold
+            anything, such as NaN, in plain arrays and data frames.
         view : str
         f : callable, optional
             As for `expectation`; by default the values of the view themselves.
@@ -125,7 +135,7 @@ class KernelMixtureQueries:
         self._require_view(view)
         if len(self.views_.names) < 2:
             raise ViewError("a model of one view has no other view to predict it from")
-        means = self._solution.expectation(view, checked_function(f or _identity))
+        means = self._solution.expectation(view, _checked(f or _identity))
         function = ConditionalMeans(
             self._solution.without(view).mixture(), means.reshape(len(means), -1)
         )
@@ -179,6 +189,11 @@ class KernelMixtureQueries:
 def _identity(values: NDArray[Any]) -> NDArray[Any]:
     """Return the values of a view."""
     return values
+
+
+def _checked(f: Callable[[NDArray[Any]], NDArray[Any]]) -> ViewFunction:
+    """Return a function that checks its shape, which that of a sum of kernels needs not."""
+    return f if isinstance(f, KernelExpansion) else checked_function(f)
 
 
 def _of_rows(function: ViewFunction) -> ViewFunction:

@@ -11,7 +11,12 @@ from bigtensor.features.maps import FeatureMap
 from bigtensor.models.kernel_mixture.histogram_densities import smooth_histograms
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.solution import KernelSolution
-from bigtensor.models.kernel_mixture.wide_view import DENSITY_FLOOR, WideView, anchors, features_of
+from bigtensor.models.kernel_mixture.wide_view import (
+    DENSITY_FLOOR,
+    WideView,
+    density_floor,
+    features_of,
+)
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.posterior_sums import PosteriorSumsResult
 from bigtensor.statistics.row_sample import Sample
@@ -92,8 +97,7 @@ def spectral_start(spectral: MultiviewMixture, preparation: Preparation) -> Mixt
             points = preparation.grids.points(index)[:, None]
             tables.append((index, features_of(feature_map, points) @ coefficients))
         else:
-            values = features_of(feature_map, anchors(feature_map)) @ coefficients
-            floor = np.maximum(SPECTRAL_FLOOR * values.max(axis=0), np.finfo(np.float32).tiny)
+            floor = density_floor(feature_map, coefficients, SPECTRAL_FLOOR)
             embedded.append(EmbeddedDensities(name, feature_map, coefficients, floor))
     ordered = [density for _, density in sorted(tables, key=lambda entry: entry[0])]
     table = preparation.grids.tabulate(np.stack(ordered), SPECTRAL_FLOOR) if ordered else None
@@ -134,8 +138,7 @@ def _wide_view(
     mean = embedding / np.maximum(mass, np.finfo(np.float64).tiny)
     integral = feature_map.mass @ mean
     coefficients = mean / np.where(np.abs(integral) < 1e-3, 1.0, integral)
-    peak = (features_of(feature_map, anchors(feature_map)) @ coefficients).max(axis=0)
-    floor = np.maximum(DENSITY_FLOOR * peak, np.finfo(np.float32).tiny)
+    floor = density_floor(feature_map, coefficients, DENSITY_FLOOR)
     rows = np.empty((0, feature_map.n_inputs))
     return WideView(name, preparation.slices[name], feature_map, coefficients, floor, rows)
 

@@ -101,6 +101,20 @@ def anchors(feature_map: FeatureMap) -> NDArray[np.float64]:
     return feature_map.landmarks
 
 
+def density_floor(
+    feature_map: FeatureMap, coefficients: FloatArray, part: float
+) -> NDArray[np.float64]:
+    """Return the least density of every component, a part of its largest one: ``(k,)``.
+
+    A code that the sample lacks has it in all components: of categories it is therefore the same
+    for all, so that such a code says nothing of its row.
+    """
+    peak = (features_of(feature_map, anchors(feature_map)) @ coefficients).max(axis=0)
+    if isinstance(feature_map, OneHot):
+        peak = np.full_like(peak, peak.max())
+    return np.maximum(part * peak, np.finfo(np.float32).tiny)
+
+
 def _kernel_noise(
     feature_map: FeatureMap, size: int, rng: np.random.Generator
 ) -> FloatArray | float:

@@ -1,0 +1,163 @@
+"""``bigtensor export``: labels into the kind of file that the cells came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bigtensor.cli.command import Command, check_new_file, when_interrupted
+from bigtensor.cli.options import PATH, overwrite_option
+from bigtensor.cli.progress import reporter
+
+_ANNDATA = (".h5ad", ".zarr")
+
+
+@click.command(cls=Command)
+@click.argument("labels", type=PATH, metavar="LABELS.zarr")
+@click.argument("files", type=PATH, nargs=-1, metavar="[FILE.fcs]...")
+@click.option(
+    "--to",
+    "target",
+    type=PATH,
+    required=True,
+    metavar="TARGET",
+    help="A file .csv to make, an AnnData file .h5ad or .zarr to write into, or a folder for "
+    "copies of the FCS files.",
+)
+@click.option(
+    "--model",
+    "model_path",
+    type=PATH,
+    metavar="MODEL.zarr",
+    help="AnnData: the model that made the labels, which is kept with them.",
+)
+@click.option(
+    "--cells",
+    type=PATH,
+    metavar="CELLS.zarr",
+    help="FCS: the store that was imported from the files and labelled.",
+)
+@click.option(
+    "--offsets",
+    type=click.Choice(["header", "text"]),
+    help="FCS: as for the import.",
+)
+@overwrite_option
+def export(
+    labels: Path,
+    files: tuple[Path, ...],
+    target: Path,
+    model_path: Path | None,
+    cells: Path | None,
+    offsets: str | None,
+    overwrite: bool,
+) -> None:
+    """Write labels, and probabilities where there are any, to CSV, AnnData or FCS files.
+
+    AnnData: obs["bigtensor_label"], obsm["X_bigtensor_proba"], var["bigtensor_used"] and
+    uns["bigtensor"] are written into the file where it lies; X is neither read nor written.
+
+    FCS: every file is copied with the channels bigtensor_label (component + 1; 0 for events left
+    out) and bigtensor_proba_1, bigtensor_proba_2 and so on.
+    """
+    kind = _kind(target, files)
+    _check_options(kind, model_path=model_path, cells=cells, offsets=offsets)
+    with reporter() as progress, progress.rows("export") as advance:
+        if kind == "csv":
+            when_interrupted([target])
+            _to_csv(labels, target, overwrite, advance)
+        elif kind == "anndata":
+            when_interrupted([], f"{target} has no answers, or those it had")
+            _to_anndata(labels, target, model_path, overwrite, advance)
+        else:
+            when_interrupted([target / path.name for path in files])
+            _to_fcs(labels, files, target, cells, offsets, overwrite, advance)
+    count = f" ({len(files)} FCS file{'s' * (len(files) != 1)})" if files else ""
+    click.echo(f"exported   {labels} to {target}{count}")
+
+
+def _kind(target: Path, files: tuple[Path, ...]) -> str:
+    """Return what the target is to be, or end with a usage error."""
+    ending = target.suffix.lower()
+    kind = "anndata" if ending in _ANNDATA else {".csv": "csv"}.get(ending, "fcs")
+    if kind == "fcs" and not files:
+        raise click.UsageError(
+            f"--to {target} ends neither in .csv nor in {' or '.join(_ANNDATA)}; for a folder of "
+            "FCS files name the files that were imported"
+        )
+    if kind != "fcs" and files:
+        raise click.UsageError(f"FCS files are copied to a folder, but --to is {target}")
+    return kind
+
+
+def _check_options(kind: str, **given: Any) -> None:
+    """End with a usage error when an option is missing, or is one of another kind."""
+    needed = {"anndata": ["model_path"], "fcs": ["cells"], "csv": []}[kind]
+    allowed = {*needed, "offsets"} if kind == "fcs" else set(needed)
+    for name, value in given.items():
+        option = f"--{name.removesuffix('_path')}"
+        if name in needed and value is None:
+            raise click.UsageError(f"an export to {kind} files needs {option}")
+        if name not in allowed and value is not None:
+            raise click.UsageError(f"{option} has no meaning for an export to {kind} files")
+
+
+def _to_csv(labels: Path, target: Path, overwrite: bool, progress: Any) -> None:
+    """Make a CSV file."""
+    from bigtensor.data.exporters.csv import write_answers_to_csv
+
+    check_new_file(target, overwrite=overwrite)
+    write_answers_to_csv(labels, target, progress=progress)
+
+
+def _to_anndata(
+    labels: Path, target: Path, model_path: Any, overwrite: bool, progress: Any
+) -> None:
+    """Write into an AnnData file, after looking whether the labels are the model's."""
+    from bigtensor.annotation import model_record
+    from bigtensor.data.exporters.anndata import write_answers_to_anndata
+    from bigtensor.data.exporters.labels import open_labels
+    from bigtensor.errors import DataError
+    from bigtensor.store import read_group
+
+    contents = read_group(model_path)
+    made_by = open_labels(labels).attrs
+    views = {name: list(members) for name, members in contents.attrs["views"]}
+    given = (contents.kind, views, _without_missing(contents.attrs["parameters"]))
+    if (made_by["model"], made_by["views"], _without_missing(made_by["parameters"])) != given:
+        raise DataError(
+            f"{labels} was not made by {model_path}: its views or its parameters are others; give "
+            "the model that 'bigtensor predict' was given"
+        )
+    record = model_record(contents)
+    write_answers_to_anndata(labels, target, record, overwrite=overwrite, progress=progress)
+
+
+def _without_missing(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the parameter that may be set anew for every answer."""
+    return {name: value for name, value in parameters.items() if name != "missing"}
+
+
+def _to_fcs(
+    labels: Path,
+    files: tuple[Path, ...],
+    folder: Path,
+    cells: Any,
+    offsets: Any,
+    overwrite: bool,
+    progress: Any,
+) -> None:
+    """Make copies of FCS files."""
+    from bigtensor.data.exporters.fcs import write_answers_to_fcs
+
+    write_answers_to_fcs(
+        labels,
+        files,
+        folder,
+        cells=cells,
+        offsets=offsets,
+        overwrite=overwrite,
+        progress=progress,
+    )

@@ -1,0 +1,86 @@
+"""The weights of every patient or file: a CSV file of all, and a small table for the eye."""
+
+from __future__ import annotations
+
+import csv
+import secrets
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bigtensor.errors import OutputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MOST_ROWS, MOST_COLUMNS = 20, 8
+"""What is shown; all is in the file."""
+
+
+def write_table(weights: xr.Dataset, path: Path) -> None:
+    """Write the weights as text to a file that appears under its name when it is whole.
+
+    Columns are the variable, ``rows``, and ``component_0``, ... or ``population_0``, ...
+
+    Parameters
+    ----------
+    weights : Dataset
+        Of `bigtensor.models.mixture.LatentMixture.weights_by`.
+    path : Path
+        An existing file is replaced.
+
+    Raises
+    ------
+    OutputError
+        When the file cannot be written.
+    """
+    by, level = map(str, weights["weight"].dims)
+    partial = path.with_name(f"{path.name}.partial-{secrets.token_hex(4)}")
+    try:
+        with partial.open("w", encoding="utf-8", newline="") as file:
+            lines = csv.writer(file, lineterminator="\n")
+            lines.writerow([by, "rows", *(f"{level}_{h}" for h in range(weights.sizes[level]))])
+            for name, rows, shares in _entries(weights):
+                lines.writerow([name, rows, *(f"{share:.9g}" for share in shares)])
+        partial.replace(path)
+    except OSError as error:
+        if not error.errno:
+            raise
+        raise OutputError(
+            f"{path} cannot be written ({error.strerror or error}); choose another folder or make "
+            "room, and run the same command again"
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def table_in_words(weights: xr.Dataset, path: Path) -> str:
+    """Return where the table was written, and its beginning in per cent."""
+    from rich.console import Console
+    from rich.table import Table
+
+    by, level = map(str, weights["weight"].dims)
+    groups, count = weights.sizes[by], weights.sizes[level]
+    shown = Table(box=None, pad_edge=False)
+    shown.add_column(by, no_wrap=True)
+    for header in ("rows", *(f"{level} {h}" for h in range(min(count, MOST_COLUMNS)))):
+        shown.add_column(header, justify="right")
+    for name, size, shares in _entries(weights)[:MOST_ROWS]:
+        shown.add_row(name, f"{size:,}", *(f"{share:.2%}" for share in shares[:MOST_COLUMNS]))
+    text = StringIO()
+    Console(file=text, width=160, markup=False, highlight=False, emoji=False).print(shown)
+    words = [f"table      {path}: weights of {count} {level}s in {groups:,} values of {by}"]
+    if weights.attrs["rows_without"]:
+        words.append(f"without    {weights.attrs['rows_without']:,} rows have no {by}")
+    if groups > MOST_ROWS or count > MOST_COLUMNS:
+        rows = f"{min(groups, MOST_ROWS)} of {groups:,} values"
+        words.append(f"shown      {rows} and {min(count, MOST_COLUMNS)} of {count} {level}s")
+    return "\n".join([*words, *(line.rstrip() for line in text.getvalue().splitlines())])
+
+
+def _entries(weights: xr.Dataset) -> list[tuple[str, int, list[float]]]:
+    """Return the name, the rows and the weights of every group."""
+    by = weights["rows"].dims[0]
+    columns = (weights[by], weights["rows"], weights["weight"])
+    names, rows, shares = (column.to_numpy().tolist() for column in columns)
+    return [(str(name), *rest) for name, *rest in zip(names, rows, shares, strict=True)]

@@ -1,0 +1,30 @@
+"""``bigtensor merge``: the statistics of many stores as one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bigtensor.cli.command import Command
+from bigtensor.cli.options import PATH, overwrite_option, refuse_inputs
+
+
+@click.command(cls=Command)
+@click.argument("sources", type=PATH, nargs=-1, required=True, metavar="STATISTICS.zarr...")
+@click.option(
+    "--out", type=PATH, required=True, metavar="MERGED.zarr", help="The statistics to write."
+)
+@overwrite_option
+def merge(sources: tuple[Path, ...], out: Path, overwrite: bool) -> None:
+    """Add statistics of different rows, accumulated with copies of one model."""
+    refuse_inputs(out, *sources)
+    from bigtensor.data.targets import check_target
+    from bigtensor.models.statistics_file import merge as add
+
+    check_target(out, overwrite=overwrite)
+    merged = add(sources)
+    merged.save(out, overwrite=overwrite)
+    click.echo(
+        f"statistics {out}: {merged.pass_name} of {merged.rows:,} rows in {len(merged.parts)} parts"
+    )

@@ -1,0 +1,38 @@
+"""``bigtensor solve``: a model from statistics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bigtensor.cli.command import Command
+from bigtensor.cli.options import PATH, overwrite_option, refuse_inputs
+
+
+@click.command(cls=Command)
+@click.argument("model_path", type=PATH, metavar="PREPARED.zarr|MODEL.zarr")
+@click.argument("statistics", type=PATH, metavar="STATISTICS.zarr")
+@click.option("--out", type=PATH, required=True, metavar="MODEL.zarr", help="The model to write.")
+@overwrite_option
+def solve(model_path: Path, statistics: Path, out: Path, overwrite: bool) -> None:
+    """Find the components from the statistics of a round.
+
+    MODEL.zarr answers like any fitted model. With it, 'bigtensor accumulate' gives the statistics
+    of the next round, which refines the model.
+    """
+    refuse_inputs(out, model_path, statistics)
+    from bigtensor.data.targets import check_target
+    from bigtensor.models.loading import load_model
+
+    check_target(out, overwrite=overwrite)
+    model = load_model(model_path, fitted=False)
+    model.solve(statistics)
+    model.save(out, overwrite=overwrite)
+    weights = ", ".join(f"{weight:.4f}" for weight in model.weights_)
+    rounds = [entry["name"] for entry in model.diagnostics_["passes"]]
+    click.echo(
+        f"model      {out}: {model.n_components} components in {len(model.views_.names)} views\n"
+        f"weights    {weights}\n"
+        f"solved     {', '.join(rounds)}; {model.diagnostics_['rows']:,} rows"
+    )

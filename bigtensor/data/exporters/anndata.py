@@ -1,0 +1,216 @@
+"""Labels, posteriors and the model into an AnnData file, without reading or rewriting X.
+
+Four elements are written in anndata's own encoding (its on-disk format since version 0.8), and
+nothing else in the file is changed:
+
+==============================  ==================================================================
+``obs["bigtensor_label"]``      categorical ``"0"``, ``"1"``, ...; missing for rows left out
+``obsm["X_bigtensor_proba"]``   (n_obs, k) float32, where the store of labels has probabilities
+``var["bigtensor_used"]``       bool: the features that were in a view
+``uns["bigtensor"]``            the model
+==============================  ==================================================================
+
+They are first written whole to a group inside ``obs`` that is no column, so that no reader shows
+it, and then moved to their places; ``uns["bigtensor"]`` comes last and, with `overwrite`, goes
+first. Answers in a file without it come from an export that was killed: export again. A Zarr folder
+that lost its consolidated metadata in that way is whole without them, and slower to open.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bigtensor.data.exporters.in_place import InPlace, open_in_place
+from bigtensor.data.exporters.labels import LabelStore, open_labels
+from bigtensor.data.importers.source import optional_module, unique_names
+from bigtensor.errors import BigtensorError, DataError, FileFormatError, OutputError
+
+LABEL = "bigtensor_label"
+PROBABILITY = "X_bigtensor_proba"
+USED = "bigtensor_used"
+MODEL = "bigtensor"
+
+_PARTIAL = "obs/bigtensor.partial"
+_PLACES = {
+    f"{_PARTIAL}/probability": f"obsm/{PROBABILITY}",
+    f"{_PARTIAL}/label": f"obs/{LABEL}",
+    f"{_PARTIAL}/used": f"var/{USED}",
+    f"{_PARTIAL}/model": f"uns/{MODEL}",
+}
+"""Where every element is written, and where it goes then: in this order, and back in reverse."""
+
+
+def write_answers_to_anndata(
+    labels: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    model: Mapping[str, Any],
+    *,
+    overwrite: bool = False,
+    progress: Callable[[int, int | None], None] = lambda *_: None,
+) -> None:
+    """Write the answers of a store of labels into an AnnData file where it lies.
+
+    Parameters
+    ----------
+    labels : path
+        A store of labels with one row for every observation, in the order of the file.
+    target : path
+        An existing ``.h5ad`` file, or a Zarr folder of AnnData, also a table of SpatialData.
+    model : mapping
+        What goes to ``uns``: see `bigtensor.annotation.model_record`.
+    overwrite : bool, default False
+        Replace the answers of an earlier export. HDF5 does not give their space back: ``h5repack``
+        does.
+    progress : callable, optional
+        Called with the rows done and all rows.
+
+    Raises
+    ------
+    DataError
+        When the numbers of rows differ, or the file lacks features that the labels come from.
+    OutputError
+        When the file holds such answers already, or cannot be written.
+    FileFormatError
+        When the target is no AnnData file.
+    """
+    store, path = open_labels(labels), Path(target)
+    optional_module("anndata", "cytometry")
+    try:
+        with open_in_place(path) as file:
+            used = _checked_features(path, file.group, store)
+            _refuse_present(path, file.group, overwrite=overwrite)
+            try:
+                _write_partial(file, store, used, model, progress)
+                _move_into_place(file)
+            finally:
+                _discard(file, _PARTIAL)
+                file.finish()
+    except OSError as error:
+        if isinstance(error, BigtensorError):
+            raise
+        raise OutputError(
+            f"{path} cannot be written ({error.strerror or error}); the labels are in {labels}"
+        ) from error
+
+
+def _checked_features(path: Path, group: Any, store: LabelStore) -> list[bool]:
+    """Return which features the labels come from, after comparing rows and names."""
+    for frame in ("obs", "var"):
+        if frame not in group or "column-order" not in group[frame].attrs:
+            raise FileFormatError(
+                f"{path} is not AnnData that can be changed in place: it has no data frame "
+                f"{frame!r}; write it again with anndata 0.8 or newer"
+            )
+    rows, names = _index_length(group["obs"]), unique_names(_index(group["var"]))
+    if rows != store.rows:
+        raise DataError(
+            f"{path} has {rows:,} observations, but {store.path} has {store.rows:,} labels; give "
+            "the file that the labelled rows were imported from"
+        )
+    views: Mapping[str, list[str]] = store.attrs["views"]
+    wanted = {name for members in views.values() for name in members}
+    missing = sorted(wanted - set(names))
+    if missing:
+        raise DataError(
+            f"the labels of {store.path} come from features that {path} does not have: {missing}; "
+            "give the file that the labelled rows were imported from"
+        )
+    return [name in wanted for name in names]
+
+
+def _index(frame: Any) -> list[str]:
+    """Return the index of a stored data frame."""
+    read_elem = optional_module("anndata.io", "cytometry").read_elem
+    return [str(name) for name in read_elem(frame[str(frame.attrs.get("_index", "_index"))])]
+
+
+def _index_length(frame: Any) -> int:
+    """Return the length of a stored data frame; its index is read only where it has no shape."""
+    index = frame[str(frame.attrs.get("_index", "_index"))]
+    return int(index.shape[0]) if hasattr(index, "shape") else len(_index(frame))
+
+
+def _refuse_present(path: Path, group: Any, *, overwrite: bool) -> None:
+    """Refuse a file with answers, unless they may be replaced."""
+    present = [place for place in _PLACES.values() if place in group]
+    if present and not overwrite:
+        raise OutputError(
+            f"{path} has {', '.join(present)} already; choose another file or allow overwriting"
+        )
+
+
+def _write_partial(
+    file: InPlace,
+    store: LabelStore,
+    used: list[bool],
+    model: Mapping[str, Any],
+    progress: Callable[[int, int | None], None],
+) -> None:
+    """Write all elements to a group that no reader shows."""
+    write_elem = optional_module("anndata.io", "cytometry").write_elem
+    # what a process that was killed has left
+    _discard(file, _PARTIAL)
+    partial = file.group.create_group(_PARTIAL)
+    n_labels = store.count_labels()
+    with warnings.catch_warnings():
+        # anndata announces its next release; small elements come out the same
+        warnings.filterwarnings("ignore", "zarr v3 autosharding", UserWarning)
+        label = partial.create_group("label")
+        label.attrs.update(
+            {"encoding-type": "categorical", "encoding-version": "0.2.0", "ordered": False}
+        )
+        write_elem(label, "categories", np.array([str(h) for h in range(n_labels)], dtype=object))
+        write_elem(partial, "used", np.array(used, dtype=bool))
+        write_elem(partial, "model", dict(model))
+        for parent in ("obsm", "uns"):
+            if parent not in file.group:
+                write_elem(file.group, parent, {})
+    codes = _array(file, "label/codes", (store.rows,), np.min_scalar_type(-max(n_labels, 1)))
+    shape = None if store.components is None else (store.rows, store.components)
+    probability = None if shape is None else _array(file, "probability", shape, np.dtype("float32"))
+    for block in store.blocks():
+        codes[block.start : block.stop] = block.label.astype(codes.dtype)
+        if probability is not None:
+            probability[block.start : block.stop] = block.probability
+        progress(block.stop, store.rows)
+
+
+def _array(file: InPlace, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """Create an array in anndata's encoding."""
+    array = file.create(f"{_PARTIAL}/{name}", shape, dtype)
+    array.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
+    return array
+
+
+def _move_into_place(file: InPlace) -> None:
+    """Replace the answers of an earlier export by those that are written."""
+    file.begin_moves()
+    for place in reversed(_PLACES.values()):
+        _set_column(file, place, present=False)
+        _discard(file, place)
+    for partial, place in _PLACES.items():
+        if partial in file.group:
+            file.move(partial, place)
+            _set_column(file, place, present=True)
+
+
+def _set_column(file: InPlace, place: str, *, present: bool) -> None:
+    """Name a column of a data frame among its columns, or not any more."""
+    parent, name = place.split("/")
+    if parent not in ("obs", "var"):
+        return
+    frame = file.group[parent]
+    columns = [str(column) for column in frame.attrs["column-order"] if str(column) != name]
+    frame.attrs["column-order"] = columns + [name] * present
+
+
+def _discard(file: InPlace, name: str) -> None:
+    """Remove an element if it is there."""
+    if name in file.group:
+        del file.group[name]

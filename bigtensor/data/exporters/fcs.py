@@ -1,0 +1,294 @@
+"""Labels and posteriors as further channels of copies of FCS files.
+
+Events and keywords of the source are copied as they are, byte by byte, whatever their type, so that
+a copy gates as the original does. The new channels have the type of the others:
+
+=====================  =============================================================================
+channel                value
+=====================  =============================================================================
+``bigtensor_label``    number of the component + 1; 0 for events that were left out
+``bigtensor_proba_1``  posterior of the component that has label 1, and so on; 0 for those left out
+=====================  =============================================================================
+
+Labels begin with 1 because integer data (``$DATATYPE`` I) has no negative numbers. In integer data
+posteriors are stored as 0 to 65535 with the gain 65535 (``$PnG``), which a reader divides by.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.exporters.labels import LabelBlock, LabelStore, open_labels
+from bigtensor.data.exporters.sample_rows import rows_of_samples
+from bigtensor.data.importers.fcs_header import FcsHeader, Offsets, read_fcs_header
+from bigtensor.data.importers.job import bare_name
+from bigtensor.data.importers.source import warn_of_notes
+from bigtensor.errors import DataError, FileFormatError, OutputError, ParameterError
+
+LABEL = "bigtensor_label"
+PROBABILITY = "bigtensor_proba_"
+
+_BLOCK_ROWS = 65_536
+_HEADER_BYTES = 58
+_HEADER_LIMIT = 99_999_999
+_INTEGER_TOP = 65_535
+_DELIMITER = "\x0c"
+_OFFSETS = ("$BEGINDATA", "$ENDDATA")
+_OTHER_SEGMENTS = ("$BEGINSTEXT", "$ENDSTEXT", "$BEGINANALYSIS", "$ENDANALYSIS", "$NEXTDATA")
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One file to copy, and the rows of the labels that are its events."""
+
+    header: FcsHeader
+    start: int
+    target: Path
+    partial: Path
+
+
+def write_answers_to_fcs(
+    labels: str | os.PathLike[str],
+    sources: Sequence[str | os.PathLike[str]],
+    folder: str | os.PathLike[str],
+    *,
+    cells: str | os.PathLike[str],
+    probabilities: bool = True,
+    offsets: Offsets | None = None,
+    overwrite: bool = False,
+    progress: Callable[[int, int | None], None] = lambda *_: None,
+) -> tuple[Path, ...]:
+    """Copy FCS files and add the answers for their events as channels.
+
+    Parameters
+    ----------
+    labels : path
+        A store of labels of all rows of `cells`.
+    sources : sequence of path
+        FCS files that `cells` was imported from: all or some, in any order.
+    folder : path
+        Where copies of the same names are made, all of them together once all are whole; the folder
+        is made if it does not exist.
+    cells : path
+        The store that was imported: its ``sample_id`` says which rows are whose.
+    probabilities : bool, default True
+        Whether to add the posteriors too, where there are any.
+    offsets : {"header", "text"}, optional
+        As for the import.
+    overwrite : bool, default False
+        Replace files of these names; never a source.
+    progress : callable, optional
+        Called with the rows done and all rows.
+
+    Returns
+    -------
+    tuple of Path
+        The files made.
+
+    Raises
+    ------
+    DataError
+        When a file is not among the samples of `cells`, or has another number of events.
+    FileFormatError
+        When a source is damaged or carries such channels already.
+    OutputError
+        When a target exists, is a source, or cannot be written.
+    """
+    store, out = open_labels(labels), Path(folder)
+    paths = [Path(source) for source in sources]
+    _check_targets(paths, out, overwrite=overwrite)
+    jobs = []
+    for path, (start, rows) in zip(paths, _rows_of_files(store, cells, paths), strict=True):
+        header = read_fcs_header(path, offsets=offsets)
+        _check_source(header, rows)
+        partial = out / f"{path.name}.partial-{secrets.token_hex(4)}"
+        jobs.append(_Job(header, start, out / path.name, partial))
+    total, done = sum(job.header.n_rows for job in jobs), 0
+    n_labels = store.count_labels()
+    width = store.components or 0 if probabilities else 0
+    try:
+        out.mkdir(exist_ok=True)
+        for job in jobs:
+            for rows in _copy(job, store, n_labels, width):
+                done += rows
+                progress(done, total)
+        for job in jobs:
+            job.partial.replace(job.target)
+    except OSError as error:
+        if not error.errno:
+            raise
+        raise OutputError(
+            f"FCS files cannot be written to {out} ({error.strerror or error}); the labels are in "
+            f"{labels}"
+        ) from error
+    finally:
+        for job in jobs:
+            job.partial.unlink(missing_ok=True)
+    return tuple(job.target for job in jobs)
+
+
+def _check_targets(paths: Sequence[Path], out: Path, *, overwrite: bool) -> None:
+    """Refuse targets that clash with each other, with a source or with what is there."""
+    if not paths:
+        raise ParameterError("there are no FCS files to copy; give those that were imported")
+    names = [path.name for path in paths]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ParameterError(f"files of one name cannot go to one folder: {repeated}")
+    if not out.parent.is_dir() or (out.exists() and not out.is_dir()):
+        raise OutputError(f"{out} is not a folder, and none can be made there; give another one")
+    for path in paths:
+        target = out / path.name
+        if target.resolve() == path.resolve():
+            raise OutputError(f"{path} is read and would be replaced; give another folder")
+        if target.exists() and not overwrite:
+            raise OutputError(f"{target} exists already; give another folder or allow overwriting")
+
+
+def _rows_of_files(
+    store: LabelStore, cells: str | os.PathLike[str], paths: Sequence[Path]
+) -> Iterator[tuple[int, int]]:
+    """Yield the first row and the number of rows of every file."""
+    samples = rows_of_samples(cells, store.rows)
+    for path in paths:
+        # an import names samples by the stem, or by the whole path where stems repeat
+        names = [name for name in (bare_name(path).stem, str(path)) if name in samples]
+        if not names:
+            raise DataError(
+                f"{path} is not a sample of {cells}, which holds {sorted(samples)}; give the files "
+                "that were imported, under the same names"
+            )
+        yield samples[names[0]]
+
+
+def _check_source(header: FcsHeader, rows: int) -> None:
+    """Refuse a file with other events, or with answers."""
+    if header.n_rows != rows:
+        raise DataError(
+            f"{header.path} has {header.n_rows:,} events, but {rows:,} rows were imported from a "
+            "file of this name; give that file"
+        )
+    if LABEL in header.channels:
+        raise FileFormatError(
+            f"{header.path} has a channel {LABEL} already; give the file without labels"
+        )
+
+
+def _copy(job: _Job, store: LabelStore, n_labels: int, width: int) -> Iterator[int]:
+    """Write one file block by block; yield the rows of every block."""
+    header = job.header
+    row_bytes = sum(np.dtype(dtype).itemsize for dtype in header.dtypes)
+    added = _added_dtype(header)
+    new_row_bytes = row_bytes + (1 + width) * added.itemsize
+    keywords = _keywords(header, n_labels, width, added)
+    with header.path.open("rb") as source, job.partial.open("wb") as target:
+        target.write(_head(header, keywords, new_row_bytes))
+        source.seek(header.data_start)
+        blocks = store.blocks(
+            job.start,
+            job.start + header.n_rows,
+            probabilities=bool(width),
+            block_rows=_BLOCK_ROWS,
+        )
+        for block in blocks:
+            rows = block.stop - block.start
+            stored = np.fromfile(source, np.uint8, rows * row_bytes)
+            if stored.size < rows * row_bytes:
+                raise FileFormatError(
+                    f"{header.path} became shorter while it was read; copy it again"
+                )
+            new = np.empty((rows, new_row_bytes), np.uint8)
+            new[:, :row_bytes] = stored.reshape(rows, row_bytes)
+            new[:, row_bytes:] = _added_values(block, added).view(np.uint8).reshape(rows, -1)
+            target.write(new.data)
+            yield rows
+
+
+def _added_dtype(header: FcsHeader) -> np.dtype[Any]:
+    """Return the type of a new channel: that of all others, or integers of 16 bits."""
+    order, kind = header.dtypes[0][0], header.dtypes[0][1]
+    return np.dtype(f"{order}u2" if kind == "u" else header.dtypes[0])
+
+
+def _added_values(block: LabelBlock, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return the new channels of some events, one row an event."""
+    parts = [block.label[:, None] + 1.0]
+    if block.probability is not None:
+        posterior = np.nan_to_num(block.probability.astype(np.float64), nan=0.0)
+        parts.append(np.rint(posterior * _INTEGER_TOP) if dtype.kind == "u" else posterior)
+    return np.hstack(parts).astype(dtype)
+
+
+def _keywords(header: FcsHeader, n_labels: int, width: int, dtype: np.dtype[Any]) -> dict[str, str]:
+    """Return the keywords of the copy: those of the source, and those of the new channels."""
+    if dtype.kind == "u" and n_labels >= _INTEGER_TOP:
+        raise DataError(f"{n_labels:,} labels do not fit into integers of 16 bits")
+    count = len(header.channels)
+    keywords = _source_keywords(header)
+    if any(keywords.get(key, "").strip(" 0") for key in ("$BEGINSTEXT", "$BEGINANALYSIS")):
+        warn_of_notes(header.path, ["segments beside TEXT and DATA are not copied"])
+    keywords |= dict.fromkeys(_OTHER_SEGMENTS, "0")
+    keywords["$PAR"] = str(count + 1 + width)
+    for j in range(1 + width):
+        number = count + 1 + j
+        scale = {"u": str(_INTEGER_TOP + 1)}.get(dtype.kind, str(n_labels + 1) if j == 0 else "1")
+        keywords |= {
+            f"$P{number}N": LABEL if j == 0 else f"{PROBABILITY}{j}",
+            f"$P{number}B": str(8 * dtype.itemsize),
+            f"$P{number}E": "0,0",
+            f"$P{number}R": scale,
+        }
+        if j and dtype.kind == "u":
+            keywords[f"$P{number}G"] = str(_INTEGER_TOP)
+    return keywords
+
+
+def _source_keywords(header: FcsHeader) -> dict[str, str]:
+    """Read the keywords of a file as they are spelled, standard ones (``$``) in capitals."""
+    with header.path.open("rb") as file:
+        head = file.read(_HEADER_BYTES)
+        start, stop = int(head[10:18]), int(head[18:26])
+        file.seek(start)
+        raw = file.read(stop - start + 1).decode("latin-1")
+    delimiter = re.escape(raw[0])
+    # a doubled delimiter is one that belongs to the value
+    items = re.split(f"(?<!{delimiter}){delimiter}(?!{delimiter})", raw[1:].rstrip(raw[0]))
+    items = [item.replace(raw[0] * 2, raw[0]) for item in items]
+    return {
+        (key.upper() if key.startswith("$") else key): value
+        for key, value in zip(items[::2], items[1::2], strict=False)
+    }
+
+
+def _head(header: FcsHeader, keywords: Mapping[str, str], row_bytes: int) -> bytes:
+    """Return everything before the events: the HEADER and the TEXT segment."""
+    version = header.version
+    # offsets of a fixed width, so that the text is as long as it says
+    text = _text({**keywords, **dict.fromkeys(_OFFSETS, "0" * 12)})
+    start = _HEADER_BYTES + len(text)
+    stop = start + header.n_rows * row_bytes - 1
+    text = _text({**keywords, "$BEGINDATA": f"{start:012d}", "$ENDDATA": f"{stop:012d}"})
+    if stop > _HEADER_LIMIT:
+        if version == "2.0":
+            raise FileFormatError(
+                f"the copy of {header.path} would be larger than FCS 2.0 can address; export it as "
+                "FCS 3.1"
+            )
+        start = stop = 0
+    places = (_HEADER_BYTES, _HEADER_BYTES + len(text) - 1, start, stop, 0, 0)
+    return f"FCS{version}    ".encode() + b"".join(b"%8d" % place for place in places) + text
+
+
+def _text(keywords: Mapping[str, str]) -> bytes:
+    """Return a TEXT segment; a delimiter inside a word is doubled."""
+    words = (word.replace(_DELIMITER, _DELIMITER * 2) for pair in keywords.items() for word in pair)
+    return (_DELIMITER + _DELIMITER.join(words) + _DELIMITER).encode("latin-1")

@@ -1,0 +1,160 @@
+"""Elements of an AnnData file in HDF5 or Zarr, added without touching its other elements."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import zarr
+from numpy.typing import DTypeLike
+from zarr.errors import ZarrUserWarning
+
+from bigtensor.data.importers.source import optional_module
+from bigtensor.errors import FileFormatError, OutputError
+
+CHUNK_ROWS = 65_536
+"""Rows of one chunk of what is written to Zarr."""
+
+
+class InPlace(Protocol):
+    """A file that is changed where it lies; names are paths below its root."""
+
+    group: Any
+
+    def create(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+        """Create an array that is then filled by row blocks."""
+
+    def move(self, source: str, target: str) -> None:
+        """Give an element another name, without copying it."""
+
+    def begin_moves(self) -> None:
+        """Prepare for elements that come and go while others may read."""
+
+    def finish(self) -> None:
+        """Make the changes known to all readers."""
+
+    def close(self) -> None:
+        """Let the file go."""
+
+
+class Hdf5InPlace:
+    """An HDF5 file.
+
+    While the file is open, what it knows of its own structure is changed in memory only and goes to
+    disk at once when it is closed. A process that is killed before leaves the file as it was.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.group = optional_module("h5py", "cytometry").File(path, "r+")
+        config = self.group.id.get_mdc_config()
+        # evictions can be switched off only where the cache does not resize itself
+        config.evictions_enabled = False
+        config.incr_mode = config.flash_incr_mode = config.decr_mode = 0
+        self.group.id.set_mdc_config(config)
+
+    def create(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+        """Create a contiguous dataset, as anndata does."""
+        return self.group.create_dataset(name, shape=shape, dtype=dtype)
+
+    def move(self, source: str, target: str) -> None:
+        """Rename a link."""
+        self.group.move(source, target)
+
+    def begin_moves(self) -> None:
+        """Nothing: no move reaches the disk before `finish`."""
+
+    def finish(self) -> None:
+        """Write everything to disk."""
+        self.group.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.group.close()
+
+
+class ZarrInPlace:
+    """A Zarr group in a folder, of format 2 or 3; an element is renamed with its folder."""
+
+    def __init__(self, path: Path) -> None:
+        self._root = path
+        self._consolidated = [folder for folder in (path, *path.parents) if _consolidated(folder)]
+        # through consolidated metadata new elements would not be seen
+        self.group = zarr.open_group(path, mode="r+", use_consolidated=False)
+
+    def create(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+        """Create an array that is chunked along its rows."""
+        chunks = (max(min(shape[0], CHUNK_ROWS), 1), *shape[1:])
+        return self.group.create_array(name, shape=shape, dtype=dtype, chunks=chunks)
+
+    def move(self, source: str, target: str) -> None:
+        """Rename a folder."""
+        (self._root / source).rename(self._root / target)
+
+    def begin_moves(self) -> None:
+        """Remove consolidated metadata, which would list elements that are gone."""
+        for folder in self._consolidated:
+            (folder / ".zmetadata").unlink(missing_ok=True)
+            # metadata that were read without the consolidated ones are written without them
+            zarr.open_group(folder, mode="r+", use_consolidated=False).update_attributes({})
+
+    def finish(self) -> None:
+        """Renew consolidated metadata, also those of a group that holds this one."""
+        with warnings.catch_warnings():
+            # xarray and anndata consolidate v3 stores in the same way
+            warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
+            for folder in self._consolidated:
+                zarr.consolidate_metadata(str(folder))
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def _consolidated(folder: Path) -> bool:
+    """Whether a folder is a Zarr group with consolidated metadata."""
+    if not any((folder / name).exists() for name in ("zarr.json", ".zmetadata")):
+        return False
+    return zarr.open_group(folder, mode="r").metadata.consolidated_metadata is not None
+
+
+@contextmanager
+def open_in_place(path: Path) -> Iterator[InPlace]:
+    """Open an AnnData file of either kind to change it.
+
+    Parameters
+    ----------
+    path : Path
+
+    Yields
+    ------
+    InPlace
+
+    Raises
+    ------
+    FileFormatError
+        When there is no such file, or it is something else.
+    OutputError
+        When it may not be changed, or another program holds it.
+    """
+    if not path.exists():
+        raise FileFormatError(f"{path} does not exist; labels go into an existing AnnData file")
+    try:
+        file: InPlace = ZarrInPlace(path) if path.is_dir() else Hdf5InPlace(path)
+    except (OSError, ValueError, KeyError) as error:
+        if isinstance(error, PermissionError | BlockingIOError) or _is_hdf5(path):
+            raise OutputError(
+                f"{path} cannot be changed ({error}); see that it is writable, and close it here "
+                "and in other programs"
+            ) from error
+        raise FileFormatError(f"{path} cannot be opened as AnnData: {error}") from error
+    try:
+        yield file
+    finally:
+        file.close()
+
+
+def _is_hdf5(path: Path) -> bool:
+    """Whether a file begins as HDF5 does, though it could not be opened."""
+    return path.is_file() and bool(optional_module("h5py", "cytometry").is_hdf5(path))

@@ -1,0 +1,159 @@
+"""A store of labels, read block by block: what every exporter begins with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from bigtensor.errors import DataError, StoreReadError
+
+BLOCK_ROWS = 262_144
+"""Rows of one chunk of a store of labels."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelBlock:
+    """The labels of some consecutive rows.
+
+    Attributes
+    ----------
+    start : int
+        The first row.
+    label : (rows,) int32 array
+        -1 for rows that were left out.
+    probability : (rows, k) float32 array or None
+        NaN for rows that were left out.
+    """
+
+    start: int
+    label: NDArray[np.int32]
+    probability: NDArray[np.float32] | None
+
+    @property
+    def stop(self) -> int:
+        """The row after the last."""
+        return self.start + len(self.label)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelStore:
+    """An opened store of labels; no row has been read.
+
+    Attributes
+    ----------
+    path : Path
+    rows : int
+    components : int or None
+        Number of columns of the probabilities, None where the store has none.
+    attrs : mapping
+        What is known of the model that made the labels.
+    """
+
+    path: Path
+    rows: int
+    components: int | None
+    attrs: Mapping[str, Any]
+
+    def blocks(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        probabilities: bool = True,
+        block_rows: int = BLOCK_ROWS,
+    ) -> Iterator[LabelBlock]:
+        """Read rows in order.
+
+        Parameters
+        ----------
+        start, stop : int
+            The rows to read; by default all.
+        probabilities : bool, default True
+            Whether to read the probabilities too, where there are any.
+        block_rows : int
+            Rows of a block; the last may be shorter.
+
+        Yields
+        ------
+        LabelBlock
+
+        Raises
+        ------
+        StoreReadError
+            When a chunk is missing or damaged.
+        """
+        group = zarr.open_group(self.path, mode="r")
+        label: Any = group["label"]
+        wanted = probabilities and self.components is not None
+        probability: Any = group["probability"] if wanted else None
+        stop = self.rows if stop is None else stop
+        for first in range(start, stop, block_rows):
+            rows = slice(first, min(first + block_rows, stop))
+            try:
+                values = None if probability is None else np.asarray(probability[rows], np.float32)
+                block = LabelBlock(first, np.asarray(label[rows], np.int32), values)
+            except MemoryError:
+                raise
+            except Exception as error:
+                raise StoreReadError(
+                    f"rows {rows.start:,} to {rows.stop - 1:,} of {self.path} cannot be read "
+                    f"({type(error).__name__}: {error}); write the labels again"
+                ) from error
+            yield block
+
+    def count_labels(self) -> int:
+        """Return the number of labels there can be: a column of the probabilities each.
+
+        Without probabilities the labels are read once, and it is one more than the largest.
+        """
+        if self.components is not None:
+            return self.components
+        largest = (int(block.label.max(initial=-1)) for block in self.blocks())
+        return 1 + max(largest, default=-1)
+
+
+def open_labels(path: str | os.PathLike[str]) -> LabelStore:
+    """Open a store of labels, as `write` of a model makes it.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    LabelStore
+
+    Raises
+    ------
+    StoreReadError
+        When there is no such store.
+    DataError
+        When it holds no labels.
+    """
+    path = Path(path)
+    try:
+        group = zarr.open_group(path, mode="r")
+        arrays: dict[str, Any] = dict(group.arrays())
+    except Exception as error:
+        raise StoreReadError(
+            f"{path} cannot be opened as a store of labels ({type(error).__name__}: {error}); "
+            "check the path"
+        ) from error
+    label, probability = arrays.get("label"), arrays.get("probability")
+    if label is None or label.ndim != 1 or "model" not in group.attrs:
+        raise DataError(
+            f"{path} is not a store of labels: it holds {sorted(arrays)}; 'bigtensor predict' or "
+            "the method write of a model makes one"
+        )
+    rows = int(label.shape[0])
+    if probability is not None and (probability.ndim != 2 or probability.shape[0] != rows):
+        raise DataError(f"{path} has {rows:,} labels and probabilities of {probability.shape}")
+    components = None if probability is None else int(probability.shape[1])
+    return LabelStore(path, rows, components, dict(group.attrs))

@@ -1,0 +1,77 @@
+"""Which rows of an imported store came from which file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+
+from bigtensor.errors import DataError, StoreReadError
+
+_BLOCK_ROWS = 1_048_576
+
+
+def rows_of_samples(cells: str | os.PathLike[str], rows: int) -> dict[str, tuple[int, int]]:
+    """Return the first row and the number of rows of every sample.
+
+    Parameters
+    ----------
+    cells : path
+        A store with ``sample_id`` (rows,), as an import makes it.
+    rows : int
+        The number of labels, which has to be that of the rows.
+
+    Returns
+    -------
+    dict of str to (int, int)
+
+    Raises
+    ------
+    StoreReadError
+        When the store cannot be read.
+    DataError
+        When it has another number of rows, no samples, or samples whose rows lie apart.
+    """
+    path = Path(cells)
+    try:
+        codes: Any = dict(zarr.open_group(path, mode="r").arrays()).get("sample_id")
+    except Exception as error:
+        raise StoreReadError(
+            f"{path} cannot be opened as a store of samples ({type(error).__name__}: {error}); "
+            "check the path"
+        ) from error
+    names = [] if codes is None else [str(name) for name in codes.attrs.get("categories", [])]
+    if not names:
+        raise DataError(
+            f"{path} has no sample_id with categories, so that nothing says which rows belong to "
+            "which file; give the store that 'bigtensor import' made of the files"
+        )
+    if int(codes.shape[0]) != rows:
+        raise DataError(
+            f"{path} has {int(codes.shape[0]):,} rows, but there are {rows:,} labels; give the "
+            "store that was labelled"
+        )
+    found: dict[int, tuple[int, int]] = {}
+    for code, start, stop in _runs(codes, rows):
+        before, count = found.get(code, (start, 0))
+        if before + count != start:
+            raise DataError(
+                f"the rows of sample {names[code]!r} of {path} do not follow each other, so that "
+                "its samples are not files; give the store that was imported from the files"
+            )
+        found[code] = before, count + stop - start
+    return {names[code]: place for code, place in found.items() if code >= 0}
+
+
+def _runs(codes: Any, rows: int) -> Iterator[tuple[int, int, int]]:
+    """Yield every code with the range of rows that have it, cut where blocks are read."""
+    for start in range(0, rows, _BLOCK_ROWS):
+        block = np.asarray(codes[start : start + _BLOCK_ROWS])
+        edges = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(block)]
+        for first, last in pairwise(edges):
+            yield int(block[first]), start + first, start + last

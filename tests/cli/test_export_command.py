@@ -1,0 +1,115 @@
+"""export: labels of a store to CSV, AnnData and FCS."""
+
+import anndata
+import flowio
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+import zarr
+
+import bigtensor
+
+THREADS = ("--scheduler", "threads")
+
+
+@pytest.fixture(scope="module")
+def labels(run, cells, model, tmp_path_factory):
+    """Return labels and probabilities of the cells."""
+    out = tmp_path_factory.mktemp("export") / "labels.zarr"
+    assert run("predict", model, cells, "--out", out, "--probabilities", *THREADS).exit_code == 0
+    return out
+
+
+@pytest.fixture
+def annotated(cells, tmp_path):
+    """Return the cells as an AnnData file."""
+    with xr.open_zarr(cells, chunks=None) as data:
+        values, names = data["X"].to_numpy(), [str(name) for name in data["feature"].to_numpy()]
+    obs = pd.DataFrame(index=[f"cell{i}" for i in range(len(values))])
+    path = tmp_path / "cells.h5ad"
+    anndata.AnnData(values, obs=obs, var=pd.DataFrame(index=names)).write_h5ad(path)
+    return path
+
+
+def test_export__to_csv(run, labels, tmp_path):
+    result = run("export", labels, "--to", tmp_path / "l.csv")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == f"exported   {labels} to {tmp_path / 'l.csv'}\n"
+    table = pd.read_csv(tmp_path / "l.csv")
+    group = zarr.open_group(labels, mode="r")
+    assert table["label"].tolist() == group["label"][:].tolist()
+    assert table.columns.tolist()[2:] == [f"probability_{h}" for h in range(4)]
+    again = run("export", labels, "--to", tmp_path / "l.csv")
+    assert again.exit_code == 1
+    assert "give --overwrite" in again.stderr
+
+
+def test_export__to_anndata_with_the_model(run, labels, cells, model, annotated):
+    command = ("export", labels, "--to", annotated, "--model", model)
+    result = run(*command)
+    assert result.exit_code == 0, result.stderr
+    data = anndata.read_h5ad(annotated)
+    group = zarr.open_group(labels, mode="r")
+    np.testing.assert_array_equal(data.obs["bigtensor_label"].cat.codes, group["label"][:])
+    np.testing.assert_array_equal(data.obsm["X_bigtensor_proba"], group["probability"][:])
+    assert data.var["bigtensor_used"].all()
+    same = bigtensor.from_anndata(data)
+    np.testing.assert_array_equal(same.weights_, bigtensor.load(model).weights_)
+    again = run(*command)
+    assert again.exit_code == 1
+    assert "give --overwrite" in again.stderr
+    assert run(*command, "--overwrite").exit_code == 0
+
+
+def test_export__another_model_is_refused(run, labels, cells, annotated, tmp_path):
+    views = tmp_path / "views.toml"
+    views.write_text('[views]\na = ["CD3", "CD4"]\nb = ["CD8", "CD19"]\n')
+    other = tmp_path / "other.zarr"
+    fit = ("fit", cells, "-k", 4, "--out", other, "--views", views, "--start", "kmeans", *THREADS)
+    assert run(*fit).exit_code == 0
+    result = run("export", labels, "--to", annotated, "--model", other)
+    assert result.exit_code == 1
+    assert "was not made by" in result.stderr
+    assert "bigtensor" not in anndata.read_h5ad(annotated).uns
+
+
+def test_export__to_fcs_from_import_to_copies(run, tmp_path):
+    rng = np.random.default_rng(2)
+    paths, names = [], ["CD3", "CD4", "CD8", "CD19"]
+    for name, rows in (("one", 3000), ("two", 2000)):
+        centres = rng.choice([0.0, 4.0], size=(rows, 1))
+        events = (centres + rng.normal(size=(rows, 4))).astype(np.float32)
+        paths.append(tmp_path / f"{name}.fcs")
+        with paths[-1].open("wb") as file:
+            flowio.create_fcs(file, events.ravel().tolist(), names)
+    cells, model, labels = (tmp_path / f"{name}.zarr" for name in ("cells", "model", "labels"))
+    for command in (
+        ("import", *paths, "--out", cells, "--transform", "none"),
+        ("fit", cells, "-k", 2, "--out", model, *THREADS),
+        ("predict", model, cells, "--out", labels, *THREADS),
+        ("export", labels, *paths, "--to", tmp_path / "out", "--cells", cells),
+    ):
+        result = run(*command)
+        assert result.exit_code == 0, result.stderr
+    assert result.stdout == f"exported   {labels} to {tmp_path / 'out'} (2 FCS files)\n"
+    label = zarr.open_group(labels, mode="r")["label"][:]
+    read = [flowio.FlowData(tmp_path / "out" / path.name).as_array()[:, -1] for path in paths]
+    np.testing.assert_array_equal(np.concatenate(read), label + 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--to", "folder"), "name the files that were imported"),
+        (("--to", "a.h5ad"), "an export to anndata files needs --model"),
+        (("x.fcs", "--to", "folder"), "an export to fcs files needs --cells"),
+        (("x.fcs", "--to", "a.h5ad"), "FCS files are copied to a folder"),
+        (("--to", "a.csv", "--model", "m.zarr"), "--model has no meaning for an export to csv"),
+        (("--to", "a.csv", "--offsets", "text"), "--offsets has no meaning"),
+    ],
+)
+def test_export__wrong_usage_says_what_is_needed(run, labels, options, message):
+    result = run("export", labels, *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())

@@ -1,0 +1,246 @@
+"""FCS files of every type, copied with labels, and read again by flowio and by the importer."""
+
+import os
+from pathlib import Path
+
+import flowio
+import numpy as np
+import pytest
+import zarr
+
+from bigtensor.data.exporters.fcs import write_answers_to_fcs
+from bigtensor.data.exporters.sample_rows import rows_of_samples
+from bigtensor.data.importers.fcs import iterate_fcs, read_fcs_header
+from bigtensor.data.importers.files import import_files
+from bigtensor.errors import (
+    DataError,
+    FileFormatError,
+    FileFormatWarning,
+    OutputError,
+    StoreReadError,
+)
+
+from ..importers.conftest import _write_fcs
+from .conftest import write_labels
+
+RNG = np.random.default_rng(5)
+ROWS = 400
+KEYWORDS = {"$CYT": "A//B", "operator": "me", "$SPILLOVER": "2,a,b,1,0.1,0.2,1", "$DATE": "1"}
+NEW = ["bigtensor_label", "bigtensor_proba_1", "bigtensor_proba_2", "bigtensor_proba_3"]
+TYPES = {
+    "floats": [RNG.normal(size=ROWS).astype("f4"), RNG.exponential(size=ROWS).astype("f4")],
+    "doubles": [RNG.normal(size=ROWS), RNG.exponential(size=ROWS)],
+    "integers": [
+        RNG.integers(0, 1024, ROWS).astype("u2"),
+        RNG.integers(0, 2**32, ROWS, dtype="u4"),
+        RNG.integers(0, 256, ROWS).astype("u1"),
+    ],
+}
+VERSIONS = ["2.0", "3.0", "3.1"]
+
+
+def imported(paths: list[Path], out: Path) -> tuple[Path, np.ndarray, np.ndarray]:
+    """Import files and label every row."""
+    rows = import_files(paths, out, transform="none").rows
+    labels = write_labels(out.with_name("labels.zarr"), rows=rows)
+    group = zarr.open_group(labels, mode="r")
+    return labels, group["label"][:], group["probability"][:]
+
+
+def whole(path: Path) -> np.ndarray:
+    """Return all events on the linear scale."""
+    return np.concatenate(list(iterate_fcs(path)))
+
+
+def stored_bytes(path: Path, channels: int) -> np.ndarray:
+    """Return the bytes of the first channels of every event as they are stored."""
+    header = read_fcs_header(path)
+    widths = [int(dtype[2:]) for dtype in header.dtypes]
+    raw = np.fromfile(path, np.uint8, header.n_rows * sum(widths), offset=header.data_start)
+    return raw.reshape(header.n_rows, -1)[:, : sum(widths[:channels])]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("byte_order", ["1,2,3,4", "4,3,2,1"])
+def test_fcs__events_and_keywords_are_kept_and_labels_added(tmp_path, kind, version, byte_order):
+    columns = TYPES[kind]
+    if byte_order == "4,3,2,1":
+        columns = [column.astype(column.dtype.newbyteorder(">")) for column in columns]
+    log = {"$P1E": "4,1", "$P1R": 1024} if kind == "integers" else {"$P2G": 2}
+    source = _write_fcs(
+        tmp_path / "a.fcs",
+        columns,
+        {**KEYWORDS, "$BYTEORD": byte_order, "$DATATYPE": kind[0].upper(), **log},
+        names=["FSC-A", "CD3", "Time"][: len(columns)],
+        version=version,
+    )
+    labels, label, probability = imported([source], tmp_path / "cells.zarr")
+    (copy,) = write_answers_to_fcs(
+        labels, [source], tmp_path / "out", cells=tmp_path / "cells.zarr"
+    )
+    assert copy == tmp_path / "out" / "a.fcs"
+    n = len(columns)
+    np.testing.assert_array_equal(stored_bytes(copy, n), stored_bytes(source, n))
+    before, after = read_fcs_header(source), read_fcs_header(copy)
+    assert (after.version, after.n_rows) == (version, ROWS)
+    assert after.channels == (*before.channels, *NEW)
+    placed = {"par", "begindata", "enddata", "beginstext", "endstext", "nextdata"}
+    for key, value in before.keywords.items():
+        assert key in placed or after.keywords[key] == value
+    events = whole(copy)
+    np.testing.assert_array_equal(events[:, :n], whole(source))
+    np.testing.assert_array_equal(events[:, n], label + 1)
+    expected = np.nan_to_num(probability, nan=0.0)
+    tolerance = 0.5 / 65_535 + 1e-12 if kind == "integers" else 0.0
+    np.testing.assert_allclose(events[:, n + 1 :], expected, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", ["floats", "doubles", "integers"])
+def test_fcs__flowio_reads_the_same(tmp_path, kind):
+    columns = [column.astype("u2") if kind == "integers" else column for column in TYPES[kind][:2]]
+    source = _write_fcs(tmp_path / "a.fcs", columns, KEYWORDS)
+    labels, label, probability = imported([source], tmp_path / "cells.zarr")
+    (copy,) = write_answers_to_fcs(
+        labels, [source], tmp_path / "out", cells=tmp_path / "cells.zarr"
+    )
+    read, original = flowio.FlowData(copy), flowio.FlowData(source)
+    assert read.pnn_labels == ["C1", "C2", *NEW]
+    events = read.as_array()
+    np.testing.assert_array_equal(events[:, :2], original.as_array())
+    np.testing.assert_array_equal(events[:, 2], label + 1)
+    np.testing.assert_allclose(events[:, 3:], np.nan_to_num(probability), rtol=0, atol=1e-5)
+    changed = {key for key in read.text if read.text[key] != original.text.get(key)}
+    assert {key for key in changed if key in original.text} <= {"par", "begindata", "enddata"}
+    assert (read.text["cyt"], read.text["operator"]) == ("A/B", original.text["operator"])
+
+
+def test_fcs__every_file_gets_its_own_rows(tmp_path):
+    paths = [
+        _write_fcs(tmp_path / f"{name}.fcs", [np.arange(rows, dtype="f4"), np.ones(rows, "f4")])
+        for name, rows in (("b", 300), ("a", 120), ("c", 77))
+    ]
+    labels, label, _ = imported(paths, tmp_path / "cells.zarr")
+    told = []
+    copies = write_answers_to_fcs(
+        labels,
+        [paths[2], paths[0]],
+        tmp_path / "out",
+        cells=tmp_path / "cells.zarr",
+        probabilities=False,
+        progress=lambda *rows: told.append(rows),
+    )
+    assert [copy.name for copy in copies] == ["c.fcs", "b.fcs"]
+    np.testing.assert_array_equal(whole(copies[0])[:, 2], label[420:] + 1)
+    np.testing.assert_array_equal(whole(copies[1])[:, 2], label[:300] + 1)
+    assert told == [(77, 377), (377, 377)]
+    assert sorted(os.listdir(tmp_path / "out")) == ["b.fcs", "c.fcs"]  # noqa: PTH208
+
+
+def test_fcs__a_labelled_copy_is_imported_like_any_file(tmp_path):
+    source = _write_fcs(tmp_path / "a.fcs", TYPES["floats"])
+    labels, label, _ = imported([source], tmp_path / "cells.zarr")
+    (copy,) = write_answers_to_fcs(
+        labels, [source], tmp_path / "out", cells=tmp_path / "cells.zarr"
+    )
+    summary = import_files(copy, tmp_path / "again.zarr", transform="none")
+    assert summary.features == ("C1", "C2", *NEW)
+    again = zarr.open_group(tmp_path / "again.zarr", mode="r")["X"][:]
+    np.testing.assert_array_equal(again[:, 2], label + 1)
+    with pytest.raises(FileFormatError, match="has a channel bigtensor_label already"):
+        write_answers_to_fcs(labels, [copy], tmp_path / "o2", cells=tmp_path / "cells.zarr")
+
+
+INSTRUMENTS = [
+    "CFP_Well_A4.fcs",
+    "PBMC8_30min_patient1_BCR-XL.fcs",
+    "SG_2014-09-26_Duplicate_Names.fcs",
+    "Sample_Well_A02.fcs",
+    "test_comp_example.fcs",
+]
+
+
+@pytest.mark.parametrize("name", INSTRUMENTS)
+def test_fcs__files_of_instruments_keep_events_and_keywords(shared_data, tmp_path, name):
+    source = shared_data / "fcs_zoo" / name
+    labels, label, _ = imported([source], tmp_path / "cells.zarr")
+    (copy,) = write_answers_to_fcs(
+        labels, [source], tmp_path / "out", cells=tmp_path / "cells.zarr", probabilities=False
+    )
+    before, after = read_fcs_header(source), read_fcs_header(copy)
+    events = whole(copy)
+    np.testing.assert_array_equal(events[:, :-1], whole(source))
+    np.testing.assert_array_equal(events[:, -1], label + 1)
+    changed = {key for key, value in before.keywords.items() if after.keywords[key] != value}
+    assert changed <= {"par", "begindata", "enddata"}
+    assert after.markers[:-1] == before.markers
+
+
+def test_fcs__segments_that_are_not_copied_are_told(shared_data, tmp_path):
+    source = shared_data / "fcs_zoo" / "cyflow_cube_8.fcs"
+    labels, label, _ = imported([source], tmp_path / "cells.zarr")
+    with pytest.warns(FileFormatWarning, match="segments beside TEXT and DATA are not copied"):
+        (copy,) = write_answers_to_fcs(
+            labels, [source], tmp_path / "out", cells=tmp_path / "cells.zarr"
+        )
+    np.testing.assert_array_equal(whole(copy)[:, -4], label + 1)
+
+
+def test_fcs__nothing_is_left_when_it_stops_midway(tmp_path):
+    paths = [_write_fcs(tmp_path / f"{name}.fcs", TYPES["floats"]) for name in "ab"]
+    labels, _, _ = imported(paths, tmp_path / "cells.zarr")
+
+    def stop(done, total):
+        if done == total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_answers_to_fcs(
+            labels, paths, tmp_path / "out", cells=tmp_path / "cells.zarr", progress=stop
+        )
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_fcs__bad_targets_are_refused(tmp_path):
+    source = _write_fcs(tmp_path / "a.fcs", TYPES["floats"])
+    content = source.read_bytes()
+    cells = tmp_path / "cells.zarr"
+    labels, _, _ = imported([source], cells)
+    with pytest.raises(OutputError, match="is read and would be replaced"):
+        write_answers_to_fcs(labels, [source], tmp_path, cells=cells, overwrite=True)
+    assert source.read_bytes() == content
+    with pytest.raises(OutputError, match="none can be made there"):
+        write_answers_to_fcs(labels, [source], tmp_path / "no" / "out", cells=cells)
+    write_answers_to_fcs(labels, [source], tmp_path / "out", cells=cells)
+    with pytest.raises(OutputError, match=r"a\.fcs exists already"):
+        write_answers_to_fcs(labels, [source], tmp_path / "out", cells=cells)
+    write_answers_to_fcs(labels, [source], tmp_path / "out", cells=cells, overwrite=True)
+
+
+def test_fcs__files_that_were_not_imported_are_refused(tmp_path):
+    source = _write_fcs(tmp_path / "a.fcs", TYPES["floats"])
+    cells = tmp_path / "cells.zarr"
+    labels, _, _ = imported([source], cells)
+    other = _write_fcs(tmp_path / "b.fcs", TYPES["floats"])
+    with pytest.raises(DataError, match=r"b\.fcs is not a sample of .* which holds \['a'\]"):
+        write_answers_to_fcs(labels, [other], tmp_path / "out", cells=cells)
+    _write_fcs(source, [column[:-1] for column in TYPES["floats"]])
+    with pytest.raises(DataError, match="has 399 events, but 400 rows were imported"):
+        write_answers_to_fcs(labels, [source], tmp_path / "out", cells=cells)
+    assert not (tmp_path / "out").exists()
+
+
+def test_rows_of_samples__need_samples_whose_rows_follow_each_other(tmp_path):
+    with pytest.raises(StoreReadError, match="check the path"):
+        rows_of_samples(tmp_path / "none.zarr", 5)
+    group = zarr.create_group(tmp_path / "cells.zarr")
+    with pytest.raises(DataError, match="has no sample_id"):
+        rows_of_samples(tmp_path / "cells.zarr", 5)
+    codes = group.create_array("sample_id", data=np.array([1, 1, -1, 0, 0], np.int32))
+    codes.attrs["categories"] = ["a", "b"]
+    assert rows_of_samples(tmp_path / "cells.zarr", 5) == {"b": (0, 2), "a": (3, 2)}
+    with pytest.raises(DataError, match="has 5 rows, but there are 6 labels"):
+        rows_of_samples(tmp_path / "cells.zarr", 6)
+    codes[:] = [0, 1, 0, 1, 1]
+    with pytest.raises(DataError, match=r"rows of sample 'a' .* do not follow each other"):
+        rows_of_samples(tmp_path / "cells.zarr", 5)

@@ -1,0 +1,438 @@
+"""Kernels of views: Laplace, categories, one's own, several in one model; and their landmarks."""
+
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import adjusted_rand_score
+
+import bigtensor
+from bigtensor import KernelMixture
+from bigtensor.errors import DataError, ParameterError, ViewError
+from bigtensor.features.custom_kernel import CustomKernel
+from bigtensor.statistics.row_keys import row_keys
+
+PAIRS = {"a": [0, 1], "b": [2, 3], "c": [4, 5]}
+PRECISE = {"feature_dtype": "float64", "bins": 512, "random_state": 0}
+
+
+def discrete_mixture(seed: int, rows: int, weights: np.ndarray, categories: tuple[int, ...]):
+    """Return codes, labels, and ``P(code | component)`` of every view: (components, codes)."""
+    rng = np.random.default_rng(seed)
+    tables = [rng.dirichlet(np.full(count, 0.4), len(weights)) for count in categories]
+    label = rng.choice(len(weights), size=rows, p=weights)
+    draw = rng.random((rows, len(categories)))
+    codes = [
+        np.minimum((draw[:, [view]] > np.cumsum(table[label], axis=1)).sum(axis=1), count - 1)
+        for view, (table, count) in enumerate(zip(tables, categories, strict=True))
+    ]
+    return np.stack(codes, axis=1).astype(float), label, tables
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """Three components in a measurement, a category, two measurements and one more category."""
+    rng = np.random.default_rng(11)
+    label = rng.choice(3, size=5000, p=[0.5, 0.3, 0.2])
+    means = np.array([[0.0, 0.0, 0.0], [3.0, 4.0, -1.0], [6.0, -1.0, 4.0]])
+    values = means[label] + rng.normal(size=(5000, 3))
+    first = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.1, 0.7]])
+    second = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
+    colour = (rng.random(5000)[:, None] > np.cumsum(first[label], axis=1)).sum(axis=1) * 10 - 10
+    sex = (rng.random(5000) > second[label, 0]).astype(int)
+    columns = {"size": values[:, 0], "colour": colour, "x": values[:, 1], "y": values[:, 2]}
+    rows = np.stack([*columns.values(), sex], axis=1)
+    data = xr.DataArray(
+        rows, dims=("sample", "feature"), coords={"feature": [*columns, "sex"]}, name="X"
+    )
+    return data, label, {"colour": first, "sex": second}, means
+
+
+MIXED_VIEWS = {"size": ["size"], "colour": ["colour"], "place": ["x", "y"], "sex": ["sex"]}
+MIXED_KERNELS = {"colour": "delta", "sex": "delta", "place": "laplace"}
+
+
+@pytest.fixture(scope="module")
+def mixed_model(mixed) -> KernelMixture:
+    return KernelMixture(3, MIXED_VIEWS, kernels=MIXED_KERNELS, **PRECISE).fit(mixed[0])
+
+
+def normal(width: np.ndarray):
+    """Return the density of a normal distribution as a kernel of one's own."""
+
+    def own_normal(x, landmarks):
+        distance = (x[:, None, :] - landmarks) / width
+        scale = np.prod(width) * (2 * np.pi) ** (len(width) / 2)
+        return np.exp(-0.5 * (distance**2).sum(axis=2)) / scale
+
+    return own_normal
+
+
+# --- delta ---
+
+
+def most_likely(rows: np.ndarray, weights: np.ndarray, tables: list[np.ndarray], steps: int):
+    """Return the maximum-likelihood tables that EM reaches from the truth, and the likelihood."""
+    codes = rows.astype(int)
+    for _ in range(steps):
+        joint = np.log(weights) + sum(
+            np.log(np.maximum(table[:, codes[:, view]].T, 1e-12))
+            for view, table in enumerate(tables)
+        )
+        log_density = np.logaddexp.reduce(joint, axis=1)
+        share = np.exp(joint - log_density[:, None])
+        weights = share.mean(axis=0)
+        tables = [
+            np.stack([np.bincount(codes[:, view], part, table.shape[1]) for part in share.T])
+            / share.sum(axis=0)[:, None]
+            for view, table in enumerate(tables)
+        ]
+    return tables, log_density.mean()
+
+
+def worst_distance(truth: list[np.ndarray], found: list[np.ndarray]) -> float:
+    """Return the largest total variation distance of a component in a view from the truth."""
+    cost = sum(
+        np.abs(table[:, None] - one).sum(axis=2) for table, one in zip(truth, found, strict=True)
+    )
+    order = linear_sum_assignment(cost)[1]
+    pairs = zip(truth, found, strict=True)
+    return max(np.abs(table - one[order]).sum(axis=1).max() / 2 for table, one in pairs)
+
+
+def test_delta__finds_the_conditional_probabilities_of_a_discrete_mixture():
+    """Compared with maximum likelihood that starts from the truth: the lower reference."""
+    weights, categories = np.array([0.5, 0.3, 0.2]), (4, 5, 6)
+    errors: dict[str, list[float]] = {"likelihood": [], "spectral": [], "kmeans": []}
+    for seed in range(5):
+        rows, _, truth = discrete_mixture(seed, 20_000, weights, categories)
+        best, likelihood = most_likely(rows, weights, truth, 50)
+        errors["likelihood"].append(worst_distance(truth, best))
+        for start in ("spectral", "kmeans"):
+            model = KernelMixture(3, kernels="delta", start=start, **PRECISE).fit(rows)
+            tables = [
+                model.component_density(view, np.arange(float(count))).T
+                for view, count in zip(model.views_.names, categories, strict=True)
+            ]
+            errors[start].append(worst_distance(truth, tables))
+            if start == "spectral":
+                assert model.score(rows) > likelihood - 1e-3
+    median = {name: np.median(values) for name, values in errors.items()}
+    assert median["spectral"] < 2 * median["likelihood"]
+    assert median["spectral"] < 0.05
+    # distances between indicators say little: clusters of categories are no start
+    assert median["kmeans"] > 5 * median["spectral"]
+
+
+def test_delta__answers_are_those_of_the_tables():
+    rows, _, _ = discrete_mixture(1, 3000, np.array([0.6, 0.4]), (3, 4, 2, 5))
+    model = KernelMixture(2, kernels="delta", **PRECISE).fit(rows)
+    joint = np.log(model.weights_) + sum(
+        np.log(model.component_density(view, rows[:, column]))
+        for column, view in enumerate(model.views_.names)
+    )
+    expected = np.logaddexp.reduce(joint, axis=1)
+    assert_allclose(model.score_samples(rows), expected, rtol=1e-9)
+    assert_allclose(model.predict_proba(rows), np.exp(joint - expected[:, None]), atol=1e-6)
+    for view, count in zip(model.views_.names, (3, 4, 2, 5), strict=True):
+        table = model.component_density(view, np.arange(float(count)))
+        # a sum of counts; the floor of one millionth apart
+        assert_allclose(table.sum(axis=0), 1.0, atol=1e-5)
+
+
+def test_delta__expectation_is_that_of_the_table(mixed_model, mixed):
+    codes = np.array([-10.0, 0.0, 10.0])
+    table = mixed_model.component_density("colour", codes)
+    for f in (lambda x: x, np.square, lambda x: np.stack([x, x == 10], axis=1)):
+        expected = table.T @ np.asarray(f(codes), float)
+        assert_allclose(mixed_model.expectation("colour", f), expected, atol=0.1)
+    assert_allclose(table.T, mixed[2]["colour"], atol=0.04)
+    frequency = mixed_model.expectation("sex", lambda x: x)
+    assert_allclose(frequency, mixed[2]["sex"][:, 1], atol=0.04)
+
+
+def test_delta__sample_draws_codes_by_their_probabilities(mixed_model, mixed):
+    rows, label = mixed_model.sample(30_000, random_state=2)
+    assert rows.shape == (30_000, 5)
+    assert set(rows[:, 1]) == {-10.0, 0.0, 10.0}
+    assert set(rows[:, 4]) == {0.0, 1.0}
+    for component in range(3):
+        drawn = rows[label == component]
+        shares = [(drawn[:, 1] == code).mean() for code in (-10, 0, 10)]
+        assert_allclose(shares, mixed[2]["colour"][component], atol=0.04)
+        assert_allclose(drawn[:, 4].mean(), mixed[2]["sex"][component, 1], atol=0.04)
+        assert_allclose(drawn[:, [0, 2, 3]].mean(axis=0), mixed[3][component], atol=0.15)
+
+
+def test_delta__codes_that_the_pilot_has_not_seen_say_nothing(mixed_model, mixed):
+    """The posterior of a row with an unknown code is that of its other views alone."""
+    rows = mixed[0].isel(sample=slice(400)).copy(deep=True)
+    joint = np.log(mixed_model.weights_) + sum(
+        np.log(mixed_model.component_density(view, rows.sel(feature=members).to_numpy()))
+        for view, members in MIXED_VIEWS.items()
+        if view != "colour"
+    )
+    rows.loc[{"feature": "colour"}] = 77.0
+    found = mixed_model.predict_proba(rows)
+    expected = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+    assert_allclose(found, expected, atol=1e-5)
+    unknown = mixed_model.component_density("colour", [77.0, 5.0, -11.0])
+    assert np.all(unknown < 1e-5)
+    assert np.isfinite(mixed_model.score_samples(rows)).all()
+
+
+def test_delta__a_rare_code_outside_the_pilot_does_not_stop_the_fit():
+    rows, _, _ = discrete_mixture(2, 4000, np.array([0.6, 0.4]), (3, 3, 3))
+    model = KernelMixture(2, kernels="delta", sample_size=500, **PRECISE)
+    before = model.fit(rows).weights_
+    # the pilot has the rows of the smallest keys
+    last = int(np.argmax(row_keys(0, "sample", 0, len(rows))))
+    rows[last, 0] = 99.0
+    model.fit(rows)
+    assert 99.0 not in model._solution.wide[0].feature_map.categories
+    assert_allclose(model.weights_, before, atol=1e-3)
+    assert model.predict(rows)[last] in (0, 1)
+    assert model.diagnostics_["rows"] == 4000
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (np.linspace(0, 1, 300), "feature 'x1' has the delta kernel: .*whole numbers.*number the"),
+        (np.arange(300.0) * 2**20, "feature 'x1' has the delta kernel: .*up to 16777216"),
+        (np.zeros(300), "feature 'x1 = 0' has one value in all 300 rows"),
+    ],
+)
+def test_delta__needs_codes(column, message):
+    rows = np.random.default_rng(0).normal(size=(300, 3))
+    rows[:, 1] = column
+    with pytest.raises(DataError, match=message):
+        KernelMixture(2, kernels={"x1": "delta"}).fit(rows)
+
+
+# --- several kinds in one model ---
+
+
+@pytest.mark.parametrize("start", ["spectral", "kmeans"])
+def test_mixed_views__recover_the_components(mixed, start):
+    data, label, tables, means = mixed
+    model = KernelMixture(3, MIXED_VIEWS, kernels=MIXED_KERNELS, start=start, **PRECISE).fit(data)
+    assert_allclose(model.weights_, [0.5, 0.3, 0.2], atol=0.03)
+    assert adjusted_rand_score(label, model.predict(data)) > 0.95
+    assert_allclose(model.expectation("size", lambda x: x), means[:, 0], atol=0.1)
+    assert_allclose(model.expectation("place", lambda x: x), means[:, 1:], atol=0.15)
+    table = model.component_density("sex", [0.0, 1.0])
+    assert_allclose(table.T, tables["sex"], atol=0.04)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_mixed_views__answer_bit_for_bit_after_loading(mixed, tmp_path, dtype):
+    data = mixed[0]
+    settings = PRECISE | {"feature_dtype": dtype, "n_landmarks": 30}
+    model = KernelMixture(3, MIXED_VIEWS, kernels=MIXED_KERNELS, **settings).fit(data)
+    loaded = bigtensor.load(model.save(tmp_path / "model.zarr"))
+    assert loaded.get_params() == model.get_params()
+    for answer in ("predict", "predict_proba", "score_samples"):
+        assert_array_equal(getattr(loaded, answer)(data), getattr(model, answer)(data))
+    assert_array_equal(loaded.sample(99)[0], model.sample(99)[0])
+    points = {"colour": [0.0, 10.0, 5.0], "place": np.ones((3, 2)), "size": [0.0, 1.0]}
+    for view, at in points.items():
+        expected = model.component_density(view, at)
+        assert_array_equal(loaded.component_density(view, at), expected)
+
+
+def test_laplace__is_near_the_gaussian_and_not_the_same(data, small):
+    gaussian, laplace = (
+        KernelMixture(3, kernels=kernel, **small).fit(data) for kernel in ("gaussian", "laplace")
+    )
+    assert laplace.diagnostics_["bandwidths"] == gaussian.diagnostics_["bandwidths"]
+    assert not np.array_equal(
+        laplace.diagnostics_["spectral"]["singular_values"],
+        gaussian.diagnostics_["spectral"]["singular_values"],
+    )
+    assert (laplace.predict(data) == gaussian.predict(data)).mean() > 0.995
+    assert_allclose(laplace.weights_, gaussian.weights_, atol=2e-3)
+
+
+def test_laplace__density_of_wide_views_integrates_to_one(wide_rows):
+    views = {"b": [1, 2], "a": [0], "c": [3, 4]}
+    model = KernelMixture(3, views, kernels="laplace", **PRECISE).fit(wide_rows[0])
+    assert adjusted_rand_score(wide_rows[1], model.predict(wide_rows[0])) > 0.97
+    axis = np.linspace(-20, 20, 321)
+    points = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+    density = model.component_density("b", points)
+    floor = density.min(axis=0) * (axis[-1] - axis[0]) ** 2
+    mass = density.sum(axis=0) * (axis[1] - axis[0]) ** 2
+    assert_allclose(mass, 1.0, atol=0.02 + floor.max())
+
+
+# --- one's own ---
+
+
+def fine_gaussian(rows: np.ndarray, k: int = 3, **settings) -> KernelMixture:
+    """Fit wide views with one Gaussian for moments and densities, as a kernel of one's own is."""
+    model = KernelMixture(k, PAIRS, bandwidth=0.5, n_landmarks=200, **PRECISE, **settings)
+    model.fit(rows)
+    widths = model.diagnostics_["bandwidths"]
+    for view, width in model.diagnostics_["fine_bandwidths"].items():
+        assert_allclose(width, widths[view], rtol=1e-12)
+    return model
+
+
+@pytest.fixture(scope="module")
+def pair_rows() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    means = np.array([[0.0] * 6, [4, 0, 0, 4, 4, 0], [0, 4, 4, 0, 4, 4]])
+    label = rng.choice(3, size=1500, p=[0.5, 0.3, 0.2])
+    return means[label] + rng.normal(size=(1500, 6)), label
+
+
+def test_custom_kernel__that_is_gaussian_gives_the_answers_of_the_gaussian(pair_rows):
+    rows, label = pair_rows
+    gaussian = fine_gaussian(rows)
+    kernels = {
+        view: CustomKernel(normal(np.array(width)), 2, "one")
+        for view, width in gaussian.diagnostics_["bandwidths"].items()
+    }
+    own = KernelMixture(3, PAIRS, kernels=kernels, n_landmarks=200, **PRECISE).fit(rows)
+    for entry in ("pilot_singular_values", "mean_log_likelihood"):
+        assert_allclose(own.diagnostics_[entry], gaussian.diagnostics_[entry], rtol=1e-6, atol=1e-9)
+    assert_allclose(own.weights_, gaussian.weights_, rtol=1e-6)
+    assert_allclose(own.predict_proba(rows), gaussian.predict_proba(rows), atol=1e-5)
+    assert_array_equal(own.predict(rows), gaussian.predict(rows))
+    assert adjusted_rand_score(label, own.predict(rows)) > 0.97
+    for view in PAIRS:
+        expected = gaussian.component_density(view, rows[:200, :2])
+        found = own.component_density(view, rows[:200, :2])
+        assert_allclose(found, expected, rtol=1e-4, atol=1e-6 * expected.max())
+        own_mean, mean = (m.expectation(view, lambda x: x) for m in (own, gaussian))
+        assert_allclose(own_mean, mean, rtol=1e-5, atol=1e-6)
+
+
+def test_custom_kernel__of_one_feature_is_near_the_gaussian(data, small):
+    gaussian = KernelMixture(3, **small).fit(data)
+    widths = gaussian.diagnostics_["bandwidths"]
+    kernels = {view: CustomKernel(normal(np.array(width)), 1) for view, width in widths.items()}
+    settings = small | {"feature_dtype": "float64"}
+    own = KernelMixture(3, kernels=kernels, **settings).fit(data)
+    # moments with the same features; densities that are not as narrow as histograms
+    reference = KernelMixture(3, **settings).fit(data).diagnostics_["spectral"]
+    found = own.diagnostics_["spectral"]
+    assert_allclose(found["singular_values"], reference["singular_values"], rtol=1e-5, atol=1e-9)
+    assert (own.predict(data) == gaussian.predict(data)).mean() > 0.99
+    points = np.linspace(-5, 20, 2001)
+    mass = np.trapezoid(own.component_density("view1", points), points, axis=0)
+    assert_allclose(mass, 1.0, atol=0.01)
+
+
+def test_custom_kernel__answers_in_rounds_and_in_a_store(pair_rows, tmp_path):
+    rows, _ = pair_rows
+    kernel = CustomKernel(normal(np.array([1.0, 1.0])), 2, "one")
+    settings = {"kernels": kernel, "n_landmarks": 30, **PRECISE}
+    fitted = KernelMixture(3, PAIRS, posterior_passes=1, **settings).fit(rows)
+    rounds = KernelMixture(3, PAIRS, **settings).prepare(rows)
+    for _ in range(2):
+        parts = [rounds.accumulate(rows[:700]), rounds.accumulate(rows[700:])]
+        rounds.solve(bigtensor.merge(parts))
+    assert_allclose(rounds.score_samples(rows), fitted.score_samples(rows), rtol=1e-7)
+    fitted.write(rows, tmp_path / "answers.zarr", outputs=("label", "probability"))
+    stored = xr.open_zarr(tmp_path / "answers.zarr")
+    assert_array_equal(stored["label"], fitted.predict(rows))
+    assert "CustomKernel" in stored.attrs["parameters"]["kernels"]
+
+
+@pytest.mark.parametrize("kernels", ["all", "one"])
+def test_custom_kernel__is_not_saved_and_the_error_says_so(pair_rows, tmp_path, kernels):
+    kernel = CustomKernel(normal(np.array([1.0, 1.0])), 2, "one")
+    given = kernel if kernels == "all" else {"b": kernel}
+    model = KernelMixture(3, PAIRS, kernels=given, n_landmarks=30, **PRECISE).fit(pair_rows[0])
+    named = "all views" if kernels == "all" else "b"
+    with pytest.raises(ParameterError, match=f"kernel of {named} is the user's own, and no file"):
+        model.save(tmp_path / "model.zarr")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_custom_kernel__that_is_none_says_what_is_wrong(pair_rows):
+    def uneven(x, landmarks):
+        return np.exp(-np.abs(x[:, None, 0] - 2 * landmarks[:, 0]))
+
+    def wide(x, landmarks):
+        return np.ones((len(x), len(landmarks) + 1))
+
+    for function, message in ((uneven, "'uneven' is not symmetric"), (wide, "'wide' returned an")):
+        model = KernelMixture(3, PAIRS, kernels=CustomKernel(function, 2, "one"), **PRECISE)
+        with pytest.raises(DataError, match=message):
+            model.fit(pair_rows[0])
+
+
+# --- landmarks ---
+
+
+@pytest.mark.parametrize("landmarks", ["kmeans", "kmeans++", "uniform", "cholesky"])
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
+def test_landmarks__of_every_method_find_the_components(data, small, landmarks, kernel):
+    model = KernelMixture(3, landmarks=landmarks, kernels=kernel, **small).fit(data)
+    assert adjusted_rand_score(data["label"], model.predict(data)) > 0.9
+    assert list(model.diagnostics_["landmarks"]) == ["view1", "view2", "view3"]
+    for entry in model.diagnostics_["landmarks"].values():
+        assert entry["count"] == 40
+        # the spectrum of the Laplace kernel, which has a corner, falls slowly
+        assert 0 < entry["trace_error"] < (0.1 if kernel == "gaussian" else 0.4)
+
+
+@pytest.mark.parametrize("landmarks", ["kmeans", "kmeans++", "cholesky"])
+def test_landmark_tolerance__takes_as_few_as_it_needs(data, small, landmarks):
+    few, more = (
+        KernelMixture(3, landmarks=landmarks, landmark_tolerance=tolerance, **small).fit(data)
+        for tolerance in (0.05, 0.001)
+    )
+    for loose, tight in zip(
+        few.diagnostics_["landmarks"].values(), more.diagnostics_["landmarks"].values(), strict=True
+    ):
+        assert loose["trace_error"] <= 0.05
+        assert tight["trace_error"] <= 0.001
+        assert loose["count"] <= tight["count"] <= 40
+    assert few.diagnostics_["notes"] == []
+    assert (few.predict(data) == more.predict(data)).mean() > 0.99
+
+
+def test_landmark_tolerance__that_is_not_met_is_noted(data, small):
+    settings = small | {"n_landmarks": 10}
+    model = KernelMixture(3, landmarks="uniform", landmark_tolerance=1e-6, **settings).fit(data)
+    notes = model.diagnostics_["notes"]
+    assert len(notes) == 3
+    assert re.match(r"view 'view1': 10 landmarks leave a relative trace .* above the tol", notes[0])
+
+
+# --- errors ---
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"kernels": "gauss"}, ParameterError, "kernels has 'gauss'; expected one of gaussian"),
+        ({"kernels": {"x0": None}}, ParameterError, "kernels has None; expected one of gaussian"),
+        ({"kernels": ["gaussian"]}, ParameterError, "kernels has ['gaussian']; expected one of"),
+        ({"kernels": {"nose": "delta"}}, ViewError, "kernels names the views nose; the data have"),
+        (
+            {"kernels": "delta", "views": PAIRS},
+            ViewError,
+            "view 'a' has 2 features and the delta kernel, which is for one feature of codes",
+        ),
+        (
+            {"kernels": {"x1": CustomKernel(np.dot, 2)}},
+            ViewError,
+            "view 'x1' has 1 features, but its kernel is for 2",
+        ),
+        ({"landmark_tolerance": 0}, ParameterError, "landmark_tolerance is 0; expected a positive"),
+        ({"landmark_tolerance": 1.5}, ParameterError, "expected a number between 0 and 1"),
+        ({"landmark_tolerance": "x"}, ParameterError, "landmark_tolerance is 'x'; expected a pos"),
+    ],
+)
+def test_parameters__that_do_not_fit_are_named(parameters, error, message):
+    rows = np.random.default_rng(0).normal(size=(200, 6))
+    with pytest.raises(error, match=re.escape(message)):
+        KernelMixture(2, **parameters).fit(rows)

@@ -1,0 +1,121 @@
+"""AnnData objects in memory: annotated with a model, and the model taken out again."""
+
+import json
+import warnings
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import bigtensor
+from bigtensor import KernelMixture, simulate
+from bigtensor.errors import ModelFileError, OutputError, ViewError
+
+SMALL = {"n_landmarks": 40, "bins": 512, "sample_size": 2000, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return simulate.kernel_mixture(3000, 3, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return KernelMixture(3, **SMALL).fit(data)
+
+
+@pytest.fixture
+def cells(data):
+    """Return the rows as AnnData, with features in another order and one more between them."""
+    values = data["X"].to_numpy()
+    columns = {"view3": values[:, 2], "more": values[:, 0], "view1": values[:, 0]}
+    frame = pd.DataFrame(columns | {"view2": values[:, 1]})
+    frame.index = [f"cell{i}" for i in range(len(frame))]
+    return anndata.AnnData(frame)
+
+
+def test_annotate__writes_the_answers_of_the_model(cells, data, model):
+    before = cells.X.copy()
+    bigtensor.annotate(cells, model)
+    label = cells.obs["bigtensor_label"]
+    assert isinstance(label.dtype, pd.CategoricalDtype)
+    assert list(label.cat.categories) == ["0", "1", "2"]
+    np.testing.assert_array_equal(label.cat.codes, model.predict(data))
+    assert cells.obsm["X_bigtensor_proba"].dtype == np.float32
+    np.testing.assert_array_equal(cells.obsm["X_bigtensor_proba"], model.predict_proba(data))
+    assert cells.var["bigtensor_used"].tolist() == [True, False, True, True]
+    np.testing.assert_array_equal(cells.X, before)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "backed", "lazy"])
+def test_annotate__of_other_matrices_gives_the_same(cells, data, model, tmp_path, kind):
+    if kind == "backed":
+        cells.write_h5ad(tmp_path / "a.h5ad")
+        cells = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
+    elif kind == "lazy":
+        import dask.array as da
+
+        cells.X = da.from_array(cells.X, chunks=(1000, -1))
+    else:
+        cells.X = {"csr": sp.csr_matrix, "csc": sp.csc_matrix}[kind](cells.X)
+    bigtensor.annotate(cells, model)
+    np.testing.assert_array_equal(cells.obs["bigtensor_label"].cat.codes, model.predict(data))
+    np.testing.assert_array_equal(cells.obsm["X_bigtensor_proba"], model.predict_proba(data))
+
+
+def test_annotate__rows_left_out_have_no_label(cells, data):
+    cells.X[5, 0] = np.nan
+    model = KernelMixture(3, missing="omit", **SMALL).fit(data)
+    with pytest.warns(bigtensor.errors.MissingValueWarning):
+        bigtensor.annotate(cells, model)
+    assert cells.obs["bigtensor_label"].isna().to_numpy().nonzero()[0].tolist() == [5]
+    assert np.isnan(cells.obsm["X_bigtensor_proba"][5]).all()
+
+
+def test_annotate__replaces_answers_only_on_demand(cells, model):
+    bigtensor.annotate(cells, model)
+    with pytest.raises(OutputError, match=r"has obs\['bigtensor_label'\], .*; give overwrite=True"):
+        bigtensor.annotate(cells, model)
+    bigtensor.annotate(cells, model, overwrite=True)
+
+
+def test_annotate__lacking_features_are_named(cells, model):
+    with pytest.raises(ViewError, match="view2"):
+        bigtensor.annotate(cells[:, ["view1", "view3"]].copy(), model)
+
+
+@pytest.mark.parametrize("ending", [".h5ad", ".zarr"])
+def test_from_anndata__the_model_has_the_same_bits(cells, data, model, tmp_path, ending):
+    bigtensor.annotate(cells, model)
+    path = tmp_path / f"cells{ending}"
+    with warnings.catch_warnings():
+        # What the library says while it writes is no matter of ours.
+        warnings.simplefilter("ignore")
+        cells.write_h5ad(path) if ending == ".h5ad" else cells.write_zarr(path)
+    stored = anndata.read_h5ad(path) if ending == ".h5ad" else anndata.read_zarr(path)
+    same = bigtensor.from_anndata(stored)
+    assert same.get_params() == model.get_params()
+    assert same.diagnostics_ == model.diagnostics_
+    np.testing.assert_array_equal(same.weights_, model.weights_)
+    np.testing.assert_array_equal(same.score_samples(data), model.score_samples(data))
+
+
+def test_from_anndata__what_is_no_model_or_damaged_is_refused(cells, model):
+    with pytest.raises(ModelFileError, match="uns of the AnnData object has no 'bigtensor'"):
+        bigtensor.from_anndata(cells)
+    bigtensor.annotate(cells, model)
+    record = cells.uns["bigtensor"]
+    name = next(iter(record["arrays"]))
+    changed = record["arrays"] | {name: record["arrays"][name] + 1}
+    cells.uns["bigtensor"] = record | {"arrays": changed}
+    with pytest.raises(ModelFileError, match="is damaged"):
+        bigtensor.from_anndata(cells)
+    newer = json.loads(record["description"]) | {"format_version": 99}
+    cells.uns["bigtensor"] = record | {"description": json.dumps(newer)}
+    with pytest.raises(ModelFileError, match=r"format version 99.* upgrade"):
+        bigtensor.from_anndata(cells)
+    cells.uns["bigtensor"] = {"description": "nothing"}
+    with pytest.raises(ModelFileError, match="is not a model"):
+        bigtensor.from_anndata(cells)
