@@ -9,13 +9,11 @@ from typing import Any
 import click
 
 from bigtensor.cli.command import Command, in_options, when_interrupted
+from bigtensor.cli.model_options import model_options
 from bigtensor.cli.options import (
     PATH,
-    components_option,
     missing_option,
-    model_options,
     overwrite_option,
-    read_views,
     refuse_inputs,
     runtime,
     runtime_options,
@@ -24,10 +22,12 @@ from bigtensor.cli.options import (
 from bigtensor.cli.progress import duration, reporter
 from bigtensor.cli.workers import started
 
+MOST_WEIGHTS = 30
+"""Weights that are shown at the end."""
+
 
 @click.command(cls=Command)
 @click.argument("cells", type=PATH, metavar="CELLS.zarr")
-@components_option
 @click.option("--out", type=PATH, required=True, metavar="MODEL.zarr", help="The model to write.")
 @model_options
 @click.option(
@@ -41,10 +41,8 @@ from bigtensor.cli.workers import started
 @overwrite_option
 def fit(
     cells: Path,
-    components: int,
     out: Path,
-    views: Path | None,
-    start: str,
+    parameters: dict[str, Any],
     checkpoint: str | None,
     workers: int | None,
     scheduler: str | None,
@@ -68,13 +66,7 @@ def fit(
     from bigtensor.data.targets import check_target
     from bigtensor.models.kernel_mixture import KernelMixture
 
-    model = KernelMixture(
-        components,
-        views=read_views(views),
-        start=start,
-        missing=missing or "raise",
-        random_state=seed,
-    )
+    model = KernelMixture(**parameters, missing=missing or "raise", random_state=seed)
     check_target(out, overwrite=overwrite)
     _show_plan(model, cells, where)
     begin = time.perf_counter()
@@ -98,11 +90,19 @@ def _show_plan(model: Any, cells: Path, where: dict[str, Any]) -> None:
 
 def _summary(model: Any, out: Path, seconds: float) -> str:
     """Say what was written where."""
-    weights = ", ".join(f"{weight:.4f}" for weight in model.weights_)
+    from bigtensor.models.summary import population_of_component
+
+    merged = population_of_component(model) is not None
+    weights = model.population_weights_ if merged else model.weights_
+    listed = ", ".join(f"{weight:.4f}" for weight in weights[:MOST_WEIGHTS])
+    if len(weights) > MOST_WEIGHTS:
+        listed += f" and {len(weights) - MOST_WEIGHTS} more"
+    populations = f", merged into {len(weights)} populations," if merged else ""
     passes = model.diagnostics_["passes"]
     return (
-        f"model      {out}: {model.n_components} components in {len(model.views_.names)} views\n"
-        f"weights    {weights}\n"
+        f"model      {out}: {len(model.weights_)} components{populations} in "
+        f"{len(model.views_.names)} views\n"
+        f"weights    {listed}\n"
         f"fitted on  {model.diagnostics_['rows']:,} rows in {len(passes)} passes, "
         f"{duration(seconds)}"
     )

@@ -99,10 +99,10 @@ def _model_lines(store: Path) -> Iterator[str]:
 
     model = load_model(store, fitted=False)
     found = model.diagnostics_
-    yield f"model      {store}: {type(model).__name__} of {model.n_components} components"
+    fitted = model.__sklearn_is_fitted__()
+    yield f"model      {store}: {type(model).__name__} of {_size(model, fitted=fitted)}"
     parameters = {name: value for name, value in model.get_params().items() if name != "views"}
     yield f"parameters {', '.join(f'{name} {value}' for name, value in parameters.items())}"
-    fitted = model.__sklearn_is_fitted__()
     yield f"{'fitted on' if fitted else 'prepared on':<10} {found['data']}"
     yield "passes"
     for entry in found["passes"]:
@@ -114,15 +114,45 @@ def _model_lines(store: Path) -> Iterator[str]:
     if not fitted:
         yield "next       accumulate statistics with it, and solve them"
         return
-    yield "weights"
-    for component, weight in enumerate(model.weights_):
-        yield f"  {component:<20} {float(weight):.5f}"
+    yield from _weight_lines(model)
     if "spectral" in found:
         yield f"outcome    {found['spectral']['outcome']}"
     likelihoods = found.get("mean_log_likelihood")
     if likelihoods:
         values = ", ".join(f"{value:.4f}" for value in likelihoods)
         yield f"mean log-likelihood before each posterior pass, nats a row: {values}"
+
+
+def _size(model: Any, *, fitted: bool) -> str:
+    """Return the numbers of components and populations in words."""
+    if not fitted:
+        k = model.n_components
+        return "components to be counted" if k == "auto" else f"{k} components"
+    from bigtensor.models.summary import population_of_component
+
+    merged = population_of_component(model) is not None
+    populations = f" in {len(model.population_weights_)} populations" if merged else ""
+    return f"{len(model.weights_)} components{populations}"
+
+
+def _weight_lines(model: Any) -> Iterator[str]:
+    """List the weights: of populations with their components, or of components."""
+    from bigtensor.models.summary import population_of_component
+
+    of_component = population_of_component(model)
+    if of_component is None:
+        yield "weights"
+        for component, weight in enumerate(model.weights_):
+            yield f"  {component:<20} {float(weight):.5f}"
+        return
+    tree = model.merge_tree_
+    yield f"merged by  {tree.criterion}"
+    yield "populations"
+    for population, weight in enumerate(model.population_weights_):
+        members = [str(h) for h in (of_component == population).nonzero()[0]]
+        plural = "s" if len(members) > 1 else ""
+        listed = _shortened(members, 12)
+        yield f"  {population:<20} {float(weight):.5f}, component{plural} {listed}"
 
 
 def _label_lines(store: Path, group: Any) -> Iterator[str]:

@@ -172,13 +172,7 @@ def read_views(path: Path | None) -> dict[str, list[str]] | None:
     """
     if path is None:
         return None
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ViewError(f"{path} cannot be read ({error.strerror}); check the path") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ViewError(f"{path} is not TOML ({error}); {_EXAMPLE}") from error
-    views = table.get("views")
+    views = _read_toml(path).get("views")
     if not isinstance(views, dict):
         raise ViewError(f"{path} has no table [views]; {_EXAMPLE}")
     if not views:
@@ -193,4 +187,53 @@ def read_views(path: Path | None) -> dict[str, list[str]] | None:
     return views
 
 
+def read_kernels(path: Path | None) -> dict[str, str]:
+    """Read the table ``[kernels]`` of a TOML file of views.
+
+    Parameters
+    ----------
+    path : Path, optional
+
+    Returns
+    -------
+    dict of str to str
+        The kernels of the views that the table names; empty without a file or a table.
+
+    Raises
+    ------
+    ViewError
+        When the table holds something else, or names no view of the table ``[views]``.
+    """
+    table = {} if path is None else _read_toml(path)
+    kernels = table.get("kernels", {})
+    if not isinstance(kernels, dict):
+        raise ViewError(f"kernels of {path} is {kernels!r}; {_KERNEL_EXAMPLE}")
+    from bigtensor.features.kernel_choice import KERNELS
+
+    known, views = (*KERNELS, "delta"), table.get("views", {})
+    for name, kernel in kernels.items():
+        if name not in views:
+            raise ViewError(
+                f"[kernels] of {path} names the view {name!r}, but [views] has "
+                f"{', '.join(views) or 'none'}; use the names of the views"
+            )
+        if kernel not in known:
+            raise ViewError(
+                f"the kernel of view {name!r} of {path} is {kernel!r}; expected one of "
+                f"{', '.join(known)}; {_KERNEL_EXAMPLE}"
+            )
+    return kernels
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    """Read a file of views."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ViewError(f"{path} cannot be read ({error.strerror}); check the path") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ViewError(f"{path} is not TOML ({error}); {_EXAMPLE}") from error
+
+
+_KERNEL_EXAMPLE = 'a line [kernels] and then lines such as t = "laplace" give views other kernels'
 _EXAMPLE = 'a file of views has a line [views] and then lines such as t = ["CD3", "CD4"]'

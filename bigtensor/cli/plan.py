@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from bigtensor.cli.command import Command, in_options
-from bigtensor.cli.options import (
-    PATH,
-    components_option,
-    model_options,
-    read_views,
-    runtime,
-    runtime_options,
-)
+from bigtensor.cli.model_options import model_options
+from bigtensor.cli.options import PATH, runtime, runtime_options
 
 
 @click.command(cls=Command)
 @click.argument("cells", type=PATH, metavar="CELLS.zarr")
-@components_option
 @model_options
 @runtime_options
 def plan(
     cells: Path,
-    components: int,
-    views: Path | None,
-    start: str,
+    parameters: dict[str, Any],
     workers: int | None,
     scheduler: str | None,
     memory_limit: int | None,
@@ -38,6 +30,5 @@ def plan(
     where = runtime(workers, scheduler, memory_limit)
     from bigtensor.models.kernel_mixture import KernelMixture
 
-    model = KernelMixture(components, views=read_views(views), start=start)
-    planned = model.plan(str(cells), **where)
+    planned = KernelMixture(**parameters).plan(str(cells), **where)
     click.echo(in_options(str(planned), click.get_current_context().command))

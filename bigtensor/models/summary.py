@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bigtensor.errors import NoPopulationsError
 
@@ -45,33 +46,47 @@ def summary_html(model: Any) -> str:
         ("passes", f"{len(found['passes'])} ({_passes_in_words(found['passes'])})"),
         *((name, text) for name, text in model._outcome_in_words()),
     ]
-    sizes = _sizes_of_populations(model)
-    if sizes is not None:
-        merged = f"{len(model.weights_)} components merged into {len(sizes)}"
+    of_component = population_of_component(model)
+    if of_component is not None:
+        count = len(model.population_weights_)
+        merged = f"{count}, merged from {len(of_component)} components"
         facts.append(("populations", f"{merged} by {model.merge_tree_.criterion}"))
     return (
         f'<style>{_STYLE}</style><div class="bigtensor-summary">'
         f"<strong>Fitted {escape(type(model).__name__)}</strong>"
-        f"{_table((), facts)}{_weight_table(model, sizes)}</div>"
+        f"{_table((), facts)}{_weight_table(model, of_component)}</div>"
     )
 
 
-def _sizes_of_populations(model: Any) -> list[int] | None:
-    """Return how many components every population has, or None without populations."""
+def population_of_component(model: Any) -> NDArray[np.intp] | None:
+    """Return the population of every component of a fitted model, or None without populations.
+
+    Parameters
+    ----------
+    model : fitted model
+
+    Returns
+    -------
+    (k,) integer array or None
+    """
     try:
-        of_component = model.population_of_component_
+        return np.asarray(model.population_of_component_)
     except (AttributeError, NoPopulationsError):
         return None
-    return [int(size) for size in np.bincount(of_component)]
 
 
-def _weight_table(model: Any, sizes: Sequence[int] | None) -> str:
+def _weight_table(model: Any, of_component: NDArray[np.intp] | None) -> str:
     """Return the weights of populations with their numbers of components, or of components."""
-    weights = model.weights_ if sizes is None else model.population_weights_
-    head = ("component", "weight") if sizes is None else ("population", "weight", "components")
-    rows = [[str(h), f"{weight:.4f}"] for h, weight in enumerate(weights)]
-    for row, size in zip(rows, sizes or (), strict=False):
-        row.append(str(size))
+    if of_component is None:
+        head: tuple[str, ...] = ("component", "weight")
+        weights = model.weights_
+        rows = [[str(h), f"{weight:.4f}"] for h, weight in enumerate(weights)]
+    else:
+        head, weights = ("population", "weight", "components"), model.population_weights_
+        rows = [
+            [str(h), f"{weight:.4f}", str(size)]
+            for h, (weight, size) in enumerate(zip(weights, np.bincount(of_component), strict=True))
+        ]
     if len(rows) > MOST_ROWS:
         rest = float(sum(weights[MOST_ROWS:]))
         rows = [*rows[:MOST_ROWS], [f"{len(rows) - MOST_ROWS} more", f"{rest:.4f}"]]

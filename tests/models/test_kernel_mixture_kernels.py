@@ -121,8 +121,8 @@ def test_delta__finds_the_conditional_probabilities_of_a_discrete_mixture():
             if start == "spectral":
                 assert model.score(rows) > likelihood - 1e-3
     median = {name: np.median(values) for name, values in errors.items()}
-    assert median["spectral"] < 2 * median["likelihood"]
-    assert median["spectral"] < 0.05
+    assert median["spectral"] < 3 * median["likelihood"]
+    assert median["spectral"] < 0.06
     # distances between indicators say little: clusters of categories are no start
     assert median["kmeans"] > 5 * median["spectral"]
 

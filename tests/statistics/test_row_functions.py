@@ -86,19 +86,19 @@ def test_responsibilities__refuse_unknown_outputs(names):
 
 
 POPULATIONS = np.array([1, 0, 1])
-BOTH_LEVELS = ("label", "probability", "log_density", "component", "component_probability")
+BOTH_LEVELS = ("label", "probability", "log_density", "component_label", "component_probability")
 
 
 @pytest.mark.parametrize(
     "names",
     [
         ("label",),
-        ("component",),
+        ("component_label",),
         ("probability",),
         ("component_probability",),
         ("log_density",),
-        ("component", "label"),
-        ("component", "log_density"),
+        ("component_label", "label"),
+        ("component_label", "log_density"),
         BOTH_LEVELS,
         BOTH_LEVELS[::-1],
     ],
@@ -114,12 +114,12 @@ def test_populations__are_sums_over_their_components(names, n):
         "label": of_population.argmax(axis=1),
         "probability": of_population,
         "log_density": logsumexp(joint, axis=0),
-        "component": of_component.argmax(axis=1),
+        "component_label": of_component.argmax(axis=1),
         "component_probability": of_component,
     }
     assert tuple(out) == names
     for name, values in out.items():
-        if name in ("label", "component"):
+        if name in ("label", "component_label"):
             assert values.dtype == np.int32
             np.testing.assert_array_equal(values, expected[name])
         else:
@@ -130,9 +130,9 @@ def test_populations__of_the_most_probable_component_need_not_be_the_most_probab
     log_tables = np.log([[[0.4, 0.3, 0.3], [0.6, 0.3, 0.1]]])
     tables = TabulatedDensities((0,), np.zeros(1), np.ones(1), log_tables)
     mixture = MixtureDensities(np.full(3, 1 / 3), tables)
-    function = Responsibilities(mixture, ("label", "component"), np.array([0, 1, 1]))
+    function = Responsibilities(mixture, ("label", "component_label"), np.array([0, 1, 1]))
     out = evaluate(function, Block(np.array([[0.0], [1.0]]), {"a": slice(0, 1)}, 0, 2))
-    np.testing.assert_array_equal(out["component"], [0, 0])
+    np.testing.assert_array_equal(out["component_label"], [0, 0])
     np.testing.assert_array_equal(out["label"], [1, 0])
 
 
@@ -143,12 +143,12 @@ def test_populations__of_one_component_each_are_the_components(components):
     mixture = MixtureDensities(np.full(components, 1 / components), tables)
     block = Block(default_rng(3).uniform(0, 8, (400, 1)), {"a": slice(0, 1)}, 0, 400)
     out = evaluate(Responsibilities(mixture, BOTH_LEVELS, np.arange(components)), block)
-    np.testing.assert_array_equal(out["label"], out["component"])
+    np.testing.assert_array_equal(out["label"], out["component_label"])
     np.testing.assert_array_equal(out["probability"], out["component_probability"])
     one = evaluate(Responsibilities(mixture, BOTH_LEVELS, np.zeros(components, int)), block)
     np.testing.assert_array_equal(one["label"], 0)
     np.testing.assert_allclose(one["probability"], 1.0, atol=1e-6)
-    np.testing.assert_array_equal(one["component"], out["component"])
+    np.testing.assert_array_equal(one["component_label"], out["component_label"])
 
 
 def test_populations__have_a_dimension_of_their_own():
@@ -158,21 +158,23 @@ def test_populations__have_a_dimension_of_their_own():
         "label": {},
         "probability": {"population": 2},
         "log_density": {},
-        "component": {},
+        "component_label": {},
         "component_probability": {"component": K},
     }
     fill = {output.name: output.fill for output in outputs}
-    assert fill["label"] == fill["component"] == -1
+    assert fill["label"] == fill["component_label"] == -1
     assert np.isnan([fill["probability"], fill["component_probability"]]).all()
 
 
-@pytest.mark.parametrize("names", [(), ("population",), ("component", "component")])
+@pytest.mark.parametrize("names", [(), ("population",), ("component_label", "component_label")])
 def test_populations__refuse_unknown_outputs(names):
-    with pytest.raises(ParameterError, match="log_density, component, component_probability, got"):
+    with pytest.raises(
+        ParameterError, match="component_label, component_probability, got"
+    ):
         Responsibilities(MIXTURES["both"], names, POPULATIONS)
 
 
-@pytest.mark.parametrize("name", ["component", "component_probability"])
+@pytest.mark.parametrize("name", ["component_label", "component_probability"])
 def test_components__are_a_level_of_their_own_only_where_there_are_populations(name):
     with pytest.raises(ParameterError, match=f"among label, probability, log_density, got.*{name}"):
         Responsibilities(MIXTURES["both"], ("label", name))

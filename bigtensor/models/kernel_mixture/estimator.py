@@ -37,7 +37,8 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     n_components : int or "auto", default "auto"
         Number of components k. ``"auto"`` counts them in the pilot sample, by the singular values
         of the cross-covariance of views that stand out from those of permuted rows; where
-        components are merged into populations it stands for 150.
+        components are merged into populations it is a fifth of the square root of the rows, at
+        most 150 and at least three times the populations.
     views : mapping of str to feature names or columns, optional
         Features that may depend on each other within a component share a view. By default every
         feature is its own view. The spectral start needs three views, the k-means start two.
@@ -76,9 +77,11 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     n_populations : int or "auto", optional
         Merge the components, which are then many, into so many populations: real populations are
         seldom products of views. ``predict`` and ``predict_proba`` answer for populations.
-    merging : {"misclassification", "entropy", "overlap"}, default "misclassification"
-        By what components are merged: how often rows of one are taken for the other (Hennig 2010),
-        ..., or how much of their rows they share.
+    merging : str, default "mean_misclassification"
+        By what components are merged: ``"misclassification"`` by how often rows of one are taken
+        for the other, the larger of the two (Hennig 2010), ``"mean_misclassification"`` by the mean
+        of the two, ``"quadratic_entropy"`` by how much surer labels become, ``"overlap"`` by the
+        cosine of their posterior probabilities.
     decomposition : {"jacobi", "power"}, default "jacobi"
         Joint diagonalisation, or the robust tensor power method with deflation.
     landmarks : {"kmeans", "kmeans++", "uniform", "cholesky"}, default "kmeans"
@@ -142,7 +145,7 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         posterior_width: float | str | None = "auto",
         posterior_passes: int | None = None,
         n_populations: int | str | None = None,
-        merging: str = "misclassification",
+        merging: str = "mean_misclassification",
         decomposition: str = "jacobi",
         landmarks: str = "kmeans",
         landmark_tolerance: float | None = None,

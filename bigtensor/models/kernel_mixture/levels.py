@@ -56,7 +56,7 @@ class TwoLevelMixture(LatentMixture):
         tree = self._require_populations().tree
         if n_populations != "auto":
             check_integer("n_populations", n_populations, 1, len(self.weights_))
-        self._populations = Populations.cut(tree, self.weights_, n_populations)
+        self._populations = Populations.cut(tree, n_populations)
         return self
 
     def predict(self, X: Any, level: str | None = None) -> Any:
@@ -74,7 +74,7 @@ class TwoLevelMixture(LatentMixture):
         (rows,) int32 array, DataArray or dask array
             The kind of container that ``X`` is, lazy where ``X`` is; -1 for rows left out.
         """
-        return self._evaluate(X, self._output("label", "component", level))
+        return self._evaluate(X, self._output("label", "component_label", level))
 
     def predict_proba(self, X: Any, level: str | None = None) -> Any:
         """Return the posterior probability of every population, or component.

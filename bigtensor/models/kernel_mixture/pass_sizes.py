@@ -49,9 +49,9 @@ def expected_passes(
     sizes = preparation_sizes(shape, settings)
     if settings.spectral:
         sizes.append(pass_size("moments", 1, shape.rows, TripleMoments(_blank_groups(settings))))
-    merged = settings.n_populations is not None
-    posterior = PosteriorSums(_blank_mixture(settings), _blank_wide_maps(settings), merged)
+    mixture, maps = _blank_mixture(settings), _blank_wide_maps(settings)
     for stage in stages:
+        posterior = PosteriorSums(mixture, maps, stage.co_posterior)
         rows = shape.rows
         if stage.windows is not None:
             rows = sum(stop - start for start, stop in stage.windows)

@@ -55,12 +55,10 @@ class Populations:
         square = np.ix_(order, order)
         numbered = replace(sums, products=sums.products[square], assigned=sums.assigned[square])
         tree = merge_components(numbered, criterion=criterion)
-        return cls.cut(tree, numbered.mass, n_populations)
+        return cls.cut(tree, n_populations)
 
     @classmethod
-    def cut(
-        cls, tree: MergeTree, mass: NDArray[np.float64], n_populations: int | str
-    ) -> Populations:
+    def cut(cls, tree: MergeTree, n_populations: int | str) -> Populations:
         """Cut the tree.
 
         Raises
@@ -68,14 +66,14 @@ class Populations:
         ParameterError
             When there are fewer components than populations are wanted.
         """
-        if not isinstance(n_populations, str) and n_populations > len(mass):
+        if not isinstance(n_populations, str) and n_populations > tree.n_components:
             raise ParameterError(
-                f"n_populations is {n_populations}, but there are {len(mass)} components to merge; "
-                "use fewer populations or more components"
+                f"n_populations is {n_populations}, but there are {tree.n_components} components "
+                "to merge; use fewer populations or more components"
             )
         count = tree.cut_automatically() if isinstance(n_populations, str) else n_populations
         of_component = tree.cut(count)
-        weights = np.bincount(of_component, weights=mass, minlength=count)
+        weights = np.bincount(of_component, weights=tree.weights, minlength=count)
         return cls(tree, of_component, weights / weights.sum())
 
     def arrays(self) -> dict[str, NDArray[Any]]:

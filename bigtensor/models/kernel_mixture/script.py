@@ -33,8 +33,8 @@ from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
 from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.models.kernel_mixture.stages import posterior_stages
 from bigtensor.statistics.base import Pass
+from bigtensor.statistics.co_posterior import CoPosteriorSumsResult
 from bigtensor.statistics.densities import MixtureDensities
-from bigtensor.statistics.posterior_sums import PosteriorSumsResult
 from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.triple_moments import TripleMomentsResult
 
@@ -67,6 +67,7 @@ def fit_passes(settings: Settings, shape: DataShape) -> Generator[Pass[Any], Any
     sample, preparation = yield from preparation_passes(settings, shape)
     diagnostics: dict[str, Any] = dict(preparation.diagnostics)
     mixture, doubtful = yield from _start(sample, preparation, settings, diagnostics)
+    co_posterior: CoPosteriorSumsResult | None = None
     for stage in posterior_stages(settings, shape.rows, doubtful=doubtful):
         solution, sums, likelihoods = yield from posterior_solution(
             mixture,
@@ -75,14 +76,15 @@ def fit_passes(settings: Settings, shape: DataShape) -> Generator[Pass[Any], Any
             settle=stage.settle,
             name=stage.name,
             rows=stage.windows,
-            co_posterior=settings.n_populations is not None,
+            co_posterior=stage.co_posterior,
         )
+        co_posterior = sums.co_posterior or co_posterior
         mixture = solution.mixture()
         key = "mean" if stage.name == "posterior" else stage.name
         diagnostics[f"{key}_log_likelihood"] = likelihoods
         if stage.settle and settings.posterior_passes is None:
             _warn_unless_settled(likelihoods)
-    return finished(solution, sums, settings, diagnostics, sample)
+    return finished(solution, co_posterior, settings, diagnostics, sample)
 
 
 def preparation_passes(
@@ -99,7 +101,7 @@ def preparation_passes(
 
 def finished(
     solution: KernelSolution,
-    sums: PosteriorSumsResult,
+    co_posterior: CoPosteriorSumsResult | None,
     settings: Settings,
     diagnostics: dict[str, Any],
     sample: Sample | None = None,
@@ -109,8 +111,8 @@ def finished(
     Parameters
     ----------
     solution : KernelSolution
-    sums : PosteriorSumsResult
-        What the solution was made from.
+    co_posterior : CoPosteriorSumsResult, optional
+        What the components share.
     settings : Settings
     diagnostics : dict
         Receives the number of populations.
@@ -120,9 +122,9 @@ def finished(
     _warn_of_empty(solution.weights)
     order = solution.descending
     populations = None
-    if settings.n_populations is not None and sums.co_posterior is not None:
+    if settings.n_populations is not None and co_posterior is not None:
         populations = Populations.merged(
-            sums.co_posterior, order, settings.n_populations, settings.merging
+            co_posterior, order, settings.n_populations, settings.merging
         )
         diagnostics["n_populations"] = len(populations.weights)
     return KernelFit(solution.ordered(order, sample), populations, diagnostics)

@@ -37,12 +37,15 @@ class Stage:
         Whether they stop once the likelihood has settled.
     windows : tuple of (start, stop), optional
         The rows; None stands for all.
+    co_posterior : bool
+        Whether they sum what the components share as well.
     """
 
     name: str
     most: int
     settle: bool
     windows: tuple[tuple[int, int], ...] | None = None
+    co_posterior: bool = False
 
 
 def posterior_stages(settings: Settings, rows: int, *, doubtful: bool) -> list[Stage]:
@@ -55,17 +58,27 @@ def posterior_stages(settings: Settings, rows: int, *, doubtful: bool) -> list[S
     doubtful : bool
         Whether the start is one from which the mixture has to travel.
     """
+    merged = settings.n_populations is not None
+    windows = _settling_windows(rows)
     if settings.posterior_passes is not None:
-        return [Stage("posterior", settings.posterior_passes, doubtful)]
-    if settings.n_populations is not None:
-        return [Stage("posterior", POPULATION_PASSES, settle=False)]
+        settle = doubtful and settings.posterior_width is None
+        return [Stage("posterior", settings.posterior_passes, settle, co_posterior=merged)]
+    if merged and windows is None:
+        return [Stage("posterior", POPULATION_PASSES, settle=False, co_posterior=True)]
+    if merged:
+        # what components share needs no more rows, and costs half as much again
+        return [
+            Stage("settling", POPULATION_PASSES, False, windows, co_posterior=True),
+            Stage("posterior", 1, settle=False),
+        ]
     polishing = Stage("posterior", POLISHING_PASSES, settle=False)
     if not doubtful:
         return [polishing]
-    windows = _settling_windows(rows)
+    # passes with broad densities do not climb the likelihood, so that it cannot end them
+    settle = settings.posterior_width is None
     if windows is None:
-        return [Stage("posterior", MOST_PASSES, settle=True)]
-    return [Stage("settling", MOST_PASSES, settle=True, windows=windows), polishing]
+        return [Stage("posterior", MOST_PASSES, settle)]
+    return [Stage("settling", MOST_PASSES, settle, windows), polishing]
 
 
 def _settling_windows(rows: int) -> tuple[tuple[int, int], ...] | None:

@@ -178,7 +178,8 @@ class StatisticsRounds(LatentVariableModel):
             found = KernelFit(solved.ordered(solved.descending), None, diagnostics)
             name = pass_.name
         else:
-            found = finished(refined(sums, preparation), sums, settings, diagnostics)
+            solution = refined(sums, preparation)
+            found = finished(solution, sums.co_posterior, settings, diagnostics)
             likelihoods.append(sums.log_likelihood / sums.weight)
             name = f"{pass_.name} {len(likelihoods)}"
         diagnostics["mean_log_likelihood"] = likelihoods

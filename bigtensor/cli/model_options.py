@@ -1,0 +1,219 @@
+"""The options that say which model is fitted, and the parameters that they stand for."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from bigtensor.cli.options import PATH, count, read_kernels, read_views
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_BANDWIDTHS = ("rule", "gap", "cross-validation")
+
+
+def count_or_auto(value: Any) -> int | str:
+    """Return a whole number of at least one, or ``"auto"``."""
+    if value == "auto":
+        return "auto"
+    try:
+        return count()(value)
+    except click.BadParameter as error:
+        raise click.BadParameter(f"{error.message}, and not 'auto'") from error
+
+
+def positive_or(*words: str) -> Callable[[Any], float | str]:
+    """Return the type of a positive number that may also be one of some words."""
+
+    def number(value: Any) -> float | str:
+        if value in words:
+            return str(value)
+        try:
+            found = float(value)
+        except ValueError:
+            found = -1.0
+        if not 0 < found < float("inf"):
+            raise click.BadParameter(f"{value!r} is not a positive number or {' or '.join(words)}")
+        return found
+
+    return number
+
+
+_OPTIONS = (
+    click.option(
+        "--components",
+        "-k",
+        "n_components",
+        type=count_or_auto,
+        metavar="K|auto",
+        help="Number of components; 'auto' counts them in the sample. May be left out with "
+        "--populations: there are then many.",
+    ),
+    click.option(
+        "--populations",
+        "n_populations",
+        type=count_or_auto,
+        metavar="N|auto",
+        help="Merge the components into so many populations, which labels then stand for.",
+    ),
+    click.option(
+        "--views",
+        type=PATH,
+        metavar="VIEWS.toml",
+        help="A table [views] of name = list of features; by default every feature is its own "
+        "view. Features that depend on each other within a component share a view. A table "
+        "[kernels] of name = 'laplace' or 'delta' gives views another kernel.",
+    ),
+    click.option(
+        "--start",
+        type=click.Choice(["auto", "spectral", "kmeans"]),
+        default="auto",
+        show_default=True,
+        help="Where the posterior passes start: 'auto' is kmeans with --populations, and spectral "
+        "without.",
+    ),
+    click.option(
+        "--posterior-width",
+        type=positive_or("auto", "none"),
+        default="auto",
+        show_default=True,
+        metavar="WIDTH|auto|none",
+        help="Least width of the densities that labels come from, in standard deviations of the "
+        "feature.",
+    ),
+    click.option(
+        "--bandwidth",
+        type=positive_or(*_BANDWIDTHS),
+        metavar="rule|gap|cross-validation|FACTOR",
+        help="Bandwidth of the moments of a spectral start; a number multiplies the rule's.",
+    ),
+    click.option(
+        "--kernel",
+        "kernels",
+        type=click.Choice(["gaussian", "laplace"]),
+        default="gaussian",
+        show_default=True,
+        help="Kernel of the views that have no other.",
+    ),
+    click.option(
+        "--landmarks",
+        type=click.Choice(["kmeans", "kmeans++", "uniform", "cholesky"]),
+        default="kmeans",
+        show_default=True,
+        help="How the landmarks of the kernel features are chosen from the sample.",
+    ),
+    click.option(
+        "--shared-components",
+        "views_share_components",
+        is_flag=True,
+        help="A component has the same density in all views: repeated measurements.",
+    ),
+)
+
+_NAMES = (
+    *("n_components", "n_populations", "views", "start", "posterior_width", "bandwidth"),
+    *("kernels", "landmarks", "views_share_components"),
+)
+
+
+def model_options(function: Function) -> Function:
+    """Add the options of the model; the command receives them as one dict ``parameters``.
+
+    The dict holds the keyword arguments of a `KernelMixture`; see `model_parameters`.
+    """
+
+    @functools.wraps(function)
+    def collected(*args: Any, **given: Any) -> Any:
+        own = {name: given.pop(name) for name in _NAMES}
+        return function(*args, parameters=model_parameters(**own), **given)
+
+    for option in reversed(_OPTIONS):
+        collected = option(collected)
+    return collected  # type: ignore[return-value]
+
+
+def model_parameters(
+    *,
+    n_components: int | str | None,
+    n_populations: int | str | None,
+    views: Path | None,
+    start: str,
+    posterior_width: float | str,
+    bandwidth: float | str | None,
+    kernels: str,
+    landmarks: str,
+    views_share_components: bool,
+) -> dict[str, Any]:
+    """Return what the options stand for, as keyword arguments of a `KernelMixture`.
+
+    Parameters
+    ----------
+    n_components, n_populations : int, "auto" or None
+        None where the option is left out.
+    views : Path, optional
+        A file with the tables ``[views]`` and ``[kernels]``.
+    start : {"auto", "spectral", "kmeans"}
+    posterior_width : float, "auto" or "none"
+    bandwidth : float or str, optional
+    kernels : str
+        Of the views that have no other.
+    landmarks : str
+    views_share_components : bool
+
+    Raises
+    ------
+    click.UsageError
+        When options contradict each other.
+    ViewError
+        When the file of views cannot be read or used.
+    """
+    _check_together(n_components, n_populations, start, bandwidth)
+    named = read_views(views)
+    kernel_of_view = read_kernels(views)
+    return {
+        "n_components": "auto" if n_components is None else n_components,
+        "n_populations": n_populations,
+        "views": named,
+        "start": start,
+        "posterior_width": None if posterior_width == "none" else posterior_width,
+        "bandwidth": "rule" if bandwidth is None else bandwidth,
+        "kernels": {**dict.fromkeys(named or (), kernels), **kernel_of_view}
+        if kernel_of_view
+        else kernels,
+        "landmarks": landmarks,
+        "views_share_components": views_share_components,
+    }
+
+
+def _check_together(
+    n_components: int | str | None,
+    n_populations: int | str | None,
+    start: str,
+    bandwidth: float | str | None,
+) -> None:
+    """Refuse options that contradict each other."""
+    if n_components is None and n_populations is None:
+        raise click.UsageError(
+            "how many components? Give --components K, '--components auto' to count them, or "
+            "--populations N to merge many into N populations"
+        )
+    if (
+        isinstance(n_components, int)
+        and isinstance(n_populations, int)
+        and n_populations > n_components
+    ):
+        raise click.UsageError(
+            f"--populations {n_populations} are merged from --components {n_components}, which "
+            "are fewer; give more components, or leave --components out"
+        )
+    clustered = start == "kmeans" or (start == "auto" and n_populations is not None)
+    if bandwidth is not None and clustered:
+        given = "--start kmeans" if start == "kmeans" else "--populations"
+        raise click.UsageError(
+            f"--bandwidth is that of the moments, which are not used with {given}: leave it out, "
+            "or give --start spectral"
+        )
