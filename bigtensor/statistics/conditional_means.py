@@ -39,15 +39,18 @@ class ConditionalMeans(RowFunction):
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
         """Write the expectations of the rows of ``block``."""
         for window, tile in self.mixture.tiles(block, work):
-            joint = work.take("rows.joint", (self.mixture.n_components, tile.rows), np.float64)
+            shape = (self.mixture.n_components, tile.rows)
+            joint = work.take("rows.joint", shape, self.mixture.dtype)
             log_density = work.take("rows.log_density", (tile.rows,), np.float64)
+            shares = work.take("rows.shares", shape, np.float64)
             tile.write_log_joint(joint)
             normalise(joint, log_density, work)
-            np.matmul(joint.T, self.means, out=out["expectation"][window])
+            np.copyto(shares, joint)
+            np.matmul(shares.T, self.means, out=out["expectation"][window])
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
         tile = min(rows, self.mixture.tile_rows)
-        per_row = 8 * self.mixture.n_components + 8
+        per_row = (self.mixture.dtype.itemsize + 8) * self.mixture.n_components + 8
         nbytes: int = per_row * tile + self.mixture.work_nbytes(tile) + normalise_nbytes(tile)
         return nbytes

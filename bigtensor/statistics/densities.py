@@ -26,6 +26,15 @@ _TILE_STEP = 480
 _MOST_STEPS = 8
 """Longest tile, in steps."""
 
+HOPELESS = float(np.exp(-40.0))
+"""Least part of the largest posterior probability of a row, in float32.
+
+Smaller ones, their products and their shares would be denormal numbers, with which many processors
+are a hundred times slower; a thousand components at this floor are less than the rounding of one.
+"""
+
+_LOG_HOPELESS = np.float32(np.log(HOPELESS))
+
 
 @dataclass(frozen=True, eq=False)
 class EmbeddedDensities:
@@ -134,19 +143,32 @@ class MixtureDensities:
         return int(self.weights.size)
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """What joint densities and posterior probabilities are computed in.
+
+        Float32 where the densities of all views are.
+        """
+        parts = [part.feature_map.dtype for part in self.embedded]
+        parts += [] if self.tables is None else [self.tables.dtype]
+        return np.result_type(*parts)
+
+    @property
     def tile_rows(self) -> int:
         """Rows that are evaluated at once."""
-        per_row = buffers_nbytes(self._buffers(_TILE_STEP)) / _TILE_STEP + 16 * self.n_components
+        # a tile's own array, and those that are made of it
+        arrays = 2 * self.dtype.itemsize * self.n_components
+        per_row = buffers_nbytes(self._buffers(_TILE_STEP)) / _TILE_STEP + arrays
         return _TILE_STEP * int(np.clip(_TILE_BYTES / per_row / _TILE_STEP, 1, _MOST_STEPS))
 
-    def log_joint(self, block: Block, out: NDArray[np.float64], work: Workspace) -> None:
+    def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
         """Write ``log pi_h + sum_t log p_t(x_t | h)`` for every component and row.
 
         Parameters
         ----------
         block : Block
             Dense; a row with a NaN receives NaN.
-        out : (components, rows) float64 array
+        out : (components, rows) array
+            Of `dtype`, or float64.
         work : Workspace
         """
         for window, tile in self.tiles(block, work):
@@ -172,7 +194,8 @@ class MixtureDensities:
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes that blocks of ``rows`` rows need, SciPy's arrays included."""
         rows = min(rows, self.tile_rows)
-        return buffers_nbytes(self._buffers(rows)) + rows * (8 * self.n_components + 8)
+        made = rows * (self.dtype.itemsize * self.n_components + 8)
+        return buffers_nbytes(self._buffers(rows)) + made
 
     def _buffers(self, rows: int) -> Buffers:
         """Return the buffers of a tile."""
@@ -188,6 +211,7 @@ class Tile:
 
     Attributes
     ----------
+    mixture : MixtureDensities
     block : Block
         The rows.
     lookup : Lookup, optional
@@ -201,9 +225,9 @@ class Tile:
 
     def __init__(self, mixture: MixtureDensities, rows: int, work: Workspace) -> None:
         self.rows = rows
-        self._mixture = mixture
+        self.mixture = mixture
         self._work = work
-        self._log_weights = np.log(mixture.weights)[:, None]
+        self._log_weights = np.log(mixture.weights).astype(mixture.dtype)[:, None]
         self.lookup = None if mixture.tables is None else Lookup(mixture.tables, rows, work)
         self.bases: dict[str, NDArray[Any]] = {}
         self._values: dict[str, NDArray[Any]] = {}
@@ -213,15 +237,14 @@ class Tile:
                 for name, (shape, dtype) in part.work_arrays(rows).items()
             )
 
-    def write_log_joint(self, out: NDArray[np.float64]) -> None:
+    def write_log_joint(self, out: NDArray[Any]) -> None:
         """Write ``log pi_h + sum_t log p_t(x_t | h)`` into ``(components, rows)``."""
         if self.lookup is None:
             out[:] = self._log_weights
         else:
             self.lookup.locate(self.block.values[: self.rows])
-            self.lookup.write_log_density(out)
-            np.add(out, self._log_weights, out=out)
-        for part in self._mixture.embedded:
+            self.lookup.write_log_joint(self._log_weights, out)
+        for part in self.mixture.embedded:
             basis, density = self.bases[part.view], self._values[part.view]
             part.feature_map.write_basis(self.block.view(part.view)[: self.rows], basis, self._work)
             np.matmul(part.factor, basis, out=density)
@@ -231,31 +254,35 @@ class Tile:
             np.add(out, kept, out=out)
 
 
-def normalise(
-    log_joint: NDArray[np.float64], log_density: NDArray[np.float64], work: Workspace
-) -> None:
+def normalise(log_joint: NDArray[Any], log_density: NDArray[np.float64], work: Workspace) -> None:
     """Turn log joint densities into posterior probabilities, in place.
 
     Parameters
     ----------
-    log_joint : (components, rows) float64 array
-        Receives ``P(h | x)``; every column sums to one.
+    log_joint : (components, rows) float64 or float32 array
+        Receives ``P(h | x)``; every column sums to one. In float32 none is less than `HOPELESS`
+        times the largest of its row.
     log_density : (rows,) float64 array
         Receives ``log sum_h exp(log_joint_h)``.
     work : Workspace
-        Receives one vector of ``rows`` float64 numbers; see `normalise_nbytes`.
+        Receives two vectors of ``rows`` numbers; see `normalise_nbytes`.
     """
-    total = work.take("densities.total", log_density.shape, np.float64)
+    dtype = log_joint.dtype
+    largest, total = (
+        work.take(f"densities.{name}", log_density.shape, dtype) for name in ("largest", "total")
+    )
     # the largest term becomes one: many views would underflow otherwise
-    np.max(log_joint, axis=0, out=log_density)
-    np.subtract(log_joint, log_density, out=log_joint)
+    np.max(log_joint, axis=0, out=largest)
+    np.subtract(log_joint, largest, out=log_joint)
+    if dtype == np.float32:
+        np.maximum(log_joint, _LOG_HOPELESS, out=log_joint)
     np.exp(log_joint, out=log_joint)
     np.sum(log_joint, axis=0, out=total)
     np.divide(log_joint, total, out=log_joint)
-    np.log(total, out=total)
-    np.add(log_density, total, out=log_density)
+    np.log(total, out=log_density, dtype=np.float64)
+    np.add(log_density, largest, out=log_density)
 
 
 def normalise_nbytes(rows: int) -> int:
-    """Return the bytes that `normalise` takes from the workspace for ``rows`` rows."""
-    return 8 * rows
+    """Return the most bytes that `normalise` takes from the workspace for ``rows`` rows."""
+    return 2 * 8 * rows

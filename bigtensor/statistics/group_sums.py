@@ -110,11 +110,11 @@ class GroupSums(SumStatistic[GroupSumsResult]):
 
     def _buffers(self, rows: int) -> Buffers:
         """Return the buffers of a tile."""
-        k = self.mixture.n_components
+        k, dtype = self.mixture.n_components, self.mixture.dtype
         return {
-            "groups.posterior": ((k, rows), "float64"),
+            "groups.posterior": ((k, rows), dtype),
             "groups.log_density": ((rows,), "float64"),
-            "groups.by_row": ((rows, k), "float64"),
+            "groups.by_row": ((rows, k), dtype),
             "groups.code": ((rows,), "int64"),
-            "groups.ones": ((rows,), "float64"),
+            "groups.ones": ((rows,), dtype),
         }

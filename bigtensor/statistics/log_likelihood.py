@@ -61,7 +61,7 @@ class LogLikelihood(SumStatistic[LogLikelihoodResult]):
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
         for _, tile in self.mixture.tiles(block, work):
-            write_posterior(state, tile, self.mixture.n_components, work)
+            write_posterior(state, tile, work)
         count_rows(state, block)
 
     def finalize(self, state: State) -> LogLikelihoodResult:
@@ -72,9 +72,9 @@ class LogLikelihood(SumStatistic[LogLikelihoodResult]):
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
-        tile, k = min(rows, self.mixture.tile_rows), self.mixture.n_components
+        tile = min(rows, self.mixture.tile_rows)
         return (
             self.mixture.work_nbytes(tile)
             + normalise_nbytes(tile)
-            + buffers_nbytes(posterior_buffers(k, tile))
+            + buffers_nbytes(posterior_buffers(self.mixture, tile))
         )

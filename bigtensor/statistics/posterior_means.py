@@ -57,12 +57,16 @@ class PosteriorMeans(SumStatistic[NDArray[np.float64]]):
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
         for _, tile in self.mixture.tiles(block, work):
-            posterior = write_posterior(state, tile, self.mixture.n_components, work)
-            if tile.block.weight is not None:
-                np.multiply(posterior, tile.block.weight[: tile.rows], out=posterior)
+            posterior = write_posterior(state, tile, work)
+            # products with the values of a function, which may be large and cancel
+            shares = work.take("means.shares", posterior.shape, np.float64)
+            if tile.block.weight is None:
+                np.copyto(shares, posterior)
+            else:
+                np.multiply(posterior, tile.block.weight[: tile.rows], out=shares)
             values = np.asarray(self.function(tile.block.view(self.view)[: tile.rows]), np.float64)
-            state["sums"] += posterior @ values.reshape(tile.rows, self.width)
-            state["mass"] += posterior.sum(axis=1)
+            state["sums"] += shares @ values.reshape(tile.rows, self.width)
+            state["mass"] += shares.sum(axis=1)
         count_rows(state, block)
 
     def finalize(self, state: State) -> NDArray[np.float64]:
@@ -76,6 +80,7 @@ class PosteriorMeans(SumStatistic[NDArray[np.float64]]):
         return (
             self.mixture.work_nbytes(tile)
             + normalise_nbytes(tile)
-            + buffers_nbytes(posterior_buffers(k, tile))
+            + buffers_nbytes(posterior_buffers(self.mixture, tile))
+            + 8 * tile * k
             + 2 * 8 * tile * self.width
         )

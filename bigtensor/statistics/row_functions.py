@@ -11,11 +11,16 @@ from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.errors import ParameterError
+from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.densities import MixtureDensities, normalise, normalise_nbytes
 
 _ROW_NAMES = ("label", "probability", "log_density")
-_COMPONENT_NAMES = ("component", "component_probability")
+# "component" is the name of a dimension
+_COMPONENT_NAMES = ("component_label", "component_probability")
+
+_FEW = 32
+"""Most components whose labels are found by operations on long vectors, component by component."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +32,12 @@ class Responsibilities(RowFunction):
     mixture : MixtureDensities
     names : tuple of str, default ("label",)
         Any of ``"label"`` (int32, the first of equally probable components),
-        ``"probability"`` (float32, one a component) and ``"log_density"`` (float64).
+        ``"probability"`` (float32, one a component) and ``"log_density"`` (float64, in nats; good
+        to six digits when the densities of the mixture are float32).
     populations : (components,) integer array, optional
         The population that every component belongs to, from 0. Labels and probabilities are then
         those of populations, whose probability is the sum over their components;
-        ``"component"`` and ``"component_probability"`` are those of components.
+        ``"component_label"`` and ``"component_probability"`` are those of components.
 
     Raises
     ------
@@ -61,7 +67,7 @@ class Responsibilities(RowFunction):
             RowOutput("label", "int32", fill=-1),
             RowOutput("probability", "float32", dims),
             RowOutput("log_density", "float64"),
-            RowOutput("component", "int32", fill=-1),
+            RowOutput("component_label", "int32", fill=-1),
             RowOutput("component_probability", "float32", {"component": k}),
         )
         by_name = {output.name: output for output in known}
@@ -69,11 +75,11 @@ class Responsibilities(RowFunction):
 
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
         """Write the outputs of the rows of ``block`` into ``out``, each ``(rows, ...)``."""
-        k, wanted = self.mixture.n_components, {*self.names}
+        k, dtype, wanted = self.mixture.n_components, self.mixture.dtype, {*self.names}
         for window, tile in self.mixture.tiles(block, work):
-            joint = work.take("rows.joint", (k, tile.rows), np.float64)
+            joint = work.take("rows.joint", (k, tile.rows), dtype)
             tile.write_log_joint(joint)
-            labels = "label" if self.populations is None else "component"
+            labels = "label" if self.populations is None else "component_label"
             if labels in wanted:
                 _write_labels(joint, out[labels][window], work)
             if wanted == {labels}:
@@ -86,7 +92,7 @@ class Responsibilities(RowFunction):
                 np.copyto(out["component_probability"][window], joint.T, casting="same_kind")
             shares = joint
             if self.populations is not None:
-                shares = work.take("rows.shares", (self._count, tile.rows), np.float64)
+                shares = work.take("rows.shares", (self._count, tile.rows), dtype)
                 np.matmul(self._members, joint, out=shares)
                 if "label" in wanted:
                     _write_labels(shares, out["label"][window], work)
@@ -96,11 +102,10 @@ class Responsibilities(RowFunction):
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
         tile = min(rows, self.mixture.tile_rows)
-        k = self.mixture.n_components
-        per_row = 8 * k + 8 + 8 + 1 + 2 * np.min_scalar_type(k).itemsize
-        if self.populations is not None:
-            per_row += 8 * self._count
-        return per_row * tile + self.mixture.work_nbytes(tile) + normalise_nbytes(tile)
+        k, dtype = self.mixture.n_components, self.mixture.dtype
+        per_row = dtype.itemsize * (k + self._count) + 8
+        labels = sum(buffers_nbytes(_label_buffers(n, tile, dtype)) for n in (k, self._count) if n)
+        return per_row * tile + labels + self.mixture.work_nbytes(tile) + normalise_nbytes(tile)
 
     @property
     def _count(self) -> int:
@@ -108,28 +113,48 @@ class Responsibilities(RowFunction):
         return 0 if self.populations is None else int(self.populations.max()) + 1
 
     @property
-    def _members(self) -> NDArray[np.float64]:
+    def _members(self) -> NDArray[Any]:
         """Ones where a component belongs to a population: ``(populations, components)``."""
-        return np.asarray(self.populations == np.arange(self._count)[:, None], np.float64)
+        belongs = self.populations == np.arange(self._count)[:, None]
+        return np.asarray(belongs, self.mixture.dtype)
 
 
-def _write_labels(joint: NDArray[np.float64], out: NDArray[np.int32], work: Workspace) -> None:
-    """Write the position of the first largest entry of every column.
-
-    The last entry that exceeds all before it, found by a few operations on long vectors a
-    component: twice as fast as `numpy.argmax` over a short axis, whose branches are mispredicted.
-    """
+def _write_labels(joint: NDArray[Any], out: NDArray[np.int32], work: Workspace) -> None:
+    """Write the position of the first largest entry of every column."""
     k, rows = joint.shape
-    short = np.min_scalar_type(k)
-    largest = work.take("rows.largest", (rows,), np.float64)
-    exceeds = work.take("rows.exceeds", (rows,), np.bool_)
-    label = work.take("rows.label", (rows,), short)
-    candidate = work.take("rows.candidate", (rows,), short)
+    arrays = (
+        work.take(name, shape, dtype)
+        for name, (shape, dtype) in _label_buffers(k, rows, joint.dtype).items()
+    )
+    if k > _FEW:
+        by_row, position = arrays
+        np.copyto(by_row, joint.T)
+        np.argmax(by_row, axis=1, out=position)
+        np.copyto(out, position, casting="same_kind")
+        return
+    # The last entry that exceeds all before it, found by a few operations on long vectors a
+    # component: twice as fast as `argmax` over a short axis, whose branches are mispredicted.
+    largest, exceeds, label, candidate = arrays
     np.copyto(largest, joint[0])
     label.fill(0)
     for component in range(1, k):
         np.greater(joint[component], largest, out=exceeds)
-        np.multiply(exceeds.view(np.uint8), short.type(component), out=candidate)
+        np.multiply(exceeds.view(np.uint8), np.uint8(component), out=candidate)
         np.maximum(label, candidate, out=label)
         np.maximum(joint[component], largest, out=largest)
     np.copyto(out, label)
+
+
+def _label_buffers(components: int, rows: int, dtype: np.dtype[Any]) -> Buffers:
+    """Return the buffers of `_write_labels`."""
+    if components > _FEW:
+        return {
+            "rows.by_row": ((rows, components), dtype),
+            "rows.position": ((rows,), "intp"),
+        }
+    return {
+        "rows.largest": ((rows,), dtype),
+        "rows.exceeds": ((rows,), "bool"),
+        "rows.label": ((rows,), "uint8"),
+        "rows.candidate": ((rows,), "uint8"),
+    }

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers
-from bigtensor.features.interpolation import RESULT_BYTES
-from bigtensor.features.interpolation import interpolation_matrix
+from bigtensor.features.interpolation import RESULT_BYTES, interpolation_matrix
 from bigtensor.statistics.base import Workspace
 
 _GROUP = 16
@@ -32,24 +31,32 @@ class TabulatedDensities:
         First grid points, in the units of the data.
     step : (views,) float64 array
         Distances of grid points, positive.
-    log_tables : (views, bins + 1, components) float64 array
+    log_tables : (views, bins + 1, components) array
         Natural logarithms of the densities at ``low + step * b``; all finite.
+    dtype : {"float64", "float32"}, default "float64"
+        What the tables are kept and added up in. Float32 halves the memory that every row moves.
 
     Raises
     ------
     ParameterError
-        When the shapes do not belong together, a step is not positive, or a logarithm not finite.
+        When the shapes do not belong together, a step is not positive, a logarithm not finite, or
+        the dtype another one.
     """
 
     columns: tuple[int, ...]
     low: NDArray[np.float64]
     step: NDArray[np.float64]
-    log_tables: NDArray[np.float64]
+    log_tables: NDArray[Any]
+    dtype: str = "float64"
     constants: tuple[NDArray[Any], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("low", "step", "log_tables"):
-            value = np.ascontiguousarray(getattr(self, name), np.float64)
+        if self.dtype not in ("float32", "float64"):
+            raise ParameterError(
+                f"tables of log densities are float32 or float64, got dtype={self.dtype!r}"
+            )
+        for name, dtype in (("low", "float64"), ("step", "float64"), ("log_tables", self.dtype)):
+            value = np.ascontiguousarray(getattr(self, name), dtype)
             object.__setattr__(self, name, value)
         views = len(self.columns)
         shape = self.log_tables.shape
@@ -91,7 +98,7 @@ class TabulatedDensities:
         return int(self.log_tables.shape[2])
 
     @property
-    def flat_tables(self) -> NDArray[np.float64]:
+    def flat_tables(self) -> NDArray[Any]:
         """The tables of all views one below the other: ``(n_points, components)``."""
         return self.log_tables.reshape(self.n_points, self.n_components)
 
@@ -102,7 +109,7 @@ class TabulatedDensities:
             "lookup.position": ((padded, views), "float64"),
             "lookup.point": ((padded, views), "int32"),
             "lookup.points": ((padded, views, 2), "int32"),
-            "lookup.shares": ((padded, views, 2), "float64"),
+            "lookup.shares": ((padded, views, 2), self.dtype),
         }
 
 
@@ -120,8 +127,9 @@ class Lookup:
     ----------
     points : (rows, views, 2) int32 array
         For every row and view the two neighbouring grid points, as positions in `flat_tables`.
-    shares : (rows, views, 2) float64 array
-        The weights of linear interpolation between the two; they sum to one.
+    shares : (rows, views, 2) array
+        The weights of linear interpolation between the two, of the dtype of the tables; they sum
+        to one.
     """
 
     def __init__(self, tables: TabulatedDensities, rows: int, work: Workspace) -> None:
@@ -131,8 +139,8 @@ class Lookup:
             for name, (shape, dtype) in tables.lookup_arrays(rows).items()
         )
         self.points: NDArray[np.int32] = self._points[:rows]
-        self.shares: NDArray[np.float64] = self._shares[:rows]
-        step = max(1, RESULT_BYTES // (8 * tables.n_components))
+        self.shares: NDArray[Any] = self._shares[:rows]
+        step = max(1, RESULT_BYTES // (tables.log_tables.itemsize * tables.n_components))
         self._matrices = [
             (part, interpolation_matrix(self.points[part], self.shares[part], tables.n_points))
             for part in (slice(first, first + step) for first in range(0, rows, step))
@@ -155,18 +163,25 @@ class Lookup:
             np.copyto(point, position, casting="unsafe")
         # NaN is cast to a negative number, which must not lead out of the tables
         np.maximum(point, 0, out=point)
-        np.subtract(position, point, out=shares[..., 1])
+        np.subtract(position, point, out=shares[..., 1], casting="same_kind")
         np.subtract(1.0, shares[..., 1], out=shares[..., 0])
         grouped_point = point.reshape(-1, first_points.size)
         np.add(grouped_point, first_points, out=grouped_point)
         np.copyto(points[..., 0], point)
         np.add(point, 1, out=points[..., 1])
 
-    def write_log_density(self, out: NDArray[np.float64]) -> None:
-        """Interpolate at the located rows and add up the views: ``(components, rows)``."""
+    def write_log_joint(self, log_weights: NDArray[Any], out: NDArray[Any]) -> None:
+        """Interpolate at the located rows, add up the views and ``(components, 1)`` log weights.
+
+        Parameters
+        ----------
+        log_weights : (components, 1) array
+        out : (components, rows) array
+            Of the dtype of the weights.
+        """
         for part, matrix in self._matrices:
-            joint = np.asarray(matrix @ self._tables.flat_tables)
-            np.copyto(out[:, part], joint.T)
+            log_density = np.asarray(matrix @ self._tables.flat_tables)
+            np.add(log_density.T, log_weights, out=out[:, part])
 
 
 def _copy_columns(values: NDArray[Any], columns: tuple[int, ...], out: NDArray[np.float64]) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.features.buffers import Buffers
 from bigtensor.statistics.base import ArraySpec, State, Workspace
-from bigtensor.statistics.densities import Tile, normalise
+from bigtensor.statistics.densities import MixtureDensities, Tile, normalise
 
 
 def tally_arrays() -> dict[str, ArraySpec]:
@@ -20,17 +22,15 @@ def tally_arrays() -> dict[str, ArraySpec]:
     }
 
 
-def posterior_buffers(components: int, rows: int) -> Buffers:
+def posterior_buffers(mixture: MixtureDensities, rows: int) -> Buffers:
     """Return the buffers of `write_posterior`, those of `normalise` apart."""
     return {
-        "posterior.joint": ((components, rows), "float64"),
+        "posterior.joint": ((mixture.n_components, rows), mixture.dtype),
         "posterior.log_density": ((rows,), "float64"),
     }
 
 
-def write_posterior(
-    state: State, tile: Tile, components: int, work: Workspace
-) -> NDArray[np.float64]:
+def write_posterior(state: State, tile: Tile, work: Workspace) -> NDArray[Any]:
     """Compute the posterior probabilities of a tile and add its log-likelihood.
 
     Parameters
@@ -38,18 +38,18 @@ def write_posterior(
     state : State
         With the arrays of `tally_arrays`.
     tile : Tile
-    components : int
     work : Workspace
 
     Returns
     -------
-    (components, rows) float64 array
-        Every column sums to one: weights of rows are not in it. Valid until the next tile.
+    (components, rows) array
+        Of the dtype of the mixture. Every column sums to one: weights of rows are not in it.
+        Valid until the next tile.
     """
-    posterior: NDArray[np.float64]
+    posterior: NDArray[Any]
     posterior, log_density = (
         work.take(name, shape, dtype)
-        for name, (shape, dtype) in posterior_buffers(components, tile.rows).items()
+        for name, (shape, dtype) in posterior_buffers(tile.mixture, tile.rows).items()
     )
     tile.write_log_joint(posterior)
     normalise(posterior, log_density, work)

@@ -34,7 +34,7 @@ N_GROUPS = 3
 K = 3
 
 
-def nystroem(offset, seed, q=3, p=6, d=1):
+def nystroem(offset, seed, q=3, p=6, d=1, dtype="float64"):
     """Return a small map whose landmarks and centre follow the offset of the data."""
     rng = default_rng(seed)
     landmarks = rng.integers(-3, 4, (p, d)).astype(float)
@@ -43,26 +43,26 @@ def nystroem(offset, seed, q=3, p=6, d=1):
         GaussianKernel(np.full(d, 1.5)),
         np.full(d, offset),
         rng.normal(size=(p, q)),
-        "float64",
+        dtype,
     )
 
 
-def mixture(offset):
+def mixture(offset, dtype="float64"):
     rng = default_rng(5)
     tables = TabulatedDensities(
         (0, 1),
         np.array([-4.0, -3.0]) + offset,
         np.array([0.25, 0.125]),
         rng.normal(size=(2, 33, K)),
+        dtype,
     )
-    wide = EmbeddedDensities(
-        "wide", nystroem(offset, 3, d=2), rng.normal(size=(3, K)), np.full(K, 1e-4)
-    )
+    feature_map = nystroem(offset, 3, d=2, dtype=dtype)
+    wide = EmbeddedDensities("wide", feature_map, rng.normal(size=(3, K)), np.full(K, 1e-4))
     return MixtureDensities(np.array([0.5, 0.3, 0.2]), tables, (wide,))
 
 
-def posterior_sums(offset):
-    shared = mixture(offset)
+def posterior_sums(offset, dtype="float64"):
+    shared = mixture(offset, dtype)
     return PosteriorSums(shared, {"wide": shared.embedded[0].feature_map})
 
 
@@ -74,24 +74,24 @@ def posterior_sums_tables_only(offset):
     return PosteriorSums(replace(mixture(offset), embedded=()))
 
 
-def posterior_sums_with_co_posterior(offset):
-    return replace(posterior_sums(offset), co_posterior=True)
+def posterior_sums_with_co_posterior(offset, dtype="float64"):
+    return replace(posterior_sums(offset, dtype), co_posterior=True)
 
 
 def co_posterior_sums(offset):
     return CoPosteriorSums(mixture(offset))
 
 
-def group_sums(offset):
-    return GroupSums(mixture(offset), N_GROUPS)
+def group_sums(offset, dtype="float64"):
+    return GroupSums(mixture(offset, dtype), N_GROUPS)
 
 
 def first_two_powers(offset, rows):
     return np.hstack([rows - offset, (rows - offset) ** 2])
 
 
-def posterior_means(offset):
-    return PosteriorMeans(mixture(offset), "wide", partial(first_two_powers, offset), 4)
+def posterior_means(offset, dtype="float64"):
+    return PosteriorMeans(mixture(offset, dtype), "wide", partial(first_two_powers, offset), 4)
 
 
 def triple_moments(offset):
@@ -111,17 +111,23 @@ class Case:
     """One statistic and what is true of it.
 
     ``build(offset)`` makes the statistic for data that lie around ``offset``. ``moves`` says that
-    its state does not depend on the offset.
+    its state does not depend on the offset. States agree to ``rtol`` of their largest entries.
     """
 
     name: str
     build: Callable[[float], Statistic]
     moves: bool = True
     bad_rows: bool = False
+    rtol: float = 1e-10
 
     @property
     def is_sum(self):
         return isinstance(self.build(0.0), SumStatistic)
+
+
+def in_float32(build):
+    """Return the case of a statistic whose posterior probabilities are float32."""
+    return Case(f"{build.__name__}_in_float32", partial(build, dtype="float32"), rtol=1e-5)
 
 
 CASES = [
@@ -134,6 +140,9 @@ CASES = [
     Case("co_posterior_sums", co_posterior_sums),
     Case("group_sums", group_sums),
     Case("posterior_means", posterior_means),
+    in_float32(posterior_sums_with_co_posterior),
+    in_float32(group_sums),
+    in_float32(posterior_means),
     Case("checked_groups", lambda offset: Checked(group_sums(offset)), bad_rows=True),
     Case("checked", lambda offset: Checked(posterior_sums(offset)), bad_rows=True),
     Case("checked_sample", lambda offset: Checked(row_sample(offset)), moves=False, bad_rows=True),

@@ -259,7 +259,8 @@ def test_weight_variable__of_a_dataset_is_used(data, small):
 
 
 def test_posterior_passes__raise_the_likelihood(data, small):
-    fitted = KernelMixture(3, start="kmeans", posterior_passes=8, **small).fit(data)
+    model = KernelMixture(3, start="kmeans", posterior_width=None, posterior_passes=8, **small)
+    fitted = model.fit(data)
     likelihoods = fitted.diagnostics_["mean_log_likelihood"]
     assert len(likelihoods) <= 8
     assert likelihoods[-1] > likelihoods[0]

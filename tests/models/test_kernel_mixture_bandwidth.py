@@ -27,9 +27,11 @@ def choice(model: KernelMixture) -> dict:
 
 
 def full_passes(model: KernelMixture) -> list[str]:
-    """Return the names of the passes over all rows."""
-    passes, rows = model.diagnostics_["passes"], model.diagnostics_["rows"]
-    return [entry["name"] for entry in passes if entry["rows"] == rows]
+    """Return the names of the passes after the pilot, which read all rows."""
+    pilot, *passes = model.diagnostics_["passes"]
+    assert pilot["name"] == "pilot"
+    assert {entry["rows"] for entry in passes} == {model.diagnostics_["rows"]}
+    return [entry["name"] for entry in passes]
 
 
 @pytest.fixture
@@ -59,7 +61,7 @@ def test_rule__is_the_default_and_the_factor_one(data, small, planned):
         assert_array_equal(bandwidths(other), bandwidths(rule))
         assert_array_equal(other.weights_, rule.weights_)
     assert "bandwidth_choice" not in rule.diagnostics_
-    assert full_passes(rule) == ["pilot", "moments", "posterior 1", "posterior 2"]
+    assert full_passes(rule) == ["moments", "posterior 1", "posterior 2"]
 
 
 @pytest.mark.parametrize("factor", [0.5, 2, np.float32(1.5)])
@@ -102,7 +104,6 @@ def test_cross_validation__costs_two_passes_besides_those_of_the_rule(planned, m
     ]
     rule = full_passes(planned(many))
     assert len(full_passes(model)) == len(rule) + 2
-    assert model.diagnostics_["passes"][0]["name"] == "pilot"
 
 
 def test_cross_validation__chooses_the_best_held_out_likelihood(planned):
@@ -196,7 +197,8 @@ def held_out(data, monkeypatch, *, leaks: bool) -> dict:
         return choice(model.prepare(data))
 
 
-@pytest.mark.slow
+# the narrowest bandwidth makes doubtful starts
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 def test_cross_validation__does_not_leak_the_held_out_rows_into_the_directions(monkeypatch):
     """The example of the recipe: four Gaussian components, 2,000 rows, Fisher ratio 4.
 

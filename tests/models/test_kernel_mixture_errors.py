@@ -44,7 +44,7 @@ def make(small):
         ({"n_components": 0}, "n_components is 0; expected an integer of at least 1"),
         ({"n_components": 2.0}, "n_components is 2.0; expected an integer"),
         ({"n_components": True}, "n_components is True; expected an integer"),
-        ({"start": "random"}, "start is 'random'; expected one of spectral, kmeans"),
+        ({"start": "random"}, "start is 'random'; expected one of auto, spectral, kmeans"),
         ({"start": None}, "start is None; expected one of"),
         ({"decomposition": "cp"}, "decomposition is 'cp'; expected one of jacobi, power"),
         ({"landmarks": 50}, "landmarks is 50; expected one of kmeans, kmeans++, uniform, cholesky"),

@@ -1,4 +1,4 @@
-"""Kernels of views: Laplace, categories, one's own, several in one model; and their landmarks."""
+"""Kernels of views: Laplace, categories, one's own, several kinds in one model."""
 
 import re
 
@@ -6,30 +6,16 @@ import numpy as np
 import pytest
 import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score
 
 import bigtensor
 from bigtensor import KernelMixture
 from bigtensor.errors import DataError, ParameterError, ViewError
 from bigtensor.features.custom_kernel import CustomKernel
-from bigtensor.statistics.row_keys import row_keys
+from bigtensor.models.kernel_mixture.kernel_expansion import KernelExpansion
 
 PAIRS = {"a": [0, 1], "b": [2, 3], "c": [4, 5]}
 PRECISE = {"feature_dtype": "float64", "bins": 512, "random_state": 0}
-
-
-def discrete_mixture(seed: int, rows: int, weights: np.ndarray, categories: tuple[int, ...]):
-    """Return codes, labels, and ``P(code | component)`` of every view: (components, codes)."""
-    rng = np.random.default_rng(seed)
-    tables = [rng.dirichlet(np.full(count, 0.4), len(weights)) for count in categories]
-    label = rng.choice(len(weights), size=rows, p=weights)
-    draw = rng.random((rows, len(categories)))
-    codes = [
-        np.minimum((draw[:, [view]] > np.cumsum(table[label], axis=1)).sum(axis=1), count - 1)
-        for view, (table, count) in enumerate(zip(tables, categories, strict=True))
-    ]
-    return np.stack(codes, axis=1).astype(float), label, tables
 
 
 @pytest.fixture(scope="module")
@@ -74,75 +60,6 @@ def normal(width: np.ndarray):
 # --- delta ---
 
 
-def most_likely(rows: np.ndarray, weights: np.ndarray, tables: list[np.ndarray], steps: int):
-    """Return the maximum-likelihood tables that EM reaches from the truth, and the likelihood."""
-    codes = rows.astype(int)
-    for _ in range(steps):
-        joint = np.log(weights) + sum(
-            np.log(np.maximum(table[:, codes[:, view]].T, 1e-12))
-            for view, table in enumerate(tables)
-        )
-        log_density = np.logaddexp.reduce(joint, axis=1)
-        share = np.exp(joint - log_density[:, None])
-        weights = share.mean(axis=0)
-        tables = [
-            np.stack([np.bincount(codes[:, view], part, table.shape[1]) for part in share.T])
-            / share.sum(axis=0)[:, None]
-            for view, table in enumerate(tables)
-        ]
-    return tables, log_density.mean()
-
-
-def worst_distance(truth: list[np.ndarray], found: list[np.ndarray]) -> float:
-    """Return the largest total variation distance of a component in a view from the truth."""
-    cost = sum(
-        np.abs(table[:, None] - one).sum(axis=2) for table, one in zip(truth, found, strict=True)
-    )
-    order = linear_sum_assignment(cost)[1]
-    pairs = zip(truth, found, strict=True)
-    return max(np.abs(table - one[order]).sum(axis=1).max() / 2 for table, one in pairs)
-
-
-def test_delta__finds_the_conditional_probabilities_of_a_discrete_mixture():
-    """Compared with maximum likelihood that starts from the truth: the lower reference."""
-    weights, categories = np.array([0.5, 0.3, 0.2]), (4, 5, 6)
-    errors: dict[str, list[float]] = {"likelihood": [], "spectral": [], "kmeans": []}
-    for seed in range(5):
-        rows, _, truth = discrete_mixture(seed, 20_000, weights, categories)
-        best, likelihood = most_likely(rows, weights, truth, 50)
-        errors["likelihood"].append(worst_distance(truth, best))
-        for start in ("spectral", "kmeans"):
-            model = KernelMixture(3, kernels="delta", start=start, **PRECISE).fit(rows)
-            tables = [
-                model.component_density(view, np.arange(float(count))).T
-                for view, count in zip(model.views_.names, categories, strict=True)
-            ]
-            errors[start].append(worst_distance(truth, tables))
-            if start == "spectral":
-                assert model.score(rows) > likelihood - 1e-3
-    median = {name: np.median(values) for name, values in errors.items()}
-    assert median["spectral"] < 3 * median["likelihood"]
-    assert median["spectral"] < 0.06
-    # distances between indicators say little: clusters of categories are no start
-    assert median["kmeans"] > 5 * median["spectral"]
-
-
-def test_delta__answers_are_those_of_the_tables():
-    rows, _, _ = discrete_mixture(1, 3000, np.array([0.6, 0.4]), (3, 4, 2, 5))
-    model = KernelMixture(2, kernels="delta", **PRECISE).fit(rows)
-    joint = np.log(model.weights_) + sum(
-        np.log(model.component_density(view, rows[:, column]))
-        for column, view in enumerate(model.views_.names)
-    )
-    expected = np.logaddexp.reduce(joint, axis=1)
-    assert_allclose(model.score_samples(rows), expected, rtol=1e-9)
-    assert_allclose(model.predict_proba(rows), np.exp(joint - expected[:, None]), atol=1e-6)
-    for view, count in zip(model.views_.names, (3, 4, 2, 5), strict=True):
-        table = model.component_density(view, np.arange(float(count)))
-        # a sum of counts; the floor of one millionth apart
-        assert_allclose(table.sum(axis=0), 1.0, atol=1e-5)
-
-
 def test_delta__expectation_is_that_of_the_table(mixed_model, mixed):
     codes = np.array([-10.0, 0.0, 10.0])
     table = mixed_model.component_density("colour", codes)
@@ -182,20 +99,6 @@ def test_delta__codes_that_the_pilot_has_not_seen_say_nothing(mixed_model, mixed
     unknown = mixed_model.component_density("colour", [77.0, 5.0, -11.0])
     assert np.all(unknown < 1e-5)
     assert np.isfinite(mixed_model.score_samples(rows)).all()
-
-
-def test_delta__a_rare_code_outside_the_pilot_does_not_stop_the_fit():
-    rows, _, _ = discrete_mixture(2, 4000, np.array([0.6, 0.4]), (3, 3, 3))
-    model = KernelMixture(2, kernels="delta", sample_size=500, **PRECISE)
-    before = model.fit(rows).weights_
-    # the pilot has the rows of the smallest keys
-    last = int(np.argmax(row_keys(0, "sample", 0, len(rows))))
-    rows[last, 0] = 99.0
-    model.fit(rows)
-    assert 99.0 not in model._solution.wide[0].feature_map.categories
-    assert_allclose(model.weights_, before, atol=1e-3)
-    assert model.predict(rows)[last] in (0, 1)
-    assert model.diagnostics_["rows"] == 4000
 
 
 @pytest.mark.parametrize(
@@ -368,43 +271,18 @@ def test_custom_kernel__that_is_none_says_what_is_wrong(pair_rows):
             model.fit(pair_rows[0])
 
 
-# --- landmarks ---
-
-
-@pytest.mark.parametrize("landmarks", ["kmeans", "kmeans++", "uniform", "cholesky"])
-@pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
-def test_landmarks__of_every_method_find_the_components(data, small, landmarks, kernel):
-    model = KernelMixture(3, landmarks=landmarks, kernels=kernel, **small).fit(data)
-    assert adjusted_rand_score(data["label"], model.predict(data)) > 0.9
-    assert list(model.diagnostics_["landmarks"]) == ["view1", "view2", "view3"]
-    for entry in model.diagnostics_["landmarks"].values():
-        assert entry["count"] == 40
-        # the spectrum of the Laplace kernel, which has a corner, falls slowly
-        assert 0 < entry["trace_error"] < (0.1 if kernel == "gaussian" else 0.4)
-
-
-@pytest.mark.parametrize("landmarks", ["kmeans", "kmeans++", "cholesky"])
-def test_landmark_tolerance__takes_as_few_as_it_needs(data, small, landmarks):
-    few, more = (
-        KernelMixture(3, landmarks=landmarks, landmark_tolerance=tolerance, **small).fit(data)
-        for tolerance in (0.05, 0.001)
-    )
-    for loose, tight in zip(
-        few.diagnostics_["landmarks"].values(), more.diagnostics_["landmarks"].values(), strict=True
-    ):
-        assert loose["trace_error"] <= 0.05
-        assert tight["trace_error"] <= 0.001
-        assert loose["count"] <= tight["count"] <= 40
-    assert few.diagnostics_["notes"] == []
-    assert (few.predict(data) == more.predict(data)).mean() > 0.99
-
-
-def test_landmark_tolerance__that_is_not_met_is_noted(data, small):
-    settings = small | {"n_landmarks": 10}
-    model = KernelMixture(3, landmarks="uniform", landmark_tolerance=1e-6, **settings).fit(data)
-    notes = model.diagnostics_["notes"]
-    assert len(notes) == 3
-    assert re.match(r"view 'view1': 10 landmarks leave a relative trace .* above the tol", notes[0])
+def test_custom_kernel__sums_of_another_kernel_are_not_sums_of_it(pair_rows):
+    kernels = [CustomKernel(normal(np.array([width, 1.0])), 2, "one") for width in (1.0, 2.0)]
+    model = KernelMixture(3, PAIRS, kernels=kernels[0], n_landmarks=30, **PRECISE).fit(pair_rows[0])
+    fitted = model.view_kernel("b")
+    own, other = (KernelExpansion(np.zeros((1, 2)), np.ones(1), kernel) for kernel in kernels)
+    assert own.has_kernel(fitted)
+    assert not other.has_kernel(fitted)
+    # the expectation of a sum of other kernels is a mean over rows
+    share = model._solution.responsibilities
+    rows = model._solution.wide[1].rows
+    expected = share.T @ other(rows) / share.sum(axis=0)
+    assert_allclose(model.expectation("b", other), expected, rtol=1e-12)
 
 
 # --- errors ---
@@ -427,9 +305,6 @@ def test_landmark_tolerance__that_is_not_met_is_noted(data, small):
             ViewError,
             "view 'x1' has 1 features, but its kernel is for 2",
         ),
-        ({"landmark_tolerance": 0}, ParameterError, "landmark_tolerance is 0; expected a positive"),
-        ({"landmark_tolerance": 1.5}, ParameterError, "expected a number between 0 and 1"),
-        ({"landmark_tolerance": "x"}, ParameterError, "landmark_tolerance is 'x'; expected a pos"),
     ],
 )
 def test_parameters__that_do_not_fit_are_named(parameters, error, message):

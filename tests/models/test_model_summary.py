@@ -3,10 +3,12 @@
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 import sklearn
 
 from bigtensor import KernelMixture
+from bigtensor.models.summary import MOST_ROWS
 
 
 class Cells(HTMLParser):
@@ -113,3 +115,20 @@ def test_mime_bundle__holds_text_and_html(model):
     assert "bigtensor-summary" in bundle["text/html"]
     with sklearn.config_context(display="text"):
         assert not hasattr(model, "_repr_html_")
+
+
+def test_html__lists_populations_with_their_components(data, small):
+    fitted = KernelMixture(9, n_populations=3, **small).fit(data)
+    found = cells_of(summary_of(fitted)).rows
+    assert ["populations", f"3, merged from 9 components by {fitted.merging}"] in found
+    sizes = np.bincount(fitted.population_of_component_)
+    for population, weight in enumerate(fitted.population_weights_):
+        assert [str(population), f"{weight:.4f}", str(sizes[population])] in found
+    assert ["component", "weight"] not in found
+
+
+def test_html__of_very_many_components_lists_the_heaviest(data, small):
+    fitted = KernelMixture(MOST_ROWS + 5, start="kmeans", **small).fit(data)
+    found = cells_of(summary_of(fitted)).rows
+    assert found[-1] == ["5 more", f"{fitted.weights_[MOST_ROWS:].sum():.4f}"]
+    assert found[-2] == [str(MOST_ROWS - 1), f"{fitted.weights_[MOST_ROWS - 1]:.4f}"]

@@ -10,7 +10,7 @@ from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.row_functions import Responsibilities
 from bigtensor.statistics.tabulated_densities import TabulatedDensities
-from tests.statistics.test_densities import MIXTURES, K, expected_log_joint, rows
+from tests.statistics.test_densities import FLOAT32, MIXTURES, K, expected_log_joint, rows
 from tests.statistics.test_posterior_sums import accumulate
 
 
@@ -42,8 +42,22 @@ def test_co_posterior_sums__are_the_plain_sums(name, weighted):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_co_posterior_sums__are_the_same_within_a_pass_of_posterior_sums(weighted):
-    mixture, block = MIXTURES["both"], rows(2 * MIXTURES["both"].tile_rows + 7)
+def test_co_posterior_sums__in_float32_are_close_to_the_plain_sums(weighted):
+    mixture, block = FLOAT32["tables"], rows(3000, "float32")
+    weight = default_rng(1).uniform(0, 3, 3000) if weighted else np.ones(3000)
+    joint = expected_log_joint(mixture, block.values)
+    products, assigned = direct_sums(softmax(joint, axis=0).T, weight)
+    found = accumulate(CoPosteriorSums(mixture), block, 1300, weight if weighted else None)
+    np.testing.assert_allclose(found.products, products, rtol=2e-6)
+    np.testing.assert_allclose(found.assigned, assigned, rtol=1e-5)
+    np.testing.assert_allclose(found.mass, found.products.sum(axis=1), rtol=2e-6)
+    assert found.products.dtype == found.assigned.dtype == np.float64
+
+
+@pytest.mark.parametrize("mixture", [MIXTURES["both"], FLOAT32["both"]], ids=["double", "single"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_co_posterior_sums__are_the_same_within_a_pass_of_posterior_sums(mixture, weighted):
+    block = rows(2 * mixture.tile_rows + 7)
     weight = default_rng(1).uniform(0, 3, block.rows) if weighted else None
     maps = {"wide": mixture.embedded[0].feature_map}
     alone = accumulate(CoPosteriorSums(mixture), block, 3001, weight)
@@ -51,7 +65,8 @@ def test_co_posterior_sums__are_the_same_within_a_pass_of_posterior_sums(weighte
     both = accumulate(PosteriorSums(mixture, maps, co_posterior=True), block, 3001, weight)
     np.testing.assert_array_equal(both.co_posterior.products, alone.products)
     np.testing.assert_array_equal(both.co_posterior.assigned, alone.assigned)
-    np.testing.assert_allclose(alone.mass, both.mass, rtol=1e-12)
+    tolerance = 1e-12 if mixture.dtype == np.float64 else 1e-6
+    np.testing.assert_allclose(alone.mass, both.mass, rtol=tolerance)
     assert without.co_posterior is None
     np.testing.assert_array_equal(both.histograms, without.histograms)
     np.testing.assert_array_equal(both.embeddings["wide"], without.embeddings["wide"])

@@ -5,7 +5,7 @@ from scipy.special import softmax
 
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.conditional_means import ConditionalMeans
-from tests.statistics.test_densities import MIXTURES, K, expected_log_joint, rows
+from tests.statistics.test_densities import FLOAT32, MIXTURES, K, expected_log_joint, rows
 
 MEANS = default_rng(6).normal(size=(K, 4))
 
@@ -28,6 +28,14 @@ def test_conditional_means__are_the_plain_formula(name, n, m):
     assert found.shape == (n, m)
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, posterior.T @ MEANS[:, :m], atol=1e-9)
+
+
+def test_conditional_means__in_float32_keep_the_digits_of_the_means():
+    found = evaluate(ConditionalMeans(FLOAT32["tables"], 1e6 + MEANS), rows(3000), Workspace())
+    posterior = softmax(expected_log_joint(FLOAT32["tables"], rows(3000).values), axis=0)
+    # posterior probabilities are rounded, and no longer sum to one in every digit
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, posterior.T @ (1e6 + MEANS), rtol=1e-6)
 
 
 def test_conditional_means__of_equal_components_are_theirs_everywhere():

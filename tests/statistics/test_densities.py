@@ -10,7 +10,13 @@ from bigtensor.errors import ParameterError
 from bigtensor.features.kernels import GaussianKernel
 from bigtensor.features.nystroem import Nystroem
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities, normalise
+from bigtensor.statistics.densities import (
+    HOPELESS,
+    EmbeddedDensities,
+    MixtureDensities,
+    normalise,
+    normalise_nbytes,
+)
 from bigtensor.statistics.tabulated_densities import TabulatedDensities
 
 SLICES = {"a": slice(0, 1), "wide": slice(1, 3), "b": slice(3, 4)}
@@ -20,8 +26,8 @@ LOG_TABLES = default_rng(1).normal(size=(2, BINS + 1, K))
 WEIGHTS = np.array([0.5, 0.3, 0.2])
 
 
-def tables(columns=(0, 3)):
-    return TabulatedDensities(columns, LOW, STEP, LOG_TABLES)
+def tables(columns=(0, 3), dtype="float64"):
+    return TabulatedDensities(columns, LOW, STEP, LOG_TABLES, dtype)
 
 
 def wide(dtype="float64", floor=1e-3, seed=2):
@@ -68,6 +74,28 @@ MIXTURES = {
     "embedded": MixtureDensities(WEIGHTS, None, (WIDE,)),
     "both": MixtureDensities(WEIGHTS, tables(), (WIDE,)),
 }
+FLOAT32 = {
+    "tables": MixtureDensities(WEIGHTS, tables(dtype="float32")),
+    "both": MixtureDensities(WEIGHTS, tables(dtype="float32"), (wide("float32", floor=1e-2),)),
+}
+
+
+def many_components(components, dtype, n=4000, views=5, bins=256, seed=0):
+    """Return overlapping normal components, far from each other or not, and rows drawn from them.
+
+    As in a cytometry model: densities have a floor, so that a component is hopeless for most rows.
+    """
+    rng = default_rng(seed)
+    means = 3 * rng.normal(size=(views, components))
+    grid = np.linspace(-12, 12, bins + 1)
+    log_tables = np.maximum(-((grid[:, None] - means[:, None, :]) ** 2) / 2, -14)
+    low, step = np.full(views, -12.0), np.full(views, 24 / bins)
+    weights = rng.dirichlet(np.full(components, 2.0))
+    tabulated = TabulatedDensities(tuple(range(views)), low, step, log_tables, dtype)
+    label = rng.choice(components, n, p=weights)
+    values = (means[:, label].T + rng.normal(size=(n, views))).astype(np.float32)
+    slices = {f"view {view}": slice(view, view + 1) for view in range(views)}
+    return MixtureDensities(weights, tabulated), Block(values, slices, 0, n)
 
 
 @pytest.mark.parametrize("name", ["tables", "neighbouring columns", "embedded", "both"])
@@ -83,6 +111,32 @@ def test_log_joint__is_the_sum_of_log_densities(name, n, dtype):
     assert work.nbytes <= mixture.work_nbytes(n)
 
 
+@pytest.mark.parametrize("name", FLOAT32)
+def test_log_joint__in_float32_is_close(name):
+    mixture, block, work = FLOAT32[name], rows(9001, "float32"), Workspace()
+    assert mixture.dtype == np.float32
+    out = np.empty((K, 9001), np.float32)
+    mixture.log_joint(block, out, work)
+    tolerance = 2e-4 if mixture.embedded else 2e-6
+    np.testing.assert_allclose(out, expected_log_joint(mixture, block.values), atol=tolerance)
+    assert work.nbytes <= mixture.work_nbytes(9001)
+
+
+def test_dtype__is_float32_only_where_all_densities_are():
+    single, double = (wide(dtype) for dtype in ("float32", "float64"))
+    assert MixtureDensities(WEIGHTS, tables(dtype="float32"), (double,)).dtype == np.float64
+    assert MixtureDensities(WEIGHTS, tables(), (single,)).dtype == np.float64
+    assert MixtureDensities(WEIGHTS, None, (single,)).dtype == np.float32
+    block = rows(300)
+    for mixture in (
+        MixtureDensities(WEIGHTS, tables(dtype="float32"), (double,)),
+        MixtureDensities(WEIGHTS, tables(), (wide("float32", floor=1e-2),)),
+    ):
+        out = np.empty((K, 300))
+        mixture.log_joint(block, out, Workspace())
+        np.testing.assert_allclose(out, expected_log_joint(mixture, block.values), atol=2e-4)
+
+
 def test_log_joint__float32_features_are_close():
     mixture = MixtureDensities(WEIGHTS, None, (wide("float32", floor=1e-2),))
     block = rows(500, "float32")
@@ -91,10 +145,11 @@ def test_log_joint__float32_features_are_close():
     np.testing.assert_allclose(out, expected_log_joint(mixture, block.values), atol=2e-4)
 
 
-def test_log_joint__does_not_depend_on_the_blocks_before():
-    mixture, work = MIXTURES["both"], Workspace()
+@pytest.mark.parametrize("mixture", [MIXTURES["both"], FLOAT32["both"]], ids=["double", "single"])
+def test_log_joint__does_not_depend_on_the_blocks_before(mixture):
+    work = Workspace()
     block = rows(4000)
-    whole, again = np.empty((K, 4000)), np.empty((K, 4000))
+    whole, again = (np.empty((K, 4000), mixture.dtype) for _ in range(2))
     mixture.log_joint(block, whole, Workspace())
     for first, last in ((0, 3900), (3900, 3907), (3907, 4000)):
         part = replace(block, values=block.values[first:last], rows=last - first)
@@ -131,12 +186,48 @@ def test_log_joint__looks_at_no_row_of_the_halo():
     )
 
 
-def test_normalise__is_the_softmax():
-    joint = default_rng(0).normal(size=(5, 40)) * 50 - 2000
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-14), ("float32", 5e-7)])
+def test_normalise__is_the_softmax(dtype, tolerance):
+    joint = (default_rng(0).normal(size=(5, 40)) * 50 - 2000).astype(dtype)
     posterior, log_density, work = joint.copy(), np.empty(40), Workspace()
     normalise(posterior, log_density, work)
-    np.testing.assert_allclose(posterior, softmax(joint, axis=0), atol=1e-14)
-    np.testing.assert_allclose(log_density, logsumexp(joint, axis=0), rtol=1e-14)
+    exact = joint.astype(np.float64)
+    np.testing.assert_allclose(posterior, softmax(exact, axis=0), atol=tolerance)
+    np.testing.assert_allclose(log_density, logsumexp(exact, axis=0), rtol=tolerance)
+    assert posterior.dtype == dtype
+    assert work.nbytes <= normalise_nbytes(40)
+
+
+def test_normalise__makes_no_denormal_numbers_in_float32():
+    joint = -default_rng(0).uniform(0, 200, (150, 300)).astype(np.float32)
+    posterior = joint.copy()
+    normalise(posterior, np.empty(300), Workspace())
+    # products of two, and of shares of one with any neighbour of a grid, are normal numbers
+    assert posterior.min() ** 2 > np.finfo(np.float32).tiny
+    assert posterior.min() == pytest.approx(HOPELESS * posterior.max(axis=0).min(), rel=0.5)
+    np.testing.assert_allclose(posterior.sum(axis=0), 1.0, atol=1e-6)
+
+
+def test_normalise__a_missing_value_stays_in_its_row():
+    joint = default_rng(0).normal(size=(4, 30)).astype(np.float32)
+    joint[:, 7] = np.nan
+    log_density = np.empty(30)
+    normalise(joint, log_density, Workspace())
+    np.testing.assert_array_equal(np.isnan(joint), np.arange(30) == [[7]] * 4)
+    np.testing.assert_array_equal(np.isnan(log_density), np.arange(30) == 7)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_normalise__a_row_does_not_depend_on_the_rows_beside_it(dtype):
+    """Vectors and what is left at their ends go through the same code of the processor."""
+    joint = (default_rng(0).normal(size=(40, 203)) * 20).astype(dtype)
+    whole, of_whole = joint.copy(), np.empty(203)
+    normalise(whole, of_whole, Workspace())
+    for first, last in ((0, 2), (2, 20), (20, 203)):
+        part, of_part = joint[:, first:last].copy(), np.empty(last - first)
+        normalise(part, of_part, Workspace())
+        np.testing.assert_array_equal(part, whole[:, first:last])
+        np.testing.assert_array_equal(of_part, of_whole[first:last])
 
 
 def test_densities__refuse_what_does_not_belong_together():
@@ -144,6 +235,8 @@ def test_densities__refuse_what_does_not_belong_together():
         TabulatedDensities((0, 1, 2), LOW, STEP, LOG_TABLES)
     with pytest.raises(ParameterError, match="floor"):
         TabulatedDensities((0, 3), LOW, STEP, np.where(LOG_TABLES < 0, -np.inf, 0))
+    with pytest.raises(ParameterError, match=r"float32 or float64.*'float16'"):
+        tables(dtype="float16")
     with pytest.raises(ParameterError, match="positive steps"):
         TabulatedDensities((0, 3), LOW, -STEP, LOG_TABLES)
     with pytest.raises(ParameterError, match="same components"):

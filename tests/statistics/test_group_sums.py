@@ -11,7 +11,7 @@ from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.group_sums import GroupSums
 from bigtensor.statistics.tabulated_densities import TabulatedDensities
-from tests.statistics.test_densities import MIXTURES, K, expected_log_joint, rows
+from tests.statistics.test_densities import FLOAT32, MIXTURES, K, expected_log_joint, rows
 
 GROUPS = 5
 CODES = {
@@ -59,6 +59,17 @@ def test_group_sums__are_the_plain_sums(name, weighted, codes, step):
         assert found.rows[group] == np.count_nonzero(code == group)
     assert found.rows_without == np.count_nonzero(code == -1)
     assert found.mass.shape == (GROUPS, K)
+
+
+@pytest.mark.parametrize("codes", CODES)
+def test_group_sums__in_float32_are_close_to_the_plain_sums(codes):
+    code = CODES[codes]
+    block = replace(rows(5000), sequence=code.astype(np.int32))
+    posterior = softmax(expected_log_joint(FLOAT32["tables"], block.values), axis=0)
+    found = accumulate(GroupSums(FLOAT32["tables"], GROUPS), block, 2700)
+    expected = [posterior[:, code == group].sum(axis=1) for group in range(GROUPS)]
+    np.testing.assert_allclose(found.mass, expected, rtol=2e-6)
+    assert found.mass.dtype == np.float64
 
 
 def test_group_sums__many_groups_and_one_component():

@@ -8,7 +8,7 @@ from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.posterior_means import PosteriorMeans
 from bigtensor.statistics.tabulated_densities import TabulatedDensities
-from tests.statistics.test_densities import MIXTURES, SLICES, K, expected_log_joint, rows
+from tests.statistics.test_densities import FLOAT32, MIXTURES, SLICES, K, expected_log_joint, rows
 
 
 def first_column(values):
@@ -53,6 +53,19 @@ def test_posterior_means__are_the_plain_weighted_means(name, weighted, view, ste
     assert state["rows"] == 5000
 
 
+def far_away(values):
+    return values + 1e6
+
+
+def test_posterior_means__of_large_values_keep_their_digits_in_float32():
+    block = rows(5000)
+    statistic = PosteriorMeans(FLOAT32["tables"], "b", far_away, 1)
+    found = statistic.finalize(accumulate(statistic, block, 1300)) - 1e6
+    shares = softmax(expected_log_joint(FLOAT32["tables"], block.values), axis=0)
+    expected = shares @ block.values[:, SLICES["b"]] / shares.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_posterior_means__of_one_number_a_row_have_one_column():
     block = rows(700)
     statistic = PosteriorMeans(MIXTURES["both"], "a", first_column, 1)
@@ -68,9 +81,7 @@ def test_posterior_means__a_component_without_rows_is_zero():
     log_tables = np.zeros((1, 9, 2))
     log_tables[0, :, 1] = -1e4
     tables = TabulatedDensities((0,), np.zeros(1), np.ones(1), log_tables)
-    statistic = PosteriorMeans(
-        MixtureDensities(np.array([0.5, 0.5]), tables), "a", first_column, 1
-    )
+    statistic = PosteriorMeans(MixtureDensities(np.array([0.5, 0.5]), tables), "a", first_column, 1)
     values = np.linspace(1, 7, 20)[:, None]
     state = statistic.init()
     statistic.update(state, Block(values, {"a": slice(0, 1)}, 0, 20), Workspace())

@@ -12,6 +12,7 @@ from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.tabulated_densities import TabulatedDensities
 from tests.statistics.test_densities import (
     BINS,
+    FLOAT32,
     LOW,
     MIXTURES,
     SLICES,
@@ -19,6 +20,7 @@ from tests.statistics.test_densities import (
     WEIGHTS,
     K,
     expected_log_joint,
+    many_components,
     rows,
     wide,
 )
@@ -32,7 +34,7 @@ def accumulate(statistic, block, step, weight=None):
             state,
             Block(
                 block.values[part],
-                SLICES,
+                block.slices,
                 start,
                 part.stop - start,
                 None if weight is None else weight[part],
@@ -83,6 +85,57 @@ def test_posterior_sums__are_the_plain_sums(name, weighted, same_map):
         for view, column in enumerate(mixture.tables.columns):
             expected = binned(x[:, column], r, view)
             np.testing.assert_allclose(found.histograms[view], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", FLOAT32)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_posterior_sums__in_float32_are_close_to_the_plain_sums(name, weighted):
+    mixture, block = FLOAT32[name], rows(900, "float32")
+    feature_map = wide("float32").feature_map
+    weight = default_rng(1).uniform(0, 3, 900) if weighted else np.ones(900)
+    joint = expected_log_joint(mixture, block.values)
+    r = (softmax(joint, axis=0) * weight).T
+    statistic = PosteriorSums(mixture, {"wide": feature_map})
+    found = accumulate(statistic, block, 400, weight if weighted else None)
+    tolerance = 1e-4 if mixture.embedded else 1e-6
+    np.testing.assert_allclose(found.mass, r.sum(axis=0), rtol=tolerance)
+    assert found.log_likelihood == pytest.approx(weight @ logsumexp(joint, axis=0), rel=tolerance)
+    for view, column in enumerate(mixture.tables.columns):
+        expected = binned(block.values[:, column], r, view)
+        np.testing.assert_allclose(
+            found.histograms[view], expected, atol=tolerance * expected.max()
+        )
+    y = feature_map.kernel.evaluate(block.values[:, SLICES["wide"]], feature_map.landmarks)
+    expected = (y @ feature_map.projection).T @ r
+    np.testing.assert_allclose(found.embeddings["wide"], expected, atol=1e-4 * abs(expected).max())
+    assert {array.dtype for array in statistic.init().values()} == {np.dtype("f8"), np.dtype("i8")}
+
+
+@pytest.mark.parametrize("components", [20, 150])
+def test_posterior_sums__of_many_components_are_the_same_in_float32(components):
+    (single, block), (double, _) = (many_components(components, t) for t in ("float32", "float64"))
+    found, expected = (
+        accumulate(PosteriorSums(m, co_posterior=True), block, 1700) for m in (single, double)
+    )
+    np.testing.assert_allclose(found.mass, expected.mass, rtol=1e-5)
+    assert found.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-7)
+    for name in ("products", "assigned"):
+        ours, exact = (getattr(sums.co_posterior, name) for sums in (found, expected))
+        np.testing.assert_allclose(ours, exact, atol=1e-6 * exact.max())
+    np.testing.assert_allclose(
+        found.histograms, expected.histograms, atol=1e-6 * expected.histograms.max()
+    )
+
+
+def test_posterior_sums__equal_rows_lose_at_most_three_digits_in_float32():
+    """Rounding of equal terms adds up instead of cancelling: the worst case of a sum."""
+    mixture = replace(FLOAT32["tables"], weights=np.array([0.1, 0.3, 0.6]))
+    statistic = PosteriorSums(mixture)
+    block = rows(1, "float32")
+    same = replace(block, values=np.repeat(block.values, 60_000, axis=0), rows=60_000)
+    found, one = accumulate(statistic, same, 60_000), accumulate(statistic, block, 1)
+    np.testing.assert_allclose(found.mass, 60_000 * one.mass, rtol=2e-6)
+    np.testing.assert_allclose(found.histograms, 60_000 * one.histograms, rtol=2e-3)
 
 
 def test_posterior_sums__long_blocks_are_cut_into_tiles():

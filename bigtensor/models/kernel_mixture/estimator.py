@@ -37,8 +37,7 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     n_components : int or "auto", default "auto"
         Number of components k. ``"auto"`` counts them in the pilot sample, by the singular values
         of the cross-covariance of views that stand out from those of permuted rows; where
-        components are merged into populations it is a fifth of the square root of the rows, at
-        most 150 and at least three times the populations.
+        components are merged into populations it is ten times the populations, and at most 150.
     views : mapping of str to feature names or columns, optional
         Features that may depend on each other within a component share a view. By default every
         feature is its own view. The spectral start needs three views, the k-means start two.
@@ -66,10 +65,11 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         clusters of the sample where components are merged into populations.
     posterior_width : float or None, default "auto"
         Least width of the densities that labels and posterior probabilities come from, in
-        standard deviations of the feature (views of one measured feature). With None these are
-        the densities that are reported, whose widths are each component's own. ``"auto"`` is None
-        after a spectral start, and 0.5 after k-means: broad densities keep labels steady where
-        components are no products of views, as in cytometry.
+        multiples of the scale of the feature inside components, as the clusters of the sample
+        show it (views of one measured feature). With None these are the densities that are
+        reported, whose widths are each component's own. ``"auto"`` is None after a spectral start,
+        and 1.25 after k-means: broad densities keep labels steady where components are no products
+        of views, as in cytometry.
     posterior_passes : int, optional
         At most this many posterior passes, at least one. By default 2 after a spectral start;
         after a doubtful one, or k-means, up to 20 until the likelihood has settled; from four

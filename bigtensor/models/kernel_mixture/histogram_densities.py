@@ -32,12 +32,15 @@ class Grids:
         First grid point and distance of grid points, in the units of the data.
     bins : int
         A grid has ``bins + 1`` points.
+    dtype : {"float64", "float32"}, default "float64"
+        Of the log densities that rows are compared with.
     """
 
     columns: tuple[int, ...]
     low: FloatArray
     step: FloatArray
     bins: int
+    dtype: str = "float64"
 
     @classmethod
     def over_sample(
@@ -47,6 +50,7 @@ class Grids:
         bins: int,
         *,
         shared: bool = False,
+        dtype: str = "float64",
     ) -> Grids:
         """Lay grids over a sample: far outliers share the end bins.
 
@@ -57,6 +61,7 @@ class Grids:
         bins : int
         shared : bool, default False
             Whether all views get one and the same grid.
+        dtype : {"float64", "float32"}, default "float64"
         """
         chosen = np.asarray(values[:, list(columns)], np.float64)
         if shared and columns:
@@ -67,7 +72,7 @@ class Grids:
         low = np.maximum(inner[0] - MARGIN * span, least - 0.02 * span)
         high = np.minimum(inner[1] + MARGIN * span, most + 0.02 * span)
         width = np.maximum(high - low, np.finfo(np.float32).eps * np.maximum(np.abs(high), 1e-30))
-        return cls(columns, low, width / bins, bins)
+        return cls(columns, low, width / bins, bins, dtype)
 
     def points(self, view: int) -> FloatArray:
         """Return the grid points of one view: ``(bins + 1,)``."""
@@ -84,12 +89,12 @@ class Grids:
         """
         least = floor * densities.max(axis=1, keepdims=True)
         log_tables = np.log(np.maximum(densities, np.maximum(least, np.finfo(np.float64).tiny)))
-        return TabulatedDensities(self.columns, self.low, self.step, log_tables)
+        return TabulatedDensities(self.columns, self.low, self.step, log_tables, self.dtype)
 
     def flat(self, n_components: int) -> TabulatedDensities:
         """Return tables that tell nothing, for a pass whose posteriors come from elsewhere."""
         shape = (len(self.columns), self.bins + 1, n_components)
-        return TabulatedDensities(self.columns, self.low, self.step, np.zeros(shape))
+        return TabulatedDensities(self.columns, self.low, self.step, np.zeros(shape), self.dtype)
 
     def histograms(self, values: NDArray[np.floating], responsibilities: FloatArray) -> FloatArray:
         """Bin a sample linearly, weighted by responsibilities.

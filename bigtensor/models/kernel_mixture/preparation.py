@@ -112,7 +112,7 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
         assignment=clusters.labels,
         shared=settings.shared,
         grids=grids,
-        posterior_widths=_posterior_widths(rows, columns, settings, diagnostics),
+        posterior_widths=_posterior_widths(scale, columns, settings, diagnostics),
         wide_maps=fine_maps(rows, scale, settings, diagnostics),
         groups=groups,
         others=others,
@@ -162,14 +162,14 @@ def _categories(values: FloatArray, feature: str) -> FloatArray:
 
 
 def _posterior_widths(
-    rows: FloatArray, columns: tuple[int, ...], settings: Settings, diagnostics: dict[str, Any]
+    scale: FloatArray, columns: tuple[int, ...], settings: Settings, diagnostics: dict[str, Any]
 ) -> FloatArray | None:
-    """Return the widths of the posterior passes, one a view of one feature."""
+    """Return the widths of the posterior passes, one a tabulated view."""
     if settings.posterior_width is None or not columns:
         return None
-    spread = rows[:, list(columns)].std(axis=0)
+    within = scale[list(columns)]
     widths = settings.posterior_width * (
-        np.full_like(spread, spread.mean()) if settings.shared else spread
+        np.full_like(within, within.mean()) if settings.shared else within
     )
     diagnostics["posterior_widths"] = dict(zip(settings.tabulated, widths.tolist(), strict=True))
     return np.asarray(widths)

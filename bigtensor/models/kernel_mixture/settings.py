@@ -41,7 +41,7 @@ class Settings:
     shared : bool
         Whether all views have the same components.
     posterior_width : float, optional
-        Width of the densities of the posterior passes, in standard deviations of the feature;
+        Width of the densities of the posterior passes, in scales of the feature inside components;
         None stands for the width of the reported densities.
     posterior_passes : int, optional
     n_populations : int or "auto", optional

@@ -94,6 +94,7 @@ class KernelSolution:
                 self.grids.low[kept],
                 self.grids.step[kept],
                 self.grids.bins,
+                self.grids.dtype,
             ),
             histograms=self.histograms[kept],
             densities=self.densities[kept],
@@ -244,6 +245,7 @@ class KernelSolution:
             "grid_columns": np.asarray(self.grids.columns, np.int64),
             "grid_low": self.grids.low,
             "grid_step": self.grids.step,
+            "grid_is_float32": np.array(self.grids.dtype == "float32"),
             "histograms": self.histograms,
             "densities": self.densities,
             "bandwidths": self.bandwidths,
@@ -273,10 +275,12 @@ def solution_from_arrays(
     """
     columns = tuple(int(column) for column in arrays["grid_columns"])
     bins = arrays["histograms"].shape[1] - 1
+    # models of earlier versions do not say it
+    dtype = "float32" if arrays.get("grid_is_float32", False) else "float64"
     solution = KernelSolution(
         weights=arrays["weights"],
         views=views,
-        grids=Grids(columns, arrays["grid_low"], arrays["grid_step"], bins),
+        grids=Grids(columns, arrays["grid_low"], arrays["grid_step"], bins, dtype),
         histograms=arrays["histograms"],
         densities=arrays["densities"],
         bandwidths=arrays["bandwidths"],

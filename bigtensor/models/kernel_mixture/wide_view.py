@@ -112,7 +112,7 @@ def density_floor(
     peak = (features_of(feature_map, anchors(feature_map)) @ coefficients).max(axis=0)
     if isinstance(feature_map, OneHot):
         peak = np.full_like(peak, peak.max())
-    return np.maximum(part * peak, np.finfo(np.float32).tiny)
+    return np.asarray(np.maximum(part * peak, np.finfo(np.float32).tiny))
 
 
 def _kernel_noise(

@@ -1,0 +1,60 @@
+"""How landmarks are chosen, and how many of them for a tolerance."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from bigtensor import KernelMixture
+from bigtensor.errors import ParameterError
+
+
+@pytest.mark.parametrize("landmarks", ["kmeans", "kmeans++", "uniform", "cholesky"])
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
+def test_landmarks__of_every_method_find_the_components(data, small, landmarks, kernel):
+    model = KernelMixture(3, landmarks=landmarks, kernels=kernel, **small).fit(data)
+    assert adjusted_rand_score(data["label"], model.predict(data)) > 0.9
+    assert list(model.diagnostics_["landmarks"]) == ["view1", "view2", "view3"]
+    for entry in model.diagnostics_["landmarks"].values():
+        assert entry["count"] == 40
+        # the spectrum of the Laplace kernel, which has a corner, falls slowly
+        assert 0 < entry["trace_error"] < (0.1 if kernel == "gaussian" else 0.4)
+
+
+@pytest.mark.parametrize("landmarks", ["kmeans", "kmeans++", "cholesky"])
+def test_landmark_tolerance__takes_as_few_as_it_needs(data, small, landmarks):
+    few, more = (
+        KernelMixture(3, landmarks=landmarks, landmark_tolerance=tolerance, **small).fit(data)
+        for tolerance in (0.05, 0.001)
+    )
+    for loose, tight in zip(
+        few.diagnostics_["landmarks"].values(), more.diagnostics_["landmarks"].values(), strict=True
+    ):
+        assert loose["trace_error"] <= 0.05
+        assert tight["trace_error"] <= 0.001
+        assert loose["count"] <= tight["count"] <= 40
+    assert few.diagnostics_["notes"] == []
+    assert (few.predict(data) == more.predict(data)).mean() > 0.99
+
+
+def test_landmark_tolerance__that_is_not_met_is_noted(data, small):
+    settings = small | {"n_landmarks": 10}
+    model = KernelMixture(3, landmarks="uniform", landmark_tolerance=1e-6, **settings).fit(data)
+    notes = model.diagnostics_["notes"]
+    assert len(notes) == 3
+    assert re.match(r"view 'view1': 10 landmarks leave a relative trace .* above the tol", notes[0])
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "message"),
+    [
+        (0, "landmark_tolerance is 0; expected a positive"),
+        (1.5, "landmark_tolerance is 1.5; expected a number between 0 and 1"),
+        ("x", "landmark_tolerance is 'x'; expected a positive number"),
+    ],
+)
+def test_landmark_tolerance__out_of_range_is_named(tolerance, message):
+    rows = np.random.default_rng(0).normal(size=(200, 3))
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        KernelMixture(2, landmark_tolerance=tolerance).fit(rows)
