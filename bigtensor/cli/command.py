@@ -143,6 +143,7 @@ def in_options(message: str, command: click.Command) -> str:
         lambda found: f"{options[found[1]]} {found[2]}".replace("'", "").rstrip(),
         message,
     )
+    message = re.sub(rf"\b({names})=True", lambda found: options[found[1]], message)
     message = re.sub(r"(--[\w-]+)([^();]*) \(\1\)", r"\1\2", message)
     if "memory_limit" in options:
         message = message.replace("(memory_limit)", "(--memory-limit)")

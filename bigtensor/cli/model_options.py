@@ -77,13 +77,21 @@ _OPTIONS = (
         "without.",
     ),
     click.option(
+        "--units",
+        type=click.Choice(["own", "common"]),
+        default="own",
+        show_default=True,
+        help="Compare features in units of their own spread, or as they are because all have the "
+        "same units, such as the markers of a cytometer.",
+    ),
+    click.option(
         "--posterior-width",
         type=positive_or("auto", "none"),
         default="auto",
         show_default=True,
         metavar="WIDTH|auto|none",
-        help="Least width of the densities that labels come from, in standard deviations of the "
-        "feature.",
+        help="Least width of the densities that labels come from, in multiples of the "
+        "scale inside components.",
     ),
     click.option(
         "--bandwidth",
@@ -115,8 +123,8 @@ _OPTIONS = (
 )
 
 _NAMES = (
-    *("n_components", "n_populations", "views", "start", "posterior_width", "bandwidth"),
-    *("kernels", "landmarks", "views_share_components"),
+    *("n_components", "n_populations", "views", "start", "units", "posterior_width"),
+    *("bandwidth", "kernels", "landmarks", "views_share_components"),
 )
 
 
@@ -142,6 +150,7 @@ def model_parameters(
     n_populations: int | str | None,
     views: Path | None,
     start: str,
+    units: str,
     posterior_width: float | str,
     bandwidth: float | str | None,
     kernels: str,
@@ -157,6 +166,7 @@ def model_parameters(
     views : Path, optional
         A file with the tables ``[views]`` and ``[kernels]``.
     start : {"auto", "spectral", "kmeans"}
+    units : {"own", "common"}
     posterior_width : float, "auto" or "none"
     bandwidth : float or str, optional
     kernels : str
@@ -179,6 +189,7 @@ def model_parameters(
         "n_populations": n_populations,
         "views": named,
         "start": start,
+        "units": units,
         "posterior_width": None if posterior_width == "none" else posterior_width,
         "bandwidth": "rule" if bandwidth is None else bandwidth,
         "kernels": {**dict.fromkeys(named or (), kernels), **kernel_of_view}

@@ -64,25 +64,6 @@ def overwrite_option(function: Function) -> Function:
     return click.option("--overwrite", is_flag=True, help="Replace outputs that exist.")(function)
 
 
-def model_options(function: Function) -> Function:
-    """Add ``--views`` and ``--start``."""
-    views = click.option(
-        "--views",
-        type=PATH,
-        metavar="VIEWS.toml",
-        help="A table [views] of name = list of features; by default every feature is its own "
-        "view. Features that depend on each other within a component share a view.",
-    )
-    start = click.option(
-        "--start",
-        type=click.Choice(["spectral", "kmeans"]),
-        default="spectral",
-        show_default=True,
-        help="Where the posterior passes start.",
-    )
-    return views(start(function))
-
-
 def missing_option(function: Function) -> Function:
     """Add ``--missing``."""
     return click.option(

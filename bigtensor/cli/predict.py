@@ -28,7 +28,14 @@ from bigtensor.cli.workers import started
 @click.option(
     "--probabilities",
     is_flag=True,
-    help="Also write the probability of every component and the log-density of every row.",
+    help="Also write the probability of every component, or population, and the log-density of "
+    "every row.",
+)
+@click.option(
+    "--level",
+    type=click.Choice(["population", "component"]),
+    help="'component' also writes the component of every row where labels are populations, and "
+    "makes --by that of components; 'population' refuses a model without populations.",
 )
 @click.option("--csv", "csv_path", type=PATH, metavar="FILE", help="Also write a CSV file.")
 @click.option(
@@ -50,6 +57,7 @@ def predict(
     cells: Path,
     out: Path,
     probabilities: bool,
+    level: str | None,
     csv_path: Path | None,
     by: str | None,
     table: Path | None,
@@ -61,10 +69,11 @@ def predict(
 ) -> None:
     """Label every row of a store.
 
-    The label of a row is its most probable component.
+    The label of a row is its most probable population where components were merged into any, else
+    its most probable component.
 
     LABELS.zarr holds label (sample) int32, and with --probabilities also probability (sample,
-    component) float32 and log_density (sample). Rows left out have the label -1.
+    component or population) float32 and log_density (sample). Rows left out have the label -1.
 
     With --by, one more pass gives the weights of every patient or file: the mean posterior
     probability of its rows.
@@ -86,12 +95,14 @@ def predict(
     model = load_model(model_path)
     if missing is not None:
         model.set_params(missing=missing)
-    outputs = ("label", "probability", "log_density") if probabilities else ("label",)
+    outputs = _outputs(model, level, probabilities=probabilities)
     with reporter() as progress:
         with started(where) as running:
             # first, so that an unknown variable ends it before anything is written
             if by is not None:
-                weights = model.weights_by(str(cells), by, listeners=[progress.listen], **running)
+                weights = model.weights_by(
+                    str(cells), by, level=level, listeners=[progress.listen], **running
+                )
             begin = time.perf_counter()
             model.write(
                 str(cells),
@@ -111,6 +122,25 @@ def predict(
         click.echo(f"csv        {csv_path}")
     if table is not None:
         click.echo(table_in_words(weights, table))
+
+
+def _outputs(model: Any, level: str | None, *, probabilities: bool) -> tuple[str, ...]:
+    """Return the names of what is written for every row."""
+    from bigtensor.errors import NoPopulationsError
+    from bigtensor.models.summary import population_of_component
+
+    merged = population_of_component(model) is not None
+    if level == "population" and not merged:
+        raise NoPopulationsError(
+            "the model has no populations, only components; leave --level out, or fit with "
+            "--populations"
+        )
+    names = ["label"]
+    names += ["probability", "log_density"] if probabilities else []
+    if level == "component" and merged:
+        names += ["component_label"]
+        names += ["component_probability"] if probabilities else []
+    return tuple(names)
 
 
 def _table_path(out: Path, by: str | None, table: Path | None) -> Path | None:

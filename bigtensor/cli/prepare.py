@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
 from bigtensor.cli.command import Command, when_interrupted
+from bigtensor.cli.model_options import model_options
 from bigtensor.cli.options import (
     PATH,
-    components_option,
     count,
     missing_option,
-    model_options,
     overwrite_option,
-    read_views,
     refuse_inputs,
     runtime,
     runtime_options,
@@ -27,7 +26,6 @@ from bigtensor.cli.workers import started
 
 @click.command(cls=Command)
 @click.argument("cells", type=PATH, metavar="CELLS.zarr")
-@components_option
 @click.option(
     "--out", type=PATH, required=True, metavar="PREPARED.zarr", help="The prepared model to write."
 )
@@ -45,11 +43,9 @@ from bigtensor.cli.workers import started
 @overwrite_option
 def prepare(
     cells: Path,
-    components: int,
     out: Path,
     rows: int | None,
-    views: Path | None,
-    start: str,
+    parameters: dict[str, Any],
     workers: int | None,
     scheduler: str | None,
     memory_limit: int | None,
@@ -68,13 +64,7 @@ def prepare(
     from bigtensor.data.targets import check_target
     from bigtensor.models.kernel_mixture import KernelMixture
 
-    model = KernelMixture(
-        components,
-        views=read_views(views),
-        start=start,
-        missing=missing or "raise",
-        random_state=seed,
-    )
+    model = KernelMixture(**parameters, missing=missing or "raise", random_state=seed)
     check_target(out, overwrite=overwrite)
     begin = time.perf_counter()
     with started(where) as running, reporter() as progress:
@@ -82,8 +72,8 @@ def prepare(
     model.save(out, overwrite=overwrite)
     expected = rows or model.diagnostics_["rows"]
     click.echo(
-        f"prepared   {out}: {components} components in {len(model.views_.names)} views, for "
-        f"{expected:,} rows\n"
+        f"prepared   {out}: {model.n_components} components in {len(model.views_.names)} views, "
+        f"for {expected:,} rows\n"
         f"pilot      {model.diagnostics_['sample_rows']:,} rows, "
         f"{duration(time.perf_counter() - begin)}\n"
         f"next       bigtensor accumulate {out} CELLS.zarr --out STATISTICS.zarr"

@@ -32,7 +32,7 @@ def solve(model_path: Path, statistics: Path, out: Path, overwrite: bool) -> Non
     weights = ", ".join(f"{weight:.4f}" for weight in model.weights_)
     rounds = [entry["name"] for entry in model.diagnostics_["passes"]]
     click.echo(
-        f"model      {out}: {model.n_components} components in {len(model.views_.names)} views\n"
+        f"model      {out}: {len(model.weights_)} components in {len(model.views_.names)} views\n"
         f"weights    {weights}\n"
         f"solved     {', '.join(rounds)}; {model.diagnostics_['rows']:,} rows"
     )

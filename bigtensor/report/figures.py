@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.report.profiles import FeatureProfile
-from bigtensor.report.style import FAINT, INK, MUTED, dashes, palette, report_style
+from bigtensor.report.style import FAINT, INK, dashes, empty_figure, palette, report_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,9 @@ RIDGE_HEIGHT = 1.7
 """Height of a ridge, in distances between ridges."""
 
 
-def weight_bars(weights: FloatArray, sample_shares: FloatArray | None = None) -> Figure:
+def weight_bars(
+    weights: FloatArray, sample_shares: FloatArray | None = None, name: str = "component"
+) -> Figure:
     """Draw the mixing weights as bars.
 
     Parameters
@@ -34,6 +36,8 @@ def weight_bars(weights: FloatArray, sample_shares: FloatArray | None = None) ->
     weights : (k,) array
     sample_shares : (k,) array, optional
         Part of the labelled rows in every component, drawn as a mark.
+    name : str, default "component"
+        What has these weights.
 
     Returns
     -------
@@ -42,7 +46,7 @@ def weight_bars(weights: FloatArray, sample_shares: FloatArray | None = None) ->
     """
     k = len(weights)
     with report_style():
-        figure = _figure(5.6, 0.7 + 0.24 * k)
+        figure = empty_figure(5.6, 0.7 + 0.24 * k)
         axes = figure.add_subplot()
         axes.barh(np.arange(k), 100 * weights, color=palette(k), height=0.72)
         right = 100 * weights
@@ -69,7 +73,7 @@ def weight_bars(weights: FloatArray, sample_shares: FloatArray | None = None) ->
                 fontsize=8,
             )
         axes.set_yticks(np.arange(k), [str(component) for component in range(k)])
-        axes.set(ylim=(k - 0.4, -0.6), xlim=(0, 1.12 * right.max()), ylabel="component")
+        axes.set(ylim=(k - 0.4, -0.6), xlim=(0, 1.12 * right.max()), ylabel=name)
         axes.set_xlabel("weight (%)")
         axes.tick_params(axis="y", length=0)
         return figure
@@ -101,11 +105,11 @@ def feature_densities(
     """
     k = len(weights)
     with report_style():
-        figure = _figure(4.3, 2.1 + 0.6 + 0.17 * k)
+        figure = empty_figure(4.3, 2.1 + 0.6 + 0.17 * k)
         above, below = figure.subplots(
             2, sharex=True, gridspec_kw={"height_ratios": (1.8, 0.4 + 0.17 * k)}
         )
-        if values is not None:
+        if values is not None and not profile.categorical:
             _histogram(above, profile.points, values, value_weights)
         for component, colour in enumerate(palette(k)):
             density = weights[component] * profile.density[:, component]
@@ -142,7 +146,7 @@ def mean_heatmap(
     rows, k = standardised.shape
     limit = max(1.0, min(3.0, float(np.abs(standardised).max())))
     with report_style():
-        figure = _figure(2.4 + 0.52 * max(k, 6), 1.1 + 0.3 * rows)
+        figure = empty_figure(2.4 + 0.52 * max(k, 6), 1.1 + 0.3 * rows)
         axes = figure.add_subplot()
         image = axes.imshow(standardised, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
         bar = figure.colorbar(image, ax=axes, pad=0.015, aspect=max(8, 2 * rows), fraction=0.05)
@@ -193,7 +197,7 @@ def population_scatter(
     with report_style():
         import matplotlib.patheffects
 
-        figure = _figure(3.7, 3.5)
+        figure = empty_figure(3.7, 3.5)
         axes = figure.add_subplot()
         size = float(np.clip(30_000 / max(len(x), 1), 1.2, 14.0))
         axes.scatter(x[order], y[order], s=size, c=colours[label[order]], alpha=0.55, linewidths=0)
@@ -216,76 +220,10 @@ def population_scatter(
         return figure
 
 
-def spectrum(singular_values: Sequence[Sequence[float]], k: int, names: Sequence[str]) -> Figure:
-    """Draw the singular values of the pair moments of every group of views.
-
-    Parameters
-    ----------
-    singular_values : sequence of sequences of float
-        Descending.
-    k : int
-        How many are kept: these are filled, the others hollow.
-    names : sequence of str
-        Of the groups.
-
-    Returns
-    -------
-    Figure
-        One axes with two lines a group: all values, and hollow marks on those left out.
-    """
-    with report_style():
-        figure = _figure(4.6, 3.2)
-        axes = figure.add_subplot()
-        for values, name, colour in zip(singular_values, names, palette(len(names)), strict=True):
-            number = np.arange(1, len(values) + 1)
-            axes.plot(number, values, "o-", color=colour, markersize=4, linewidth=1, label=name)
-            axes.plot(number[k:], values[k:], "o", color=colour, markersize=4, mfc="white")
-        axes.axvline(k + 0.5, color=MUTED, linewidth=0.9, linestyle=":")
-        axes.set(yscale="log", xlabel="direction", title="Singular values")
-        axes.locator_params(axis="x", integer=True)
-        # the default labels of a logarithmic axis are mathematics, which the style switches off
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter("")
-        figure.legend(loc="outside lower left", ncols=1)
-        return figure
-
-
-def likelihood_by_pass(mean_log_likelihood: Sequence[float]) -> Figure:
-    """Draw the mean log-likelihood of a row that every posterior pass found.
-
-    Parameters
-    ----------
-    mean_log_likelihood : sequence of float
-        In nats.
-
-    Returns
-    -------
-    Figure
-        One axes with one line.
-    """
-    passes = np.arange(1, len(mean_log_likelihood) + 1)
-    with report_style():
-        figure = _figure(4.6, 3.2)
-        axes = figure.add_subplot()
-        axes.plot(passes, mean_log_likelihood, "o-", color=palette(1)[0], markersize=5)
-        axes.set(title="Mean log-likelihood", xlabel="posterior pass", ylabel="nats a row")
-        axes.set_xlim(0.5, len(passes) + 0.5)
-        axes.locator_params(axis="x", integer=True)
-        axes.ticklabel_format(axis="y", useOffset=False)
-        return figure
-
-
 def percent(part: float) -> str:
     """Write a part of one as a percentage of about three digits."""
     value = 100 * part
     return f"{value:.1f} %" if value >= 1 else f"{value:.2g} %"
-
-
-def _figure(width: float, height: float) -> Figure:
-    """Return an empty figure that pyplot knows nothing of."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _write_means(axes: Axes, means: FloatArray, on_dark: NDArray[np.bool_]) -> None:

@@ -10,29 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from bigtensor._version import __version__
 from bigtensor.errors import MissingDependencyError, OutputError, ParameterError
-from bigtensor.report import figures, summary, tables
+from bigtensor.report import diagnostic_figures, diagnostic_tables, figures, summary, tables
+from bigtensor.report.dendrogram import merge_tree
+from bigtensor.report.level import Level, Levels, levels_of
+from bigtensor.report.notices import fit_notices, row_notices, warnings_first
 from bigtensor.report.pairs import choose_pairs
-from bigtensor.report.profiles import (
-    FeatureProfile,
-    feature_profiles,
-    overlaps,
-    standardised_means,
-)
 from bigtensor.report.rows import ReportRows, read_rows
 from bigtensor.report.style import data_uri, palette, require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FloatArray = NDArray[np.float64]
-
 LARGEST_DRAWING = 400
-"""Features times components up to which densities are drawings; above, smaller bitmaps."""
+"""Densities of all features together up to which they are drawings; above, smaller bitmaps."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +50,13 @@ class _Findings:
     """What is computed once for all parts of the page."""
 
     model: Any
-    weights: FloatArray
-    profiles: tuple[FeatureProfile, ...]
-    standardised: FloatArray
-    overlap: FloatArray
+    levels: Levels
     rows: ReportRows | None
 
     @property
-    def features(self) -> list[str]:
-        """The names of the features."""
-        return [profile.feature for profile in self.profiles]
+    def shown(self) -> Level:
+        """What the page is about: populations where there are any, else components."""
+        return self.levels.shown
 
 
 def write_report(
@@ -81,8 +72,9 @@ def write_report(
 
     The file holds its figures and styles, has no script, and forbids the browser to load anything
     from elsewhere. It says what was fitted on what, and shows the weights, the means and densities
-    of all features, diagnostics and warnings in words. With data it also shows populations in
-    pairs of features, and how they match what else is known of the rows: their true labels
+    of all features, diagnostics and warnings in words: of populations where components were merged
+    into any, with the tree of the components, else of components. With data it also shows rows in
+    pairs of features, and how their labels match what else is known of them: their true labels
     (variable ``label``) and the sample that they come from (``sample_id``). The same model and
     data give the same file.
 
@@ -94,7 +86,7 @@ def write_report(
     data : path, xarray Dataset or DataArray, or (rows, features) array, optional
         The data of the fit, or others with the same features; only a sample is read.
     labels : path, xarray Dataset or DataArray, or (rows,) array, optional
-        The component of every row of the data (variable ``label``), as ``model.write`` and
+        The label of every row of the data (variable ``label``), as ``model.write`` and
         ``bigtensor predict`` make them. Without it the model labels the sample.
     sample_size : int, default 20,000
         Rows to read at most, in up to 64 windows spread evenly over the data.
@@ -143,22 +135,16 @@ def render_report(
     check_is_fitted(model, "weights_")
     if data is None and labels is not None:
         raise ParameterError("labels were given without data; give the data that they belong to")
-    weights = np.asarray(model.weights_, np.float64)
-    profiles = feature_profiles(model)
     rows = None if data is None else read_rows(model, data, labels, sample_size)
-    findings = _Findings(
-        model,
-        weights,
-        profiles,
-        standardised_means(profiles, weights),
-        overlaps(model, profiles),
-        rows,
-    )
+    findings = _Findings(model, levels_of(model), rows)
+    shown = findings.shown
     page: str = _template().render(
         version=__version__,
         kind=type(model).__name__,
-        colours=palette(len(weights)),
-        features=findings.features,
+        name=shown.name,
+        names=f"{shown.name}s",
+        colours=palette(shown.count),
+        features=shown.features,
         **_words(findings),
         **_tables(findings),
         **_pictures(findings),
@@ -168,113 +154,164 @@ def render_report(
 
 def _words(findings: _Findings) -> dict[str, Any]:
     """Return the sentences and figures of the page's head."""
-    found = findings.model.diagnostics_
-    notices = summary.fit_notices(findings.model, findings.overlap)
-    if findings.rows is not None:
-        notices += summary.row_notices(findings.rows, findings.weights)
+    found, shown, rows = findings.model.diagnostics_, findings.shown, findings.rows
+    notices = fit_notices(findings.model, shown)
+    if rows is not None:
+        notices += row_notices(rows, shown)
     return {
         "data_name": found["data"],
-        "headline": [
-            ("rows", f"{found['rows']:,}"),
-            ("features", str(len(findings.profiles))),
-            ("components", str(len(findings.weights))),
-            ("passes", str(len(found["passes"]))),
-            ("mean log-likelihood", f"{found['mean_log_likelihood'][-1]:.4f}"),
-        ],
+        "headline": _headline(findings),
         "fit_sentences": summary.fit_sentences(findings.model),
-        "notices": summary.warnings_first(notices),
-        "sample_sentence": None
-        if findings.rows is None
-        else summary.sample_sentence(findings.rows),
+        "notices": warnings_first(notices),
+        "sample_sentence": None if rows is None else summary.sample_sentence(rows),
         "diagnostics": json.dumps(found, indent=2, ensure_ascii=False, default=str),
     }
 
 
+def _headline(findings: _Findings) -> list[tuple[str, str]]:
+    """Return the figures of the page's head."""
+    found, levels = findings.model.diagnostics_, findings.levels
+    lines = [("rows", f"{found['rows']:,}"), ("features", str(len(levels.shown.profiles)))]
+    if levels.of_component is not None:
+        lines.append(("populations", str(levels.shown.count)))
+    lines += [
+        ("components", str(len(levels.component_weights))),
+        ("passes", str(len(found["passes"]))),
+    ]
+    if found["mean_log_likelihood"]:
+        lines.append(("mean log-likelihood", f"{found['mean_log_likelihood'][-1]:.4f}"))
+    return lines
+
+
 def _tables(findings: _Findings) -> dict[str, Any]:
     """Return the tables of the page."""
-    model, rows, k = findings.model, findings.rows, len(findings.weights)
-    found = model.diagnostics_
+    model, rows, shown, levels = findings.model, findings.rows, findings.shown, findings.levels
+    found, of_component = model.diagnostics_, levels.of_component
     truth, samples = (None, None) if rows is None else (rows.truth, rows.sample_id)
-    matched = truth and rows and tables.agreement(rows.label, truth, k)
+    matched = truth and rows and tables.agreement(rows.label, truth, shown.count)
     return {
-        "components": tables.component_rows(
-            findings.weights, findings.standardised, findings.features, findings.overlap, rows
+        "described": tables.level_rows(shown, rows),
+        "members": None
+        if of_component is None
+        else tables.member_table(levels.component_weights, of_component),
+        "components": None
+        if of_component is None
+        else tables.component_table(
+            levels.component_weights, of_component, levels.component_means, shown.features
         ),
-        "agreement": tables.agreement_table(matched) if matched else None,
-        "composition": tables.composition_table(rows.label, samples, k)
+        "agreement": tables.agreement_table(matched, shown.name) if matched else None,
+        "composition": tables.composition_table(rows.label, samples, shown.count, shown.name)
         if rows and samples
         else None,
-        "passes": tables.pass_table(found["passes"]),
-        "parameters": tables.parameter_table(model.get_params(deep=False)),
-        "conditioning": tables.conditioning_table(found["spectral"], found["groups"])
+        "passes": diagnostic_tables.pass_table(found["passes"]),
+        "parameters": diagnostic_tables.parameter_table(model.get_params(deep=False)),
+        "conditioning": diagnostic_tables.conditioning_table(found["spectral"], found["groups"])
         if "spectral" in found
+        else None,
+        "bandwidths": diagnostic_tables.bandwidth_table(found["bandwidth_choice"])
+        if "bandwidth_choice" in found
+        else None,
+        "landmarks": diagnostic_tables.landmark_table(found["landmarks"])
+        if found.get("landmarks")
         else None,
     }
 
 
 def _pictures(findings: _Findings) -> dict[str, Any]:
     """Draw the figures of the page."""
-    found, rows, k = findings.model.diagnostics_, findings.rows, len(findings.weights)
-    means = np.stack([profile.mean for profile in findings.profiles])
-    shares = None if rows is None else rows.shares(k)
-    spectral = found.get("spectral")
-    names = [", ".join(members) for members in found.get("groups", [])]
+    rows, shown, levels = findings.rows, findings.shown, findings.levels
+    means = np.stack([profile.mean for profile in shown.profiles])
+    shares = None if rows is None else rows.shares(shown.count)
     return {
         "weight_picture": _picture(
-            figures.weight_bars(findings.weights, shares), "Mixing weights of all components"
+            figures.weight_bars(shown.weights, shares, shown.name),
+            f"Mixing weights of all {shown.name}s",
+        ),
+        "tree_picture": None
+        if levels.of_component is None
+        else _picture(
+            merge_tree(
+                findings.model.merge_tree_,
+                levels.of_component,
+                levels.component_means,
+                shown.features,
+            ),
+            "How components were merged into populations",
         ),
         "mean_picture": _picture(
-            figures.mean_heatmap(findings.standardised, means, findings.features, findings.weights),
-            "Mean of every feature in every component",
+            figures.mean_heatmap(shown.standardised, means, shown.features, shown.weights),
+            f"Mean of every feature in every {shown.name}",
         ),
         "density_pictures": _density_pictures(findings),
         "pair_pictures": [] if rows is None else _pair_pictures(findings, rows),
-        "spectrum_picture": _picture(
-            figures.spectrum(spectral["singular_values"], k, names),
+        **_diagnostic_pictures(findings),
+    }
+
+
+def _diagnostic_pictures(findings: _Findings) -> dict[str, Picture | None]:
+    """Draw the figures of how the fit went."""
+    found = findings.model.diagnostics_
+    spectral, counted = found.get("spectral"), found.get("component_count")
+    names = [", ".join(members) for members in found.get("groups", [])]
+    pictures: dict[str, Picture | None] = dict.fromkeys(
+        ("spectrum_picture", "scree_picture", "likelihood_picture")
+    )
+    if spectral:
+        k = len(findings.levels.component_weights)
+        pictures["spectrum_picture"] = _picture(
+            diagnostic_figures.spectrum(spectral["singular_values"], k, names),
             "Singular values of the pair moments of the groups of views",
         )
-        if spectral
-        else None,
-        "likelihood_picture": _picture(
-            figures.likelihood_by_pass(found["mean_log_likelihood"]),
+    if counted:
+        null = counted["null"]
+        if len(names) != len(null):
+            names = [f"group {number}" for number in range(1, len(null) + 1)]
+        pictures["scree_picture"] = _picture(
+            diagnostic_figures.scree(counted["singular_values"], null, counted["ratio"], names),
+            "Singular values that components were counted by, and what they have to exceed",
+        )
+    if found["mean_log_likelihood"]:
+        pictures["likelihood_picture"] = _picture(
+            diagnostic_figures.likelihood_by_pass(found["mean_log_likelihood"]),
             "Mean log-likelihood by posterior pass",
-        ),
-    }
+        )
+    return pictures
 
 
 def _density_pictures(findings: _Findings) -> list[Picture]:
     """Draw the densities of every feature."""
-    drawn = len(findings.profiles) * len(findings.weights) <= LARGEST_DRAWING
-    rows = findings.rows
+    shown, rows = findings.shown, findings.rows
+    drawn = len(shown.profiles) * shown.count <= LARGEST_DRAWING
     return [
         _picture(
             figures.feature_densities(
                 profile,
-                findings.weights,
+                shown.weights,
                 None if rows is None else rows.values[:, column],
                 None if rows is None else rows.weight,
             ),
-            f"Densities of {profile.feature} by component",
+            f"Densities of {profile.feature} by {shown.name}",
             "svg" if drawn else "png",
         )
-        for column, profile in enumerate(findings.profiles)
+        for column, profile in enumerate(shown.profiles)
     ]
 
 
 def _pair_pictures(findings: _Findings, rows: ReportRows) -> list[Picture]:
-    """Draw the populations in the pairs of features that tell most."""
-    pairs = choose_pairs(findings.profiles, findings.weights)
-    names = findings.features
+    """Draw the rows in the pairs of features that tell most."""
+    shown = findings.shown
+    pairs = choose_pairs(shown.profiles, shown.weights)
+    names = shown.features
     return [
         _picture(
             figures.population_scatter(
                 rows.values[:, i],
                 rows.values[:, j],
                 rows.label,
-                len(findings.weights),
+                shown.count,
                 (names[i], names[j]),
             ),
-            f"Populations in {names[i]} and {names[j]}",
+            f"{shown.name.capitalize()}s in {names[i]} and {names[j]}",
             "png",
         )
         for i, j in pairs

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,10 @@ FAR = 6.0
 """Standard deviations around its mean beyond which a component is not looked at."""
 
 
+BOX = 0.4
+"""Half the width of the box of a category, in distances between neighbouring codes."""
+
+
 @dataclass(frozen=True, eq=False)
 class FeatureProfile:
     """One feature as the components see it.
@@ -37,6 +43,8 @@ class FeatureProfile:
         Density of every component, one over the units of the data.
     mean, sd : (k,) float64 arrays
         Conditional mean and standard deviation of every component.
+    categorical : bool, default False
+        Whether values are codes of categories, whose probabilities are drawn as boxes of that mass.
     """
 
     feature: str
@@ -45,6 +53,7 @@ class FeatureProfile:
     density: FloatArray
     mean: FloatArray
     sd: FloatArray
+    categorical: bool = False
 
 
 def feature_profiles(model: Any) -> tuple[FeatureProfile, ...]:
@@ -119,27 +128,38 @@ def overlaps(model: Any, profiles: tuple[FeatureProfile, ...]) -> FloatArray:
 def _affinities(density: FloatArray) -> FloatArray:
     """Return the affinities of densities on a grid of evenly spaced points."""
     root = np.sqrt(density)
-    return _to_one(root.T @ root)
+    return to_one(root.T @ root)
 
 
 def _sampled_affinities(model: Any, view: str) -> FloatArray:
     """Return the affinities of the components in a view of several features."""
     weights = np.asarray(model.weights_, np.float64)
-    k = len(weights)
-    first, second = np.triu_indices(k)
+    found = np.empty((len(weights), len(weights)))
+    roots: list[FloatArray] = []
 
-    def ratios(rows: NDArray[Any]) -> FloatArray:
-        density = np.asarray(model.component_density(view, rows), np.float64)
-        root = np.sqrt(density / (density @ weights)[:, None])
-        return np.asarray(root[:, first] * root[:, second])
+    def ratios(component: int, rows: NDArray[Any]) -> FloatArray:
+        # the rows are the same every time, and k numbers a row are held instead of k^2
+        if not roots:
+            density = np.asarray(model.component_density(view, rows), np.float64)
+            roots.append(np.sqrt(density / (density @ weights)[:, None]))
+        return np.asarray(roots[0] * roots[0][:, component, None])
 
-    found = np.zeros((k, k))
-    found[first, second] = found[second, first] = weights @ model.expectation(view, ratios)
-    return _to_one(found)
+    for component in range(len(weights)):
+        found[component] = weights @ model.expectation(view, partial(ratios, component))
+    return to_one(found)
 
 
-def _to_one(products: FloatArray) -> FloatArray:
-    """Scale products of square roots so that every component has affinity one with itself."""
+def to_one(products: FloatArray) -> FloatArray:
+    """Scale sums of products of square roots so that all have affinity one with themselves.
+
+    Parameters
+    ----------
+    products : (k, k) array
+
+    Returns
+    -------
+    (k, k) float64 array
+    """
     norm = np.sqrt(np.maximum(np.diag(products), np.finfo(np.float64).tiny))
     scaled: FloatArray = np.minimum(products / np.outer(norm, norm), 1.0)
     np.fill_diagonal(scaled, 1.0)
@@ -158,6 +178,9 @@ def _profile(model: Any, view: str, column: int | None, feature: str) -> Feature
     # the square is taken around a centre: far from zero it would lose all digits
     square = np.asarray(model.expectation(view, lambda rows: (values(rows) - centre) ** 2))
     sd = np.sqrt(np.maximum(square - (mean - centre) ** 2, np.finfo(np.float64).tiny))
+    plain = FeatureProfile(feature, view, np.empty(0), np.empty((0, len(mean))), mean, sd)
+    if column is None and is_categorical(model, view):
+        return _boxes(model, plain)
     low, high = float((mean - FAR * sd).min()), float((mean + FAR * sd).max())
     if column is None:
         points = np.linspace(low, high, FINE_POINTS)
@@ -168,7 +191,34 @@ def _profile(model: Any, view: str, column: int | None, feature: str) -> Feature
         shares = model.expectation(view, lambda rows: _indicators(values(rows), edges))
         rows = weights * model.diagnostics_["sample_rows"]
         density = _smoothed(np.asarray(shares).T, points, 0.9 * sd * np.maximum(rows, 2) ** -0.2)
-    return _as_drawn(FeatureProfile(feature, view, points, density, mean, sd), weights)
+    return _as_drawn(replace(plain, points=points, density=density), weights)
+
+
+def is_categorical(model: Any, view: str) -> bool:
+    """Whether a view of a model holds codes of categories."""
+    kernels = model.get_params(deep=False).get("kernels")
+    kind = kernels.get(view) if isinstance(kernels, Mapping) else kernels
+    return isinstance(kind, str) and kind == "delta"
+
+
+def _boxes(model: Any, profile: FeatureProfile) -> FeatureProfile:
+    """Describe categories: a box around every code that occurs, as large as its probability."""
+    seen: list[FloatArray] = []
+
+    def remembered(rows: NDArray[Any]) -> FloatArray:
+        seen.append(np.unique(rows))
+        return np.asarray(rows, np.float64)
+
+    model.expectation(profile.view, remembered)
+    codes = seen[0]
+    probability = np.asarray(model.component_density(profile.view, codes), np.float64)
+    half = BOX * float(np.diff(codes).min() if len(codes) > 1 else 1.0)
+    points = (codes[:, None] + [-half, -half, half, half]).ravel()
+    density = np.repeat(probability / (2 * half), 4, axis=0)
+    density[::4] = density[3::4] = 0.0
+    ends = ((1, 1), (0, 0))
+    points = np.pad(points, 1, constant_values=(points[0] - half, points[-1] + half))
+    return replace(profile, points=points, density=np.pad(density, ends), categorical=True)
 
 
 def _indicators(values: FloatArray, edges: FloatArray) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""A sample of the data, with the component of every row, and what else is known of the rows."""
+"""A sample of the data, with the label of every row, and what else is known of the rows."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class ReportRows:
     values : (n, p) float array
         Features one view beside the other, as in ``model.views_.feature_names``; all finite.
     label : (n,) int64 array
-        Component of every row; -1 for none.
+        Population of every row where the model has any, else component; -1 for none.
     certainty : (n,) float64 array
-        Posterior probability of the most probable component.
+        Posterior probability of the most probable one.
     weight : (n,) float64 array
         Sample weights; ones where the data have none.
     truth, sample_id : Groups, optional
@@ -64,10 +64,10 @@ class ReportRows:
     total: int
     left_out: int
 
-    def shares(self, n_components: int) -> NDArray[np.float64]:
-        """Return the weighted part of the rows in every component: ``(k,)``."""
+    def shares(self, n_labels: int) -> NDArray[np.float64]:
+        """Return the weighted part of the rows that have every label: ``(n_labels,)``."""
         known = self.label >= 0
-        counts = np.bincount(self.label[known], self.weight[known], minlength=n_components)
+        counts = np.bincount(self.label[known], self.weight[known], minlength=n_labels)
         return np.asarray(counts / max(float(counts.sum()), np.finfo(np.float64).tiny))
 
 
@@ -93,7 +93,7 @@ def windows(rows: int, size: int) -> list[slice]:
 
 
 def read_rows(model: Any, data: Any, labels: Any = None, sample_size: int = 20_000) -> ReportRows:
-    """Read a sample of the data and find the component of every row.
+    """Read a sample of the data and find the label of every row.
 
     Parameters
     ----------
@@ -131,17 +131,19 @@ def read_rows(model: Any, data: Any, labels: Any = None, sample_size: int = 20_0
     keep = np.isfinite(sampled).all(axis=1)
     if not keep.any():
         raise DataError(f"all {len(keep):,} sampled rows hold missing values; check the data")
-    rows = _as_fitted(sampled[keep], model)
-    given = None if labels is None else _given_labels(labels, model, total, parts)[keep]
+    rows = as_fitted(sampled[keep], model)
+    probability = np.asarray(model.predict_proba(rows))
+    kept_labels = None
+    if labels is not None:
+        kept_labels = _given_labels(labels, model, total, parts, probability.shape[1])[keep]
     weight = _along_rows(dataset, "weight", dim)
     truth, sample_id = (
         _groups(_along_rows(dataset, name, dim), dim, parts, keep)
         for name in ("label", "sample_id")
     )
-    probability = np.asarray(model.predict_proba(rows))
     return ReportRows(
         values=sampled[keep],
-        label=np.asarray(model.predict(rows) if given is None else given, np.int64),
+        label=np.asarray(model.predict(rows) if kept_labels is None else kept_labels, np.int64),
         certainty=probability.max(axis=1).astype(np.float64),
         weight=np.ones(keep.sum()) if weight is None else _take(weight, dim, parts)[keep],
         truth=truth,
@@ -210,10 +212,20 @@ def _feature_values(dataset: xr.Dataset, model: Any) -> xr.DataArray:
     return values.isel({feature_dim: [names.index(name) for name in wanted]})
 
 
-def _as_fitted(values: NDArray[Any], model: Any) -> Any:
+def as_fitted(values: NDArray[Any], model: Any) -> Any:
     """Return rows as the model takes them: by name, or at the positions that they had in the fit.
 
     Features that the model does not use are zero.
+
+    Parameters
+    ----------
+    values : (n, p) array
+        In the order of ``model.views_.feature_names``.
+    model : fitted model
+
+    Returns
+    -------
+    (n, p) DataArray, or (n, features of the fit) array
     """
     if hasattr(model, "feature_names_in_"):
         names = {"feature": list(model.views_.feature_names)}
@@ -223,9 +235,11 @@ def _as_fitted(values: NDArray[Any], model: Any) -> Any:
     return placed
 
 
-def _given_labels(labels: Any, model: Any, total: int, parts: list[slice]) -> NDArray[np.int64]:
+def _given_labels(
+    labels: Any, model: Any, total: int, parts: list[slice], count: int
+) -> NDArray[np.int64]:
     """Read the labels of the sampled rows, and check that they belong to data and model."""
-    dim, k = model.sample_dim, len(model.weights_)
+    dim = model.sample_dim
     variable = _along_rows(_dataset(labels, "label", (dim,)), "label", dim)
     if variable is None or variable.dtype.kind not in "iu":
         raise DataError(
@@ -238,10 +252,11 @@ def _given_labels(labels: Any, model: Any, total: int, parts: list[slice]) -> ND
             "labels that were predicted for these data"
         )
     taken = _take(variable, dim, parts).astype(np.int64)
-    if taken.size and (taken.min() < -1 or taken.max() >= k):
+    if taken.size and (taken.min() < -1 or taken.max() >= count):
+        kind = "components" if count == len(model.weights_) else "populations"
         raise DataError(
-            f"the labels run from {taken.min()} to {taken.max()}, and the model has components 0 "
-            f"to {k - 1}; give the labels that this model predicted"
+            f"the labels run from {taken.min()} to {taken.max()}, and the model has {kind} 0 "
+            f"to {count - 1}; give the labels that this model predicted"
         )
     return taken
 

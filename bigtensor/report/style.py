@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -73,6 +74,19 @@ def report_style() -> Iterator[None]:
         yield
 
 
+def empty_figure(width: float, height: float) -> Figure:
+    """Return an empty figure that pyplot knows nothing of.
+
+    Parameters
+    ----------
+    width, height : float
+        In inches.
+    """
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
 def palette(n_components: int) -> list[str]:
     """Return a colour for every component, as ``#rrggbb``.
 
@@ -118,9 +132,18 @@ def data_uri(figure: Figure, kind: str = "svg") -> str:
     no_stamp = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
     with report_style():
         figure.savefig(buffer, format=kind, metadata=no_stamp, facecolor="white")
-    content = buffer.getvalue() if kind == "svg" else _fewer_colours(buffer)
+    content = _fewer_digits(buffer) if kind == "svg" else _fewer_colours(buffer)
     mime = {"svg": "image/svg+xml", "png": "image/png"}[kind]
     return f"data:{mime};base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def _fewer_digits(buffer: io.BytesIO) -> bytes:
+    """Return a drawing whose lines go by hundredths of a point, not by millionths."""
+    return re.sub(
+        rb' d="[^"]*"',
+        lambda path: re.sub(rb"(\.\d\d)\d+", rb"\1", path[0]),
+        buffer.getvalue(),
+    )
 
 
 def _fewer_colours(buffer: io.BytesIO) -> bytes:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.report.figures import percent
+from bigtensor.report.level import Level
 from bigtensor.report.rows import Groups, ReportRows
 from bigtensor.report.summary import component_description
 
@@ -28,10 +28,13 @@ class Cell:
     text : str
     shade : float
         Strength of the background, 0 to 1.
+    wide : bool
+        Whether it holds so much text that its lines are broken.
     """
 
     text: str
     shade: float = 0.0
+    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,8 +56,8 @@ class Table:
 
 
 @dataclass(frozen=True)
-class ComponentRow:
-    """What the report says of one component.
+class LevelRow:
+    """What the report says of one component, or population.
 
     Attributes
     ----------
@@ -63,7 +66,7 @@ class ComponentRow:
     weight : str
     description : str
     nearest, affinity : str
-        The component it resembles most, and how much; empty for a single component.
+        The one it resembles most, and how much; empty where there is no other.
     share, certainty : str
         Part of the labelled rows, and their mean probability; empty without data.
     """
@@ -79,18 +82,18 @@ class ComponentRow:
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """How components match the labels that the data bring along.
+    """How the labels of the model match those that the data bring along.
 
     Attributes
     ----------
     names : tuple of str
         Labels of the data that occur.
-    counts : (labels, k) int array
-        Rows of every label in every component.
+    counts : (labels, m) int array
+        Rows of every label of the data in every component, or population.
     best : (labels,) int array
-        The component with the largest F1 score.
+        The one with the largest F1 score.
     f1 : (labels,) float array
-        ``2 both / (rows of the label + labelled rows of the component)``.
+        ``2 both / (rows of the label + rows of the component or population)``.
     """
 
     names: tuple[str, ...]
@@ -104,44 +107,35 @@ class Agreement:
         return float(self.f1.mean())
 
 
-def component_rows(
-    weights: FloatArray,
-    standardised: FloatArray,
-    features: Sequence[str],
-    overlap: FloatArray,
-    rows: ReportRows | None,
-) -> list[ComponentRow]:
-    """Describe every component.
+def level_rows(shown: Level, rows: ReportRows | None) -> list[LevelRow]:
+    """Describe every component, or population.
 
     Parameters
     ----------
-    weights : (k,) array
-    standardised : (features, k) array
-    features : sequence of str
-    overlap : (k, k) array
+    shown : Level
     rows : ReportRows, optional
 
     Returns
     -------
-    list of ComponentRow
+    list of LevelRow
     """
-    k = len(weights)
-    others = overlap - np.eye(k)
-    shares = None if rows is None else rows.shares(k)
+    count = shown.count
+    others = shown.overlap - np.eye(count)
+    shares = None if rows is None else rows.shares(count)
     found = []
-    for h in range(k):
+    for h in range(count):
         nearest = int(np.argmax(others[h]))
         certainty = ""
         if rows is not None and (members := rows.label == h).any():
             mean = np.average(rows.certainty[members], weights=rows.weight[members])
             certainty = f"{mean:.2f}"
         found.append(
-            ComponentRow(
+            LevelRow(
                 h,
-                percent(weights[h]),
-                component_description(standardised[:, h], features),
-                str(nearest) if k > 1 else "",
-                f"{others[h, nearest]:.2f}" if k > 1 else "",
+                percent(shown.weights[h]),
+                component_description(shown.standardised[:, h], shown.features),
+                str(nearest) if count > 1 else "",
+                f"{others[h, nearest]:.2f}" if count > 1 else "",
                 "" if shares is None else percent(shares[h]),
                 certainty,
             )
@@ -149,21 +143,77 @@ def component_rows(
     return found
 
 
-def agreement(label: NDArray[np.int64], truth: Groups, n_components: int) -> Agreement | None:
-    """Compare components with the labels of the data; rows without either are not counted.
+def member_table(weights: FloatArray, of_component: NDArray[np.intp]) -> Table:
+    """Return which components every population is made of.
+
+    Parameters
+    ----------
+    weights : (k,) array
+        Of the components.
+    of_component : (k,) integer array
+    """
+    rows = []
+    for population in range(int(of_component.max()) + 1):
+        members = np.flatnonzero(of_component == population)
+        listed = ", ".join(f"{h}\N{NO-BREAK SPACE}({100 * weights[h]:.2f})" for h in members)
+        rows.append(
+            (
+                Cell(str(population)),
+                Cell(percent(weights[members].sum())),
+                Cell(str(len(members))),
+                Cell(listed, wide=True),
+            )
+        )
+    return Table(
+        ("population", "weight", "components", "which, with their weights in per cent"), tuple(rows)
+    )
+
+
+def component_table(
+    weights: FloatArray,
+    of_component: NDArray[np.intp],
+    standardised: FloatArray,
+    features: Sequence[str],
+) -> Table:
+    """Return what the components of populations are like.
+
+    Parameters
+    ----------
+    weights : (k,) array
+    of_component : (k,) integer array
+    standardised : (features, k) array
+    features : sequence of str
+    """
+    return Table(
+        ("component", "population", "weight", "features"),
+        tuple(
+            (
+                Cell(str(h)),
+                Cell(str(of_component[h])),
+                Cell(percent(weights[h])),
+                Cell(component_description(standardised[:, h], features), wide=True),
+            )
+            for h in range(len(weights))
+        ),
+    )
+
+
+def agreement(label: NDArray[np.int64], truth: Groups, n_labels: int) -> Agreement | None:
+    """Compare labels of the model with those of the data; rows without either do not count.
 
     Parameters
     ----------
     label : (n,) int array
     truth : Groups
-    n_components : int
+    n_labels : int
+        Components, or populations.
 
     Returns
     -------
     Agreement or None
         None where no row has both.
     """
-    counts = _cross_counts(label, truth, n_components)
+    counts = _cross_counts(label, truth, n_labels)
     occurring = counts.sum(axis=1) > 0
     if not occurring.any():
         return None
@@ -175,7 +225,7 @@ def agreement(label: NDArray[np.int64], truth: Groups, n_components: int) -> Agr
     return Agreement(names, counts, best, score[np.arange(len(best)), best])
 
 
-def agreement_table(found: Agreement) -> Table:
+def agreement_table(found: Agreement, name: str = "component") -> Table:
     """Return where the rows of every label of the data ended up."""
     k = found.counts.shape[1]
     sizes = found.counts.sum(axis=1)
@@ -192,19 +242,21 @@ def agreement_table(found: Agreement) -> Table:
                 Cell(f"{found.f1[index]:.3f}"),
             )
         )
-    components = tuple(str(h) for h in range(k))
+    numbers = tuple(str(h) for h in range(k))
     return Table(
-        ("label in the data", "rows", *components, "best component", "F1"),
+        ("label in the data", "rows", *numbers, f"best {name}", "F1"),
         tuple(rows),
-        "Per cent of the rows of every label that belong to each component. The best component of "
+        f"Per cent of the rows of every label that belong to each {name}. The best {name} of "
         f"a label is the one with the largest F1 score; their mean is {found.mean_f1:.3f}."
         + _cut(len(order)),
     )
 
 
-def composition_table(label: NDArray[np.int64], sample_id: Groups, n_components: int) -> Table:
+def composition_table(
+    label: NDArray[np.int64], sample_id: Groups, n_labels: int, name: str = "component"
+) -> Table:
     """Return what every sample is made of."""
-    counts = _cross_counts(label, sample_id, n_components)
+    counts = _cross_counts(label, sample_id, n_labels)
     sizes = counts.sum(axis=1)
     order = [index for index in np.argsort(-sizes, kind="stable") if sizes[index]]
     shown = sorted(order[:MOST_GROUPS])
@@ -216,60 +268,16 @@ def composition_table(label: NDArray[np.int64], sample_id: Groups, n_components:
         )
         for index in shown
     )
-    components = tuple(str(h) for h in range(n_components))
-    caption = "Per cent of the rows of every sample that belong to each component."
-    return Table(("sample", "rows", *components), rows, caption + _cut(len(order)))
+    numbers = tuple(str(h) for h in range(n_labels))
+    caption = f"Per cent of the rows of every sample that belong to each {name}."
+    return Table(("sample", "rows", *numbers), rows, caption + _cut(len(order)))
 
 
-def pass_table(passes: Sequence[dict[str, Any]]) -> Table:
-    """Return what every pass read."""
-    return Table(
-        ("pass", "rows", "parts", "reused parts"),
-        tuple(
-            (
-                Cell(str(one["name"])),
-                *(Cell(f"{one[key]:,}") for key in ("rows", "parts", "reused_parts")),
-            )
-            for one in passes
-        ),
-    )
-
-
-def parameter_table(parameters: dict[str, Any]) -> Table:
-    """Return the parameters that the model was made with."""
-    return Table(
-        ("parameter", "value"),
-        tuple((Cell(name), Cell(str(value))) for name, value in parameters.items()),
-    )
-
-
-def conditioning_table(spectral: dict[str, Any], groups: Sequence[Sequence[str]]) -> Table:
-    """Return condition numbers and spectral gaps of the three groups of views."""
-    names = [", ".join(members) for members in groups]
-    rows = [
-        (Cell(f"second moments of {name}"), Cell(f"{value:.3g}"))
-        for name, value in zip(names, spectral["condition_numbers"]["seconds"], strict=True)
-    ]
-    for pair, value in spectral["condition_numbers"]["pairs"].items():
-        first, second = (names[int(group)] for group in pair.split("-"))
-        rows.append((Cell(f"pair moments of {first} with {second}"), Cell(f"{value:.3g}")))
-    for name, gap in zip(names, spectral["spectral_gap"], strict=True):
-        rows.append(
-            (Cell(f"spectral gap of {name}"), Cell("none" if gap is None else f"{gap:.3g}"))
-        )
-    return Table(
-        ("figure", "value"),
-        tuple(rows),
-        "The larger a condition number, and the closer a spectral gap to one, the less certain is "
-        "the spectral start.",
-    )
-
-
-def _cross_counts(label: NDArray[np.int64], groups: Groups, n_components: int) -> NDArray[np.int64]:
-    """Count rows by group and component: ``(groups, k)``."""
+def _cross_counts(label: NDArray[np.int64], groups: Groups, n_labels: int) -> NDArray[np.int64]:
+    """Count rows by group and label: ``(groups, labels)``."""
     known = (label >= 0) & (groups.codes >= 0)
-    shape = (len(groups.names), n_components)
-    flat = groups.codes[known] * n_components + label[known]
+    shape = (len(groups.names), n_labels)
+    flat = groups.codes[known] * n_labels + label[known]
     return np.bincount(flat, minlength=shape[0] * shape[1]).reshape(shape)
 
 

@@ -243,7 +243,7 @@ def test_component_density__of_every_kind_of_view_integrates_to_one(kernel):
         points = np.linspace(-15, 25, 8001)
         total = np.trapezoid(model.component_density(view, points), points, axis=0)
         assert_allclose(total, 1.0, atol=2e-3)
-    axis = np.linspace(-14, 14, 561)
+    axis = np.linspace(-14, 14, 281)
     points = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
     total = model.component_density("pair", points).sum(axis=0) * (axis[1] - axis[0]) ** 2
     assert_allclose(total, 1.0, atol=0.02)

@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 
 from bigtensor.report.html import write_report
+from bigtensor.report.style import palette
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -73,3 +74,17 @@ def test_report__keeps_its_words_and_figures_in_a_browser(browser, report, tmp_p
     assert page.count("<img ") == 5 + 10 + 3
     assert all(name in page for name in cell_model.views_.feature_names)
     assert page.rstrip().endswith("</html>")
+
+
+def test_report__shows_the_tree_of_populations_in_a_browser(
+    browser, merged_model, cells_path, tmp_path
+):
+    report = write_report(merged_model, tmp_path / "report.html", data=cells_path, sample_size=2000)
+    shot = tmp_path / "shot.png"
+    run(browser, tmp_path / "profile", report, f"--screenshot={shot}")
+    with Image.open(shot) as picture:
+        # the colours of the four populations: bars, tree, swatches
+        pixels = np.asarray(picture.convert("RGB")).reshape(-1, 3)
+        for colour in palette(4):
+            wanted = [int(colour[start : start + 2], 16) for start in (1, 3, 5)]
+            assert np.count_nonzero((pixels == wanted).all(axis=1)) > 300

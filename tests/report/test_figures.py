@@ -1,4 +1,7 @@
+import base64
+import re
 import sys
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -107,29 +110,6 @@ def test_population_scatter__draws_every_row_in_the_colour_of_its_component():
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("CD3", "CD4")
 
 
-def test_spectrum__fills_what_is_kept():
-    values = [[1.0, 0.5, 0.01, 0.005], [1.0, 0.4, 0.02]]
-    figure = figures.spectrum(values, 2, ["one", "two"])
-    (axes,) = figure.axes
-    for index, expected in enumerate(values):
-        whole, hollow = axes.lines[2 * index : 2 * index + 2]
-        assert list(whole.get_ydata()) == expected
-        assert list(hollow.get_ydata()) == expected[2:]
-        assert hollow.get_markerfacecolor() == "white"
-    assert axes.lines[-1].get_xdata()[0] == 2.5
-    assert axes.get_yscale() == "log"
-    assert [text.get_text() for text in figure.legends[0].texts] == ["one", "two"]
-    figure.canvas.draw()
-    assert not any("$" in label.get_text() for label in axes.get_yticklabels())
-
-
-def test_likelihood_by_pass__counts_passes_from_one():
-    (axes,) = figures.likelihood_by_pass([-7.2, -7.1, -7.05]).axes
-    (line,) = axes.lines
-    assert line.get_xdata().tolist() == [1, 2, 3]
-    assert list(line.get_ydata()) == [-7.2, -7.1, -7.05]
-
-
 @pytest.mark.parametrize("part", [1.0, 0.123, 0.01, 0.0049, 0.00001])
 def test_percent__keeps_two_digits(part):
     assert float(figures.percent(part).removesuffix(" %")) == pytest.approx(100 * part, rel=0.05)
@@ -175,3 +155,24 @@ def test_figures__serve_one_and_many_components(k):
     assert len(figures.weight_bars(np.full(k, 1 / k)).axes[0].patches) == k
     styles = {line.get_linestyle() for line in above.lines[:k]}
     assert styles == ({"-"} if k == 1 else {"-", "--"})
+
+
+def test_weight_bars__say_what_has_the_weights():
+    (axes,) = figures.weight_bars(np.array([0.6, 0.4]), name="population").axes
+    assert axes.get_ylabel() == "population"
+
+
+def test_feature_densities__put_no_histogram_behind_categories(profile):
+    values = np.zeros(10)
+    codes = replace(profile, categorical=True)
+    assert figures.feature_densities(profile, np.full(2, 0.5), values).axes[0].patches
+    assert not figures.feature_densities(codes, np.full(2, 0.5), values).axes[0].patches
+
+
+def test_data_uri__draws_by_hundredths_of_a_point(profile):
+    kind, content = data_uri(figures.feature_densities(profile, np.full(2, 0.5))).split(",")
+    drawing = base64.b64decode(content).decode()
+    numbers = [number for path in re.findall(' d="([^"]*)"', drawing) for number in path.split()]
+    digits = {len(number.partition(".")[2]) for number in numbers}
+    assert kind == "data:image/svg+xml;base64"
+    assert max(digits) == 2

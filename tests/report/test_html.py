@@ -55,7 +55,7 @@ def test_render_report__shows_every_part(text, cell_model):
     features = cell_model.views_.feature_names
     densities = [one for one in page.alternatives if one.startswith("Densities of ")]
     assert densities == [f"Densities of {name} by component" for name in features]
-    pairs = [one for one in page.alternatives if one.startswith("Populations in ")]
+    pairs = [one for one in page.alternatives if one.startswith("Components in ")]
     assert len(pairs) == 5 * 4 // 2
     assert "Mixing weights of all components" in page.alternatives
     assert "Mean of every feature in every component" in page.alternatives
@@ -96,7 +96,7 @@ def test_render_report__is_the_same_twice(text, cell_model, cells_path):
 
 def test_render_report__does_without_data(fitted_mixture):
     page = Page(render_report(fitted_mixture))
-    assert not any(one.startswith("Populations in ") for one in page.alternatives)
+    assert not any(one.startswith("Components in ") for one in page.alternatives)
     assert sum(one.startswith("Densities of ") for one in page.alternatives) == 4
     assert "labelled" not in page.said
     assert "Singular values of the pair moments of the groups of views" in page.alternatives
@@ -185,3 +185,70 @@ def test_write_report__names_the_extra_that_is_missing(
     with pytest.raises(MissingDependencyError, match=r"pip install 'bigtensor\[report\]'"):
         write_report(fitted_mixture, tmp_path / "report.html")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def merged_text(merged_model, cells_path):
+    return render_report(merged_model, data=cells_path, sample_size=4000)
+
+
+def test_render_report__shows_populations_before_components(merged_text, merged_model):
+    page = Page(merged_text)
+    features = merged_model.views_.feature_names
+    densities = [one for one in page.alternatives if one.startswith("Densities of ")]
+    assert densities == [f"Densities of {name} by population" for name in features]
+    assert page.alternatives[:3] == [
+        "Mixing weights of all populations",
+        "How components were merged into populations",
+        "Mean of every feature in every population",
+    ]
+    assert sum(one.startswith("Populations in ") for one in page.alternatives) == 10
+    for weight in merged_model.population_weights_:
+        assert f"{100 * weight:.1f} %" in page.said
+    assert "The 30 components were merged, pair by pair, into 4 populations" in page.said
+    assert "Populations against the labels in the data" in page.said
+    assert "Per cent of the rows of every sample that belong to each population." in page.said
+    assert "best population" in page.said
+
+
+def test_render_report__lists_every_component_of_a_population(merged_text, merged_model):
+    page = Page(merged_text)
+    of_component = merged_model.population_of_component_
+    for population in range(4):
+        listed = ", ".join(
+            f"{h} ({100 * merged_model.weights_[h]:.2f})"
+            for h in np.flatnonzero(of_component == population)
+        )
+        assert listed in page.said.replace("\N{NO-BREAK SPACE}", " ")
+    # components are rows of a table that is folded up, and of no other
+    assert len(re.findall(r'<th scope="row">\d+</th>', merged_text)) == 4 + 30 + 0
+
+
+def test_render_report__shows_how_components_were_counted(mixture_data):
+    model = KernelMixture(random_state=0).fit(mixture_data)
+    page = Page(render_report(model))
+    assert "Singular values that components were counted by, and what they have to exceed" in (
+        page.alternatives
+    )
+    assert "3 components were counted: the last singular value that stands out" in page.said
+
+
+def test_render_report__shows_how_the_bandwidth_was_chosen(mixture_data):
+    model = KernelMixture(3, bandwidth="gap", landmarks="cholesky", random_state=0)
+    page = Page(render_report(model.fit(mixture_data)))
+    assert "Bandwidth of the moments" in page.said
+    assert "pivots of a randomly pivoted incomplete Cholesky decomposition" in page.said
+    error = model.diagnostics_["landmarks"]["view1"]["trace_error"]
+    assert f"{error:.2g}" in page.said
+
+
+def test_render_report__does_before_a_posterior_pass(mixture_data):
+    model = KernelMixture(3, random_state=0).prepare(mixture_data)
+    model.solve(model.accumulate(mixture_data))
+    page = Page(render_report(model, data=mixture_data))
+    assert "No posterior pass has refined them." in page.said
+    assert "Mean log-likelihood by posterior pass" not in page.alternatives
+
+
+def test_render_report__stays_small_with_many_components(merged_text):
+    assert len(merged_text) < 3_000_000

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import xarray as xr
 from scipy import stats
 
 from bigtensor import KernelMixture, simulate
@@ -91,3 +92,45 @@ def test_overlaps__see_how_close_components_are():
     expected = true_affinities(near, [0, 1], list(range(near.sizes["feature"])))[0, 1]
     assert expected > 0.02
     assert found == pytest.approx(expected, abs=0.1)
+
+
+def test_feature_profiles__draw_categories_as_boxes(mixture_data):
+    rng = np.random.default_rng(1)
+    label = mixture_data["label"].to_numpy()
+    codes = np.where(rng.random(len(label)) < 0.8, 10 * label, 10 * rng.integers(0, 4, len(label)))
+    names = [*mixture_data["feature"].to_numpy(), "code"]
+    values = np.column_stack([mixture_data["X"].to_numpy(), codes]).astype("float32")
+    data = xr.DataArray(values, {"feature": names}, ("sample", "feature"))
+    model = KernelMixture(3, kernels={"code": "delta"}, random_state=0).fit(data)
+    profile = feature_profiles(model)[-1]
+    assert profile.categorical
+    mass = np.trapezoid(profile.density, profile.points, axis=0)
+    assert mass == pytest.approx(1.0, abs=0.02)
+    fitted = np.asarray(model.predict(data))
+    for code in (0, 10, 20, 30):
+        inside = np.abs(profile.points - code) < 4.1
+        found = np.trapezoid(profile.density[inside], profile.points[inside], axis=0)
+        expected = [np.mean(codes[fitted == h] == code) for h in range(3)]
+        assert found == pytest.approx(expected, abs=0.02)
+    assert profile.points[[0, -1]] == pytest.approx([-8, 38])
+
+
+def test_overlaps__of_wide_views_are_those_of_all_pairs_at_once(wide_mixture):
+    profiles = feature_profiles(wide_mixture)
+    found = overlaps(wide_mixture, profiles)
+    first, second = np.triu_indices(3)
+
+    def ratios(rows):
+        density = np.asarray(wide_mixture.component_density("both", rows), float)
+        root = np.sqrt(density / (density @ wide_mixture.weights_)[:, None])
+        return root[:, first] * root[:, second]
+
+    mean = wide_mixture.weights_ @ wide_mixture.expectation("both", ratios)
+    wide = np.zeros((3, 3))
+    wide[first, second] = wide[second, first] = mean
+    wide /= np.sqrt(np.outer(np.diag(wide), np.diag(wide)))
+    narrow = [np.sqrt(p.density) for p in profiles[2:]]
+    grams = [root.T @ root for root in narrow]
+    for gram in grams:
+        wide *= gram / np.sqrt(np.outer(np.diag(gram), np.diag(gram)))
+    np.testing.assert_allclose(found, wide, rtol=1e-6, atol=1e-12)

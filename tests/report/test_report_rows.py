@@ -116,3 +116,14 @@ def test_read_rows__says_what_is_wrong_with_the_data(fitted_mixture, mixture_dat
         read_rows(fitted_mixture, mixture_data.assign(X=mixture_data["X"] * np.nan))
     with pytest.raises(ParameterError, match="sample_size is 0"):
         read_rows(fitted_mixture, mixture_data, sample_size=0)
+
+
+def test_read_rows__labels_are_populations_where_there_are_any(merged_model, cells_path, tmp_path):
+    labels = merged_model.write(cells_path, tmp_path / "labels.zarr")
+    given = read_rows(merged_model, cells_path, labels, sample_size=1000)
+    found = read_rows(merged_model, cells_path, sample_size=1000)
+    np.testing.assert_array_equal(given.label, found.label)
+    assert set(found.label) == {0, 1, 2, 3}
+    assert found.shares(4) == pytest.approx(merged_model.population_weights_, abs=0.05)
+    with pytest.raises(DataError, match="run from 29 to 29, and the model has populations 0 to 3"):
+        read_rows(merged_model, cells_path, np.full(30_000, 29, np.int32))

@@ -1,0 +1,182 @@
+"""What was chosen by the data, and how clear the choice was, in whole sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bigtensor.models.summary import population_of_component
+from bigtensor.report.diagnostic_figures import standing_out
+from bigtensor.report.words import Notice, counted
+
+CLEAR = 1.2
+"""Ratio of a singular value to what it has to exceed from which on a count is clear."""
+
+COARSE = 0.1
+"""Part of the trace of a kernel matrix that landmarks should not leave out."""
+
+_SCORES = {
+    "spectral_gaps": "the largest spectral gap",
+    "held_out_log_likelihood": "the best likelihood of held-out rows",
+}
+
+
+def population_notices(model: Any) -> list[Notice]:
+    """Say whether the tree of components is cut where it would be cut by itself.
+
+    Parameters
+    ----------
+    model : fitted model
+
+    Returns
+    -------
+    list of Notice
+        None without populations.
+    """
+    of_component = population_of_component(model)
+    if of_component is None:
+        return []
+    tree, k, count = model.merge_tree_, len(of_component), int(of_component.max()) + 1
+    own, what = tree.cut_automatically(), tree.criterion.replace("_", " ")
+    last = f"{tree.heights[k - count - 1]:.2g}" if count < k else ""
+    following = f"{tree.heights[k - count]:.2g}" if count > 1 else ""
+    heights = "; ".join(
+        filter(
+            None,
+            [
+                f"the last merge that was made has a {what} of {last}" if last else "",
+                f"the next one would have {following}" if following else "",
+            ],
+        )
+    )
+    populations = counted(count, "population")
+    if count == 1 and k > 1:
+        text = (
+            f"All components are one population: {heights}. Labels then say nothing; give a number "
+            "of populations (n_populations), or narrower densities for the labels "
+            "(posterior_width)."
+        )
+        return [Notice("warning", text)]
+    if count == own:
+        return [Notice("good", f"The tree of components has {populations}: {heights}.")]
+    if count < own:
+        text = (
+            f"Components that hardly share rows were merged to get {populations}: {heights}. "
+            f"Cut by itself, the tree has {own}."
+        )
+        return [Notice("warning", text)]
+    text = (
+        f"The tree is cut into {populations} where by itself it has {own}: {heights}. The "
+        "populations to be merged next share more rows than separate ones do."
+    )
+    return [Notice("note", text)]
+
+
+def count_notices(found: Mapping[str, Any] | None) -> list[Notice]:
+    """Say how clear the number of components is, where it was counted.
+
+    Parameters
+    ----------
+    found : mapping, optional
+        ``count``, ``singular_values``, ``null`` and ``ratio`` of the diagnostics.
+
+    Returns
+    -------
+    list of Notice
+    """
+    if not found:
+        return []
+    ratio = found["ratio"]
+    groups = list(zip(found["singular_values"], found["null"], strict=True))
+    values, null = max(groups, key=lambda group: standing_out(group[0], group[1], ratio))
+    kept = standing_out(values, null, ratio)
+    times = np.asarray(values[: len(null)]) / np.asarray(null[: len(values)])
+    components = counted(found["count"], "component")
+    if kept == 0:
+        text = (
+            "No views depend on each other more than by chance, so one component was taken. Use "
+            "more rows or other views, or give a number of components."
+        )
+        return [Notice("warning", text)]
+    if kept == len(times):
+        text = (
+            f"The data show at least {components}, the most that was looked for. Give a number of "
+            "components (n_components)."
+        )
+        return [Notice("warning", text)]
+    text = (
+        f"{components.capitalize()} were counted: the last singular value that stands out is "
+        f"{times[kept - 1]:.3g} times that of independent views, the first that does not "
+        f"{times[kept]:.3g} times; {ratio:g} times are needed."
+    )
+    clear = times[kept - 1] >= CLEAR * ratio and times[kept] * CLEAR <= ratio
+    doubt = " The count is a close one; compare with one more and one less."
+    return [Notice("good", text) if clear else Notice("warning", text + doubt)]
+
+
+def bandwidth_notices(found: Mapping[str, Any] | None) -> list[Notice]:
+    """Say which bandwidth the data chose.
+
+    Parameters
+    ----------
+    found : mapping, optional
+        ``chosen``, ``factors`` and their scores of the diagnostics.
+
+    Returns
+    -------
+    list of Notice
+    """
+    if not found:
+        return []
+    chosen, factors = found["chosen"], found["factors"]
+    name = next(name for name in _SCORES if name in found)
+    if all(score is None for score in found[name]):
+        text = (
+            "No bandwidth that was tried gave a mixture that could be scored, so that of the rule "
+            "was taken. Use fewer components or more rows."
+        )
+        return [Notice("warning", text)]
+    text = f"The bandwidth of {chosen:g} times that of the rule has {_SCORES[name]}"
+    if chosen in (min(factors), max(factors)):
+        end = "narrowest" if chosen == min(factors) else "widest"
+        beyond = chosen / 2 if chosen == min(factors) else chosen * 2
+        text += (
+            f". It is the {end} of those tried; one beyond may be better still, such as "
+            f"bandwidth={beyond:g}."
+        )
+        return [Notice("warning", text)]
+    return [Notice("note", f"{text} of {counted(len(factors), 'bandwidth')} tried.")]
+
+
+def landmark_notices(found: Mapping[str, Mapping[str, Any]]) -> list[Notice]:
+    """Name the view whose landmarks say least of it, where that is too little.
+
+    Parameters
+    ----------
+    found : mapping of str to mapping
+        ``count`` and ``trace_error`` by view.
+
+    Returns
+    -------
+    list of Notice
+    """
+    errors = {
+        view: float(one["trace_error"])
+        for view, one in found.items()
+        if one["trace_error"] is not None and np.isfinite(one["trace_error"])
+    }
+    if not errors or max(errors.values()) <= COARSE:
+        return []
+    worst = max(errors, key=lambda view: errors[view])
+    poor = sum(error > COARSE for error in errors.values())
+    others = f" (and of {counted(poor - 1, 'other view')})" if poor > 1 else ""
+    return [
+        Notice(
+            "warning",
+            f"The {found[worst]['count']} landmarks of view {worst}{others} leave "
+            f"{100 * errors[worst]:.0f} % of the trace of its kernel matrix. Allow more "
+            "(n_landmarks), use a wider bandwidth, or make views of fewer features.",
+        )
+    ]

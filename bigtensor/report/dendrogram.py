@@ -1,0 +1,196 @@
+"""The tree of merged components as a figure, over what the components are like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.report.style import INK, MUTED, empty_figure, palette, report_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FloatArray = NDArray[np.float64]
+
+LOWEST = 1e-4
+"""Heights below this are drawn at it: the axis is logarithmic."""
+
+NUMBERED = 150
+"""Components up to which every leaf has its number."""
+
+UPRIGHT = 0.2
+"""Distance of leaves, in inches, from which on their numbers stand upright."""
+
+
+@dataclass(frozen=True, eq=False)
+class TreeDrawing:
+    """Where the lines of a tree go.
+
+    Attributes
+    ----------
+    leaves : (k,) integer array
+        The components from left to right; those of a population side by side, the heavier half of
+        every merge first.
+    x : (k - 1, 2) float64 array
+        Positions of both halves of every merge; leaves are at 0, 1, ...
+    below : (k - 1, 2) float64 array
+        Heights at which both halves were merged themselves; 1 for components.
+    top : (k - 1,) float64 array
+        Height of every merge, at most those below it, so that no line goes down.
+    """
+
+    leaves: NDArray[np.intp]
+    x: FloatArray
+    below: FloatArray
+    top: FloatArray
+
+
+def layout(tree: Any) -> TreeDrawing:
+    """Place the components and merges of a tree.
+
+    Parameters
+    ----------
+    tree : MergeTree
+
+    Returns
+    -------
+    TreeDrawing
+    """
+    k = len(tree.weights)
+    members = [[component] for component in range(k)]
+    weight = list(tree.weights)
+    for first, second in tree.merges:
+        halves = sorted((first, second), key=lambda node: -weight[node])
+        members.append([leaf for half in halves for leaf in members[half]])
+        weight.append(weight[first] + weight[second])
+    leaves = np.array(members[-1], np.intp)
+    x, height = np.empty(2 * k - 1), np.ones(2 * k - 1)
+    x[leaves] = np.arange(k)
+    height[k:] = np.clip(np.minimum.accumulate(tree.heights), LOWEST, 1.0)
+    for step, pair in enumerate(tree.merges):
+        x[k + step] = x[pair].mean()
+    return TreeDrawing(leaves, x[tree.merges], height[tree.merges], height[k:])
+
+
+def merge_tree(
+    tree: Any, of_component: NDArray[np.intp], standardised: FloatArray, features: Sequence[str]
+) -> Figure:
+    """Draw how components were merged, where the tree is cut, and the means of its leaves.
+
+    Parameters
+    ----------
+    tree : MergeTree
+        Of k components.
+    of_component : (k,) integer array
+        The population of every component.
+    standardised : (features, k) array
+        Means of the components, see `bigtensor.report.profiles.standardised_means`.
+    features : sequence of str
+
+    Returns
+    -------
+    Figure
+        Above: a line of four points a merge, in the colour of its population and grey between
+        populations; a dot a component, as large as its weight. Below: an image of the means, one
+        column a component in the order of the leaves.
+    """
+    k, drawing = len(tree.weights), layout(tree)
+    limit = max(1.0, min(3.0, float(np.abs(standardised).max())))
+    with report_style():
+        height = 0.13 * min(max(len(features), 5), 60) + 0.5
+        figure = empty_figure(min(max(1.9 + k * _pitch(k), 5.0), 13.0), 3.1 + height)
+        above, below = figure.subplots(2, sharex=True, gridspec_kw={"height_ratios": (3.1, height)})
+        _draw_tree(above, tree, drawing, of_component)
+        image = below.imshow(
+            standardised[:, drawing.leaves],
+            cmap="RdBu_r",
+            vmin=-limit,
+            vmax=limit,
+            aspect="auto",
+            interpolation="nearest",
+        )
+        bar = figure.colorbar(image, ax=below, pad=0.01, fraction=0.03, aspect=max(6, 4 * height))
+        bar.set_label("overall sd")
+        bar.outline.set_visible(False)
+        below.set_yticks(np.arange(len(features)), list(features), fontsize=7)
+        below.tick_params(length=0)
+        below.spines[:].set_visible(False)
+        _number_leaves(below, drawing.leaves)
+        return figure
+
+
+def _draw_tree(axes: Axes, tree: Any, drawing: TreeDrawing, of_component: NDArray[np.intp]) -> None:
+    """Draw the merges, the leaves, the cut and the numbers of the populations."""
+    k, count = len(tree.weights), int(of_component.max()) + 1
+    colours = palette(count)
+    inside = k - count
+    at = np.empty(k)
+    at[drawing.leaves] = np.arange(k)
+    for step, (x, below, top) in enumerate(zip(drawing.x, drawing.below, drawing.top, strict=True)):
+        leaf = drawing.leaves[int(x.min())]
+        colour = colours[of_component[leaf]] if step < inside else MUTED
+        axes.plot(
+            [x[0], x[0], x[1], x[1]], [below[0], top, top, below[1]], color=colour, linewidth=1
+        )
+    size = np.clip(18 * k * tree.weights, 4, 90) * min(1.0, 60 / k) ** 0.5
+    axes.scatter(at, np.ones(k), s=size, c=np.array(colours)[of_component], zorder=3, clip_on=False)
+    for population, colour in enumerate(colours):
+        axes.annotate(
+            str(population),
+            (float(at[of_component == population].mean()), 1.0),
+            (0, -14),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontweight="bold",
+            color=colour,
+            annotation_clip=False,
+        )
+    axes.axhline(cut_height(drawing.top, inside), color=INK, linewidth=0.9, linestyle=":")
+    axes.set_yscale("log")
+    # heights fall as more is merged, and trees grow upwards
+    axes.set_ylim(1.0, 0.6 * min(drawing.top.min(initial=1.0), 0.5))
+    axes.set(xlim=(-0.7, k - 0.3), ylabel=tree.criterion.replace("_", " "))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("")
+    axes.spines["bottom"].set_visible(False)
+    axes.tick_params(axis="x", length=0, pad=18, labelbottom=False)
+
+
+def cut_height(top: FloatArray, merged: int) -> float:
+    """Return a height between the last merge that is made and the first that is not.
+
+    Parameters
+    ----------
+    top : (k - 1,) array
+        Heights of the merges as they are drawn.
+    merged : int
+        Merges that are made.
+    """
+    before = top[merged - 1] if merged else 1.0
+    after = top[merged] if merged < len(top) else before / 2
+    return float(np.sqrt(before * after))
+
+
+def _number_leaves(axes: Axes, leaves: NDArray[np.intp]) -> None:
+    """Write the number of every component under its column, where there is room."""
+    k = len(leaves)
+    axes.set_xlabel("component")
+    if k > NUMBERED:
+        axes.set_xticks([])
+        return
+    upright = _pitch(k) > UPRIGHT
+    # turned by a right angle, a number is as wide as its font: 72 points are an inch
+    size = 7.5 if upright else min(5.5, 0.85 * 72 * _pitch(k))
+    names = [str(leaf) for leaf in leaves]
+    axes.set_xticks(np.arange(k), names, fontsize=size, rotation=0 if upright else 90)
+
+
+def _pitch(k: int) -> float:
+    """Return how far leaves are apart, in inches."""
+    return float(np.clip(11 / k, 0.05, 0.3))

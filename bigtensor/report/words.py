@@ -1,0 +1,52 @@
+"""Numbers and sentences as the report writes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Notice:
+    """One thing that a reader should know.
+
+    Attributes
+    ----------
+    level : {"good", "note", "warning"}
+    text : str
+        Whole sentences.
+    """
+
+    level: Literal["good", "note", "warning"]
+    text: str
+
+
+def counted(number: int, one: str, several: str | None = None) -> str:
+    """Write a number with its noun.
+
+    Parameters
+    ----------
+    number : int
+    one : str
+    several : str, optional
+        The plural where it is not the noun with an s.
+    """
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
+
+
+def sentence_of(text: str) -> str:
+    """Give a text a capital and a full stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def size(nbytes: int) -> str:
+    """Write a number of bytes with a unit."""
+    amount, units = float(nbytes), ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    while amount >= 1024 and len(units) > 1:
+        amount /= 1024
+        units.pop(0)
+    return (
+        f"{amount:.0f} {units[0]}"
+        if amount >= 100 or units[0] == "bytes"
+        else (f"{amount:.1f} {units[0]}")
+    )

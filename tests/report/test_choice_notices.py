@@ -1,0 +1,122 @@
+import copy
+
+import pytest
+
+from bigtensor.report import choice_notices as notices
+
+
+@pytest.fixture
+def cut(merged_model):
+    """Return a function that cuts a copy of the model elsewhere, and returns the notice."""
+
+    def noticed(count):
+        model = copy.copy(merged_model).cut_populations(count)
+        (notice,) = notices.population_notices(model)
+        return notice
+
+    return noticed
+
+
+def test_population_notices__are_good_where_the_tree_would_be_cut_by_itself(cut, merged_model):
+    notice = cut("auto")
+    assert notice.level == "good"
+    heights = merged_model.merge_tree_.heights
+    assert merged_model.merge_tree_.cut_automatically() == 4
+    assert f"misclassification of {heights[25]:.2g}; the next one" in notice.text
+    assert notice.text.endswith(f"would have {heights[26]:.2g}.")
+
+
+def test_population_notices__say_what_a_cut_elsewhere_does(cut):
+    few = cut(2)
+    assert few.level == "warning"
+    assert "hardly share rows were merged to get 2 populations" in few.text
+    assert few.text.endswith("Cut by itself, the tree has 4.")
+    many = cut(9)
+    assert many.level == "note"
+    assert "cut into 9 populations where by itself it has 4" in many.text
+    one = cut(1)
+    assert one.level == "warning"
+    assert "Labels then say nothing" in one.text
+    everything = cut(30)
+    assert "the last merge" not in everything.text
+
+
+def test_population_notices__are_silent_without_populations(fitted_mixture):
+    assert notices.population_notices(fitted_mixture) == []
+
+
+def count(values, null, ratio=1.5):
+    found = {"count": 1 + len(values), "singular_values": [values], "null": [null], "ratio": ratio}
+    return notices.count_notices(found)[0]
+
+
+def test_count_notices__say_how_clear_the_count_is():
+    clear = count([9.0, 6.0, 1.1], [1.0, 1.0, 1.0])
+    assert clear.level == "good"
+    assert "stands out is 6 times that of independent views" in clear.text
+    assert "the first that does not 1.1 times; 1.5 times are needed" in clear.text
+    for close in ([9.0, 1.6, 1.1], [9.0, 6.0, 1.4]):
+        notice = count(close, [1.0, 1.0, 1.0])
+        assert notice.level == "warning"
+        assert "one more and one less" in notice.text
+
+
+def test_count_notices__warn_at_either_end():
+    assert "one component was taken" in count([1.0, 0.9], [1.0, 1.0]).text
+    assert "the most that was looked for" in count([9.0, 8.0, 7.0], [1.0, 1.0]).text
+    assert notices.count_notices(None) == []
+
+
+def test_count_notices__take_the_group_that_shows_most():
+    found = {
+        "count": 3,
+        "singular_values": [[2.0, 1.0, 1.0], [9.0, 5.0, 1.0]],
+        "null": [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]],
+        "ratio": 1.5,
+    }
+    assert "is 5 times" in notices.count_notices(found)[0].text
+
+
+FACTORS = [0.25, 0.5, 1.0, 2.0]
+
+
+def test_bandwidth_notices__name_the_choice():
+    found = {"chosen": 0.5, "factors": FACTORS, "spectral_gaps": [0.1, 0.4, 0.3, 0.2]}
+    (notice,) = notices.bandwidth_notices(found)
+    assert notice.level == "note"
+    assert notice.text == (
+        "The bandwidth of 0.5 times that of the rule has the largest spectral gap of 4 bandwidths "
+        "tried."
+    )
+    assert notices.bandwidth_notices(None) == []
+
+
+@pytest.mark.parametrize(
+    ("chosen", "end", "beyond"), [(0.25, "narrowest", "0.125"), (2.0, "widest", "4")]
+)
+def test_bandwidth_notices__warn_at_the_ends(chosen, end, beyond):
+    found = {"chosen": chosen, "factors": FACTORS, "held_out_log_likelihood": [-1.0] * 4}
+    (notice,) = notices.bandwidth_notices(found)
+    assert notice.level == "warning"
+    assert f"It is the {end} of those tried" in notice.text
+    assert f"bandwidth={beyond}." in notice.text
+
+
+def test_bandwidth_notices__warn_where_nothing_could_be_scored():
+    found = {"chosen": 1.0, "factors": FACTORS, "held_out_log_likelihood": [None] * 4}
+    assert "the rule was taken" in notices.bandwidth_notices(found)[0].text
+
+
+def test_landmark_notices__name_the_worst_view():
+    found = {
+        "a": {"count": 50, "trace_error": 0.01},
+        "b": {"count": 60, "trace_error": 0.4},
+        "c": {"count": 70, "trace_error": 0.2},
+        "d": {"count": 80, "trace_error": None},
+    }
+    (notice,) = notices.landmark_notices(found)
+    assert notice.text.startswith(
+        "The 60 landmarks of view b (and of 1 other view) leave 40 % of the trace"
+    )
+    del found["b"], found["c"]
+    assert notices.landmark_notices(found) == []

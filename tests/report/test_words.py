@@ -1,0 +1,20 @@
+import pytest
+
+from bigtensor.report.words import counted, sentence_of, size
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "words"),
+    [(512, "512 bytes"), (2048, "2.0 KiB"), (300 * 2**20, "300 MiB"), (2**41, "2.0 TiB")],
+)
+def test_size__uses_the_unit_that_fits(nbytes, words):
+    assert size(nbytes) == words
+
+
+def test_counted__agrees_with_its_noun():
+    assert counted(1, "pass", "passes") == "1 pass"
+    assert counted(1200, "row") == "1,200 rows"
+
+
+def test_sentence_of__has_a_capital_and_one_full_stop():
+    assert sentence_of("the end.") == "The end."
