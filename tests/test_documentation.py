@@ -1,7 +1,7 @@
 """What the documentation shows is run: Python blocks, command lines, examples and the cluster.
 
-Blocks fenced as ``python`` and ``console`` are run; ``py`` and ``sh`` blocks need machines or files
-of the reader's own, and the text around them says so.
+Blocks fenced as ``python`` and ``console`` are run, in the order of the page; ``py`` and ``sh``
+blocks need machines or files of the reader's own, and the text around them says so.
 """
 
 import os
@@ -22,6 +22,7 @@ import pytest
 
 import bigtensor
 from bigtensor import KernelMixture, simulate
+from bigtensor.models.kernel_mixture import parameters
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -32,18 +33,29 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#:]+)(#[^)]*)?\)")
 START_SECONDS = 60.0
 
+COMMAND_LINE = ROOT / "docs" / "command-line.md"
+"""Its commands have a test of their own, which may leave some out."""
+
+REAL_FILES = {"tutorial-cytometry": ("Activation", "activation")}
+"""Pages about files that the package does not hold: the folder they name, and that of the data."""
+
 DRAWING_COMMANDS = ("bigtensor demo", "bigtensor report")
 """They draw a whole report, which takes longer than everything else on the page."""
 
 
-def blocks(page: Path, language: str) -> list[tuple[int, str]]:
-    """Return the blocks of one language, each with the line at which its text begins."""
+def blocks(page: Path, *languages: str) -> list[tuple[int, str, str]]:
+    """Return the blocks of some languages: the line before the text, the language, the text."""
     text = page.read_text(encoding="utf-8")
     return [
-        (text.count("\n", 0, match.start(2)), match[2])
+        (text.count("\n", 0, match.start(2)), match[1], match[2])
         for match in FENCE.finditer(text)
-        if match[1] == language
+        if match[1] in languages
     ]
+
+
+def commands(block: str) -> list[str]:
+    """Return the commands of a console block."""
+    return re.findall(r"^\$ (.*)$", block, re.MULTILINE)
 
 
 def environment() -> dict[str, str]:
@@ -57,19 +69,56 @@ def environment() -> dict[str, str]:
     }
 
 
+def run_command(command: str, folder: Path) -> None:
+    """Run a command as a reader would type it, and expect success."""
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+
+
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem
+    "page",
+    [page for page in PAGES if page != COMMAND_LINE and blocks(page, "python", "console")],
+    ids=lambda page: page.stem,
 )
-def test_python_blocks__run_in_order(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_blocks__run_in_order(
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
-    """In one namespace that is called __main__, as in a script; a warning is an error."""
+    """Python in one namespace that is called __main__, as in a script; a warning is an error."""
+    if page.stem in REAL_FILES:
+        name, folder = REAL_FILES[page.stem]
+        (tmp_path / name).symlink_to(request.getfixturevalue("shared_data") / folder)
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for line, source in blocks(page, "python"):
-            exec(compile("\n" * line + source, str(page), "exec"), namespace)
+        for line, language, source in blocks(page, "python", "console"):
+            if language == "python":
+                exec(compile("\n" * line + source, str(page), "exec"), namespace)
+                continue
+            for command in commands(source):
+                run_command(command, tmp_path)
+
+
+def test_kernel_mixture__numbers_in_words_are_those_of_the_code() -> None:
+    text = (ROOT / "docs" / "kernel-mixture.md").read_text(encoding="utf-8")
+    for words in (
+        f'`posterior_width="auto"` is\n{parameters.BROAD_WIDTH:g} ',
+        f"at most {parameters.MANY_COMPONENTS}, and\nat most one for every "
+        f"{parameters.ROWS_OF_A_COMPONENT} rows",
+    ):
+        assert words in text, f"the page should say {words!r}"
+    text = (ROOT / "docs" / "choosing.md").read_text(encoding="utf-8")
+    assert f"At most {parameters.MOST_COUNTED} are looked for" in text
 
 
 @pytest.mark.parametrize(
@@ -98,19 +147,10 @@ def test_examples__run_without_warnings_and_print(script: Path, tmp_path: Path) 
     "left_out", [DRAWING_COMMANDS, pytest.param((), marks=pytest.mark.slow)], ids=["quick", "all"]
 )
 def test_command_line__commands_shown_succeed(tmp_path: Path, left_out: tuple[str, ...]) -> None:
-    shown = "".join(block for _, block in blocks(ROOT / "docs" / "command-line.md", "console"))
-    for command in re.findall(r"^\$ (.*)$", shown, re.MULTILINE):
-        if command.startswith(left_out):
-            continue
-        done = subprocess.run(
-            ["bash", "-c", command],
-            cwd=tmp_path,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    for _, _, block in blocks(COMMAND_LINE, "console"):
+        for command in commands(block):
+            if not command.startswith(left_out):
+                run_command(command, tmp_path)
     assert (tmp_path / "labels.csv").read_text().count("\n") == 100_001
     if not left_out:
         assert (tmp_path / "report.html").stat().st_size > 10_000
@@ -119,7 +159,7 @@ def test_command_line__commands_shown_succeed(tmp_path: Path, left_out: tuple[st
 def test_command_line__every_command_is_shown() -> None:
     from bigtensor.cli import main
 
-    text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    text = COMMAND_LINE.read_text(encoding="utf-8")
     shown = set(re.findall(r"^\$ bigtensor (\w+)", text, re.MULTILINE))
     assert shown == set(main.commands)
 

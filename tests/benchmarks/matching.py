@@ -50,6 +50,36 @@ def match_clusters(clusters: NDArray[Any], populations: NDArray[Any]) -> Match:
     populations : (cells,) integer array
         Cells with a negative population are left out of every count.
     """
+    table, sizes, f1 = _counts(clusters, populations)
+    rows, columns = linear_sum_assignment(-f1)
+    best, cluster = np.zeros(len(table)), np.full(len(table), -1)
+    best[rows], cluster[rows] = f1[rows, columns], columns
+    return Match(best, cluster, sizes, float(table[rows, columns].sum() / sizes.sum()))
+
+
+def best_f1(clusters: NDArray[Any], populations: NDArray[Any]) -> float:
+    """Return the F1 of every population with its best cluster, weighted by the populations' cells.
+
+    A cluster may be the best of several populations: the measure of FlowCAP-I (Aghaeepour et al.
+    2013).
+
+    Parameters
+    ----------
+    clusters : (cells,) integer array
+    populations : (cells,) integer array
+        Cells with a negative population are left out of every count.
+    """
+    _, sizes, f1 = _counts(clusters, populations)
+    return float(sizes @ f1.max(axis=1, initial=0.0) / sizes.sum())
+
+
+def _counts(
+    clusters: NDArray[Any], populations: NDArray[Any]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """Return the cells of every population and cluster, of every population, and the F1 of pairs.
+
+    Cells without a cluster count for their population only.
+    """
     known = populations >= 0
     codes, given = np.asarray(populations)[known].astype(np.intp), np.asarray(clusters)[known]
     # a cell without a cluster (-1) becomes a cluster of its own kind, in column 0
@@ -58,8 +88,4 @@ def match_clusters(clusters: NDArray[Any], populations: NDArray[Any]) -> Match:
     table = table[:, 1:]
     sizes = np.bincount(codes, minlength=len(table))
     totals = sizes[:, None] + table.sum(axis=0)
-    f1 = 2 * table / np.maximum(totals, 1)
-    rows, columns = linear_sum_assignment(-f1)
-    best, cluster = np.zeros(len(table)), np.full(len(table), -1)
-    best[rows], cluster[rows] = f1[rows, columns], columns
-    return Match(best, cluster, sizes, float(table[rows, columns].sum() / len(codes)))
+    return table, sizes, 2 * table / np.maximum(totals, 1)

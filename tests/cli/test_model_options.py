@@ -72,6 +72,7 @@ def test_model_parameters__pass_everything_on(tmp_path):
         "n_populations": "auto",
         "views": {"t": ["CD3", "CD4"], "b": ["CD19"], "batch": ["plate"]},
         "start": "spectral",
+        "units": "own",
         "posterior_width": None,
         "bandwidth": 0.5,
         "kernels": {"t": "laplace", "b": "laplace", "batch": "delta"},

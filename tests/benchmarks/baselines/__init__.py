@@ -5,7 +5,7 @@ and a grid for every view, and returns the component densities on the grids, one
 (points, k) a view.
 """
 
-from tests.benchmarks.baselines.flowsom import flowsom_labels
+from tests.benchmarks.baselines.flowsom import flowsom_labels, flowsom_labels_of_counts
 from tests.benchmarks.baselines.gaussian_mixture import (
     diagonal_mixture_densities,
     gaussian_mixture_labels,
@@ -17,6 +17,7 @@ from tests.benchmarks.baselines.npem import npem_densities
 __all__ = [
     "diagonal_mixture_densities",
     "flowsom_labels",
+    "flowsom_labels_of_counts",
     "gaussian_mixture_labels",
     "histogram_spectral_densities",
     "npem_densities",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,13 +40,18 @@ def gaussian_mixture_labels(
     n_components: int,
     n_init: int,
     fit_rows: int | None = None,
+    *,
+    covariance: Literal["full", "diag"] = "full",
+    seed: int = 0,
 ) -> NDArray[np.intp]:
-    """Fit a mixture with full covariances, to a part of the rows if asked, and label all rows."""
+    """Fit a mixture, to a part of the rows if asked, and label all rows."""
     chosen = values
     if fit_rows is not None and fit_rows < len(values):
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(seed)
         chosen = values[np.sort(rng.choice(len(values), fit_rows, replace=False))]
-    mixture = GaussianMixture(n_components, n_init=n_init, random_state=0)
+    mixture = GaussianMixture(
+        n_components, covariance_type=covariance, n_init=n_init, random_state=seed
+    )
     with _unfinished_fits_allowed():
         mixture.fit(chosen)
     return np.asarray(mixture.predict(values))
