@@ -31,7 +31,7 @@ from tests.benchmarks.cytometry.methods import (
     kernel_mixture_labels,
     population_labels,
 )
-from tests.benchmarks.matching import Match, best_f1, match_clusters
+from tests.benchmarks.matching import Match, best_f1
 
 pytestmark = pytest.mark.benchmark
 
@@ -87,11 +87,8 @@ def test_best_f1__is_the_best_of_all_clusters_by_sklearn():
 def test_score__every_seeded_method_finds_the_classes_of_a_sample(shared_data: Path):
     pytest.importorskip("flowsom", reason=NEEDS_FLOWSOM)
     sample = load_gvhd(shared_data / "gvhd.npz")[9]
-    # two of the three classes hold all but a few cells, far apart
     scores = {name: score(method, sample, 0) for name, method in SEEDED.items()}
-    assert min(scores.values()) > 0.6, scores
-    assert scores[KMEANS_START] > 0.95, scores
-    assert scores[POPULATIONS] > 0.95, scores
+    assert min(scores.values()) > 0.95, scores
 
 
 def test_summary_rows__hold_both_bars():
@@ -130,14 +127,15 @@ def test_figure_rows__hold_the_populations_to_the_better_peer():
 
 
 def test_population_labels__are_those_of_a_fit_with_that_number(activation: Cells, tmp_path: Path):
-    cells = _first(activation, 4000, tmp_path / "first.zarr")
-    # one fit of 13 components for 3 and 4 populations, another one of 18 for 6
-    found = {count: labels for count, _, labels in population_labels(cells, [3, 4, 6], 1)}
-    assert [len(np.unique(labels)) for labels in found.values()] == [3, 4, 6]
-    for count in (4, 6):
+    cells = _first(activation, 2500, 5, tmp_path / "first.zarr")
+    # one fit of 10 components for 2 and 3 populations, another one of 12 for 4
+    found = {count: labels for count, _, labels in population_labels(cells, [2, 3, 4], 1)}
+    assert [len(np.unique(labels)) for labels in found.values()] == [2, 3, 4]
+    for count in (3, 4):
         alone = kernel_mixture_labels(cells.store, 1, n_populations=count, views=cells.views)
         np.testing.assert_array_equal(found[count], alone)
-    assert match_clusters(found[6], cells.gates).mean_f1 > 0.3
+    # one cluster of everything has 0.33
+    assert best_f1(found[4], cells.gates) > 0.5
 
 
 def test_flowsom_labels_of_counts__are_those_of_a_run_for_each(activation: Cells):
@@ -186,11 +184,12 @@ def test_main__writes_what_it_prints(shared_data: Path, tmp_path: Path, capsys):
     assert code == (missed > 0)
 
 
-def _first(cells: Cells, rows: int, store: Path) -> Cells:
-    """Write the first cells to a store of their own."""
-    with SampleStoreWriter(store, cells.features, rows=rows) as writer:
-        writer.append(cells.values()[:rows])
-    return Cells(store, cells.features, cells.gates[:rows], cells.names)
+def _first(cells: Cells, rows: int, features: int, store: Path) -> Cells:
+    """Write the first cells and features to a store of their own."""
+    names = cells.features[:features]
+    with SampleStoreWriter(store, names, rows=rows) as writer:
+        writer.append(cells.values()[:rows, :features])
+    return Cells(store, names, cells.gates[:rows], cells.names)
 
 
 def _clustering(asked: int | str, method: str, f1: float, clusters: int = 10) -> Clustering:

@@ -7,7 +7,7 @@ from bigtensor.decomposition.view_groups import (
     CLEARLY_BETTER,
     MOST_TRIALS,
     choose_view_groups,
-    neighbouring_assignment,
+    neighbouring_groups,
 )
 from bigtensor.errors import IdentifiabilityError, ParameterError
 
@@ -124,8 +124,11 @@ def test_choose_view_groups__too_few_features_score_zero():
         ([1, 1, 1, 5], (0, 0, 1, 2)),
     ],
 )
-def test_neighbouring_assignment__balances_the_features(sizes, expected):
-    assert neighbouring_assignment(sizes) == expected
+def test_neighbouring_groups__balances_the_features(sizes, expected):
+    groups = neighbouring_groups(sizes)
+    assert [g for view in range(len(sizes)) for g in range(3) if view in groups[g]] == list(
+        expected
+    )
 
 
 def test_choose_view_groups__bad_arguments_are_refused():

@@ -54,11 +54,14 @@ def test_square_roots__agree_with_scipy():
     assert found.condition == pytest.approx(4e4, rel=1e-8)
 
 
-def test_square_roots__singular_moment_has_a_bounded_inverse():
-    found = square_roots(symmetric([2.0, 1.0, 0.0]))
-    assert found.condition == pytest.approx(1e9)
-    assert np.linalg.norm(found.inverse, 2) == pytest.approx(2e-9**-0.5)
-    np.testing.assert_allclose(found.inverse @ found.root, np.eye(3), atol=1e-9)
+@pytest.mark.parametrize("least", [0.0, 1e-8, -1e-8])
+def test_square_roots__leave_directions_of_rounding_out(least):
+    second = symmetric([2.0, 1.0, least])
+    found = square_roots(second)
+    assert found.condition == pytest.approx(2.0)
+    assert np.linalg.norm(found.inverse, 2) == pytest.approx(1.0)
+    np.testing.assert_allclose(found.inverse, np.linalg.pinv(found.root), atol=1e-9)
+    np.testing.assert_allclose(found.root @ found.root, second, atol=2e-8)
 
 
 def test_square_roots__zero_moment_is_refused():

@@ -77,7 +77,7 @@ def test_count__takes_categories():
     measured = np.column_stack([rows[:, :2], 3.0 * label + rng.normal(size=4000)])
     kernels = {"x0": "delta", "x1": "delta"}
     assert counted(measured, kernels=kernels)[0].n_components == 3
-    model = KernelMixture(kernels=kernels, feature_dtype="float64", **COUNTED).fit(measured)
+    model = KernelMixture(kernels=kernels, **COUNTED).fit(measured)
     assert len(model.weights_) == 3
 
 
