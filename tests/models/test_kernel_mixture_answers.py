@@ -85,7 +85,8 @@ def test_probabilities__are_those_of_the_densities(model, data):
     assert_allclose(found, expected, atol=1e-6)
 
 
-def test_score_samples__is_the_log_of_the_mixture_of_products(model, data):
+def test_score_samples__is_the_log_of_the_mixture_of_products(small, data):
+    model = KernelMixture(3, feature_dtype="float64", **small).fit(data)
     rows = data["X"].to_numpy()
     inside = within_grid(model, rows)
     assert inside.mean() > 0.995

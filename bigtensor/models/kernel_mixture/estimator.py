@@ -94,12 +94,13 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         Landmarks of every view, or the most where there is a tolerance.
     n_directions : int, optional
         Projected features of every group of views, between k and 3 k; 3 k, or 2 k from k = 20.
-    bins : int, default 2048
-        Bins of the histograms of one-dimensional views.
+    bins : int, optional
+        Bins of the histograms of views of one feature; 2048, and 1024 from 50 components on.
     sample_size : int, default 20,000
         Rows of the pilot sample that bandwidths, landmarks and directions come from.
     feature_dtype : {"float32", "float64"}, default "float32"
-        What kernel features are computed in; sums are always float64.
+        What kernel features, densities and posterior probabilities of rows are computed in; sums
+        over rows are float64.
     missing : {"raise", "omit"}, default "raise"
         Whether rows with NaN or infinities are an error or are left out and counted.
     sample_dim : str, default "sample"
@@ -151,7 +152,7 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         landmark_tolerance: float | None = None,
         n_landmarks: int = 100,
         n_directions: int | None = None,
-        bins: int = 2048,
+        bins: int | None = None,
         sample_size: int = 20_000,
         feature_dtype: str = "float32",
         missing: str = "raise",

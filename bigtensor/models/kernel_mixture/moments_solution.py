@@ -34,7 +34,7 @@ def moments_solution(
     views = len(grids.columns)
     tables = np.zeros((views, grids.bins + 1, k))
     if mixture.tables is not None:
-        tables = np.exp(mixture.tables.log_tables)
+        tables = np.exp(mixture.tables.log_tables, dtype=np.float64)
     mass = tables.sum(axis=1, keepdims=True)
     densities = tables / (mass * grids.step[:, None, None])
     histograms = weight * mixture.weights * tables / mass

@@ -53,7 +53,8 @@ def check_parameters(model: Any) -> None:
         check_integer("n_components", model.n_components, 1)
     k = model.n_components if isinstance(model.n_components, int) else 1
     check_integer("n_landmarks", model.n_landmarks, 2)
-    check_integer("bins", model.bins, 16)
+    if model.bins is not None:
+        check_integer("bins", model.bins, 16)
     check_integer("sample_size", model.sample_size, max(100, k))
     if model.posterior_passes is not None:
         check_integer("posterior_passes", model.posterior_passes, 1)
@@ -189,7 +190,7 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
         landmark_tolerance=model.landmark_tolerance,
         n_landmarks=model.n_landmarks,
         wanted_directions=model.n_directions,
-        bins=model.bins,
+        wanted_bins=model.bins,
         sample_size=model.sample_size,
         feature_dtype=model.feature_dtype,
         random_state=0 if model.random_state is None else int(model.random_state),

@@ -129,7 +129,8 @@ def _blank_mixture(settings: Settings) -> MixtureDensities:
     """Return a mixture of the right size."""
     k = settings.n_components
     columns = tuple(settings.slices[name].start for name in settings.tabulated)
-    grids = Grids(columns, np.zeros(len(columns)), np.ones(len(columns)), settings.bins)
+    low, step = np.zeros(len(columns)), np.ones(len(columns))
+    grids = Grids(columns, low, step, settings.bins, settings.feature_dtype)
     embedded = tuple(
         EmbeddedDensities(name, feature_map, np.zeros((feature_map.n_features, k)), np.ones(k))
         for name, feature_map in _blank_wide_maps(settings).items()

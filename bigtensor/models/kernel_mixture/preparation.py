@@ -95,7 +95,9 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
     clusters = sample_clusters(rows, sample.weight, settings)
     scale = clusters.scale
     columns = tuple(settings.slices[name].start for name in settings.tabulated)
-    grids = Grids.over_sample(rows, columns, settings.bins, shared=settings.shared)
+    grids = Grids.over_sample(
+        rows, columns, settings.bins, shared=settings.shared, dtype=settings.feature_dtype
+    )
     diagnostics: dict[str, Any] = {
         "sample_rows": len(rows),
         "scales": dict(zip(names, scale.tolist(), strict=True)),

@@ -31,6 +31,7 @@ def preparation_attrs(preparation: Preparation) -> dict[str, Any]:
         "n_components": preparation.n_components,
         "shared": preparation.shared,
         "bins": preparation.grids.bins,
+        "grid_dtype": preparation.grids.dtype,
         "wide": list(preparation.wide_maps),
         "groups": None if groups is None else [list(group.views) for group in groups],
         "others": [other.name for other in preparation.others],
@@ -91,7 +92,13 @@ def preparation_from(
         slices=view_slices(views),
         assignment=np.empty(0, np.intp),
         shared=attrs["shared"],
-        grids=Grids(columns, plain["grid_low"], plain["grid_step"], attrs["bins"]),
+        grids=Grids(
+            columns,
+            plain["grid_low"],
+            plain["grid_step"],
+            attrs["bins"],
+            attrs.get("grid_dtype", "float64"),
+        ),
         posterior_widths=plain.get("posterior_widths"),
         wide_maps={
             name: map_from_arrays(found_under(f"wide_{position}_", plain), functions.get(name))

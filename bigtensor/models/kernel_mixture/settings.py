@@ -14,6 +14,9 @@ from bigtensor.models.data_shape import view_slices
 DELTA = "delta"
 """The kernel of views that are categories."""
 
+BINS, BINS_OF_MANY, MANY = 2048, 1024, 50
+"""Bins of the histograms, and from how many components on there are fewer."""
+
 ViewKernel = str | CustomKernel
 """The kernel of one view: its name, or one's own."""
 
@@ -51,7 +54,9 @@ class Settings:
     decomposition : {"jacobi", "power"}
     landmarks : {"kmeans", "kmeans++", "uniform", "cholesky"}
     landmark_tolerance : float, optional
-    n_landmarks, bins, sample_size : int
+    n_landmarks, sample_size : int
+    wanted_bins : int, optional
+        Bins of the histograms.
     wanted_directions : int, optional
         Projected features of every group.
     feature_dtype : {"float32", "float64"}
@@ -77,7 +82,7 @@ class Settings:
     landmark_tolerance: float | None
     n_landmarks: int
     wanted_directions: int | None
-    bins: int
+    wanted_bins: int | None
     sample_size: int
     feature_dtype: str
     random_state: int
@@ -91,6 +96,11 @@ class Settings:
     def bandwidth_factor(self) -> float:
         """What the rule of the bandwidth of the moments is multiplied by."""
         return 1.0 if isinstance(self.bandwidth, str) else float(self.bandwidth)
+
+    @property
+    def bins(self) -> int:
+        """Bins of the histograms: fewer where the tables of many components would be large."""
+        return self.wanted_bins or (BINS if self.n_components < MANY else BINS_OF_MANY)
 
     @property
     def n_directions(self) -> int:

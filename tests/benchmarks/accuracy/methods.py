@@ -60,9 +60,11 @@ KMEANS_ONCE, SPECTRAL_SIX = "kmeans, 1 pass", "spectral, 6 passes"
 
 METHODS: dict[str, Estimate] = {
     SPECTRAL: partial(kernel_mixture_densities, start="spectral"),
-    KMEANS: partial(kernel_mixture_densities, start="kmeans"),
+    KMEANS: partial(kernel_mixture_densities, start="kmeans", posterior_width=None),
     SPECTRAL_SIX: partial(kernel_mixture_densities, start="spectral", posterior_passes=6),
-    KMEANS_ONCE: partial(kernel_mixture_densities, start="kmeans", posterior_passes=1),
+    KMEANS_ONCE: partial(
+        kernel_mixture_densities, start="kmeans", posterior_width=None, posterior_passes=1
+    ),
     LABELLED: labelled_densities,
     EM: from_values(diagonal_mixture_densities),
     NPEM_POOLED: from_values(npem_densities, width="pooled"),
