@@ -17,12 +17,12 @@ from bigtensor.data.opening import open_samples
 from bigtensor.decomposition.regression import regress_embeddings
 from bigtensor.decomposition.view_groups import CLEARLY_BETTER
 from bigtensor.errors import ConditioningWarning, ParameterError, ViewError
+from bigtensor.models.kernel_mixture.embedded_view import features_of
 from bigtensor.models.kernel_mixture.preparation_storage import (
     preparation_arrays,
     preparation_attrs,
     preparation_from,
 )
-from bigtensor.models.kernel_mixture.wide_view import features_of
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.row_functions import Responsibilities

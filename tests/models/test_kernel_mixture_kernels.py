@@ -280,7 +280,7 @@ def test_custom_kernel__sums_of_another_kernel_are_not_sums_of_it(pair_rows):
     assert not other.has_kernel(fitted)
     # the expectation of a sum of other kernels is a mean over rows
     share = model._solution.responsibilities
-    rows = model._solution.wide[1].rows
+    rows = model._solution.embedded[1].rows
     expected = share.T @ other(rows) / share.sum(axis=0)
     assert_allclose(model.expectation("b", other), expected, rtol=1e-12)
 

@@ -61,11 +61,10 @@ def test_populations__that_are_no_products_need_more_components(merging):
         assert_allclose(model.population_weights_, share, atol=0.02)
 
 
-@pytest.mark.parametrize("merging", CRITERIA)
-def test_auto__counts_simulated_populations(merging):
+def test_auto__counts_simulated_populations():
     for seed in range(3):
         cells = simulate.cytometry(6000, 6, samples=1, random_state=seed)
-        model = KernelMixture(18, n_populations="auto", merging=merging, **SETTINGS).fit(cells)
+        model = KernelMixture(18, n_populations="auto", **SETTINGS).fit(cells)
         assert len(model.population_weights_) == 6
         assert model.diagnostics_["n_populations"] == 6
         assert adjusted_rand_score(cells["label"], model.predict(cells)) > 0.95

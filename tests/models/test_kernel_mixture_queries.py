@@ -184,7 +184,10 @@ def expansion_of(found: Mixed, seed: int = 0) -> KernelExpansion:
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
 def test_kernel_expansion__is_the_inner_product_with_the_embedding(kernel):
     found = mixed_model(1, kernel)
-    f, (view,) = expansion_of(found), [v for v in found.model._solution.wide if v.name == "pair"]
+    f, (view,) = (
+        expansion_of(found),
+        [v for v in found.model._solution.embedded if v.name == "pair"],
+    )
     # the kernel has height one, so that the density is the embedding over the kernel's mass
     coefficients = view.feature_map.mixing @ view.coefficients
     mass = 2 * np.pi if kernel == "gaussian" else 4.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from bigtensor.models.kernel_mixture.embedded_view import EmbeddedView
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.solution import KernelSolution
-from bigtensor.models.kernel_mixture.wide_view import WideView
 from bigtensor.statistics.densities import MixtureDensities
 
 
@@ -47,8 +47,8 @@ def moments_solution(
         # the kernel has smoothed them already: a draw moves within its bin
         bandwidths=np.tile(grids.step[:, None], (1, k)) / 2,
         posterior_densities=tables,
-        wide=tuple(
-            WideView(
+        embedded=tuple(
+            EmbeddedView(
                 part.view,
                 preparation.slices[part.view],
                 part.feature_map,

@@ -49,7 +49,7 @@ def expected_passes(
     sizes = preparation_sizes(shape, settings)
     if settings.spectral:
         sizes.append(pass_size("moments", 1, shape.rows, TripleMoments(_blank_groups(settings))))
-    mixture, maps = _blank_mixture(settings), _blank_wide_maps(settings)
+    mixture, maps = _blank_mixture(settings), _blank_embedded_maps(settings)
     for stage in stages:
         posterior = PosteriorSums(mixture, maps, stage.co_posterior)
         rows = shape.rows
@@ -120,8 +120,8 @@ def _blank_groups(settings: Settings) -> Groups:
     return first, second, third
 
 
-def _blank_wide_maps(settings: Settings) -> dict[str, FeatureMap]:
-    """Return feature maps of the right sizes for the wide views."""
+def _blank_embedded_maps(settings: Settings) -> dict[str, FeatureMap]:
+    """Return feature maps of the right sizes for the embedded views."""
     return {name: _blank_map(name, settings.n_landmarks, settings) for name in settings.embedded}
 
 
@@ -133,6 +133,6 @@ def _blank_mixture(settings: Settings) -> MixtureDensities:
     grids = Grids(columns, low, step, settings.bins, settings.feature_dtype)
     embedded = tuple(
         EmbeddedDensities(name, feature_map, np.zeros((feature_map.n_features, k)), np.ones(k))
-        for name, feature_map in _blank_wide_maps(settings).items()
+        for name, feature_map in _blank_embedded_maps(settings).items()
     )
     return MixtureDensities(np.full(k, 1 / k), grids.flat(k) if columns else None, embedded)

@@ -62,7 +62,7 @@ def posterior_pass(
     co_posterior: bool = False,
 ) -> Pass[PosteriorSumsResult]:
     """Return the pass that weights and densities are re-estimated from."""
-    return Pass(name, PosteriorSums(mixture, preparation.wide_maps, co_posterior), rows)
+    return Pass(name, PosteriorSums(mixture, preparation.embedded_maps, co_posterior), rows)
 
 
 def spectral_mixture(

@@ -40,7 +40,7 @@ class Preparation:
     posterior_widths : (one-dimensional views,) float64 array, optional
         Width of the densities of the posterior passes, in the units of the data; None stands for
         the width of the reported densities.
-    wide_maps : mapping of str to FeatureMap
+    embedded_maps : mapping of str to FeatureMap
         What the densities of embedded views are made of.
     groups : tuple of three GroupMap, optional
         Projected features for moments; None without a spectral start.
@@ -56,7 +56,7 @@ class Preparation:
     shared: bool
     grids: Grids
     posterior_widths: FloatArray | None
-    wide_maps: Mapping[str, FeatureMap]
+    embedded_maps: Mapping[str, FeatureMap]
     groups: Groups | None
     others: tuple[OtherView, ...]
     diagnostics: dict[str, Any]
@@ -115,7 +115,7 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
         shared=settings.shared,
         grids=grids,
         posterior_widths=_posterior_widths(scale, columns, settings, diagnostics),
-        wide_maps=fine_maps(rows, scale, settings, diagnostics),
+        embedded_maps=fine_maps(rows, scale, settings, diagnostics),
         groups=groups,
         others=others,
         diagnostics=diagnostics,

@@ -32,7 +32,7 @@ def preparation_attrs(preparation: Preparation) -> dict[str, Any]:
         "shared": preparation.shared,
         "bins": preparation.grids.bins,
         "grid_dtype": preparation.grids.dtype,
-        "wide": list(preparation.wide_maps),
+        "embedded": list(preparation.embedded_maps),
         "groups": None if groups is None else [list(group.views) for group in groups],
         "others": [other.name for other in preparation.others],
     }
@@ -48,8 +48,8 @@ def preparation_arrays(preparation: Preparation) -> Arrays:
     }
     if preparation.posterior_widths is not None:
         arrays["posterior_widths"] = preparation.posterior_widths
-    for position, feature_map in enumerate(preparation.wide_maps.values()):
-        arrays |= named_under(f"wide_{position}_", map_arrays(feature_map))
+    for position, feature_map in enumerate(preparation.embedded_maps.values()):
+        arrays |= named_under(f"embedded_{position}_", map_arrays(feature_map))
     for position, group in enumerate(preparation.groups or ()):
         for place, feature_map in enumerate(group.maps):
             arrays |= named_under(f"group_{position}_{place}_", map_arrays(feature_map))
@@ -100,9 +100,9 @@ def preparation_from(
             attrs.get("grid_dtype", "float64"),
         ),
         posterior_widths=plain.get("posterior_widths"),
-        wide_maps={
-            name: map_from_arrays(found_under(f"wide_{position}_", plain), functions.get(name))
-            for position, name in enumerate(attrs["wide"])
+        embedded_maps={
+            name: map_from_arrays(found_under(f"embedded_{position}_", plain), functions.get(name))
+            for position, name in enumerate(attrs["embedded"])
         },
         groups=None if attrs["groups"] is None else _groups(attrs["groups"], plain, functions),
         others=tuple(

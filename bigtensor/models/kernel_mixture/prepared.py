@@ -134,14 +134,14 @@ def _sharing_maps(solution: KernelSolution, preparation: Preparation) -> KernelS
 
     A posterior pass evaluates one map once, and two equal ones twice.
     """
-    summed = preparation.wide_maps
-    wide = tuple(
+    summed = preparation.embedded_maps
+    embedded = tuple(
         replace(view, feature_map=summed[view.name])
         if _same_map(view.feature_map, summed[view.name])
         else view
-        for view in solution.wide
+        for view in solution.embedded
     )
-    return replace(solution, wide=wide)
+    return replace(solution, embedded=embedded)
 
 
 def _same_map(left: FeatureMap, right: FeatureMap) -> bool:

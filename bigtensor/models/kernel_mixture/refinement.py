@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from bigtensor.decomposition.regression import regress_embeddings
 from bigtensor.decomposition.solution import MultiviewMixture
 from bigtensor.features.maps import FeatureMap
-from bigtensor.models.kernel_mixture.histogram_densities import smooth_histograms
-from bigtensor.models.kernel_mixture.preparation import Preparation
-from bigtensor.models.kernel_mixture.solution import KernelSolution
-from bigtensor.models.kernel_mixture.wide_view import (
+from bigtensor.models.kernel_mixture.embedded_view import (
     DENSITY_FLOOR,
-    WideView,
+    EmbeddedView,
     density_floor,
     features_of,
 )
+from bigtensor.models.kernel_mixture.histogram_densities import smooth_histograms
+from bigtensor.models.kernel_mixture.preparation import Preparation
+from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.posterior_sums import PosteriorSumsResult
 from bigtensor.statistics.row_sample import Sample
@@ -59,9 +59,9 @@ def refined(sums: PosteriorSumsResult, preparation: Preparation) -> KernelSoluti
         posterior_densities=densities
         if broad is None
         else smooth_histograms(histograms, grids.step, broad)[0],
-        wide=tuple(
-            _wide_view(name, feature_map, embeddings[name], mass, preparation)
-            for name, feature_map in preparation.wide_maps.items()
+        embedded=tuple(
+            _embedded_view(name, feature_map, embeddings[name], mass, preparation)
+            for name, feature_map in preparation.embedded_maps.items()
         ),
     )
 
@@ -118,7 +118,7 @@ def clustered_start(sample: Sample, preparation: Preparation) -> KernelSolution:
         else None,
         embeddings={
             name: features_of(feature_map, sample.values[:, preparation.slices[name]]).T @ hard
-            for name, feature_map in preparation.wide_maps.items()
+            for name, feature_map in preparation.embedded_maps.items()
         },
         log_likelihood=0.0,
         weight=float(hard.sum()),
@@ -127,20 +127,20 @@ def clustered_start(sample: Sample, preparation: Preparation) -> KernelSolution:
     return refined(sums, preparation)
 
 
-def _wide_view(
+def _embedded_view(
     name: str,
     feature_map: FeatureMap,
     embedding: FloatArray,
     mass: FloatArray,
     preparation: Preparation,
-) -> WideView:
+) -> EmbeddedView:
     """Return the density of a wider view from the sums of its features."""
     mean = embedding / np.maximum(mass, np.finfo(np.float64).tiny)
     integral = feature_map.mass @ mean
     coefficients = mean / np.where(np.abs(integral) < 1e-3, 1.0, integral)
     floor = density_floor(feature_map, coefficients, DENSITY_FLOOR)
     rows = np.empty((0, feature_map.n_inputs))
-    return WideView(name, preparation.slices[name], feature_map, coefficients, floor, rows)
+    return EmbeddedView(name, preparation.slices[name], feature_map, coefficients, floor, rows)
 
 
 def floored_weights(mass: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ from bigtensor.features.custom_kernel import KernelFunction
 from bigtensor.features.kernels import Kernel
 from bigtensor.features.nystroem import Nystroem
 from bigtensor.models.data_shape import view_slices
+from bigtensor.models.kernel_mixture.embedded_view import DENSITY_FLOOR, EmbeddedView, anchors
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.map_storage import (
     found_under,
@@ -23,7 +24,6 @@ from bigtensor.models.kernel_mixture.map_storage import (
     map_from_arrays,
     named_under,
 )
-from bigtensor.models.kernel_mixture.wide_view import DENSITY_FLOOR, WideView, anchors
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.row_functions import Responsibilities
@@ -47,9 +47,9 @@ class KernelSolution:
     bandwidths : (one-dimensional views, k) float64 array
     posterior_densities : (one-dimensional views, bins + 1, k) float64 array
         What labels and posterior probabilities come from: `densities`, or broader ones.
-    wide : tuple of WideView
+    embedded : tuple of EmbeddedView
     responsibilities : (n0, k) float64 array
-        Posterior probabilities of the rows of the pilot sample, where there are wide views.
+        Posterior probabilities of the rows of the pilot sample, where there are embedded views.
     """
 
     weights: FloatArray
@@ -59,7 +59,7 @@ class KernelSolution:
     densities: FloatArray
     bandwidths: FloatArray
     posterior_densities: FloatArray
-    wide: tuple[WideView, ...] = ()
+    embedded: tuple[EmbeddedView, ...] = ()
     responsibilities: FloatArray | None = None
 
     def mixture(self) -> MixtureDensities:
@@ -71,7 +71,7 @@ class KernelSolution:
         )
         embedded = tuple(
             EmbeddedDensities(view.name, view.feature_map, view.coefficients, view.floor)
-            for view in self.wide
+            for view in self.embedded
         )
         return MixtureDensities(self.weights, tables, embedded)
 
@@ -100,23 +100,23 @@ class KernelSolution:
             densities=self.densities[kept],
             bandwidths=self.bandwidths[kept],
             posterior_densities=self.posterior_densities[kept],
-            wide=tuple(
+            embedded=tuple(
                 replace(entry, columns=slices[entry.name])
-                for entry in self.wide
+                for entry in self.embedded
                 if entry.name != view
             ),
         )
 
     def ordered(self, order: NDArray[np.intp], sample: Sample | None = None) -> KernelSolution:
         """Return the components in an order, with the posteriors of the pilot sample if given."""
-        wide = tuple(
+        embedded = tuple(
             replace(
                 view,
                 coefficients=view.coefficients[:, order],
                 floor=view.floor[order],
                 rows=view.rows if sample is None else sample.values[:, view.columns],
             )
-            for view in self.wide
+            for view in self.embedded
         )
         solution = replace(
             self,
@@ -125,9 +125,9 @@ class KernelSolution:
             densities=self.densities[:, :, order],
             bandwidths=self.bandwidths[:, order],
             posterior_densities=self.posterior_densities[:, :, order],
-            wide=wide,
+            embedded=embedded,
         )
-        if not wide or sample is None:
+        if not embedded or sample is None:
             return solution
         posterior = responsibilities_of(solution.mixture(), sample, self.slices)
         return replace(solution, responsibilities=posterior)
@@ -139,9 +139,9 @@ class KernelSolution:
 
     def density(self, view: str, points: FloatArray) -> FloatArray:
         """Return the density of every component in one view at ``(n,)`` or ``(n, d)`` points."""
-        wide = next((entry for entry in self.wide if entry.name == view), None)
-        if wide is not None:
-            return wide.density(points)
+        embedded = next((entry for entry in self.embedded if entry.name == view), None)
+        if embedded is not None:
+            return embedded.density(points)
         index = self._position(view)
         flat = points.reshape(-1)
         grid = self.grids.points(index)
@@ -158,11 +158,11 @@ class KernelSolution:
         self, view: str, f: Callable[[NDArray[Any]], NDArray[Any]]
     ) -> NDArray[np.float64]:
         """Return ``E[f(x) | h]``: ``(k,)``, or ``(k, m)`` where f returns m numbers a row."""
-        wide = next((entry for entry in self.wide if entry.name == view), None)
-        if wide is not None:
-            if self.responsibilities is None or wide.holds(f):
-                return wide.expectation(f)
-            rows = wide.rows[:, 0] if wide.rows.shape[1] == 1 else wide.rows
+        embedded = next((entry for entry in self.embedded if entry.name == view), None)
+        if embedded is not None:
+            if self.responsibilities is None or embedded.holds(f):
+                return embedded.expectation(f)
+            rows = embedded.rows[:, 0] if embedded.rows.shape[1] == 1 else embedded.rows
             share, values = self.responsibilities, np.asarray(f(rows), np.float64)
         else:
             index = self._position(view)
@@ -173,15 +173,15 @@ class KernelSolution:
 
     def example(self, view: str) -> FloatArray:
         """Return a few values of a view, as functions of it are given them."""
-        wide = next((entry for entry in self.wide if entry.name == view), None)
-        if wide is None:
+        embedded = next((entry for entry in self.embedded if entry.name == view), None)
+        if embedded is None:
             return self.grids.points(self._position(view))[:2]
-        points = anchors(wide.feature_map)[:2]
+        points = anchors(embedded.feature_map)[:2]
         return points[:, 0] if points.shape[1] == 1 else points
 
     def kernel(self, view: str) -> Kernel:
         """Return the kernel of an embedded view, or say that it has none."""
-        for entry in self.wide:
+        for entry in self.embedded:
             if entry.name == view and isinstance(entry.feature_map, Nystroem):
                 return entry.feature_map.kernel
         raise ViewError(
@@ -199,7 +199,7 @@ class KernelSolution:
             rows = np.flatnonzero(label == component)
             for index, column in enumerate(self.grids.columns):
                 values[rows, column] = self._draw_histogram(index, component, rows.size, rng)
-            for view in self.wide:
+            for view in self.embedded:
                 values[rows, view.columns] = self._draw_rows(view, component, rows.size, rng)
         return values, label
 
@@ -213,7 +213,7 @@ class KernelSolution:
         return np.asarray(points + noise)
 
     def _draw_rows(
-        self, view: WideView, component: int, size: int, rng: np.random.Generator
+        self, view: EmbeddedView, component: int, size: int, rng: np.random.Generator
     ) -> FloatArray:
         """Draw rows of the pilot sample by posterior probability, and add a little noise.
 
@@ -253,14 +253,14 @@ class KernelSolution:
         }
         if self.responsibilities is not None:
             arrays["responsibilities"] = self.responsibilities
-        for position, view in enumerate(self.wide):
+        for position, view in enumerate(self.embedded):
             stored = map_arrays(view.feature_map) | {
                 "columns": np.array([view.columns.start, view.columns.stop]),
                 "coefficients": view.coefficients,
                 "floor": view.floor,
                 "rows": view.rows,
             }
-            arrays |= named_under(f"wide_{position}_", stored)
+            arrays |= named_under(f"embedded_{position}_", stored)
         return arrays
 
 
@@ -288,12 +288,12 @@ def solution_from_arrays(
         responsibilities=arrays.get("responsibilities"),
     )
     names = {piece.start: name for name, piece in solution.slices.items()}
-    wide, position = [], 0
-    while f"wide_{position}_columns" in arrays:
-        part = found_under(f"wide_{position}_", arrays)
+    embedded, position = [], 0
+    while f"embedded_{position}_columns" in arrays:
+        part = found_under(f"embedded_{position}_", arrays)
         start, stop = (int(edge) for edge in part["columns"])
-        wide.append(
-            WideView(
+        embedded.append(
+            EmbeddedView(
                 names[start],
                 slice(start, stop),
                 map_from_arrays(part, functions.get(names[start])),
@@ -303,7 +303,7 @@ def solution_from_arrays(
             )
         )
         position += 1
-    return replace(solution, wide=tuple(wide))
+    return replace(solution, embedded=tuple(embedded))
 
 
 def responsibilities_of(

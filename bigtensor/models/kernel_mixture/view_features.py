@@ -15,13 +15,13 @@ from bigtensor.features.landmarks import Landmarks, choose_landmarks
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.nystroem import Nystroem, eigenvalue_cut, nystroem_root
 from bigtensor.features.plain_maps import OneHot, find_categories
+from bigtensor.models.kernel_mixture.embedded_view import features_of
 from bigtensor.models.kernel_mixture.settings import DELTA, Settings, purpose_seed
-from bigtensor.models.kernel_mixture.wide_view import features_of
 
 FloatArray = NDArray[np.float64]
 
 NARROWEST = 0.7
-"""Least width of the density of a wide view, in distances between neighbouring landmarks.
+"""Least width of the density of an embedded view, in distances between neighbouring landmarks.
 
 Of 0.4, 0.7, 1, 1.5 and 2 the one with the best likelihood on views of two and three features.
 """

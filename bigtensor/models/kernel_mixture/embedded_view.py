@@ -25,7 +25,7 @@ DENSITY_FLOOR = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class WideView:
+class EmbeddedView:
     """The density of a view that is a weighted sum of its features.
 
     Attributes
