@@ -9,6 +9,8 @@ from typing import Any
 from bigtensor._version import __version__
 
 _HOMES = {
+    "CustomKernel": "bigtensor.features.custom_kernel",
+    "KernelExpansion": "bigtensor.models.kernel_mixture.kernel_expansion",
     "KernelMixture": "bigtensor.models.kernel_mixture",
     "Samples": "bigtensor.data.samples",
     "Statistics": "bigtensor.models.statistics_file",
@@ -22,6 +24,8 @@ _HOMES = {
 }
 
 __all__ = [
+    "CustomKernel",
+    "KernelExpansion",
     "KernelMixture",
     "Samples",
     "Statistics",

@@ -37,7 +37,8 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     n_components : int or "auto", default "auto"
         Number of components k. ``"auto"`` counts them in the pilot sample, by the singular values
         of the cross-covariance of views that stand out from those of permuted rows; where
-        components are merged into populations it is ten times the populations, and at most 150.
+        components are merged into populations it is ten times the populations, at
+        most 150, and at most one for every 50 rows.
     views : mapping of str to feature names or columns, optional
         Features that may depend on each other within a component share a view. By default every
         feature is its own view. The spectral start needs three views, the k-means start two.
@@ -47,7 +48,8 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         that spreads more then counts more.
     kernels : {"gaussian", "laplace", "delta"}, CustomKernel, or mapping of views to these
         The kernel of the views that are not named is ``"gaussian"``. ``"delta"`` is for views of
-        one feature that holds codes of categories.
+        one feature that holds codes of categories. Of views of one measured feature the kernel is
+        that of the moments; their densities are smoothed histograms with any kernel.
     groups : three lists of view names, optional
         Views that the spectral start decomposes together, beside each other; those in no group
         follow by regression on the sample (Song et al. 2014, sec. 3). By default all views are in
@@ -71,9 +73,10 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         and 1.25 after k-means: broad densities keep labels steady where components are no products
         of views, as in cytometry.
     posterior_passes : int, optional
-        At most this many posterior passes, at least one. By default 2 after a spectral start;
-        after a doubtful one, or k-means, up to 20 until the likelihood has settled; from four
-        million rows on, these read a million rows spread over the data, and 2 read all.
+        At most this many posterior passes, at least one. By default 2 after a spectral start and
+        before components are merged; after a doubtful start up to 20 until the likelihood has
+        settled, and 20 with broad densities, which do not climb it. From four million rows on, the
+        first of these read a million rows spread over the data, and the last one or two read all.
     n_populations : int or "auto", optional
         Merge the components, which are then many, into so many populations: real populations are
         seldom products of views. ``predict`` and ``predict_proba`` answer for populations.
