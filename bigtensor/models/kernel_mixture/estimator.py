@@ -73,10 +73,11 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         and 1.25 after k-means: broad densities keep labels steady where components are no products
         of views, as in cytometry.
     posterior_passes : int, optional
-        At most this many posterior passes, at least one. By default 2 after a spectral start and
-        before components are merged; after a doubtful start up to 20 until the likelihood has
-        settled, and 20 with broad densities, which do not climb it. From four million rows on, the
-        first of these read a million rows spread over the data, and the last one or two read all.
+        At most this many posterior passes over all rows, at least one. By default 2 after a
+        spectral start and before components are merged; after a doubtful start up to 20 until the
+        likelihood has settled, and 20 with broad densities, which do not climb it. From four
+        million rows on, these up to 20 read a million rows spread over the data, before 2 read
+        all, and those before components are merged read no others.
     n_populations : int or "auto", optional
         Merge the components, which are then many, into so many populations: real populations are
         seldom products of views. ``predict`` and ``predict_proba`` answer for populations.
@@ -98,7 +99,7 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     n_directions : int, optional
         Projected features of every group of views, between k and 3 k; 3 k, or 2 k from k = 20.
     bins : int, optional
-        Bins of the histograms of views of one feature; 2048, and 1024 from 50 components on.
+        Bins of the histograms of views of one feature; 2048, and 512 from 50 components on.
     sample_size : int, default 20,000
         Rows of the pilot sample that bandwidths, landmarks and directions come from.
     feature_dtype : {"float32", "float64"}, default "float32"

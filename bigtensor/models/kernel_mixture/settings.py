@@ -14,7 +14,7 @@ from bigtensor.models.data_shape import view_slices
 DELTA = "delta"
 """The kernel of views that are categories."""
 
-BINS, BINS_OF_MANY, MANY = 2048, 1024, 50
+BINS, BINS_OF_MANY, MANY = 2048, 512, 50
 """Bins of the histograms, and from how many components on there are fewer."""
 
 ViewKernel = str | CustomKernel

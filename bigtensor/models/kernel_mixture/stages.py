@@ -63,14 +63,8 @@ def posterior_stages(settings: Settings, rows: int, *, doubtful: bool) -> list[S
     if settings.posterior_passes is not None:
         settle = doubtful and settings.posterior_width is None
         return [Stage("posterior", settings.posterior_passes, settle, co_posterior=merged)]
-    if merged and windows is None:
-        return [Stage("posterior", POPULATION_PASSES, settle=False, co_posterior=True)]
     if merged:
-        # what components share needs no more rows, and costs half as much again
-        return [
-            Stage("settling", POPULATION_PASSES, False, windows, co_posterior=True),
-            Stage("posterior", 1, settle=False),
-        ]
+        return [Stage("posterior", POPULATION_PASSES, False, windows, co_posterior=True)]
     polishing = Stage("posterior", POLISHING_PASSES, settle=False)
     if not doubtful:
         return [polishing]

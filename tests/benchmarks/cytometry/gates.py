@@ -57,10 +57,11 @@ def add_gates(
     notes = [
         f"{len(cells.gates):,} cells, all clustered; F1 on {gated:,} gated ones",
         f"channels: {', '.join(cells.features)}",
-        "auto: as many clusters as the library chooses, for the peers too",
         f"{GMM_FULL}: one start, fitted to at most {PEER_ROWS:,} cells",
         f"{KMEANS_START} and {SPECTRAL_START}: one component a cluster, one seed",
     ]
+    if "auto" in counts:
+        notes.append("auto: as many clusters as the library chooses, for the peers too")
     report.add(f"{title}: F1", figure_rows(found, held=held), notes)
     report.add(f"{title}: F1 of every gate, mean over seeds", gate_rows(found, cells.names))
 
