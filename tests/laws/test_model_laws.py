@@ -52,6 +52,7 @@ EXPECTED_SPECTRAL = EXPECTED | dict.fromkeys(
 MODELS = [
     KernelMixture(2, start="kmeans", **SMALL),
     KernelMixture(2, start="spectral", **SMALL),
+    KernelMixture(4, n_populations="auto", **SMALL),
 ]
 
 
