@@ -52,6 +52,7 @@ class _Findings:
     model: Any
     levels: Levels
     rows: ReportRows | None
+    composition: tables.Table | None
 
     @property
     def shown(self) -> Level:
@@ -84,7 +85,8 @@ def write_report(
     path : path
         The file to make; it appears under this name when it is whole.
     data : path, xarray Dataset or DataArray, or (rows, features) array, optional
-        The data of the fit, or others with the same features; only a sample is read.
+        The data of the fit, or others with the same features. Only a sample of the rows is read,
+        and all of them once where they have a ``sample_id``, for its mixing weights.
     labels : path, xarray Dataset or DataArray, or (rows,) array, optional
         The label of every row of the data (variable ``label``), as ``model.write`` and
         ``bigtensor predict`` make them. Without it the model labels the sample.
@@ -136,7 +138,11 @@ def render_report(
     if data is None and labels is not None:
         raise ParameterError("labels were given without data; give the data that they belong to")
     rows = None if data is None else read_rows(model, data, labels, sample_size)
-    findings = _Findings(model, levels_of(model), rows)
+    levels = levels_of(model)
+    composition = None
+    if rows is not None and rows.sample_id is not None:
+        composition = _composition(model, data, levels.shown.name)
+    findings = _Findings(model, levels, rows, composition)
     shown = findings.shown
     page: str = _template().render(
         version=__version__,
@@ -150,6 +156,17 @@ def render_report(
         **_pictures(findings),
     )
     return page
+
+
+def _composition(model: Any, data: Any, name: str) -> tables.Table:
+    """Return the mixing weights of every sample, from one pass over all rows."""
+    found = model.weights_by(data)
+    return tables.composition_table(
+        [str(sample) for sample in found["sample_id"].values],
+        found["rows"].to_numpy(),
+        found["weight"].to_numpy(),
+        name,
+    )
 
 
 def _words(findings: _Findings) -> dict[str, Any]:
@@ -187,7 +204,7 @@ def _tables(findings: _Findings) -> dict[str, Any]:
     """Return the tables of the page."""
     model, rows, shown, levels = findings.model, findings.rows, findings.shown, findings.levels
     found, of_component = model.diagnostics_, levels.of_component
-    truth, samples = (None, None) if rows is None else (rows.truth, rows.sample_id)
+    truth = None if rows is None else rows.truth
     matched = truth and rows and tables.agreement(rows.label, truth, shown.count)
     return {
         "described": tables.level_rows(shown, rows),
@@ -200,9 +217,7 @@ def _tables(findings: _Findings) -> dict[str, Any]:
             levels.component_weights, of_component, levels.component_means, shown.features
         ),
         "agreement": tables.agreement_table(matched, shown.name) if matched else None,
-        "composition": tables.composition_table(rows.label, samples, shown.count, shown.name)
-        if rows and samples
-        else None,
+        "composition": findings.composition,
         "passes": diagnostic_tables.pass_table(found["passes"]),
         "parameters": diagnostic_tables.parameter_table(model.get_params(deep=False)),
         "conditioning": diagnostic_tables.conditioning_table(found["spectral"], found["groups"])

@@ -164,7 +164,8 @@ def _kernel_sentences(model: Any) -> list[str]:
     if isinstance(width, float | int):
         sentences.append(
             "Labels and probabilities come from densities of a width of at least "
-            f"{width:g} standard deviations of the feature; those shown here are finer."
+            f"{width:g} times the scale of the feature inside components; those shown here are "
+            "finer."
         )
     return sentences
 

@@ -253,23 +253,36 @@ def agreement_table(found: Agreement, name: str = "component") -> Table:
 
 
 def composition_table(
-    label: NDArray[np.int64], sample_id: Groups, n_labels: int, name: str = "component"
+    names: Sequence[str], sizes: NDArray[np.int64], weights: FloatArray, name: str = "component"
 ) -> Table:
-    """Return what every sample is made of."""
-    counts = _cross_counts(label, sample_id, n_labels)
-    sizes = counts.sum(axis=1)
-    order = [index for index in np.argsort(-sizes, kind="stable") if sizes[index]]
+    """Return the mixing weights of every sample.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the samples.
+    sizes : (samples,) int64 array
+        Their rows.
+    weights : (samples, m) float64 array
+        Every row sums to one.
+    name : str, default "component"
+        What the columns are.
+    """
+    order = [int(index) for index in np.argsort(-sizes, kind="stable")]
     shown = sorted(order[:MOST_GROUPS])
     rows = tuple(
         (
-            Cell(sample_id.names[index]),
+            Cell(names[index]),
             Cell(f"{sizes[index]:,}"),
-            *(Cell(_share(share), float(share)) for share in counts[index] / sizes[index]),
+            *(Cell(_share(share), float(share)) for share in weights[index]),
         )
         for index in shown
     )
-    numbers = tuple(str(h) for h in range(n_labels))
-    caption = f"Per cent of the rows of every sample that belong to each {name}."
+    numbers = tuple(str(h) for h in range(weights.shape[1]))
+    caption = (
+        f"Mixing weights of every sample, in per cent: the mean probability of each {name} over "
+        "all rows of the sample."
+    )
     return Table(("sample", "rows", *numbers), rows, caption + _cut(len(order)))
 
 

@@ -47,8 +47,8 @@ def test_agreement_table__gives_per_cent_of_every_label_largest_first():
 
 
 def test_composition_table__keeps_the_order_of_samples():
-    samples = Groups(np.array([0, 1, 1, 1, 3]), ("s1", "s2", "unseen", "s4"))
-    table = tables.composition_table(np.array([0, 0, 1, 1, 1]), samples, 2)
+    weights = np.array([[1.0, 0.0], [0.33, 0.67], [0.0, 1.0]])
+    table = tables.composition_table(("s1", "s2", "s4"), np.array([1, 3, 1]), weights)
     assert text_of(table) == [
         ["s1", "1", "100", "·"],
         ["s2", "3", "33", "67"],
@@ -58,8 +58,8 @@ def test_composition_table__keeps_the_order_of_samples():
 
 def test_composition_table__is_cut_where_it_would_be_endless():
     count = tables.MOST_GROUPS + 15
-    samples = Groups(np.arange(count), tuple(f"s{i}" for i in range(count)))
-    table = tables.composition_table(np.zeros(count, int), samples, 1)
+    names = [f"s{i}" for i in range(count)]
+    table = tables.composition_table(names, np.ones(count, int), np.ones((count, 1)))
     assert len(table.rows) == tables.MOST_GROUPS
     assert f"The {tables.MOST_GROUPS} largest of {count} are shown." in table.caption
 
@@ -128,8 +128,10 @@ def test_tables__speak_of_populations_where_labels_are_these():
     groups, label = Groups(np.array([0, 1]), ("a", "b")), np.array([0, 1])
     table = tables.agreement_table(tables.agreement(label, groups, 2), "population")
     assert table.header[4] == "best population"
-    composition = tables.composition_table(label, groups, 2, "population")
-    assert composition.caption.endswith("belong to each population.")
+    composition = tables.composition_table(
+        ["a"], np.ones(1, int), np.full((1, 2), 0.5), "population"
+    )
+    assert "the mean probability of each population" in composition.caption
 
 
 @pytest.mark.parametrize(
