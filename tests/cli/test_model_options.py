@@ -88,8 +88,7 @@ def test_model_parameters__pass_everything_on(tmp_path):
         ({}, "how many components"),
         ({"n_components": 4, "n_populations": 5}, "--populations 5 are merged from --components 4"),
         (
-            {"n_components": 4, "start": "kmeans",
-        "units": "own", "bandwidth": "gap"},
+            {"n_components": 4, "start": "kmeans", "units": "own", "bandwidth": "gap"},
             "--start kmeans: leave it out",
         ),
         ({"n_populations": 4, "bandwidth": 0.5}, "not used with --populations"),

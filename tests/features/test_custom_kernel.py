@@ -66,7 +66,7 @@ def test_custom_kernel__integrates_whatever_the_width(factor):
     for d in (1, 2):
         for kernel in (GaussianKernel, LaplaceKernel):
             wide = kernel(factor * np.array([0.2, 0.5])[:d])
-            own = CustomKernel(lambda x, y, embedded=wide: 7 * wide.evaluate(x, y), d)
+            own = CustomKernel(lambda x, y, wide=wide: 7 * wide.evaluate(x, y), d)
             np.testing.assert_allclose(own.masses(landmarks[:, :d]), 7, rtol=1e-5)
 
 
