@@ -19,7 +19,7 @@ from bigtensor.models.kernel_mixture.populations import Populations
 from bigtensor.models.kernel_mixture.queries import KernelMixtureQueries
 from bigtensor.models.kernel_mixture.script import KernelFit, fit_passes, fitted_arrays
 from bigtensor.models.kernel_mixture.solution import solution_from_arrays
-from bigtensor.models.kernel_mixture.stages import posterior_stages
+from bigtensor.models.kernel_mixture.stages import longest_stages
 from bigtensor.models.kernel_mixture.statistics_rounds import StatisticsRounds
 from bigtensor.statistics.row_functions import Responsibilities
 
@@ -74,10 +74,10 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         of views, as in cytometry.
     posterior_passes : int, optional
         At most this many posterior passes over all rows, at least one. By default 2 after a
-        spectral start and before components are merged; after a doubtful start up to 20 until the
-        likelihood has settled, and 20 with broad densities, which do not climb it. From four
-        million rows on, these up to 20 read a million rows spread over the data, before 2 read
-        all, and those before components are merged read no others.
+        spectral start (4 from half a million rows on) and before components are merged; after a
+        doubtful start up to 20 until the likelihood has settled, and 20 with broad densities,
+        which do not climb it. From four million rows on, these up to 20 read a million rows spread
+        over the data, before 2 read all, and those before components are merged read no others.
     n_populations : int or "auto", optional
         Merge the components, which are then many, into so many populations: real populations are
         seldom products of views. ``predict`` and ``predict_proba`` answer for populations.
@@ -194,9 +194,7 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     def _expected_passes(self, shape: DataShape) -> list[PassSize]:
         """Return upper bounds of what `_passes` will ask for."""
         settings = self._settings(shape)
-        return expected_passes(
-            shape, settings, posterior_stages(settings, shape.rows, doubtful=True)
-        )
+        return expected_passes(shape, settings, longest_stages(settings, shape.rows))
 
     def _adopt(self, solution: Any) -> None:
         """Set the fitted attributes."""

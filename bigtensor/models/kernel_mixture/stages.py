@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.statistics.windows import sample_windows
 
 POLISHING_PASSES = 2
 """Over all rows, from a mixture near the answer: further ones would let it drift."""
+
+POLISHING_PASSES_OF_MANY, MANY_ROWS = 4, 500_000
+"""From so many rows on, a spectral start is coarse beside what the rows can tell.
+
+On 10 sets of a million rows with overlapping components the error was 1.23 times that of a kernel
+density that knows the labels after two passes, and 1.13 times after four.
+"""
 
 MOST_PASSES = 20
 """After a doubtful spectral start, or k-means: these have to travel, until they have settled."""
@@ -65,14 +72,26 @@ def posterior_stages(settings: Settings, rows: int, *, doubtful: bool) -> list[S
         return [Stage("posterior", settings.posterior_passes, settle, co_posterior=merged)]
     if merged:
         return [Stage("posterior", POPULATION_PASSES, False, windows, co_posterior=True)]
-    polishing = Stage("posterior", POLISHING_PASSES, settle=False)
     if not doubtful:
-        return [polishing]
+        return [Stage("posterior", _polishing_passes(rows), settle=False)]
+    polishing = Stage("posterior", POLISHING_PASSES, settle=False)
     # passes with broad densities do not climb the likelihood, so that it cannot end them
     settle = settings.posterior_width is None
     if windows is None:
         return [Stage("posterior", MOST_PASSES, settle)]
     return [Stage("settling", MOST_PASSES, settle, windows), polishing]
+
+
+def longest_stages(settings: Settings, rows: int) -> list[Stage]:
+    """Return upper bounds of the posterior passes after whatever start."""
+    sure, doubtful = (posterior_stages(settings, rows, doubtful=one) for one in (False, True))
+    most = max(sure[-1].most, doubtful[-1].most)
+    return [*doubtful[:-1], replace(doubtful[-1], most=most)]
+
+
+def _polishing_passes(rows: int) -> int:
+    """Return how many passes over all rows follow a start near the answer."""
+    return POLISHING_PASSES if rows < MANY_ROWS else POLISHING_PASSES_OF_MANY
 
 
 def _settling_windows(rows: int) -> tuple[tuple[int, int], ...] | None:
