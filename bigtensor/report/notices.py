@@ -72,7 +72,12 @@ def fit_notices(model: Any, shown: Level) -> list[Notice]:
         *count_notices(found.get("component_count")),
         *bandwidth_notices(found.get("bandwidth_choice")),
         *landmark_notices(found.get("landmarks", {})),
-        *_likelihood_notices(found["mean_log_likelihood"], "spectral" in found),
+        # passes with broad densities are not meant to climb the likelihood
+        *(
+            []
+            if "posterior_widths" in found
+            else _likelihood_notices(found["mean_log_likelihood"], "spectral" in found)
+        ),
         *_missing_notices(found.get("rows_left_out", 0)),
         *population_notices(model),
         *_small_notices(shown, found["rows"]),

@@ -94,7 +94,7 @@ def test_data_sets__have_the_seeds_of_their_case():
         [4, 104, 204],
         [4, 81, 158],
     ]
-    assert all(seeds[name] == [11] for name in seeds if name.startswith("B6"))
+    assert all(seeds[name] == [11, 1011, 2011] for name in seeds if name.startswith("B6"))
 
 
 def test_rows__count_only_the_data_sets_with_an_estimate():

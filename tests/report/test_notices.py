@@ -81,6 +81,9 @@ def test_fit_notices__judge_the_likelihood(mixture, cell_model):
     mixture.diagnostics_["mean_log_likelihood"] = [-5.0, -4.5]
     texts = [one.text for one in notices.fit_notices(mixture, level(mixture.weights_))]
     assert any("still rose by 0.5 nats" in text for text in texts)
+    mixture.diagnostics_["posterior_widths"] = {"view1": 0.4}
+    texts = [one.text for one in notices.fit_notices(mixture, level(mixture.weights_))]
+    assert not any("nats" in text for text in texts)
 
 
 def test_fit_notices__tell_of_rows_left_out_and_of_notes(mixture):
