@@ -65,7 +65,7 @@ class EmbeddedView:
 
         For a sum f of kernels at landmarks it is the inner product with the embedding, which does
         not smooth (Song et al. 2014, sec. 3). Others are taken as such a sum: with 100 landmarks
-        for views of two and three features, means were within 0.02 and second moments within 0.1
+        for views of two and three features, means were within 0.03 and second moments within 0.1
         standard deviations.
         """
         points = anchors(self.feature_map)
