@@ -29,7 +29,7 @@ def started(where: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if where["scheduler"] != "processes":
         yield where
         return
-    from bigtensor.engine.runtime import local_cluster
+    from bigtensor.engine.local_cluster import local_cluster
 
     with ExitStack() as stack:
         with _interrupts_wait():

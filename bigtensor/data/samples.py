@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bigtensor.data.block import Block
+from bigtensor.data.block_cutting import cut_blocks
 from bigtensor.data.coding import RowGroups
 from bigtensor.data.sources import ArraySource, Columns, LazySource, Source, ZarrSource
 from bigtensor.data.views import Views
@@ -143,68 +144,6 @@ class Samples:
         step = self.read_rows(source.unit_rows)
         edges = [first, *range((first // step + 1) * step, last, step), last]
         return list(pairwise(edges))
-
-
-def cut_blocks(
-    views: Views,
-    pieces: Iterator[Columns],
-    start: int,
-    stop: int,
-    block_rows: int,
-    halo: int = 0,
-) -> Iterator[Block]:
-    """Cut pieces of any length into blocks of ``block_rows`` rows and their halo."""
-    slices, left = views.slices, None
-    for piece in pieces:
-        order = None if views.order == tuple(range(piece.values.shape[1])) else views.order
-        values = piece.values if order is None else np.take(piece.values, order, axis=1)
-        if isinstance(values, np.ndarray):
-            # rows that came in a message may lie at any byte: other code, and other last bits
-            values = np.require(values, requirements="A")
-        weight = None if piece.weight is None else np.asarray(piece.weight, np.float64)
-        held = _join(left, replace(piece, values=values, weight=weight))
-        cursor, available = 0, held.values.shape[0]
-        while cursor + block_rows + halo <= available and start + block_rows <= stop:
-            yield _block(held, slices, cursor, start, block_rows, halo)
-            cursor, start = cursor + block_rows, start + block_rows
-        left = _tail(held, cursor)
-    cursor = 0
-    while left is not None and start < stop:
-        rows = min(block_rows, stop - start)
-        yield _block(left, slices, cursor, start, rows, halo)
-        cursor, start = cursor + rows, start + rows
-
-
-def _block(
-    held: Columns, slices: dict[str, slice], cursor: int, start: int, rows: int, halo: int
-) -> Block:
-    """Return a window on the rows that are held."""
-    window = slice(cursor, cursor + rows + halo)
-    weight = None if held.weight is None else held.weight[window]
-    sequence = None if held.sequence is None else held.sequence[window]
-    return Block(held.values[window], slices, start, rows, weight, sequence)
-
-
-def _join(left: Columns | None, piece: Columns) -> Columns:
-    """Put rows that did not fill a block before the next piece."""
-    if left is None or not left.values.shape[0]:
-        return piece
-    return _map_columns(lambda a, b: np.concatenate([a, b]), left, piece)
-
-
-def _tail(held: Columns, cursor: int) -> Columns:
-    """Return the rows that were not cut into a block."""
-    return _map_columns(lambda array: array[cursor:], held)
-
-
-def _map_columns(function: Callable[..., Any], *columns: Columns) -> Columns:
-    """Apply a function to the values, the weights and the sequences."""
-
-    def apply(name: str) -> Any:
-        arrays = [getattr(part, name) for part in columns]
-        return None if arrays[0] is None else function(*arrays)
-
-    return Columns(apply("values"), apply("weight"), apply("sequence"))
 
 
 def _read_ahead(source: Source, pieces: list[tuple[int, int]]) -> Iterator[Columns]:

@@ -156,10 +156,9 @@ class ZarrSource:
         """Open the store and read the rows."""
         try:
             with _reading:
-                group = zarr.open_group(self.url, mode="r")
-                values = self._values(group, start, stop)
-                weight = _read_variable(group, self.weight, start, stop, np.float64)
-                sequence = _read_variable(group, self.sequence, start, stop, None)
+                values = self._values(start, stop)
+                weight = self._along_rows(self.weight, start, stop, np.float64)
+                sequence = self._along_rows(self.sequence, start, stop, None)
                 if sequence is not None and self.coding is not None:
                     sequence = self.coding(sequence)
                 return Columns(values, weight, sequence)
@@ -172,14 +171,24 @@ class ZarrSource:
                 "or corrupted: restore the file from a copy or import the data again"
             ) from error
 
-    def _values(self, group: zarr.Group, start: int, stop: int) -> NDArray[Any]:
+    def _values(self, start: int, stop: int) -> NDArray[Any]:
         """Read the rows of the values; the store must still have all of them."""
-        array: Any = group[self.variable]
+        array = self._array(self.variable)
         values = np.asarray(array[:, start:stop] if self.transposed else array[start:stop])
         values = np.ascontiguousarray(values.T) if self.transposed else values
         if len(values) != stop - start:
             raise ValueError(f"the store has become shorter: {len(values)} rows are left of these")
         return values
+
+    def _along_rows(
+        self, name: str | None, start: int, stop: int, dtype: Any
+    ) -> NDArray[Any] | None:
+        """Read the rows of an optional variable along the sample dimension."""
+        return None if name is None else np.asarray(self._array(name)[start:stop], dtype)
+
+    def _array(self, name: str) -> Any:
+        """Open a variable without its group, whose metadata take longer to read."""
+        return zarr.open_array(self.url, path=name, mode="r")
 
     def fingerprint(self) -> str:
         """Return the digest of the metadata and of the size and time of every chunk on disk."""
@@ -338,13 +347,3 @@ class LazySource:
 def _rows(array: Any, rows: slice) -> Any:
     """Return the rows of an optional array."""
     return None if array is None else array[rows]
-
-
-def _read_variable(
-    group: zarr.Group, name: str | None, start: int, stop: int, dtype: Any
-) -> NDArray[Any] | None:
-    """Read the rows of an optional variable along the sample dimension."""
-    if name is None:
-        return None
-    array: Any = group[name]
-    return np.asarray(array[start:stop], dtype)

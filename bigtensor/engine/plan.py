@@ -10,8 +10,9 @@ from dask.utils import format_bytes
 
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import LazySource
+from bigtensor.engine.cluster import IN_FLIGHT
 from bigtensor.engine.ranges import RowRange, pass_ranges
-from bigtensor.engine.runtime import IN_FLIGHT, parse_memory_limit
+from bigtensor.engine.runtime import parse_memory_limit
 from bigtensor.errors import PlanError
 
 RESERVED_NBYTES = 240 * 2**20

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from bigtensor.data.samples import Samples, cut_blocks
+from bigtensor.data.block_cutting import cut_blocks
+from bigtensor.data.samples import Samples
 from bigtensor.data.sources import Columns, LazySource
+from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.checkpoint import Checkpoint, PassCheckpoint
 from bigtensor.engine.events import Listener, Progress
 from bigtensor.engine.ranges import RowRange, pass_ranges
-from bigtensor.engine.runtime import Job, Runtime, single_blas_thread
+from bigtensor.engine.runtime import Job, Runtime
 from bigtensor.errors import DataChangedError
 from bigtensor.statistics.base import Pass, State, Statistic, Workspace
 

@@ -22,10 +22,11 @@ from bigtensor.data.block import Block
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import LazySource
 from bigtensor.data.targets import check_target, move_into_place
+from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.events import Listener, Progress
 from bigtensor.engine.ranges import RowRange, row_ranges, segments
 from bigtensor.engine.reduce import blocks_of, job_of
-from bigtensor.engine.runtime import Job, Runtime, single_blas_thread
+from bigtensor.engine.runtime import Job, Runtime
 from bigtensor.errors import MissingValueError, OutputError
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.validity import Validity, explain, finite_rows, first_invalid

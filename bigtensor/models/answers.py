@@ -19,6 +19,7 @@ from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.data.views import Views
 from bigtensor.engine.events import Listener
+from bigtensor.engine.opening import open_runtime
 from bigtensor.engine.plan import PassSize, make_plan
 from bigtensor.engine.rowwise import (
     CHUNK_ROWS,
@@ -26,7 +27,6 @@ from bigtensor.engine.rowwise import (
     evaluate_lazily,
     evaluate_to_store,
 )
-from bigtensor.engine.runtime import open_runtime
 from bigtensor.errors import DataError, MissingValueError, MissingValueWarning, ViewError
 from bigtensor.models.containers import is_labelled, is_lazy, labelled_answer
 from bigtensor.models.parameters import plain

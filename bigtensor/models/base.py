@@ -19,11 +19,13 @@ from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import LazySource
 from bigtensor.data.views import Views, ViewsLike
+from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.checkpoint import Checkpoint, content_key
 from bigtensor.engine.events import Event, Listener
+from bigtensor.engine.opening import open_runtime
 from bigtensor.engine.plan import PassSize, Plan, PlannedProcesses, Processes, make_plan
 from bigtensor.engine.reduce import run_pass
-from bigtensor.engine.runtime import Runtime, open_runtime, single_blas_thread
+from bigtensor.engine.runtime import Runtime
 from bigtensor.errors import (
     DataChangedError,
     ParameterError,

@@ -15,8 +15,8 @@ from bigtensor import KernelMixture
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.data.simulate import write_cytometry, write_kernel_mixture
+from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.reduce import accumulate
-from bigtensor.engine.runtime import single_blas_thread
 from bigtensor.statistics.base import Statistic
 from bigtensor.statistics.triple_moments import TripleMoments
 from bigtensor.statistics.validity import Checked

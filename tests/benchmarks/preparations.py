@@ -12,8 +12,9 @@ import numpy as np
 from bigtensor import KernelMixture
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
+from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.reduce import run_pass
-from bigtensor.engine.runtime import ThreadedRuntime, single_blas_thread
+from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import ConditioningWarning
 from bigtensor.models.base import DataShape
 from bigtensor.statistics.base import Pass, Statistic

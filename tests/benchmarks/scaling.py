@@ -13,9 +13,10 @@ from bigtensor import KernelMixture
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.data.simulate import write_cytometry
+from bigtensor.engine.cluster import DistributedRuntime
 from bigtensor.engine.events import Event
+from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.engine.reduce import run_pass
-from bigtensor.engine.runtime import DistributedRuntime, local_cluster
 from bigtensor.statistics.base import Pass, Statistic
 from bigtensor.statistics.row_sample import RowSample
 from bigtensor.statistics.validity import Checked

@@ -8,7 +8,7 @@ import pytest
 from bigtensor import KernelMixture, simulate
 from bigtensor.data.opening import open_samples
 from bigtensor.engine.reduce import run_pass
-from bigtensor.engine.runtime import ThreadedRuntime
+from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.triple_moments import TripleMoments
 from tests.benchmarks.floors import Rates, Work, exponential_rate, flop_rate

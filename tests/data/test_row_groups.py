@@ -13,9 +13,10 @@ import scipy.sparse
 import xarray as xr
 
 from bigtensor.data import row_groups
+from bigtensor.data.block_cutting import cut_blocks
 from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.opening import open_samples
-from bigtensor.data.samples import Samples, cut_blocks
+from bigtensor.data.samples import Samples
 from bigtensor.data.sources import Columns, LazySource
 from bigtensor.errors import DataError, ParameterError
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bigtensor.engine.runtime import local_cluster
+from bigtensor.engine.local_cluster import local_cluster
 
 
 @pytest.fixture(scope="session")

@@ -28,3 +28,21 @@ def die_at_3(_: Any, number: int) -> int:
     if number == 3:
         os._exit(9)
     return number
+
+
+def span_of_sleep(_: Any, number: int) -> tuple[float, float]:
+    start = time.monotonic()
+    time.sleep(0.05)
+    return start, time.monotonic()
+
+
+def page_faults_of_two_buffers() -> list[int]:
+    import resource
+
+    import numpy as np
+
+    faults = [resource.getrusage(resource.RUSAGE_SELF).ru_minflt]
+    for _ in range(2):
+        np.ones(2**20)
+        faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+    return np.diff(faults).tolist()

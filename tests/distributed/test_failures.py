@@ -11,10 +11,17 @@ from typing import Any
 import pytest
 from distributed import Client, LocalCluster
 
-from bigtensor.engine import runtime as runtime_module
-from bigtensor.engine.runtime import DistributedRuntime, open_runtime
+from bigtensor.engine import cluster
+from bigtensor.engine.cluster import IN_FLIGHT, DistributedRuntime
+from bigtensor.engine.opening import open_runtime
 from bigtensor.errors import ClusterError, MissingValueError
-from tests.distributed.jobs import die_at_3, fail_at_3, number_after, refuse_at_3
+from tests.distributed.jobs import (
+    die_at_3,
+    fail_at_3,
+    number_after,
+    refuse_at_3,
+    span_of_sleep,
+)
 
 
 def ignore(*_: Any) -> None:
@@ -84,7 +91,7 @@ def test_scheduler__that_goes_away_in_mid_pass_is_named(
 def test_cluster__without_workers_is_named(
     scheduler_process: tuple[Any, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runtime_module, "START_TIMEOUT", 0.5)
+    monkeypatch.setattr(cluster, "START_TIMEOUT", 0.5)
     address = scheduler_process[1]
     with open_runtime(scheduler=address) as runtime:
         assert runtime.workers == 0
@@ -97,20 +104,46 @@ def test_cluster__without_workers_is_named(
 def test_cluster__whose_last_worker_dies_in_mid_pass_is_not_waited_for_for_ever(
     scheduler_process: tuple[Any, str], worker_process: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runtime_module, "LOOK_AFTER", 0.3)
+    monkeypatch.setattr(cluster, "LOOK_AFTER", 0.3)
     got: list[int] = []
 
     def kill_after_three(_: int, number: int) -> None:
         got.append(number)
         if len(got) == 3:
             worker_process.kill()
-            monkeypatch.setattr(runtime_module, "START_TIMEOUT", 0.5)
+            monkeypatch.setattr(cluster, "START_TIMEOUT", 0.5)
 
     with (
         open_runtime(scheduler=scheduler_process[1]) as runtime,
         pytest.raises(ClusterError, match=r"has no workers after 0\.5 s"),
     ):
         runtime.run(number_after, None, JOBS, kill_after_three)
+
+
+def test_cluster__whose_workers_join_in_mid_pass_has_work_for_all_of_them() -> None:
+    spans: list[tuple[float, float]] = []
+
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=50,
+        ) as local,
+        Client(local, set_as_default=False) as client,
+    ):
+
+        def grow(_: int, span: tuple[float, float]) -> None:
+            spans.append(span)
+            if len(spans) == 3:
+                local.scale(3 * IN_FLIGHT)
+
+        jobs = [(number,) for number in range(200)]
+        DistributedRuntime(client).run(span_of_sleep, None, jobs, grow)
+    at_once = max(sum(start <= begun < end for start, end in spans) for begun, _ in spans)
+    assert len(spans) == 200
+    assert at_once > IN_FLIGHT
 
 
 def test_task__that_always_kills_its_worker_names_memory() -> None:

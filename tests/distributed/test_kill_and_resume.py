@@ -17,9 +17,11 @@ import pytest
 from bigtensor import simulate
 from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.opening import open_samples
+from bigtensor.engine.cluster import DistributedRuntime
 from bigtensor.engine.events import Event
+from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.engine.reduce import run_pass
-from bigtensor.engine.runtime import DistributedRuntime, ThreadedRuntime, local_cluster
+from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.statistics.base import Pass
 from tests.distributed import fit_driver
 from tests.engine.sums import ColumnSums

@@ -23,7 +23,7 @@ from bigtensor.engine.checkpoint import (
 )
 from bigtensor.engine.events import Event
 from bigtensor.engine.reduce import run_pass
-from bigtensor.engine.runtime import ThreadedRuntime
+from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import CheckpointError
 from bigtensor.statistics.base import Pass
 from tests.engine.sums import ColumnSums

@@ -9,7 +9,8 @@ from bigtensor.data.samples import Samples
 from bigtensor.data.sources import ZarrSource
 from bigtensor.data.views import Views
 from bigtensor.engine.plan import USABLE, PassSize, Plan, PlannedProcesses, make_plan
-from bigtensor.engine.runtime import ThreadedRuntime, parse_memory_limit
+from bigtensor.engine.runtime import parse_memory_limit
+from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import ParameterError, PlanError
 
 MiB = 2**20

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigtensor.data.opening import open_samples
+from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.events import Event
 from bigtensor.engine.ranges import EVEN_TASKS
 from bigtensor.engine.reduce import FixedTree, run_pass
-from bigtensor.engine.runtime import ThreadedRuntime, single_blas_thread
+from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
 from tests.engine.sums import ColumnSums, LaggedProducts, write_store

@@ -16,7 +16,7 @@ from bigtensor.data.opening import open_samples
 from bigtensor.engine import rowwise
 from bigtensor.engine.events import Event
 from bigtensor.engine.rowwise import evaluate_in_memory, evaluate_lazily, evaluate_to_store
-from bigtensor.engine.runtime import ThreadedRuntime
+from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import MissingValueError, OutputError, StoreReadError
 from bigtensor.statistics.validity import Validity
 from tests.engine.sums import RowTotals, write_store

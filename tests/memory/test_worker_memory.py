@@ -9,9 +9,10 @@ import pytest
 from bigtensor import KernelMixture
 from bigtensor.data.opening import open_samples
 from bigtensor.data.simulate import write_kernel_mixture
+from bigtensor.engine.cluster import DistributedRuntime
+from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.engine.plan import PassSize, make_plan
 from bigtensor.engine.reduce import run_pass
-from bigtensor.engine.runtime import DistributedRuntime, local_cluster
 from bigtensor.statistics.base import Pass
 from tests.engine.sums import ColumnSums, write_store
 

@@ -5,8 +5,9 @@ import pytest
 
 from bigtensor import KernelMixture, simulate
 from bigtensor.data.opening import open_samples
+from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.reduce import run_pass
-from bigtensor.engine.runtime import ThreadedRuntime, single_blas_thread
+from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import IdentifiabilityError
 from bigtensor.models.base import shape_of
 from bigtensor.models.kernel_mixture.component_choice import with_counted_components

@@ -10,8 +10,9 @@ import numpy as np
 from bigtensor import KernelMixture
 from bigtensor.data.opening import open_samples
 from bigtensor.data.simulate import kernel_mixture
+from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.reduce import run_pass
-from bigtensor.engine.runtime import ThreadedRuntime, single_blas_thread
+from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.nystroem import Nystroem
 from bigtensor.statistics.base import Pass

@@ -1,0 +1,100 @@
+"""Cut rows that arrive in pieces of any length into blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bigtensor.data.block import Block
+from bigtensor.data.sources import Columns
+from bigtensor.data.views import Views
+
+
+def cut_blocks(
+    views: Views,
+    pieces: Iterator[Columns],
+    start: int,
+    stop: int,
+    block_rows: int,
+    halo: int = 0,
+) -> Iterator[Block]:
+    """Cut pieces of any length into blocks of ``block_rows`` rows and their halo.
+
+    Blocks are windows on the pieces; rows are copied only where a block begins in one piece and
+    ends in the next.
+    """
+    slices, left = views.slices, None
+    for piece in pieces:
+        for held in _stretches(left, _laid_out(piece, views), block_rows, halo):
+            cursor = 0
+            while cursor + block_rows + halo <= _rows(held) and start + block_rows <= stop:
+                yield _block(held, slices, cursor, start, block_rows, halo)
+                cursor, start = cursor + block_rows, start + block_rows
+            left = _window(held, slice(cursor, None))
+    cursor = 0
+    while left is not None and start < stop:
+        rows = min(block_rows, stop - start)
+        yield _block(left, slices, cursor, start, rows, halo)
+        cursor, start = cursor + rows, start + rows
+
+
+def _laid_out(piece: Columns, views: Views) -> Columns:
+    """Put the features of the views one beside the other."""
+    order = None if views.order == tuple(range(piece.values.shape[1])) else views.order
+    values = piece.values if order is None else np.take(piece.values, order, axis=1)
+    if isinstance(values, np.ndarray):
+        # rows that came in a message may lie at any byte: other code, and other last bits
+        values = np.require(values, requirements="A")
+    weight = None if piece.weight is None else np.asarray(piece.weight, np.float64)
+    return replace(piece, values=values, weight=weight)
+
+
+def _stretches(
+    left: Columns | None, piece: Columns, block_rows: int, halo: int
+) -> Iterator[Columns]:
+    """Return the rows to cut: the blocks that begin in the rows left over, and those after them."""
+    if left is None or not _rows(left):
+        yield piece
+        return
+    after = -_rows(left) % block_rows
+    if _rows(piece) < after + halo:
+        yield _joined(left, piece)
+        return
+    yield _joined(left, _window(piece, slice(after + halo)))
+    yield _window(piece, slice(after, None))
+
+
+def _block(
+    held: Columns, slices: dict[str, slice], cursor: int, start: int, rows: int, halo: int
+) -> Block:
+    """Return a window on the rows that are held."""
+    shown = _window(held, slice(cursor, cursor + rows + halo))
+    return Block(shown.values, slices, start, rows, shown.weight, shown.sequence)
+
+
+def _rows(columns: Columns) -> int:
+    """Return the number of rows."""
+    return int(columns.values.shape[0])
+
+
+def _joined(left: Columns, piece: Columns) -> Columns:
+    """Put rows one after the other."""
+    return _map_columns(lambda a, b: np.concatenate([a, b]), left, piece)
+
+
+def _window(columns: Columns, rows: slice) -> Columns:
+    """Return some of the rows, not copied."""
+    return _map_columns(lambda array: array[rows], columns)
+
+
+def _map_columns(function: Callable[..., Any], *columns: Columns) -> Columns:
+    """Apply a function to the values, the weights and the sequences."""
+
+    def apply(name: str) -> Any:
+        arrays = [getattr(part, name) for part in columns]
+        return None if arrays[0] is None else function(*arrays)
+
+    return Columns(apply("values"), apply("weight"), apply("sequence"))
