@@ -82,16 +82,18 @@ class Reporter:
         self._display = display
         self._reused_parts = 0
         self._computed = 0
+        self._rows = 0
 
     def listen(self, event: Event) -> None:
         """Take one event of a pass: a listener of ``fit`` and ``write``."""
         if event.kind == "pass started":
-            self._reused_parts = self._computed = 0
+            self._reused_parts = self._computed = self._rows = 0
             self._display.begin(event.name)
         elif event.kind == "part finished":
             reused = event.reused > self._reused_parts
             self._reused_parts = event.reused
-            self._computed += 0 if reused else event.stop - event.start
+            self._computed += 0 if reused else event.rows - self._rows
+            self._rows = event.rows
             left = event.total_rows - event.rows
             words = pace(self._computed, event.seconds, left)
             self._display.show(event.rows, event.total_rows, words)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
-from typing import Any, TypeVar
+from itertools import accumulate, islice, pairwise
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from bigtensor.errors import DataError
 READ_NBYTES = 8 * 2**20
 """Bytes read at once: enough for a disk or an object store, little beside a worker's memory."""
 
-Item = TypeVar("Item")
+Piece = tuple[Source, int, int]
+"""Rows of a source that are read at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,15 +117,18 @@ class Samples:
         more = len(self.sources) - 1
         return first if not more else f"{first} and {more} more ({self.rows:,} rows in all)"
 
-    def blocks(self, start: int, stop: int, block_rows: int, halo: int = 0) -> Iterator[Block]:
+    def blocks(
+        self, part: Sequence[tuple[int, int]], block_rows: int, halo: int = 0
+    ) -> Iterator[Block]:
         """Read rows ahead of their use and cut them into blocks.
 
-        Blocks start at ``start`` plus multiples of ``block_rows``, however the rows are stored.
+        Blocks start at the start of a range plus multiples of ``block_rows``, however the rows are
+        stored.
 
         Parameters
         ----------
-        start, stop : int
-            Global row range within one source.
+        part : sequence of (start, stop)
+            Global row ranges, each within one source.
         block_rows : int
         halo : int
             Rows to show after the last row of every block, as far as the source has them.
@@ -134,28 +138,37 @@ class Samples:
         Block
             With the features laid out one view beside the other.
         """
-        source, offset = self.locate(start)
-        first, last = start - offset, stop - offset
-        pieces = _read_ahead(source, self._pieces(source, first, min(last + halo, source.rows)))
-        yield from cut_blocks(self.views, pieces, start, stop, block_rows, halo)
+        pieces = [self._pieces(start, stop, halo) for start, stop in part]
+        columns = _read_ahead([piece for of_range in pieces for piece in of_range])
+        for (start, stop), of_range in zip(part, pieces, strict=True):
+            arriving = islice(columns, len(of_range))
+            yield from cut_blocks(self.views, arriving, start, stop, block_rows, halo)
 
-    def _pieces(self, source: Source, first: int, last: int) -> list[tuple[int, int]]:
-        """Cut a row range of a source where its units end."""
+    def _pieces(self, start: int, stop: int, halo: int) -> list[Piece]:
+        """Cut a row range and its halo where units of its source end."""
+        source, offset = self.locate(start)
+        first, last = start - offset, min(stop - offset + halo, source.rows)
         step = self.read_rows(source.unit_rows)
         edges = [first, *range((first // step + 1) * step, last, step), last]
-        return list(pairwise(edges))
+        return [(source, *rows) for rows in pairwise(edges)]
 
 
-def _read_ahead(source: Source, pieces: list[tuple[int, int]]) -> Iterator[Columns]:
+def _read_ahead(pieces: Sequence[Piece]) -> Iterator[Columns]:
     """Read the next piece while the caller computes on the present one."""
-    if len(pieces) <= 1 or isinstance(source, ArraySource):
-        for start, stop in pieces:
+    if len(pieces) <= 1 or all(isinstance(source, ArraySource) for source, _, _ in pieces):
+        for source, start, stop in pieces:
             yield source.read(start, stop)
         return
     with ThreadPoolExecutor(1, thread_name_prefix="bigtensor-read") as reader:
-        coming = reader.submit(source.read, *pieces[0])
+        coming = _begin(reader, pieces[0])
         for following in pieces[1:]:
             present = coming.result()
-            coming = reader.submit(source.read, *following)
+            coming = _begin(reader, following)
             yield present
         yield coming.result()
+
+
+def _begin(reader: ThreadPoolExecutor, piece: Piece) -> Future[Columns]:
+    """Begin to read a piece."""
+    source, start, stop = piece
+    return reader.submit(source.read, start, stop)

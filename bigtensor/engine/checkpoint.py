@@ -16,7 +16,7 @@ import fsspec
 import numpy as np
 
 from bigtensor._version import __version__
-from bigtensor.engine.ranges import RowRange
+from bigtensor.engine.ranges import Part, RowRange
 from bigtensor.errors import CheckpointError
 from bigtensor.statistics.base import Pass, State
 
@@ -42,9 +42,9 @@ class Checkpoint:
     url: str
     data: str
 
-    def for_pass(self, pass_: Pass[Any], ranges: list[RowRange]) -> PassCheckpoint:
+    def for_pass(self, pass_: Pass[Any], parts: list[Part]) -> PassCheckpoint:
         """Return the place of the parts of one pass."""
-        key = content_key((FORMAT, __version__, self.data, pass_.statistic, pass_.rows, ranges))
+        key = content_key((FORMAT, __version__, self.data, pass_.statistic, pass_.rows, parts))
         name = "".join(letter if letter.isalnum() else "-" for letter in pass_.name)
         return PassCheckpoint(f"{self.url.rstrip('/')}/{name}-{key[:32]}")
 
@@ -56,7 +56,7 @@ class PassCheckpoint:
     url: str
 
     def finished(self) -> list[RowRange]:
-        """Return the row ranges whose parts are stored, whole or torn."""
+        """Return the first row of every stored part, whole or torn, and the row after its last."""
         parts = (_PART.fullmatch(name.rsplit("/", 1)[-1]) for name in self._names())
         return sorted((int(part[1]), int(part[2])) for part in parts if part)
 

@@ -28,11 +28,12 @@ class Event:
     total_rows : int
         Rows of the pass.
     parts, total_parts : int
-        Row ranges done so far, and all of them.
+        Parts done so far, and all of them.
     reused : int
-        Row ranges that were read from the checkpoint instead of being computed.
+        Parts that were read from the checkpoint instead of being computed.
     start, stop : int
-        The row range of a finished part; 0 otherwise.
+        The first row of a finished part and the row after its last; 0 otherwise. A part of a pass
+        over chosen rows may leave out rows between them.
     seconds : float
         Since the pass started.
     """
@@ -69,9 +70,9 @@ class Progress:
         """Announce the pass."""
         self._tell("pass started")
 
-    def part(self, start: int, stop: int, *, reused: bool) -> None:
-        """Count one finished row range."""
-        self.rows += stop - start
+    def part(self, start: int, stop: int, rows: int, *, reused: bool) -> None:
+        """Count one finished part."""
+        self.rows += rows
         self.parts += 1
         self.reused += reused
         self._tell("part finished", start, stop)

@@ -11,7 +11,7 @@ from dask.utils import format_bytes
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import LazySource
 from bigtensor.engine.cluster import IN_FLIGHT
-from bigtensor.engine.ranges import RowRange, pass_ranges
+from bigtensor.engine.ranges import Part, pass_parts
 from bigtensor.engine.runtime import parse_memory_limit
 from bigtensor.errors import PlanError
 
@@ -220,11 +220,11 @@ def make_plan(samples: Samples, passes: Sequence[PassSize], runtime: Processes) 
     -------
     Plan
     """
-    ranges = pass_ranges(samples)
-    buffers = READ_COPIES * _piece_rows(samples, ranges) * samples.row_nbytes
+    parts = pass_parts(samples)
+    buffers = READ_COPIES * _piece_rows(samples, parts) * samples.row_nbytes
     state = max((size.state_nbytes for size in passes), default=0)
     work = max((size.work_nbytes for size in passes), default=0)
-    tasks = len(ranges)
+    tasks = len(parts)
     # a finished state waits in the worker, and once more as bytes, until the driver has fetched it
     task = buffers + work + (1 + IN_FLIGHT) * state
     held = sum(source.held_nbytes for source in samples.sources)
@@ -247,9 +247,9 @@ def make_plan(samples: Samples, passes: Sequence[PassSize], runtime: Processes) 
     )
 
 
-def _piece_rows(samples: Samples, ranges: Sequence[RowRange]) -> int:
+def _piece_rows(samples: Samples, parts: Sequence[Part]) -> int:
     """Return the most rows that a task reads at once: all of its rows where they are lazy."""
-    longest = max(stop - start for start, stop in ranges)
+    longest = max(stop - start for part in parts for start, stop in part)
     return max(
         longest
         if isinstance(source, LazySource)

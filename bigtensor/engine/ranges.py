@@ -10,6 +10,9 @@ from bigtensor.data.sources import LazySource, Source
 
 RowRange = tuple[int, int]
 
+Part = tuple[RowRange, ...]
+"""The rows of one task: one range, or several short ones. Ascending, and none crosses a source."""
+
 MAX_TASKS = 10_000
 """Tasks of one pass: a scheduler spends up to a millisecond on each."""
 
@@ -27,8 +30,8 @@ MAX_NBYTES = 256 * 2**20
 """A task reads no more than this, unless that would take more than `MAX_TASKS` tasks."""
 
 
-def pass_ranges(samples: Samples, rows: Sequence[RowRange] | None = None) -> list[RowRange]:
-    """Cut the rows of a pass into the ranges of its tasks, of as equal size as chunks allow.
+def pass_parts(samples: Samples, rows: Sequence[RowRange] | None = None) -> list[Part]:
+    """Share the rows of a pass out to its tasks, as equally as chunks allow.
 
     Parameters
     ----------
@@ -38,19 +41,30 @@ def pass_ranges(samples: Samples, rows: Sequence[RowRange] | None = None) -> lis
 
     Returns
     -------
-    list of (start, stop)
-        Ascending and disjoint; none crosses a source. Where a whole pass is cut, ranges start at
-        multiples of the rows that the store decodes together.
+    list of tuple of (start, stop)
+        Ascending and disjoint. The parts of a whole pass are one range each, which starts at a
+        multiple of the rows that the store decodes together.
     """
-    if rows is not None:
-        wanted = _rows_per_task(samples)
-        return [
-            piece
-            for start, stop in rows
-            for first, last in segments(samples, start, stop)
-            for piece in _steps(first, last, wanted)
-        ]
-    return _of_sources(samples, _even_ranges)
+    if rows is None:
+        return [(whole,) for whole in _of_sources(samples, _even_ranges)]
+    wanted = _rows_per_task(samples)
+    pieces = [
+        piece
+        for start, stop in rows
+        for first, last in segments(samples, start, stop)
+        for piece in _steps(first, last, wanted)
+    ]
+    return _put_together(pieces, wanted)
+
+
+def span(part: Part) -> RowRange:
+    """Return the first row of a part and the row after its last."""
+    return part[0][0], part[-1][1]
+
+
+def rows_of(part: Part) -> int:
+    """Return the number of rows of a part."""
+    return sum(stop - start for start, stop in part)
 
 
 def row_ranges(samples: Samples) -> list[RowRange]:
@@ -61,14 +75,14 @@ def row_ranges(samples: Samples) -> list[RowRange]:
     return _of_sources(samples, _uniform_ranges)
 
 
-def segments(samples: Samples, start: int, stop: int) -> list[RowRange]:
+def segments(samples: Samples, start: int, stop: int) -> Part:
     """Cut a row range where a source ends."""
     pieces = []
     for source, offset in zip(samples.sources, samples.offsets, strict=True):
         first, last = max(start, offset), min(stop, offset + source.rows)
         if first < last:
             pieces.append((first, last))
-    return pieces
+    return tuple(pieces)
 
 
 def _rows_per_task(samples: Samples) -> int:
@@ -91,6 +105,18 @@ def _of_sources(samples: Samples, cut: Callable[[Source, int], list[RowRange]]) 
             else cut(source, wanted)
         )
     ]
+
+
+def _put_together(pieces: Sequence[RowRange], wanted: int) -> list[Part]:
+    """Give every task several short pieces: it costs as much as a few thousand rows to send."""
+    parts: list[Part] = []
+    most = -(-len(pieces) // EVEN_TASKS)
+    for piece in pieces:
+        if parts and len(parts[-1]) < most and rows_of((*parts[-1], piece)) <= wanted:
+            parts[-1] = (*parts[-1], piece)
+        else:
+            parts.append((piece,))
+    return parts
 
 
 def _steps(start: int, stop: int, step: int) -> list[RowRange]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from bigtensor.data.block import Block
 from bigtensor.data.block_cutting import cut_blocks
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import Columns, LazySource
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.checkpoint import Checkpoint, PassCheckpoint
 from bigtensor.engine.events import Listener, Progress
-from bigtensor.engine.ranges import RowRange, pass_ranges
+from bigtensor.engine.ranges import Part, pass_parts, rows_of, span
 from bigtensor.engine.runtime import Job, Runtime
 from bigtensor.errors import DataChangedError
 from bigtensor.statistics.base import Pass, State, Statistic, Workspace
@@ -52,15 +53,13 @@ def run_pass(
         What the statistic makes of its state. The bits depend on the row ranges alone: the same
         for any number of workers, any order of arrival and after a resume.
     """
-    ranges = pass_ranges(samples, pass_.rows)
-    stored = None if checkpoint is None else checkpoint.for_pass(pass_, ranges)
-    progress = Progress(
-        pass_.name, sum(stop - start for start, stop in ranges), len(ranges), tuple(listeners)
-    )
+    parts = pass_parts(samples, pass_.rows)
+    stored = None if checkpoint is None else checkpoint.for_pass(pass_, parts)
+    progress = Progress(pass_.name, sum(map(rows_of, parts)), len(parts), tuple(listeners))
     progress.start()
     state = None if stored is None else stored.load(None)
     if state is None:
-        state = _sum_parts(samples, pass_.statistic, runtime, ranges, stored, progress)
+        state = _sum_parts(samples, pass_.statistic, runtime, parts, stored, progress)
         try:
             check()
         except DataChangedError:
@@ -78,35 +77,36 @@ def _sum_parts(
     samples: Samples,
     statistic: Statistic[Any],
     runtime: Runtime,
-    ranges: list[RowRange],
+    parts: list[Part],
     stored: PassCheckpoint | None,
     progress: Progress,
 ) -> State:
     """Read the parts that are stored, compute the others, and add them up."""
-    tree = FixedTree(len(ranges), statistic.combine)
-    missing = set(range(len(ranges)))
+    tree = FixedTree(len(parts), statistic.combine)
+    missing = set(range(len(parts)))
     if stored is not None:
         found = set(stored.finished())
-        for index in sorted(missing):
-            part = stored.load(ranges[index]) if ranges[index] in found else None
-            if part is not None:
-                tree.add(index, part)
+        for index, part in enumerate(parts):
+            state = stored.load(span(part)) if span(part) in found else None
+            if state is not None:
+                tree.add(index, state)
                 missing.discard(index)
-                progress.part(*ranges[index], reused=True)
+                progress.part(*span(part), rows_of(part), reused=True)
     todo = sorted(missing)
 
     def collect(position: int, state: State) -> None:
         index = todo[position]
-        logger.debug("computed rows %d to %d of %s", *ranges[index], progress.name)
+        part = parts[index]
+        logger.debug("computed rows %d to %d of %s", *span(part), progress.name)
         if stored is not None:
-            stored.store(ranges[index], state)
+            stored.store(span(part), state)
         tree.add(index, state)
-        progress.part(*ranges[index], reused=False)
+        progress.part(*span(part), rows_of(part), reused=False)
 
     if todo:
-        jobs = [job_of(samples, ranges[index], statistic.halo) for index in todo]
+        jobs = [job_of(samples, parts[index], statistic.halo) for index in todo]
         runtime.run(accumulate, (samples.without_lazy_rows(), statistic), jobs, collect)
-    return statistic.init() if not ranges else tree.root
+    return tree.root if parts else statistic.init()
 
 
 @dataclass
@@ -142,30 +142,34 @@ class FixedTree:
         return state
 
 
-def accumulate(shared: tuple[Samples, Statistic[Any]], start: int, stop: int, *parts: Any) -> State:
-    """Stream the blocks of one row range into one state: the body of a task."""
+def accumulate(shared: tuple[Samples, Statistic[Any]], part: Part, *arrays: Any) -> State:
+    """Stream the blocks of one part into one state: the body of a task."""
     samples, statistic = shared
     work, state = Workspace(), statistic.init()
     with single_blas_thread():
-        for block in blocks_of(samples, start, stop, statistic.block_rows, statistic.halo, parts):
+        for block in blocks_of(samples, part, statistic.block_rows, statistic.halo, arrays):
             statistic.update(state, block, work)
     return state
 
 
-def job_of(samples: Samples, rows: RowRange, halo: int = 0) -> Job:
-    """Return the arguments of a task: a row range, with its arrays and halo where they are lazy."""
-    start, stop = rows
-    source, offset = samples.locate(start)
-    if isinstance(source, LazySource):
-        last = min(stop - offset + halo, source.rows)
-        return (start, stop, *source.parts(start - offset, last))
-    return (start, stop)
+def job_of(samples: Samples, part: Part, halo: int = 0) -> Job:
+    """Return the arguments of a task: its rows, and three arrays for every range that is lazy."""
+    arrays: list[Any] = []
+    for start, stop in part:
+        source, offset = samples.locate(start)
+        if isinstance(source, LazySource):
+            last = min(stop - offset + halo, source.rows)
+            arrays += source.parts(start - offset, last)
+    return (part, *arrays)
 
 
 def blocks_of(
-    samples: Samples, start: int, stop: int, block_rows: int, halo: int, parts: tuple[Any, ...]
-) -> Iterable[Any]:
-    """Return the blocks of a row range, from its computed arrays where they were lazy."""
-    if not parts:
-        return samples.blocks(start, stop, block_rows, halo)
-    return cut_blocks(samples.views, iter([Columns(*parts)]), start, stop, block_rows, halo)
+    samples: Samples, part: Part, block_rows: int, halo: int, arrays: Sequence[Any]
+) -> Iterator[Block]:
+    """Return the blocks of a part, from its computed arrays where they were lazy."""
+    if not arrays:
+        yield from samples.blocks(part, block_rows, halo)
+        return
+    for index, (start, stop) in enumerate(part):
+        columns = Columns(*arrays[3 * index : 3 * index + 3])
+        yield from cut_blocks(samples.views, iter([columns]), start, stop, block_rows, halo)

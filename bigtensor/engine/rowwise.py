@@ -24,9 +24,9 @@ from bigtensor.data.sources import LazySource
 from bigtensor.data.targets import check_target, move_into_place
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.events import Listener, Progress
-from bigtensor.engine.ranges import RowRange, row_ranges, segments
+from bigtensor.engine.ranges import Part, RowRange, row_ranges, segments, span
 from bigtensor.engine.reduce import blocks_of, job_of
-from bigtensor.engine.runtime import Job, Runtime
+from bigtensor.engine.runtime import Runtime
 from bigtensor.errors import MissingValueError, OutputError
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.validity import Validity, explain, finite_rows, first_invalid
@@ -189,32 +189,21 @@ def _run(
         arrays, found[index] = result
         if place is not None:
             place(ranges[index], arrays)
-        progress.part(*ranges[index], reused=False)
+        start, stop = ranges[index]
+        progress.part(start, stop, stop - start, reused=False)
 
     progress.start()
     light = RowTask(task.samples.without_lazy_rows(), task.function, task.path)
-    runtime.run(_evaluate_range, light, [_job(task.samples, rows) for rows in ranges], collect)
+    jobs = [job_of(task.samples, segments(task.samples, *rows)) for rows in ranges]
+    runtime.run(_evaluate_range, light, jobs, collect)
     progress.finish()
     return _total([found[index] for index in range(len(ranges))])
 
 
-def _job(samples: Samples, rows: RowRange) -> Job:
-    """Return the segments of a row range, each within a source, with their lazy arrays."""
-    pieces = segments(samples, *rows)
-    lazy = [part for piece in pieces for part in job_of(samples, piece)[2:]]
-    return (pieces, *lazy)
-
-
-def _evaluate_range(task: RowTask, pieces: list[RowRange], *parts: Any) -> tuple[Arrays, Validity]:
+def _evaluate_range(task: RowTask, part: Part, *arrays_of_rows: Any) -> tuple[Arrays, Validity]:
     """Evaluate the segments of one range; return the outputs, or write them and return none."""
-    first, last = pieces[0][0], pieces[-1][1]
-    blocks = (
-        block
-        for index, (start, stop) in enumerate(pieces)
-        for block in blocks_of(
-            task.samples, start, stop, task.function.block_rows, 0, parts[3 * index : 3 * index + 3]
-        )
-    )
+    first, last = span(part)
+    blocks = blocks_of(task.samples, part, task.function.block_rows, 0, arrays_of_rows)
     arrays, validity = _evaluate_blocks(task.function, blocks, first, last - first)
     if task.path is None:
         return arrays, validity
@@ -295,7 +284,7 @@ def _evaluate_one(
     task: RowTask, missing: str, start: int, stop: int, parts: tuple[Any, ...]
 ) -> NDArray[Any]:
     """Evaluate the only output of a row function over one range."""
-    arrays, validity = _evaluate_range(task, [(start, stop)], *parts)
+    arrays, validity = _evaluate_range(task, ((start, stop),), *parts)
     if missing == "raise" and validity.dropped:
         raise MissingValueError(explain(validity, task.samples.views.feature_names))
     (array,) = arrays.values()

@@ -27,11 +27,14 @@ def sample_windows(
     -------
     tuple of (start, stop), optional
         Disjoint ranges, evenly spread by global row index, that hold at least twice
-        the sample; None for small data, where all rows are looked at.
+        the sample; None for small data, where all rows are looked at. Their length is a power of
+        two, and they start at multiples of it: a window then lies in one chunk of a store whose
+        chunks are longer powers of two, and one chunk is decoded for it.
     """
-    length = max(MIN_WINDOW_ROWS, -(-2 * size // windows))
+    wanted = max(MIN_WINDOW_ROWS, -(-2 * size // windows))
+    length = 1 << (wanted - 1).bit_length()
     if rows <= windows * length:
         return None
     last = rows - length
-    starts = [last * window // (windows - 1) for window in range(windows)]
-    return tuple((start, start + length) for start in starts)
+    places = [last * window // (windows - 1) // length for window in range(windows)]
+    return tuple((place * length, (place + 1) * length) for place in places)

@@ -58,7 +58,7 @@ def kernel_seconds(samples: Samples, statistic: Statistic[Any], repeats: int) ->
     walls, processor = [], []
     for _ in range(repeats + 1):
         wall, used = time.perf_counter(), time.process_time()
-        accumulate((samples, statistic), 0, samples.rows)
+        accumulate((samples, statistic), ((0, samples.rows),))
         walls.append(time.perf_counter() - wall)
         processor.append(time.process_time() - used)
     return {"wall": min(walls[1:]), "processor": min(processor[1:])}

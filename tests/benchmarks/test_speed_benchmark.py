@@ -52,7 +52,7 @@ def test_in_memory__keeps_rows_and_views():
         simulate.kernel_mixture(100, 2), {"b": ["view3"], "a": ["view1", "view2"]}
     )
     held = in_memory(samples, 40)
-    (first,), (expected,) = list(held.blocks(0, 40, 40)), list(samples.blocks(0, 40, 40))
+    (first,), (expected,) = list(held.blocks([(0, 40)], 40)), list(samples.blocks([(0, 40)], 40))
     np.testing.assert_array_equal(first.values, expected.values)
     assert first.slices == expected.slices
     statistic = statistic_of(KernelMixture(2, start="kmeans"), samples, "posterior 1")

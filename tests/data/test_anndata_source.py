@@ -48,7 +48,7 @@ def test_anndata__rows_are_those_of_the_matrix(tmp_path, kind):
         read = source.read(start, stop)
         assert isinstance(read, Columns)
         np.testing.assert_array_equal(read.values, values[start:stop])
-    blocks = list(samples.blocks(0, ROWS, 64))
+    blocks = list(samples.blocks([(0, ROWS)], 64))
     stacked = np.concatenate([block.values for block in blocks])
     np.testing.assert_array_equal(stacked, values[:, [2, 0, 1]])
     assert f"{ROWS}" in source.describe()

@@ -33,7 +33,7 @@ def read(samples: Samples) -> np.ndarray:
     """Return all rows, source by source."""
     parts = []
     for source, offset in zip(samples.sources, samples.offsets, strict=True):
-        blocks = samples.blocks(offset, offset + source.rows, 17)
+        blocks = samples.blocks([(offset, offset + source.rows)], 17)
         parts.extend(np.array(block.values) for block in blocks)
     return np.concatenate(parts)
 
@@ -145,7 +145,7 @@ def test_open__takes_samples_with_other_views_and_weights() -> None:
     samples = open_samples(VALUES)
     other = open_samples(samples, {"u": [2], "v": [0]}, weight=WEIGHT)
     np.testing.assert_array_equal(read(other), VALUES[:, [2, 0]])
-    assert next(iter(other.blocks(0, 9, 9))).total_weight() == WEIGHT[:9].sum()
+    assert next(iter(other.blocks([(0, 9)], 9))).total_weight() == WEIGHT[:9].sum()
 
 
 @pytest.mark.parametrize("kind", ["array", "data set", "lazy"])
@@ -160,7 +160,7 @@ def test_open__attaches_weights_of_any_kind(kind: str, weights: str) -> None:
     else:
         weight = da.from_array(weight, chunks=11)
     samples = open_samples(data, weight=weight)
-    block = next(iter(samples.blocks(10, 30, 20)))
+    block = next(iter(samples.blocks([(10, 30)], 20)))
     assert type(block.weight) is np.ndarray
     np.testing.assert_array_equal(block.weight, WEIGHT[10:30])
 
@@ -169,7 +169,7 @@ def test_open__uses_stored_weights(tmp_path: Path) -> None:
     path = write_store(tmp_path / "w.zarr", VALUES, variables={"weight": WEIGHT})
     samples = open_samples(path)
     assert samples.has_weight
-    np.testing.assert_array_equal(next(iter(samples.blocks(0, 9, 9))).weight, WEIGHT[:9])
+    np.testing.assert_array_equal(next(iter(samples.blocks([(0, 9)], 9))).weight, WEIGHT[:9])
 
 
 REFUSED = {

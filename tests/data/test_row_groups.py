@@ -38,7 +38,7 @@ def names_of(samples: Samples, block_rows: int = 7) -> list[str | None]:
             columns = Columns(columns.values, sequence=columns.weight)
             blocks = cut_blocks(samples.views, iter([columns]), offset, stop, block_rows)
         else:
-            blocks = samples.blocks(offset, stop, block_rows)
+            blocks = samples.blocks([(offset, stop)], block_rows)
         for block in blocks:
             assert block.sequence.dtype == np.int32
             found += [
@@ -173,7 +173,7 @@ def test_array__of_groups_goes_with_anything_in_memory() -> None:
 def test_groups__keep_weights_and_change_the_fingerprint(tmp_path: Path) -> None:
     paths = [store(tmp_path / "a.zarr"), store(tmp_path / "b.zarr", CODES, ["x", "y", "z"])]
     samples = open_samples(paths[0], groups="donor")
-    (block,) = samples.blocks(0, ROWS, ROWS)
+    (block,) = samples.blocks([(0, ROWS)], ROWS)
     np.testing.assert_array_equal(block.weight, np.ones(ROWS))
     second = open_samples(paths, groups="donor").sources[1]
     assert second.fingerprint() != open_samples(paths[1], groups="donor").sources[0].fingerprint()

@@ -81,7 +81,7 @@ def test_blocks__are_slices_of_the_rows(
         patch.setattr(samples_module, "READ_NBYTES", read_nbytes)
         for expected, block in zip(
             range(start, stop, block_rows),
-            samples.blocks(start, stop, block_rows, halo),
+            samples.blocks([(start, stop)], block_rows, halo),
             strict=True,
         ):
             rows = min(block_rows, stop - expected)
@@ -100,9 +100,9 @@ def test_blocks__are_slices_of_the_rows(
 def test_blocks__go_on_over_several_sources_and_end_with_each() -> None:
     samples = open_samples([VALUES[:40], VALUES[40:41], VALUES[41:]])
     assert samples.offsets == (0, 40, 41)
-    block = next(iter(samples.blocks(38, 40, 10, halo=3)))
+    block = next(iter(samples.blocks([(38, 40)], 10, halo=3)))
     np.testing.assert_array_equal(block.values, VALUES[38:40])
-    assert next(iter(samples.blocks(41, 44, 10))).start == 41
+    assert next(iter(samples.blocks([(41, 44)], 10))).start == 41
     with pytest.raises(DataError, match="row 157 was asked for; there are 157 rows"):
         samples.locate(157)
 
@@ -113,13 +113,15 @@ def test_has_weight__counts_rows_without_a_weight_once(tmp_path: Path) -> None:
     plain = write_store(tmp_path / "p.zarr", VALUES[20:])
     samples = open_samples([weighted, plain])
     assert samples.has_weight
-    assert next(iter(samples.blocks(0, 20, 20))).total_weight() == pytest.approx(WEIGHT[:20].sum())
-    assert next(iter(samples.blocks(20, ROWS, ROWS))).total_weight() == ROWS - 20
+    assert next(iter(samples.blocks([(0, 20)], 20))).total_weight() == pytest.approx(
+        WEIGHT[:20].sum()
+    )
+    assert next(iter(samples.blocks([(20, ROWS)], ROWS))).total_weight() == ROWS - 20
 
 
 def test_block__keeps_chosen_rows_with_their_global_index() -> None:
     samples = open_samples(VALUES, weight=WEIGHT)
-    block = next(iter(samples.blocks(50, 90, 40)))
+    block = next(iter(samples.blocks([(50, 90)], 40)))
     mask = VALUES[50:90, 0] > 0
     kept = block.keep(mask)
     np.testing.assert_array_equal(kept.values, VALUES[50:90][mask])

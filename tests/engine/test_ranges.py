@@ -19,9 +19,11 @@ from bigtensor.engine.ranges import (
     MAX_TASKS,
     MIN_ROWS,
     RowRange,
-    pass_ranges,
+    pass_parts,
     row_ranges,
+    rows_of,
     segments,
+    span,
 )
 
 
@@ -33,6 +35,11 @@ def store(rows: int, unit_rows: int, features: int = 4) -> ZarrSource:
 
 def samples_of(*sources: Source) -> Samples:
     return Samples(sources, Views.resolve(None, sources[0].features))
+
+
+def pass_ranges(samples: Samples) -> list[RowRange]:
+    """Return the only range of every part of a whole pass."""
+    return [whole for (whole,) in pass_parts(samples)]
 
 
 @settings(max_examples=200)
@@ -114,21 +121,46 @@ def test_ranges__of_a_lazy_array_gather_whole_chunks(lengths: list[int]) -> None
     assert all(stop - start >= MIN_ROWS for start, stop in ranges[:-1])
 
 
-def test_ranges__of_chosen_rows_are_cut_at_sources_and_at_the_size_of_a_task() -> None:
+def test_parts__of_chosen_rows_are_cut_at_sources_and_at_the_size_of_a_task() -> None:
     samples = samples_of(store(100_000, 1000), store(200_000, 1000))
-    chosen = [(10, 20), (99_990, 100_010), (150_000, 290_000)]
-    ranges = pass_ranges(samples, chosen)
-    assert ranges[:3] == [(10, 20), (99_990, 100_000), (100_000, 100_010)]
-    assert ranges[3:] == [
-        (start, min(start + MIN_ROWS, 290_000)) for start in range(150_000, 290_000, MIN_ROWS)
+    parts = pass_parts(samples, [(10, 20), (99_990, 100_010), (150_000, 290_000)])
+    assert parts[:3] == [((10, 20),), ((99_990, 100_000),), ((100_000, 100_010),)]
+    assert parts[3:] == [
+        ((start, min(start + MIN_ROWS, 290_000)),) for start in range(150_000, 290_000, MIN_ROWS)
     ]
-    whole = {row for start, stop in chosen for row in range(start, stop)}
-    cut = [row for start, stop in ranges for row in range(start, stop)]
-    assert cut == sorted(whole)
+
+
+@given(
+    edges=st.lists(st.integers(0, 3_000_000), min_size=2, max_size=400, unique=True).map(sorted),
+    sources=st.integers(1, 3),
+)
+def test_parts__of_many_windows_hold_several_of_them(edges: list[int], sources: int) -> None:
+    samples = samples_of(*(store(1_000_000, 1000) for _ in range(sources)))
+    pairs = zip(edges[::2], edges[1::2], strict=False)
+    chosen = [(start, min(stop, samples.rows)) for start, stop in pairs if start < samples.rows]
+    parts = pass_parts(samples, chosen)
+    pieces = [piece for part in parts for piece in part]
+    assert pieces == sorted(pieces)
+    assert sum(map(rows_of, parts)) == sum(stop - start for start, stop in chosen)
+    for start, stop in pieces:
+        assert any(first <= start < stop <= last for first, last in chosen)
+        source, offset = samples.locate(start)
+        assert stop <= offset + source.rows
+    wanted = max(MIN_ROWS, -(-samples.rows // EVEN_TASKS))
+    assert max(map(rows_of, parts), default=0) <= wanted
+    short = [part for part in parts if rows_of(part) < wanted / 2]
+    assert len(short) <= 2 * EVEN_TASKS + len(pieces) / EVEN_TASKS
+
+
+def test_parts__share_the_windows_of_a_pilot_out_to_16_tasks() -> None:
+    windows = [(start, start + 4096) for start in range(0, 64 * 100_000, 100_000)]
+    parts = pass_parts(samples_of(store(10**7, 65_536)), windows)
+    assert [len(part) for part in parts] == [4] * EVEN_TASKS
+    assert [span(part) for part in parts[:2]] == [(0, 304_096), (400_000, 704_096)]
 
 
 def test_segments__split_rows_where_sources_end() -> None:
     values = np.zeros((10, 1))
     samples = samples_of(*(ArraySource(values, ("a",)) for _ in range(3)))
-    assert segments(samples, 5, 25) == [(5, 10), (10, 20), (20, 25)]
-    assert segments(samples, 12, 13) == [(12, 13)]
+    assert segments(samples, 5, 25) == ((5, 10), (10, 20), (20, 25))
+    assert segments(samples, 12, 13) == ((12, 13),)
