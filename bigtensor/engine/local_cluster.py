@@ -13,8 +13,8 @@ from bigtensor.errors import ClusterError
 
 KEEP_FREED_MEMORY = {
     "MALLOC_ARENA_MAX": "1",
-    "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
-    "MALLOC_TRIM_THRESHOLD_": str(64 * 2**20),
+    "MALLOC_MMAP_THRESHOLD_": str(16 * 2**20),
+    "MALLOC_TRIM_THRESHOLD_": str(32 * 2**20),
 }
 """Settings of the C library: read buffers are used again. With the settings that Dask makes, every
 buffer is given back and asked for again, and to be given empty pages takes longer than to decode
