@@ -16,9 +16,9 @@ from bigtensor.engine.runtime import parse_memory_limit
 from bigtensor.errors import PlanError
 
 RESERVED_NBYTES = 264 * 2**20
-"""What a worker process holds beside the buffers of its task: the interpreter and its libraries,
-227 MiB (CPython 3.11, x86-64, peak of the resident set), up to 20 MiB of freed buffers that it keeps
-for the next task, and what the main module of the driver imports, which workers import too."""
+"""What a worker process holds beside the buffers of its task: the interpreter and its libraries
+(227 MiB with CPython 3.11 on x86-64, peak of the resident set), up to 20 MiB of freed buffers that
+it keeps for the next task, and what the main module of the driver imports, as workers do too."""
 
 USABLE = 0.8
 """The part of a memory limit that may be planned for: above it Dask pauses a worker."""

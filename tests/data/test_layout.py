@@ -92,6 +92,27 @@ def test_writer__writes_each_shard_in_one_piece(tmp_path: Path) -> None:
     assert zarr.open_array(tmp_path / "a.zarr" / "X", mode="r").shards is None
 
 
+def test_writer__compresses_what_shrinks_and_checks_all_of_it(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    measured, counted = rng.normal(size=(5000, 3)), rng.poisson(0.3, (5000, 3))
+    for name, values in (("measured", measured), ("counted", counted)):
+        codes = {"label": ("int32", {})}
+        with SampleStoreWriter(tmp_path / name, ["a", "b", "c"], row_variables=codes) as store:
+            store.append(values, label=np.repeat(np.arange(5), 1000))
+    codecs = {
+        (name, variable): [type(codec).__name__ for codec in inner.compressors]
+        for name in ("measured", "counted")
+        for variable, inner in zarr.open_group(tmp_path / name, mode="r").arrays()
+    }
+    assert codecs["measured", "X"] == ["Crc32cCodec"]
+    both = ["BloscCodec", "Crc32cCodec"]
+    assert codecs["counted", "X"] == codecs["measured", "label"] == both
+    for name, values in (("measured", measured), ("counted", counted)):
+        np.testing.assert_array_equal(
+            zarr.open_array(tmp_path / name, path="X")[:], values.astype("f4")
+        )
+
+
 def test_writer__stores_strings_and_raw_that_plain_zarr_reads(tmp_path: Path) -> None:
     path = tmp_path / "a.zarr"
     with SampleStoreWriter(
