@@ -36,6 +36,10 @@ trap 'exit 0' INT TERM
 # (dask/distributed#8787).
 export DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING=False
 
+# Read buffers are used again; as Dask starts workers, glibc gives every one of them back, and
+# reading takes twice as long.
+export MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=16777216 MALLOC_TRIM_THRESHOLD_=33554432
+
 "$python" -m dask scheduler --host 127.0.0.1 --port "$port" --no-dashboard --no-show \
     >"$scratch/scheduler.log" 2>&1 &
 started+=($!)
