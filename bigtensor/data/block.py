@@ -17,8 +17,8 @@ Values = Any
 class Block:
     """Consecutive rows of all views, as they are read.
 
-    A block is a window on a buffer that the next block overwrites: a statistic copies what it
-    wants to keep and never writes into it.
+    A block is a window on rows that are read, or on the caller's own array: a statistic copies what
+    it wants to keep and never writes into it.
 
     Attributes
     ----------

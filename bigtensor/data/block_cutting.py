@@ -23,8 +23,9 @@ def cut_blocks(
 ) -> Iterator[Block]:
     """Cut pieces of any length into blocks of ``block_rows`` rows and their halo.
 
-    Blocks are windows on the pieces; rows are copied only where a block begins in one piece and
-    ends in the next.
+    The pieces hold the rows from ``start`` to ``stop`` plus the halo, and none after them. Blocks
+    are windows on them; rows are copied only where a block begins in one piece and ends in the
+    next.
     """
     slices, left = views.slices, None
     for piece in pieces:

@@ -54,6 +54,9 @@ _WORTH_COMPRESSING = 0.8
 """The part of their size to which values have to shrink, or they are stored as they are: compressed
 values take twice as long to read. Those of cytometers shrink to 0.9, codes to almost nothing."""
 
+_TRIED_ROWS, _TRIED_WINDOWS = 4096, 16
+"""Rows and windows of the first shard that are compressed to find that out."""
+
 RowVariable = DTypeLike | tuple[DTypeLike, Mapping[str, Any]]
 """The dtype of a variable along the samples, alone or with its attributes."""
 
@@ -346,7 +349,7 @@ class SampleStoreWriter:
                 dtype=dtype,
                 chunks=(inner, *width),
                 shards=(shard, *width) if shard > inner else None,
-                compressors=_compressors(self._buffers[name][: min(chunk, self._filled)]),
+                compressors=_compressors(self._buffers[name][: self._filled]),
                 fill_value=np.nan if dtype.kind == "f" else _missing_code(dtype),
                 dimension_names=(SAMPLE_DIM, FEATURE_DIM) if width else (SAMPLE_DIM,),
             )
@@ -385,11 +388,13 @@ def _missing_code(dtype: np.dtype[Any]) -> int:
 
 
 def _compressors(values: NDArray[Any]) -> list[BytesBytesCodec]:
-    """Choose how chunks like these are stored.
+    """Choose how rows like these are stored: those of the first shard decide.
 
     The checksum is there in any case: a damaged chunk would be read as other numbers.
     """
-    small = numcodecs.Blosc("lz4", clevel=3, shuffle=numcodecs.Blosc.SHUFFLE).encode(values)
-    if len(small) > _WORTH_COMPRESSING * values.nbytes:
+    starts = range(0, len(values), max(_TRIED_ROWS, len(values) // _TRIED_WINDOWS))
+    tried = np.concatenate([values[start : start + _TRIED_ROWS] for start in starts])
+    small = numcodecs.Blosc("lz4", clevel=3, shuffle=numcodecs.Blosc.SHUFFLE).encode(tried)
+    if len(small) > _WORTH_COMPRESSING * tried.nbytes:
         return [Crc32cCodec()]
     return [BloscCodec(cname="lz4", clevel=3, shuffle="shuffle"), Crc32cCodec()]

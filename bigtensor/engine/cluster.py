@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -17,9 +17,8 @@ from bigtensor.engine.runtime import Collect, Job, JobFunction
 from bigtensor.errors import ClusterError
 
 IN_FLIGHT = 4
-"""Tasks submitted for every thread of a cluster: one runs, the others wait beside it. When half of
-them are finished, as many follow in one message: a message costs milliseconds, however much is in
-it."""
+"""Tasks submitted for every thread of a cluster: one runs, the others wait, most of them in the
+scheduler. When half of them are finished, as many follow in one message."""
 
 START_TIMEOUT = 60.0
 """Seconds to wait for a worker of a cluster that has none, at the start or after all have died."""
@@ -58,26 +57,39 @@ class DistributedRuntime:
     ) -> None:
         """Run the jobs on the workers, a bounded number at a time."""
         self._require_workers()
-        limit = self.memory_limit
-        holder = self._submit_shared(shared)
+        with self._scheduler_expected():
+            limit = self.memory_limit
+            holder = self._submit_shared(shared)
         waiting = deque(enumerate(jobs))
         finished: SimpleQueue[Any] = SimpleQueue()
         running: dict[Any, int] = {}
+
+        def begin(count: int) -> None:
+            batch = dict(waiting.popleft() for _ in range(min(count, len(waiting))))
+            if not batch:
+                return
+            with self._scheduler_expected():
+                futures = self._submit(function, holder, list(batch.values()))
+            running.update(zip(futures, batch, strict=True))
+            for future in futures:
+                future.add_done_callback(finished.put)
+
+        def collect_until(left: int) -> None:
+            while len(running) > left:
+                future = self._next(finished)
+                result = self._result(future, limit)
+                collect(running.pop(future), result)
+
         try:
-            while waiting or running:
-                window = self._window() if waiting else 0
-                batch = [waiting.popleft() for _ in range(min(len(waiting), window - len(running)))]
-                for (index, _), future in zip(
-                    batch, self._submit(function, holder, [job for _, job in batch]), strict=True
-                ):
-                    running[future] = index
-                    future.add_done_callback(finished.put)
-                while len(running) > window // 2:
-                    future = self._next(finished)
-                    result = self._result(future, limit)
-                    collect(running.pop(future), result)
+            while waiting:
+                window = self._window()
+                begin(window - len(running))
+                collect_until(window // 2)
+            collect_until(0)
         finally:
-            self.client.cancel([*running, holder])
+            # what a scheduler that has gone was asked for need not be cancelled
+            with suppress(*_lost_errors()):
+                self.client.cancel([*running, holder])
 
     def _next(self, finished: SimpleQueue[Any]) -> Any:
         """Return the next finished future; a task without a worker would wait for ever."""
@@ -91,10 +103,9 @@ class DistributedRuntime:
         """Return what a task returned, or raise what it raised; a worker had ``limit`` bytes."""
         from distributed import KilledWorker
 
-        with self._scheduler_expected():
-            error = future.exception() if future.status == "error" else None
-            if error is None:
-                return future.result()
+        error = self._waited_for(future.exception)
+        if error is None:
+            return self._waited_for(future.result)
         if not isinstance(error, KilledWorker):
             raise error.with_traceback(future.traceback())
         raise ClusterError(
@@ -103,59 +114,94 @@ class DistributedRuntime:
             "; compare with the plan, and give workers more memory or fewer threads"
         ) from error
 
+    def _waited_for(self, wait: Callable[..., Any]) -> Any:
+        """Wait for a future: a result that died with its worker needs another worker."""
+        while True:
+            try:
+                with self._scheduler_expected():
+                    return wait(timeout=LOOK_AFTER)
+            except TimeoutError:
+                self._require_workers()
+
     @contextmanager
     def _scheduler_expected(self) -> Iterator[None]:
         """Say so when the scheduler has gone or has forgotten the futures."""
-        from concurrent.futures import CancelledError
-
-        from distributed.client import FutureCancelledError
-
+        address = self._address
         try:
             yield
-        except (CancelledError, FutureCancelledError, OSError) as lost:
+        except TimeoutError:
+            raise
+        except _lost_errors() as lost:
             raise ClusterError(
-                f"the scheduler at {self.client.scheduler.address} went away or forgot the work "
+                f"the scheduler at {address} went away or forgot the work "
                 f"({type(lost).__name__}: {lost}); with a checkpoint, the same command continues "
                 "from the finished parts"
             ) from lost
 
+    @property
+    def _address(self) -> str:
+        """The address of the scheduler; a client that has given up has none."""
+        return str(getattr(self.client.scheduler, "address", "an address that is lost"))
+
     def _submit_shared(self, shared: Any) -> Any:
-        """Send what all tasks need, once; rows in memory may be large, and the plan counts them."""
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}):
+        """Send what all tasks need, once."""
+        with _large_graphs_allowed():
             return self.client.submit(_hold, shared, pure=False)
 
     def _submit(self, function: JobFunction, holder: Any, jobs: Sequence[Job]) -> list[Any]:
         """Submit jobs in one message; those with lazy arrays go as one graph."""
         lazy = any(hasattr(part, "__dask_graph__") for job in jobs for part in job)
         call = delayed(function, pure=False)
-        futures: list[Any] = (
-            self.client.compute([call(holder, *job) for job in jobs])
-            if lazy
-            else self.client.map(
-                function, [holder] * len(jobs), *zip(*jobs, strict=True), pure=False
+        with _large_graphs_allowed():
+            futures: list[Any] = (
+                self.client.compute([call(holder, *job) for job in jobs])
+                if lazy
+                else self.client.map(
+                    function, [holder] * len(jobs), *zip(*jobs, strict=True), pure=False
+                )
             )
-        )
         return futures
 
     def _window(self) -> int:
         """Return how many tasks to have submitted at a time; workers may come and go."""
+        return IN_FLIGHT * max(1, sum(self._threads_of_workers().values()))
+
+    def _threads_of_workers(self) -> dict[str, int]:
+        """Return the threads of every worker, as the scheduler knows them."""
         with self._scheduler_expected():
+            if self.client.status != "running":
+                raise ConnectionError(f"the client is {self.client.status}")
             threads: dict[str, int] = self.client.nthreads()
-        return IN_FLIGHT * max(1, sum(threads.values()))
+        return threads
 
     def _require_workers(self) -> None:
         """Wait a little for a worker where there is none, and say so when none comes."""
-        if self.client.nthreads():
+        if self._threads_of_workers():
             return
         try:
-            self.client.wait_for_workers(1, timeout=START_TIMEOUT)
+            with self._scheduler_expected():
+                self.client.wait_for_workers(1, timeout=START_TIMEOUT)
         except TimeoutError as error:
             raise ClusterError(
-                f"the scheduler at {self.client.scheduler.address} has no workers after "
+                f"the scheduler at {self._address} has no workers after "
                 f"{START_TIMEOUT:g} s; start some with 'dask worker ADDRESS' and try again"
             ) from error
+
+
+def _large_graphs_allowed() -> AbstractContextManager[Any]:
+    """Let rows in memory be sent without Dask's warning: the plan counts them."""
+    return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"})
 
 
 def _hold(shared: Any) -> Any:
     """Keep what all tasks need on the workers: a task can be run again when its worker dies."""
     return shared
+
+
+def _lost_errors() -> tuple[type[BaseException], ...]:
+    """Return the errors of a client whose scheduler has gone or has forgotten the futures."""
+    from concurrent.futures import CancelledError
+
+    from distributed.client import ClosedClientError, FutureCancelledError
+
+    return (CancelledError, FutureCancelledError, ClosedClientError, OSError)

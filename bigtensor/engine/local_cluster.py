@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import dask
 
+from bigtensor.data.process_wide import ProcessWide
 from bigtensor.errors import ClusterError
 
 KEEP_FREED_MEMORY = {
@@ -18,7 +19,18 @@ KEEP_FREED_MEMORY = {
 }
 """Settings of the C library: read buffers are used again. With the settings that Dask makes, every
 buffer is given back and asked for again, and to be given empty pages takes longer than to decode
-what goes into them."""
+what goes into them. Variables of the same names that a caller has set do not reach the workers,
+because Dask leaves its own there after any other cluster."""
+
+DASK_SETTINGS = {
+    "distributed.scheduler.work-stealing": False,
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.recent-to-old-time": "1h",
+    # what Dask looks at all the time takes four percent of two processors otherwise
+    "distributed.admin.tick.interval": "2s",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.memory.monitor-interval": "500ms",
+}
 
 
 @contextmanager
@@ -30,19 +42,9 @@ def local_cluster(workers: int, memory_limit: int | None = None) -> Iterator[Any
     """
     from distributed import Client, LocalCluster
 
-    settings = {
-        "distributed.scheduler.work-stealing": False,
-        "distributed.worker.profile.enabled": False,
-        "distributed.worker.memory.recent-to-old-time": "1h",
-        # what Dask looks at all the time takes four percent of two processors otherwise
-        "distributed.admin.tick.interval": "2s",
-        "distributed.admin.system-monitor.interval": "5s",
-        "distributed.worker.memory.monitor-interval": "500ms",
-    }
     try:
         with (
-            dask.config.set(settings),
-            _environment(KEEP_FREED_MEMORY),
+            _settings,
             LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
@@ -67,15 +69,19 @@ def local_cluster(workers: int, memory_limit: int | None = None) -> Iterator[Any
 
 
 @contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set variables for processes that start now; Dask leaves those it sets, and we do not."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
+def _settings_made() -> Iterator[None]:
+    """Set Dask and the environment for workers that start now, and take both back."""
+    before = {name: os.environ.get(name) for name in KEEP_FREED_MEMORY}
+    os.environ.update(KEEP_FREED_MEMORY)
     try:
-        yield
+        with dask.config.set(DASK_SETTINGS):
+            yield
     finally:
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+_settings = ProcessWide(_settings_made)

@@ -200,15 +200,15 @@ def _run(
     return _total([found[index] for index in range(len(ranges))])
 
 
-def _evaluate_range(task: RowTask, part: Part, *arrays_of_rows: Any) -> tuple[Arrays, Validity]:
+def _evaluate_range(task: RowTask, part: Part, *arrays: Any) -> tuple[Arrays, Validity]:
     """Evaluate the segments of one range; return the outputs, or write them and return none."""
     first, last = span(part)
-    blocks = blocks_of(task.samples, part, task.function.block_rows, 0, arrays_of_rows)
-    arrays, validity = _evaluate_blocks(task.function, blocks, first, last - first)
+    blocks = blocks_of(task.samples, part, task.function.block_rows, 0, arrays)
+    outputs, validity = _evaluate_blocks(task.function, blocks, first, last - first)
     if task.path is None:
-        return arrays, validity
+        return outputs, validity
     group = zarr.open_group(task.path, mode="r+")
-    for name, array in arrays.items():
+    for name, array in outputs.items():
         stored: Any = group[name]
         stored[first:last] = array
     if not Path(task.path, "zarr.json").exists():
@@ -281,14 +281,14 @@ def _evaluate_location(task: RowTask, missing: str, block_info: Any = None) -> N
 
 
 def _evaluate_one(
-    task: RowTask, missing: str, start: int, stop: int, parts: tuple[Any, ...]
+    task: RowTask, missing: str, start: int, stop: int, arrays: tuple[Any, ...]
 ) -> NDArray[Any]:
     """Evaluate the only output of a row function over one range."""
-    arrays, validity = _evaluate_range(task, ((start, stop),), *parts)
+    outputs, validity = _evaluate_range(task, ((start, stop),), *arrays)
     if missing == "raise" and validity.dropped:
         raise MissingValueError(explain(validity, task.samples.views.feature_names))
-    (array,) = arrays.values()
-    return array
+    (output,) = outputs.values()
+    return output
 
 
 def _create_outputs(

@@ -10,7 +10,8 @@ from dask.utils import parse_bytes
 from bigtensor.errors import ParameterError
 
 Job = tuple[Any, ...]
-"""The arguments of one task after the shared one; lazy arrays among them are computed first."""
+"""The arguments of one task after the shared one; lazy arrays among them are computed first. All
+jobs of a run have equally many, unless there are lazy arrays."""
 
 JobFunction = Callable[..., Any]
 Collect = Callable[[int, Any], None]

@@ -28,8 +28,8 @@ def sample_windows(
     tuple of (start, stop), optional
         Disjoint ranges, evenly spread by global row index, that hold at least twice
         the sample; None for small data, where all rows are looked at. Their length is a power of
-        two, and they start at multiples of it: a window then lies in one chunk of a store whose
-        chunks are longer powers of two, and one chunk is decoded for it.
+        two, and they start at multiples of it: in a store whose chunks are longer powers of two a
+        window then lies in one chunk, and nothing else is decoded for it.
     """
     wanted = max(MIN_WINDOW_ROWS, -(-2 * size // windows))
     length = 1 << (wanted - 1).bit_length()

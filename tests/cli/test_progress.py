@@ -55,6 +55,14 @@ def test_reporter__rows_of_a_checkpoint_do_not_count_for_the_speed(capsys):
     assert second == "posterior 1: 4,000 rows, read from the checkpoint"
 
 
+def test_reporter__counts_the_rows_of_a_part_and_not_those_between_them(capsys):
+    reporter = Reporter(Lines())
+    reporter.listen(Event("pass started", "pilot", 0, 200, 0, 1))
+    reporter.listen(Event("part finished", "pilot", 200, 200, 1, 1, 0, 0, 90_000, 2.0))
+    reporter.listen(Event("pass finished", "pilot", 200, 200, 1, 1, 0, 0, 0, 2.0))
+    assert capsys.readouterr().err == "pilot: 200 rows, 2.0 s, 100 rows/s\n"
+
+
 def test_reporter__a_pass_that_was_stored_whole_has_no_speed(capsys):
     reporter = Reporter(Lines())
     reporter.listen(Event("pass started", "moments", 0, 4000, 0, 2))

@@ -1,6 +1,7 @@
 """Clusters that fail: each failure is one clear error with its remedy."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from distributed import Client, LocalCluster
 
 from bigtensor.engine import cluster
 from bigtensor.engine.cluster import IN_FLIGHT, DistributedRuntime
+from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.engine.opening import open_runtime
 from bigtensor.errors import ClusterError, MissingValueError
 from tests.distributed.jobs import (
@@ -118,6 +120,60 @@ def test_cluster__whose_last_worker_dies_in_mid_pass_is_not_waited_for_for_ever(
         pytest.raises(ClusterError, match=r"has no workers after 0\.5 s"),
     ):
         runtime.run(number_after, None, JOBS, kill_after_three)
+
+
+def test_cluster__whose_last_worker_dies_with_a_result_is_not_waited_for_for_ever(
+    scheduler_process: tuple[Any, str], worker_process: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "LOOK_AFTER", 0.3)
+    got: list[int] = []
+
+    def kill_while_others_finish(_: int, number: int) -> None:
+        got.append(number)
+        if len(got) == 1:
+            time.sleep(0.5)
+            worker_process.kill()
+            worker_process.wait()
+            monkeypatch.setattr(cluster, "START_TIMEOUT", 0.5)
+
+    with (
+        open_runtime(scheduler=scheduler_process[1]) as runtime,
+        pytest.raises(ClusterError, match=r"has no workers after 0\.5 s"),
+    ):
+        runtime.run(number_after, None, JOBS, kill_while_others_finish)
+
+
+def test_cluster__whose_workers_all_die_goes_on_with_new_ones() -> None:
+    got: list[int] = []
+    with local_cluster(2) as client:
+
+        def kill_all(_: int, number: int) -> None:
+            got.append(number)
+            if len(got) == 3:
+                for process in client.run(os.getpid).values():
+                    os.kill(process, signal.SIGKILL)
+
+        DistributedRuntime(client).run(number_after, None, JOBS, kill_all)
+    assert sorted(got) == list(range(len(JOBS)))
+
+
+@pytest.mark.parametrize("moment", ["before", "in mid-pass, for long"])
+def test_scheduler__that_is_gone_is_named_whenever_that_is_noticed(
+    scheduler_process: tuple[Any, str], worker_process: Any, moment: str
+) -> None:
+    process, address = scheduler_process
+
+    def kill(*_: Any) -> None:
+        process.kill()
+        process.wait()
+        time.sleep(0.5)
+
+    with open_runtime(scheduler=address) as runtime:
+        if moment == "before":
+            runtime.run(number_after, None, JOBS[:1], ignore)
+            kill()
+        with pytest.raises(ClusterError, match=r"(?s)went away or forgot the work.*checkpoint"):
+            runtime.run(number_after, None, JOBS, kill)
 
 
 def test_cluster__whose_workers_join_in_mid_pass_has_work_for_all_of_them() -> None:

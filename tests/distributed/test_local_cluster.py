@@ -2,24 +2,62 @@
 
 import os
 import platform
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from distributed import Client
 
-from bigtensor.engine.local_cluster import KEEP_FREED_MEMORY, local_cluster
 from tests.distributed.jobs import page_faults_of_two_buffers
 
+OVERLAPPING_CLUSTERS = """
+import os
 
-def test_local_cluster__keeps_its_memory_settings_to_its_workers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
-    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
-    with local_cluster(1) as client:
-        (variables,) = client.run(lambda: dict(os.environ)).values()
-    assert variables.items() >= KEEP_FREED_MEMORY.items()
-    assert os.environ["MALLOC_TRIM_THRESHOLD_"] == "65536"
-    assert "MALLOC_ARENA_MAX" not in os.environ
+import dask
+import distributed
+
+from bigtensor.engine.local_cluster import DASK_SETTINGS, KEEP_FREED_MEMORY, local_cluster
+
+
+def settings():
+    return [os.environ.get(name) for name in KEEP_FREED_MEMORY], [
+        dask.config.get(name) for name in DASK_SETTINGS
+    ]
+
+
+if __name__ == "__main__":
+    os.environ["MALLOC_TRIM_THRESHOLD_"] = "65536"
+    before = settings()
+    first, second = local_cluster(1), local_cluster(1)
+    with first as one:
+        client = second.__enter__()
+        clients = [one, client]
+        for each in clients:
+            (seen,) = each.run(lambda: dict(os.environ)).values()
+            assert seen.items() >= KEEP_FREED_MEMORY.items()
+    client.restart()
+    (seen,) = client.run(lambda: dict(os.environ)).values()
+    assert seen.items() >= KEEP_FREED_MEMORY.items()
+    second.__exit__(None, None, None)
+    assert settings() == before
+    print("as before")
+"""
+
+
+def test_local_cluster__keeps_its_settings_to_its_workers(tmp_path: Path) -> None:
+    script = tmp_path / "clusters.py"
+    script.write_text(OVERLAPPING_CLUSTERS)
+    root = str(Path(__file__).resolve().parents[2])
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout == "as before\n", done.stderr
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="these are settings of glibc")

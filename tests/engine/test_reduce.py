@@ -102,6 +102,31 @@ def test_pass__over_chosen_rows_reads_these_only() -> None:
     np.testing.assert_allclose(second["sums"], 2 * first["sums"], rtol=1e-14)
 
 
+@pytest.mark.parametrize("kind", ["array", "store", "lazy", "two lazy"])
+def test_pass__over_many_windows_reads_them_in_few_parts(tmp_path: Any, kind: str) -> None:
+    windows = tuple((start, start + 210) for start in range(1000, ROWS - 500, 4000))
+    data: Any = {
+        "array": lambda: VALUES,
+        "store": lambda: write_store(tmp_path / "w.zarr", VALUES, chunks=(3333, 2)),
+        "lazy": lambda: da.from_array(VALUES, chunks=(7777, 2)),
+        "two lazy": lambda: [da.from_array(half, chunks=(999, 2)) for half in np.split(VALUES, 2)],
+    }[kind]()
+    events: list[Event] = []
+    total, pairs = run_pass(
+        open_samples(data),
+        Pass("p", LaggedProducts(), rows=windows),
+        ThreadedRuntime(2),
+        listeners=[events.append],
+    )
+    first = np.concatenate([np.arange(*window) for window in windows])
+    assert pairs == len(first)
+    expected = float(VALUES[first, 0] @ VALUES[first + 2, 0])
+    assert total == pytest.approx(expected, rel=1e-12)
+    finished = [event for event in events if event.kind == "part finished"]
+    assert len(finished) <= EVEN_TASKS + 1 < len(windows)
+    assert finished[-1].rows == finished[-1].total_rows == len(first)
+
+
 def test_pass__over_no_rows_is_the_empty_state() -> None:
     result = run_pass(open_samples(VALUES), Pass("p", ColumnSums(2), rows=()), ThreadedRuntime(1))
     assert result["rows"] == 0
