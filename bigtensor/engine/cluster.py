@@ -21,7 +21,8 @@ IN_FLIGHT = 4
 scheduler. When half of them are finished, as many follow in one message."""
 
 START_TIMEOUT = 60.0
-"""Seconds to wait for a worker of a cluster that has none, at the start or after all have died."""
+"""Seconds to wait for a worker of a cluster that has none, at the start or after all have died, and
+for one result to arrive."""
 
 LOOK_AFTER = 10.0
 """Seconds without a finished task after which the workers are counted."""
@@ -103,9 +104,9 @@ class DistributedRuntime:
         """Return what a task returned, or raise what it raised; a worker had ``limit`` bytes."""
         from distributed import KilledWorker
 
-        error = self._waited_for(future.exception)
+        error = self._waited_for(future.exception, LOOK_AFTER)
         if error is None:
-            return self._waited_for(future.result)
+            return self._waited_for(future.result, START_TIMEOUT)
         if not isinstance(error, KilledWorker):
             raise error.with_traceback(future.traceback())
         raise ClusterError(
@@ -114,12 +115,16 @@ class DistributedRuntime:
             "; compare with the plan, and give workers more memory or fewer threads"
         ) from error
 
-    def _waited_for(self, wait: Callable[..., Any]) -> Any:
-        """Wait for a future: a result that died with its worker needs another worker."""
+    def _waited_for(self, wait: Callable[..., Any], seconds: float) -> Any:
+        """Wait for a future: a result that died with its worker needs another worker.
+
+        After so many ``seconds`` the workers are counted, and the wait begins again: a result that
+        is on its way must come in that time.
+        """
         while True:
             try:
                 with self._scheduler_expected():
-                    return wait(timeout=LOOK_AFTER)
+                    return wait(timeout=seconds)
             except TimeoutError:
                 self._require_workers()
 
