@@ -1,4 +1,8 @@
-"""The least a pass can cost: what the processor and the disk do at their measured rates."""
+"""The least a pass can cost: what the processor and the disk do at their measured rates.
+
+The work is that of exact features. Those of views of one feature are interpolated from tables,
+which can be less work than the exponentials that are counted here.
+"""
 
 from __future__ import annotations
 
