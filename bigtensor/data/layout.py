@@ -28,14 +28,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import numcodecs
 import numpy as np
 import zarr
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from zarr.abc.codec import BytesBytesCodec
-from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.errors import ZarrUserWarning
 
+from bigtensor.data.compression import choose_compressors
 from bigtensor.data.targets import check_target, move_into_place
 from bigtensor.errors import DataError, OutputError, ParameterError
 
@@ -49,13 +47,6 @@ _CHUNK_BYTES = 2 * 2**20
 _SHARD_BYTES = 64 * 2**20
 _MIN_CHUNK_ROWS = 1024
 _MAX_CHUNK_ROWS = 65_536
-
-_WORTH_COMPRESSING = 0.8
-"""The part of their size to which values have to shrink, or they are stored as they are: compressed
-values take twice as long to read. Those of cytometers shrink to 0.9, codes to almost nothing."""
-
-_TRIED_ROWS, _TRIED_WINDOWS = 4096, 16
-"""Rows and windows of the first shard that are compressed to find that out."""
 
 RowVariable = DTypeLike | tuple[DTypeLike, Mapping[str, Any]]
 """The dtype of a variable along the samples, alone or with its attributes."""
@@ -349,7 +340,7 @@ class SampleStoreWriter:
                 dtype=dtype,
                 chunks=(inner, *width),
                 shards=(shard, *width) if shard > inner else None,
-                compressors=_compressors(self._buffers[name][: self._filled]),
+                compressors=choose_compressors(self._buffers[name][: self._filled]),
                 fill_value=np.nan if dtype.kind == "f" else _missing_code(dtype),
                 dimension_names=(SAMPLE_DIM, FEATURE_DIM) if width else (SAMPLE_DIM,),
             )
@@ -385,16 +376,3 @@ class SampleStoreWriter:
 def _missing_code(dtype: np.dtype[Any]) -> int:
     """Return the value of an integer variable where nothing was written."""
     return -1 if dtype.kind == "i" else 0
-
-
-def _compressors(values: NDArray[Any]) -> list[BytesBytesCodec]:
-    """Choose how rows like these are stored: those of the first shard decide.
-
-    The checksum is there in any case: a damaged chunk would be read as other numbers.
-    """
-    starts = range(0, len(values), max(_TRIED_ROWS, len(values) // _TRIED_WINDOWS))
-    tried = np.concatenate([values[start : start + _TRIED_ROWS] for start in starts])
-    small = numcodecs.Blosc("lz4", clevel=3, shuffle=numcodecs.Blosc.SHUFFLE).encode(tried)
-    if len(small) > _WORTH_COMPRESSING * tried.nbytes:
-        return [Crc32cCodec()]
-    return [BloscCodec(cname="lz4", clevel=3, shuffle="shuffle"), Crc32cCodec()]
