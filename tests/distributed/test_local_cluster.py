@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from distributed import Client
 
+from bigtensor.engine.local_cluster import KEEP_FREED_MEMORY
 from tests.distributed.jobs import page_faults_of_two_buffers
+
+ROOT = Path(__file__).resolve().parents[2]
 
 OVERLAPPING_CLUSTERS = """
 import os
@@ -48,10 +51,9 @@ if __name__ == "__main__":
 def test_local_cluster__keeps_its_settings_to_its_workers(tmp_path: Path) -> None:
     script = tmp_path / "clusters.py"
     script.write_text(OVERLAPPING_CLUSTERS)
-    root = str(Path(__file__).resolve().parents[2])
     done = subprocess.run(
         [sys.executable, str(script)],
-        env={**os.environ, "PYTHONPATH": root},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=120,
@@ -64,3 +66,9 @@ def test_local_cluster__keeps_its_settings_to_its_workers(tmp_path: Path) -> Non
 def test_local_cluster__workers_use_freed_buffers_again(one_worker: Client) -> None:
     first, second = one_worker.submit(page_faults_of_two_buffers, pure=False).result()
     assert second < 0.1 * first
+
+
+@pytest.mark.parametrize("place", ["deploy/local/start_cluster.sh", "docs/running.md"])
+def test_memory_settings__are_the_same_wherever_workers_are_started(place: str) -> None:
+    variables = " ".join(f"{name}={value}" for name, value in KEEP_FREED_MEMORY.items())
+    assert f"export {variables}\n" in (ROOT / place).read_text()
