@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from scipy import integrate, stats
+from scipy.spatial import distance
 
 import bigtensor
 from bigtensor.data import simulate
@@ -395,3 +396,49 @@ def test_write_cytometry__leaves_nothing_behind_when_interrupted(tmp_path):
 def test_cytometry__names_the_parameter_that_is_wrong(change, message):
     with pytest.raises(ParameterError, match=message):
         simulate.cytometry(**({"rows": 10} | change))
+
+
+# Correlated cells -----------------------------------------------------------------------------
+
+
+def test_correlated_cells__rows_follow_the_stated_truth():
+    data = simulate.correlated_cells(200_000, outliers=50, random_state=SEED)
+    label, X = data["label"].values, data["X"].values.astype(np.float64)
+    means, covariances = data["true_means"].values, data["true_covariances"].values
+    np.testing.assert_allclose(data["true_weights"].values[[0, -1]], [0.4, 0.0005])
+    assert np.isclose(distance.pdist(means).min(), 3)
+    for h in range(3):
+        rows = X[label == h]
+        assert np.all(np.abs(rows.mean(axis=0) - means[h]) < 5 / np.sqrt(len(rows)))
+        assert np.abs(np.cov(rows.T) - covariances[h]).max() < 10 / np.sqrt(len(rows))
+    off_diagonal = np.abs(covariances[:, *np.triu_indices(8, 1)])
+    assert 0.3 <= off_diagonal.min() < off_diagonal.max() <= 0.7
+
+
+def test_correlated_cells__outliers_lie_at_their_distance():
+    data = simulate.correlated_cells(70_000, outliers=40, outlier_distance=20, random_state=SEED)
+    outlying = data["X"].values[data["label"].values < 0]
+    assert len(outlying) == 40
+    distances = distance.cdist(outlying, data["true_means"].values)
+    assert np.allclose(np.abs(distances - 20).min(axis=1), 0, atol=1e-4)
+
+
+def test_write_correlated_cells__stores_what_memory_holds(tmp_path):
+    simulate.write_correlated_cells(tmp_path / "cells.zarr", 3000, outliers=3, random_state=1)
+    expected = simulate.correlated_cells(3000, outliers=3, random_state=1)
+    assert_same_data(read_back(tmp_path / "cells.zarr"), expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rows": 0}, "rows"),
+        ({"shares": (1.0, 0.0)}, "shares"),
+        ({"markers": 1}, "markers"),
+        ({"outliers": 11}, "outliers=11"),
+        ({"separation": 0.0}, "separation"),
+    ],
+)
+def test_correlated_cells__names_the_parameter_that_is_wrong(change, message):
+    with pytest.raises(ParameterError, match=message):
+        simulate.correlated_cells(**{"rows": 10, **change})

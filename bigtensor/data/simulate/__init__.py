@@ -4,6 +4,7 @@ Every generator exists twice: one returns an :class:`xarray.Dataset` in memory, 
 rows to a Zarr store block by block, in memory that does not depend on the number of rows.
 """
 
+from bigtensor.data.simulate.correlated_cells import correlated_cells, write_correlated_cells
 from bigtensor.data.simulate.cytometry import cytometry, cytometry_density, write_cytometry
 from bigtensor.data.simulate.kernel_mixture import kernel_mixture, write_kernel_mixture
 from bigtensor.data.simulate.truth import (
@@ -14,6 +15,7 @@ from bigtensor.data.simulate.truth import (
 )
 
 __all__ = [
+    "correlated_cells",
     "cytometry",
     "cytometry_density",
     "density_error",
@@ -21,6 +23,7 @@ __all__ = [
     "kernel_mixture",
     "kernel_mixture_density",
     "labelled_kernel_density",
+    "write_correlated_cells",
     "write_cytometry",
     "write_kernel_mixture",
 ]

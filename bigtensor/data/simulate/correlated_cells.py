@@ -1,0 +1,230 @@
+"""Cells whose markers are correlated inside populations, with rare populations and outliers."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
+
+from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.simulate.rows import (
+    FloatArray,
+    Progress,
+    RowBlock,
+    block_bounds,
+    check_integer,
+    gather,
+    write,
+)
+from bigtensor.errors import ParameterError
+
+SHARES = (0.4, 0.25, 0.15, 0.09, 0.05, 0.03, 0.016, 0.009, 0.0045, 0.0005)
+"""Shares of ten populations, from two cells in five to one in two thousand."""
+
+_CORRELATIONS = (0.3, 0.7)
+
+# Streams of randomness: each purpose has its own, so that none shifts another.
+_PARAMETERS, _LABELS, _VALUES, _OUTLIERS = range(4)
+
+
+@dataclass(frozen=True)
+class _Populations:
+    """Normal distributions: means (component, feature), covariances (component, feature, ...)."""
+
+    shares: FloatArray
+    means: FloatArray
+    covariances: FloatArray
+
+
+def correlated_cells(
+    rows: int,
+    shares: Sequence[float] = SHARES,
+    *,
+    markers: int = 8,
+    separation: float = 3.0,
+    outliers: int = 0,
+    outlier_distance: float = 20.0,
+    random_state: int = 0,
+) -> xr.Dataset:
+    """Draw cells of normal populations with correlated markers.
+
+    Every marker has the standard deviation one in every population. All correlations inside a
+    population have one magnitude between 0.3 and 0.7, and signs that follow from a random sign of
+    every marker. The means are normal deviates, scaled so that the nearest two are `separation`
+    apart. An outlier lies `outlier_distance` from the mean of a random population, in a direction
+    of its own.
+
+    Randomness is keyed by (random_state, purpose, block of 65,536 rows).
+
+    Parameters
+    ----------
+    rows : int
+        Number of cells, outliers included.
+    shares : sequence of float
+        Share of every population, in any unit. By default ten, from 40 % to 0.05 %.
+    markers : int, default 8
+        Number of markers, at least 2.
+    separation : float, default 3.0
+        Distance of the nearest two means, in standard deviations of a marker.
+    outliers : int, default 0
+        Number of cells of no population, at random rows.
+    outlier_distance : float, default 20.0
+        In standard deviations of a marker.
+    random_state : int, default 0
+        Seed, at least 0.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``X`` (sample, feature) float32; ``label`` (sample) int32 with the attribute
+        ``categories``, -1 for outliers; the truth in ``true_weights`` (component), ``true_means``
+        (component, feature) and ``true_covariances`` (component, feature, other_feature) float64;
+        attributes ``simulator`` and ``random_state``.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> cells = correlated_cells(1000, outliers=5, random_state=1)
+    >>> int((cells["label"] < 0).sum())
+    5
+    """
+    truth, blocks, codes = _simulation(
+        rows, shares, markers, separation, outliers, outlier_distance, random_state
+    )
+    return gather(truth, blocks, rows, np.float32, codes)
+
+
+def write_correlated_cells(
+    path: str | Path,
+    rows: int,
+    shares: Sequence[float] = SHARES,
+    *,
+    markers: int = 8,
+    separation: float = 3.0,
+    outliers: int = 0,
+    outlier_distance: float = 20.0,
+    random_state: int = 0,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Write the cells of :func:`correlated_cells` to a Zarr store, block by block.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The store to make. Its folder must exist.
+    rows, shares, markers, separation, outliers, outlier_distance, random_state
+        As for :func:`correlated_cells`.
+    overwrite : bool, default False
+        Replace an existing store once the new one is whole.
+    progress : callable (done, rows) -> None, optional
+        Called after every 65,536 rows.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+    OutputError
+        If the store exists or cannot be written.
+    """
+    truth, blocks, codes = _simulation(
+        rows, shares, markers, separation, outliers, outlier_distance, random_state
+    )
+    write(path, truth, blocks, rows, np.float32, codes, overwrite=overwrite, progress=progress)
+
+
+def _simulation(
+    rows: int,
+    shares: Sequence[float],
+    markers: int,
+    separation: float,
+    outliers: int,
+    outlier_distance: float,
+    random_state: int,
+) -> tuple[xr.Dataset, Iterator[RowBlock], dict[str, list[str]]]:
+    """Check the parameters; return the truth, the blocks of rows and the categories."""
+    check_integer("rows", rows, 1)
+    check_integer("markers", markers, 2)
+    check_integer("outliers", outliers, 0)
+    seed = check_integer("random_state", random_state, 0)
+    if not len(shares) or not all(share > 0 for share in shares):
+        raise ParameterError(f"shares must be positive numbers, one a population, not {shares!r}")
+    if outliers > rows:
+        raise ParameterError(f"outliers={outliers} are more than rows={rows}; draw fewer")
+    if not (separation > 0 and outlier_distance >= 0):
+        raise ParameterError(
+            f"separation={separation!r} must be positive and outlier_distance={outlier_distance!r} "
+            "not negative"
+        )
+    cells = _draw_populations(_stream(seed, _PARAMETERS), np.asarray(shares), markers, separation)
+    truth = xr.Dataset(
+        {
+            "true_weights": ("component", cells.shares),
+            "true_means": (("component", FEATURE_DIM), cells.means),
+            "true_covariances": (("component", FEATURE_DIM, "other_feature"), cells.covariances),
+        },
+        coords={
+            "component": np.arange(len(cells.shares)),
+            FEATURE_DIM: [f"marker{j + 1}" for j in range(markers)],
+        },
+        attrs={"simulator": "correlated_cells", "random_state": seed},
+    )
+    places = np.sort(_stream(seed, _OUTLIERS).choice(rows, outliers, replace=False))
+    names = [f"population{h + 1}" for h in range(len(cells.shares))]
+    return truth, _blocks(seed, cells, rows, places, outlier_distance), {"label": names}
+
+
+def _stream(seed: int, purpose: int, block: int = 0) -> np.random.Generator:
+    """Return the generator of one purpose in one block of rows."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purpose, block)))
+
+
+def _draw_populations(
+    rng: np.random.Generator, shares: FloatArray, markers: int, separation: float
+) -> _Populations:
+    """Draw means and correlations."""
+    k = len(shares)
+    means = rng.standard_normal((k, markers))
+    if k > 1:
+        means *= separation / pdist(means).min()
+    signs = rng.choice([-1.0, 1.0], size=(k, markers))
+    magnitude = rng.uniform(*_CORRELATIONS, size=k)
+    products = signs[:, :, None] * signs[:, None, :]
+    covariances = magnitude[:, None, None] * products
+    covariances[:, np.arange(markers), np.arange(markers)] = 1.0
+    return _Populations(shares / shares.sum(), means, covariances)
+
+
+def _blocks(
+    seed: int,
+    cells: _Populations,
+    rows: int,
+    outlier_rows: NDArray[np.intp],
+    outlier_distance: float,
+) -> Iterator[RowBlock]:
+    """Yield the rows."""
+    factors = np.linalg.cholesky(cells.covariances)
+    for block, (start, stop) in enumerate(block_bounds(rows)):
+        label = _stream(seed, _LABELS, block).choice(
+            len(cells.shares), size=stop - start, p=cells.shares
+        )
+        rng = _stream(seed, _VALUES, block)
+        noise = rng.standard_normal((stop - start, cells.means.shape[1]))
+        values = cells.means[label]
+        for h, factor in enumerate(factors):
+            members = label == h
+            values[members] += noise[members] @ factor.T
+        low, high = np.searchsorted(outlier_rows, [start, stop])
+        outlying = outlier_rows[low:high] - start
+        direction = rng.standard_normal((len(outlying), values.shape[1]))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        values[outlying] = cells.means[label[outlying]] + outlier_distance * direction
+        label[outlying] = -1
+        yield {"X": values.astype(np.float32), "label": label}
