@@ -221,7 +221,7 @@ class GaussianKernel(Kernel):
         """``prod_j s_j sqrt 2pi`` of a relative kernel."""
         # a product: the exponential of the logarithm would round differently in other units
         lengths = math.sqrt(2 * math.pi) * self.bandwidth if self.relative else self.bandwidth[:0]
-        return math.prod(lengths.tolist())
+        return float(math.prod(lengths.tolist()))
 
     @property
     def log_volume(self) -> float:
