@@ -96,6 +96,10 @@ class MissingValueWarning(BigtensorWarning):
     """Rows with missing values were left out, as was asked for."""
 
 
+class ConstantFeatureWarning(BigtensorWarning):
+    """Features with one value only were left out of a fit."""
+
+
 class ConditioningWarning(BigtensorWarning):
     """The moments are close to rank deficient, so that estimates may be unreliable."""
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.importers.source import optional_module, unique_names
+from bigtensor.data.plain_arrays import without_mask
 from bigtensor.data.sources import ArraySource, Columns, LazySource, Source
 from bigtensor.errors import DataError, StoreReadError
 
@@ -151,7 +152,7 @@ def anndata_source(data: Any) -> Source:
         return LazySource(matrix.map_blocks(_dense, dtype=matrix.dtype), names)
     if hasattr(matrix, "tocsr"):
         return SparseSource(matrix.tocsr(), names)
-    return ArraySource(np.asarray(matrix), names)
+    return ArraySource(np.asarray(without_mask(matrix)), names)
 
 
 def _file_source(data: Any, names: tuple[str, ...]) -> Source:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bigtensor.data.block import Block
+from bigtensor.data.plain_arrays import native, without_mask
 from bigtensor.data.sources import Columns
 from bigtensor.data.views import Views
 
@@ -45,12 +45,14 @@ def cut_blocks(
 def _laid_out(piece: Columns, views: Views) -> Columns:
     """Put the features of the views one beside the other."""
     order = None if views.order == tuple(range(piece.values.shape[1])) else views.order
-    values = piece.values if order is None else np.take(piece.values, order, axis=1)
+    values = without_mask(piece.values)
+    values = values if order is None else np.take(values, order, axis=1)
     if isinstance(values, np.ndarray):
         # rows that came in a message may lie at any byte: other code, and other last bits
-        values = np.require(values, requirements="A")
-    weight = None if piece.weight is None else np.asarray(piece.weight, np.float64)
-    return replace(piece, values=values, weight=weight)
+        values = np.require(native(values), requirements="A")
+    weight = None if piece.weight is None else np.asarray(without_mask(piece.weight), np.float64)
+    sequence = None if piece.sequence is None else native(piece.sequence)
+    return Columns(values, weight, sequence)
 
 
 def _stretches(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.anndata_source import SparseSource, anndata_source, is_anndata
 from bigtensor.data.inspection import inspect_store
+from bigtensor.data.plain_arrays import native_dtype, without_mask
 from bigtensor.data.row_groups import with_groups
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import ArraySource, LazySource, Source, XarraySource, ZarrSource
@@ -119,7 +120,7 @@ def _as_matrix(data: Any) -> NDArray[Any]:
         raise DataError(
             "sparse input is not supported by this model; give a dense array (.toarray())"
         )
-    array = np.asarray(data)
+    array = np.asarray(without_mask(data))
     if array.dtype == object:
         try:
             array = array.astype(np.float64)
@@ -278,7 +279,7 @@ def _check_alike(sources: Sequence[Source]) -> None:
                 f"{source.describe()} has other features than {first.describe()}; they differ in "
                 f"{only or 'their order'}: select the same features in the same order"
             )
-        if source.dtype != first.dtype:
+        if native_dtype(source.dtype) != native_dtype(first.dtype):
             raise DataError(
                 f"{source.describe()} is {source.dtype}, {first.describe()} is {first.dtype}; "
                 "convert one of them"
@@ -296,7 +297,7 @@ def _check_values(source: Source) -> None:
         )
     if source.dtype.kind == "c":
         raise DataError("Complex data not supported: give the real and imaginary parts as features")
-    if source.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+    if native_dtype(source.dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise DataError(
             f"the values of {source.describe()} are {source.dtype}; continuous models take "
             "float32 or float64: convert with .astype('float32') if the numbers are measurements"
@@ -307,7 +308,7 @@ def _with_weight(samples: Samples, weight: Any) -> Samples:
     """Attach sample weights to rows in memory or in a graph."""
     weight = weight.data if isinstance(weight, xr.DataArray) else weight
     lazy = hasattr(weight, "__dask_graph__") and isinstance(samples.sources[0], LazySource)
-    weights = weight if lazy else np.asarray(weight, np.float64)
+    weights = weight if lazy else np.asarray(without_mask(weight), np.float64)
     if weights.shape != (samples.rows,):
         raise DataError(
             f"sample_weight has shape {weights.shape}; expected ({samples.rows},), one a row"

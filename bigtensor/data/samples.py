@@ -14,6 +14,7 @@ import numpy as np
 from bigtensor.data.block import Block
 from bigtensor.data.block_cutting import cut_blocks
 from bigtensor.data.coding import RowGroups
+from bigtensor.data.plain_arrays import native_dtype
 from bigtensor.data.sources import ArraySource, Columns, LazySource, Source, ZarrSource
 from bigtensor.data.views import Views
 from bigtensor.errors import DataError
@@ -63,8 +64,8 @@ class Samples:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the values."""
-        return self.sources[0].dtype
+        """Type of the values, in the byte order of this machine."""
+        return native_dtype(self.sources[0].dtype)
 
     @property
     def has_weight(self) -> bool:

@@ -326,8 +326,7 @@ class LazySource:
 
     def read(self, start: int, stop: int) -> Columns:
         """Compute the rows here and now."""
-        computed = [None if part is None else np.asarray(part) for part in self.parts(start, stop)]
-        return Columns(*computed)
+        return Columns(*(_computed(part) for part in self.parts(start, stop)))
 
     def fingerprint(self) -> str:
         """Return the digest of the name of the graph's result, and of what is in memory."""
@@ -342,6 +341,11 @@ class LazySource:
     def describe(self) -> str:
         """Return the words that name the source in messages."""
         return f"lazy array of {self.rows:,} rows in {len(self.values.chunks[0])} chunks"
+
+
+def _computed(part: Any) -> Any:
+    """Return an optional lazy array computed; NumPy would lose the mask of a masked array."""
+    return part.compute() if hasattr(part, "compute") else part
 
 
 def _rows(array: Any, rows: slice) -> Any:

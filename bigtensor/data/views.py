@@ -114,6 +114,24 @@ class Views:
         """The names of the features, one view beside the other."""
         return tuple(name for _, members in self.features for name in members)
 
+    def keeping(self, kept: Sequence[int]) -> Views:
+        """Return views of some of the features; a view without features disappears.
+
+        Parameters
+        ----------
+        kept : sequence of int
+            Positions of the features, one view beside the other.
+        """
+        wanted, start = {*kept}, 0
+        features, columns = [], []
+        for (name, members), indices in zip(self.features, self.columns, strict=True):
+            places = [place for place in range(len(members)) if start + place in wanted]
+            start += len(members)
+            if places:
+                features.append((name, tuple(members[place] for place in places)))
+                columns.append(tuple(indices[place] for place in places))
+        return Views(tuple(features), tuple(columns))
+
     def as_mapping(self) -> dict[str, list[str]]:
         """Return the views as a plain mapping of feature names."""
         return {name: list(members) for name, members in self.features}

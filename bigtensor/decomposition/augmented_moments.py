@@ -87,6 +87,27 @@ class AugmentedMoments:
         second = (self.seconds[0] + self.seconds[1] + self.seconds[2]) / 3
         return AugmentedMoments(symmetrise(self.triple), (second, second, second), self.count)
 
+    def feature_scales(self) -> tuple[float, float, float]:
+        """Root of the largest second moment of every group's features; one where all are zero.
+
+        In these units features are as large as the constant beside them, so that cuts relative to
+        the largest second moment treat features of any size alike.
+        """
+        scale_0, scale_1, scale_2 = (
+            float(np.sqrt(max(np.linalg.eigvalsh(second[1:, 1:])[-1], 0.0))) or 1.0
+            for second in self.seconds
+        )
+        return scale_0, scale_1, scale_2
+
+    def scaled(self, scales: Sequence[float]) -> "AugmentedMoments":
+        """Moments of the features ``y_g / scale_g``."""
+        return self.project(
+            [
+                np.eye(len(second) - 1) / scale
+                for second, scale in zip(self.seconds, scales, strict=True)
+            ]
+        )
+
     def project(self, bases: Sequence[FloatArray]) -> "AugmentedMoments":
         """Moments of the features ``E_g' y_g`` for bases E_g of shapes (q_g, k)."""
         extended = [_extend(basis) for basis in bases]

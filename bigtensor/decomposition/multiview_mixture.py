@@ -30,7 +30,8 @@ def solve_multiview_mixture(
 ) -> MultiviewMixture:
     """Estimate weights and conditional mean features of a mixture of independent groups of views.
 
-    The features are projected to k dimensions; with each group in turn as target, the pair and
+    The features of every group are divided by the root of their largest second moment, and
+    projected to k dimensions; with each group in turn as target, the pair and
     triple moments are made symmetric in the target's coordinates, whitened and decomposed, and the
     means of the other groups follow by regression, in the same order of components (Song et al.
     2014, sec. 3; Anandkumar et al. 2014, sec. 4). Each of these three estimates is also polished
@@ -69,12 +70,16 @@ def solve_multiview_mixture(
         If the moments do not support `n_components`, or no candidate is finite.
     """
     check_arguments(moments, n_components, masses, method)
+    scales = moments.feature_scales()
+    moments = moments.scaled(scales)
+    masses = [mass * scale for mass, scale in zip(masses, scales, strict=True)]
     subspaces = cross_covariance_subspaces(moments.pairs(), n_components)
     check_rank(subspaces, n_components)
     projected = moments.project(subspaces.bases)
     whitened = WhitenedTriple(projected)
     pool = _candidates(projected, whitened, method, random_state)
-    return settle_mixture(pool, projected, whitened, subspaces, masses, method)
+    mixture = settle_mixture(pool, projected, whitened, subspaces, masses, method)
+    return mixture.scaled(scales)
 
 
 def _candidates(

@@ -1,6 +1,6 @@
 """What the small problems of a fit return: estimates, a named outcome and plain diagnostics."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
@@ -85,6 +85,13 @@ class MultiviewMixture:
     embeddings: tuple[FloatArray, FloatArray, FloatArray]
     outcome: Outcome
     diagnostics: Diagnostics
+
+    def scaled(self, scales: tuple[float, float, float]) -> "MultiviewMixture":
+        """Mixture of the features of group g times ``scales[g]``; diagnostics stay as they are."""
+        embedding_0, embedding_1, embedding_2 = (
+            mean * scale for mean, scale in zip(self.embeddings, scales, strict=True)
+        )
+        return replace(self, embeddings=(embedding_0, embedding_1, embedding_2))
 
 
 def ordered_decomposition(

@@ -61,9 +61,11 @@ def solve_symmetric_mixture(
     IdentifiabilityError
         If the moments do not support `n_components`, or no candidate is finite.
     """
-    masses = (mass, mass, mass)
     shared = moments.symmetrised()
-    check_arguments(shared, n_components, masses, method)
+    check_arguments(shared, n_components, (mass, mass, mass), method)
+    scales = shared.feature_scales()
+    shared = shared.scaled(scales)
+    masses = (mass * scales[0],) * 3
     subspaces = symmetric_subspace(shared.pairs(), n_components)
     check_rank(subspaces, n_components)
     projected = shared.project(subspaces.bases)
@@ -75,4 +77,4 @@ def solve_symmetric_mixture(
     )
     if raw is not None:
         pool.attempt(f"{SHARED}, polished", partial(tied_candidate, whitened, raw))
-    return settle_mixture(pool, projected, whitened, subspaces, masses, method)
+    return settle_mixture(pool, projected, whitened, subspaces, masses, method).scaled(scales)

@@ -37,11 +37,11 @@ from bigtensor.models.finished_run import Ran, finished_passes
 from bigtensor.models.parameters import check_inputs, plain
 from bigtensor.models.run_options import RunOptions
 from bigtensor.models.summary import summary_html
-from bigtensor.statistics.base import Pass, Statistic
+from bigtensor.statistics.base import Narrowing, Pass, Statistic
 from bigtensor.statistics.validity import Checked
 from bigtensor.store import Contents, write_group
 
-Passes = Generator[Pass[Any], Any, Any]
+Passes = Generator[Pass[Any] | Narrowing, Any, Any]
 """The script of a fit: yields passes, is sent their results, returns the solution."""
 
 __all__ = [
@@ -160,7 +160,7 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
                 checkpoint=checkpoint,
                 listeners=(*listeners, callbacks),
             )
-        self._remember_features(X, samples)
+        self._remember_features(X, samples, ran.views)
         self._adopt(ran.result)
         self._remember(samples, ran)
         return self
@@ -296,10 +296,10 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
         ) as runtime:
             plan = make_plan(samples, sizes, runtime).check()
             store = None if checkpoint is None else _open_checkpoint(checkpoint, samples)
-            result, left_out = self._drive(
+            result, views, left_out = self._drive(
                 script, samples, runtime, store, (*listeners, history.append)
             )
-        return Ran(result, plan, finished_passes(history), left_out)
+        return Ran(result, views, plan, finished_passes(history), left_out)
 
     def _sum(self, X: Any, name: str, statistic: Statistic[Any], options: RunOptions) -> Any:
         """Return the result of one pass of a fitted model over data."""
@@ -323,8 +323,17 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
         runtime: Runtime,
         checkpoint: Checkpoint | None,
         listeners: tuple[Listener, ...],
-    ) -> tuple[Any, int]:
-        """Run the passes that the script asks for; return the solution, and rows left out."""
+    ) -> tuple[Any, Views, int]:
+        """Run the passes that the script asks for.
+
+        Returns
+        -------
+        result : object
+            What the script returns.
+        views : Views
+            Of the last pass.
+        rows_left_out : int
+        """
         stamp, result, left_out = samples.stamp(), None, 0
 
         def check() -> None:
@@ -339,7 +348,12 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
                 try:
                     wanted = script.send(result)
                 except StopIteration as end:
-                    return end.value, left_out
+                    return end.value, samples.views, left_out
+            if isinstance(wanted, Narrowing):
+                samples, result = samples.with_views(samples.views.keeping(wanted.columns)), None
+                if checkpoint is not None:
+                    checkpoint = replace(checkpoint, data=content_key((checkpoint.data, wanted)))
+                continue
             checked = replace(wanted, statistic=Checked(wanted.statistic))
             validity, result = run_pass(
                 samples, checked, runtime, checkpoint=checkpoint, listeners=listeners, check=check
@@ -360,9 +374,9 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
         self.diagnostics_["passes"] = ran.passes
         self.diagnostics_ = plain(self.diagnostics_)
 
-    def _remember_features(self, X: Any, samples: Samples) -> None:
-        """Set what is known of the features after a fit."""
-        self.views_ = samples.views
+    def _remember_features(self, X: Any, samples: Samples, views: Views) -> None:
+        """Set what is known of the features after a fit that ended with these views."""
+        self.views_ = views
         self.n_features_in_ = len(samples.features)
         if is_named(X):
             self.feature_names_in_ = np.asarray(samples.features, dtype=object)

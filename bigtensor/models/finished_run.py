@@ -15,6 +15,8 @@ class Ran:
     ----------
     result : object
         What the script returned.
+    views : Views
+        Of the last pass: a script may have narrowed those that it was given.
     plan : Plan
     passes : list of dict
         Name, rows, parts and reused parts of every pass.
@@ -22,6 +24,7 @@ class Ran:
     """
 
     result: Any
+    views: Any
     plan: Any
     passes: list[dict[str, Any]]
     rows_left_out: int

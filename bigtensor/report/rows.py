@@ -160,7 +160,8 @@ def _dataset(data: Any, name: str, dims: tuple[str, ...]) -> xr.Dataset:
     if isinstance(data, xr.DataArray):
         return data.to_dataset(name=name)
     if not isinstance(data, str | os.PathLike):
-        array = np.asarray(data)
+        # xarray shows masked values as missing, where NumPy loses the mask
+        array = data if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
         if array.ndim != len(dims):
             raise LayoutError(f"expected an array of dimensions {dims}, got shape {array.shape}")
         return xr.Dataset({name: (dims, array)})

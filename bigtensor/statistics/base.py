@@ -159,6 +159,20 @@ class Pass(Generic[Result]):
 
 
 @dataclass(frozen=True)
+class Narrowing:
+    """What a fit yields to read fewer columns in all passes after it; nothing is sent back.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Columns to keep, ascending, over the features of all views so far. A view without columns
+        disappears.
+    """
+
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class RowOutput:
     """One output of a row function: an array with one entry, or one vector, a row.
 

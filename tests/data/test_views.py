@@ -76,3 +76,11 @@ def test_resolve__refuses_with_a_remedy(views: object, features: list[str], word
         Views.resolve(views, features)  # type: ignore[arg-type]
     assert words in str(caught.value)
     assert isinstance(caught.value, DataError)
+
+
+def test_keeping__leaves_views_without_features_out():
+    views = Views.resolve({"t": ["c", "a"], "b": ["d"], "m": ["b", "e"]}, list("abcde"))
+    kept = views.keeping([1, 3, 4])
+    assert kept.features == (("t", ("a",)), ("m", ("b", "e")))
+    assert kept.columns == ((0,), (1, 4))
+    assert views.keeping(range(5)) == views

@@ -5,6 +5,7 @@ import pytest
 
 from bigtensor.decomposition.multiview_mixture import AugmentedMoments, solve_multiview_mixture
 from bigtensor.decomposition.solution import Outcome
+from bigtensor.decomposition.symmetric_mixture import solve_symmetric_mixture
 from bigtensor.errors import IdentifiabilityError, ParameterError
 from tests.reference.exact_kernel_mixture import population
 
@@ -52,6 +53,32 @@ def test_solve_multiview_mixture__components_are_ordered_and_have_mass_one():
     assert found.weights.sum() == pytest.approx(1.0, abs=1e-14)
     for embedding in found.embeddings:
         np.testing.assert_allclose(embedding.sum(axis=0), 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("scales", [(1e-5, 1e-5, 1e-5), (1e6, 1.0, 1e-6)])
+@pytest.mark.parametrize("shared", [False, True])
+def test_solution__is_the_same_for_features_of_any_size(scales, shared):
+    """The second-moment cut is relative to the constant beside the features, too."""
+    random = np.random.default_rng(3)
+    tables = [random.dirichlet(np.full(8, 0.5), 3).T] * 3
+    moments = one_hot_moments(tables, [0.5, 0.3, 0.2], 5000, random)
+    scales = scales[:1] * 3 if shared else scales
+    factors = [np.diag([1.0, *[scale] * 8]) for scale in scales]
+    other = AugmentedMoments(
+        np.einsum("abc,ax,by,cz->xyz", moments.triple, *factors, optimize=True),
+        tuple(f @ second @ f for f, second in zip(factors, moments.seconds, strict=True)),
+        moments.count,
+    )
+    masses = [np.ones(8) / scale for scale in scales]
+    if shared:
+        expected = solve_symmetric_mixture(moments, 3, np.ones(8))
+        found = solve_symmetric_mixture(other, 3, masses[0])
+    else:
+        expected = solve_multiview_mixture(moments, 3, [np.ones(8)] * 3)
+        found = solve_multiview_mixture(other, 3, masses)
+    np.testing.assert_allclose(found.weights, expected.weights, rtol=1e-8)
+    for mean, truth, scale in zip(found.embeddings, expected.embeddings, scales, strict=True):
+        np.testing.assert_allclose(mean / scale, truth, atol=1e-8)
 
 
 def test_solve_multiview_mixture__error_falls_with_the_number_of_rows():

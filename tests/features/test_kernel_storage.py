@@ -22,17 +22,27 @@ def squares(x, landmarks):
         CustomKernel(squares, 2),
         CustomKernel(squares, 2, "one"),
         CustomKernel(squares, 2, np.array([1.0, 2.0, 3.0])),
+        GaussianKernel(SCALE, relative=True),
+        LaplaceKernel(SCALE, relative=True),
+        CustomKernel(squares, 2, "one").with_units(4.0, 2.0),
     ],
 )
 def test_kernel_arrays__give_the_kernel_back(kernel):
     arrays = kernel_arrays(kernel)
-    assert all(array.dtype.kind in "fi" for array in arrays.values())
+    assert all(array.dtype.kind in "fib" for array in arrays.values())
     function = squares if isinstance(kernel, CustomKernel) else None
     again = kernel_from_arrays({**arrays, "landmarks": np.zeros((3, 2))}, function)
     assert type(again) is type(kernel)
     x = np.random.default_rng(0).normal(size=(3, 2))
     np.testing.assert_array_equal(again.evaluate(x, x), kernel.evaluate(x, x))
     np.testing.assert_array_equal(again.masses(x), kernel.masses(x))
+    assert again.volume == kernel.volume
+
+
+@pytest.mark.parametrize("kernel", [GaussianKernel(SCALE), LaplaceKernel(SCALE)])
+def test_kernel_of_an_earlier_version__is_a_density_in_the_units_of_the_data(kernel):
+    assert len(kernel_arrays(kernel)) == 1
+    assert kernel_from_arrays(kernel_arrays(kernel)).volume == 1
 
 
 def test_kernel_from_arrays__asks_for_the_callable():
@@ -49,6 +59,7 @@ def test_kernel_arrays__refuse_a_class_that_no_file_knows():
     class Other(Kernel):
         width, peak = 1, 1.0
         evaluate = prepare = write_block = work_arrays = Kernel.gram
+        volume = relative_to = in_data_units = Kernel.gram
 
     with pytest.raises(ParameterError, match="a Other cannot be saved; use a CustomKernel"):
         kernel_arrays(Other())

@@ -1,4 +1,5 @@
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -38,6 +39,7 @@ KERNELS = [
     LaplaceKernel(np.array([0.5, 2.0])),
     CustomKernel(gaussian_of_users, 2),
 ]
+KERNELS += [kernel.relative_to(np.array([[0.0, 0.0], [0.5, 1.0]])) for kernel in KERNELS]
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
@@ -110,7 +112,7 @@ def test_kernels__agree_on_diagonal_gram_matrix_and_mass(kernel):
     axes = np.linspace(-24, 24, 481), np.linspace(-90, 90, 481)
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
     cell = (axes[0][1] - axes[0][0]) * (axes[1][1] - axes[1][0])
-    sums = kernel.evaluate(grid, np.zeros((1, 2))).sum() * cell
+    sums = kernel.evaluate(grid, np.zeros((1, 2))).sum() * cell / kernel.volume
     np.testing.assert_allclose(kernel.masses(np.zeros((1, 2))), sums, rtol=0.02)
 
 
@@ -131,3 +133,50 @@ def test_default_kernel__passes_a_kernel_of_ones_own_through():
         default_kernel(own, np.ones(1))
     with pytest.raises(ParameterError, match="'gaussian', 'laplace' or a CustomKernel, got 'cos'"):
         default_kernel("cos", np.ones(1))
+
+
+def scaled_gaussian(scale, x, landmarks):
+    return np.exp(-0.5 * (((x[:, None] - landmarks) / scale) ** 2).sum(axis=2))
+
+
+def scaled_density(scale, x, landmarks):
+    return scaled_gaussian(scale, x, landmarks) / (2 * np.pi * scale**2)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda a: GaussianKernel(a * np.array([0.5, 2.0])),
+        lambda a: LaplaceKernel(a * np.array([0.5, 2.0])),
+        lambda a: CustomKernel(partial(scaled_gaussian, a), 2),
+        lambda a: CustomKernel(partial(scaled_density, a), 2, "one"),
+    ],
+    ids=["gaussian", "laplace", "own", "own density"],
+)
+@pytest.mark.parametrize("exponent", [-100, 51])
+def test_relative_kernel__has_the_same_bits_in_any_unit(make, exponent):
+    a = 2.0**exponent
+    x = np.random.default_rng(4).normal(size=(9, 2))
+    kernel, other = make(1.0).relative_to(x[:5]), make(a).relative_to(a * x[:5])
+    for one in (kernel, other):
+        assert one.peak == 1
+        assert np.abs(one.diagonal(x)).max() <= 1
+        np.testing.assert_allclose(np.abs(one.masses(x[:5] if one is kernel else a * x[:5])), 1)
+    found = other.evaluate(a * x, a * x[:5])
+    np.testing.assert_array_equal(found, kernel.evaluate(x, x[:5]))
+    assert other.volume == a**2 * kernel.volume
+    assert other.log_volume == pytest.approx(np.log(other.volume))
+    data_units = other.in_data_units()
+    assert data_units.volume == 1
+    np.testing.assert_allclose(
+        data_units.evaluate(a * x, a * x[:5]) / data_units.masses(a * x[:5]),
+        found / other.volume,
+        rtol=1e-4,
+    )
+
+
+def test_relative_kernel__of_many_features_is_finite():
+    kernel = GaussianKernel(np.full(200, 2.0**-100)).relative_to(np.zeros((1, 200)))
+    zero = np.zeros((1, 200))
+    assert kernel.evaluate(zero, zero) == kernel.masses(zero) == 1
+    assert kernel.log_volume == pytest.approx(200 * (0.5 * np.log(2 * np.pi) - 100 * np.log(2)))

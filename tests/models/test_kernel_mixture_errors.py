@@ -70,12 +70,11 @@ def test_parameter__out_of_range_is_named(make, values, parameters, message):
         make(**parameters).fit(values)
 
 
-@pytest.mark.parametrize("start", ["spectral", "kmeans"])
-def test_constant_feature__is_named(make, data, start):
+def test_constant_feature__is_named_where_too_little_is_left(make, data):
     constant = data.copy(deep=True)
     constant["X"].loc[{"feature": "view2"}] = 3.5
-    with pytest.raises(DataError, match=r"feature 'view2' has one value .* leave it out"):
-        make(start=start).fit(constant)
+    with pytest.raises(ViewError, match=r"feature 'view2' has one value .* use start='kmeans'"):
+        make(start="spectral").fit(constant)
 
 
 def test_components__more_than_the_features_support(make):

@@ -15,6 +15,12 @@ from bigtensor.errors import DataError, IdentifiabilityError, RefinementWarning
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.kernel_mixture.bandwidth_choice import with_chosen_bandwidth
 from bigtensor.models.kernel_mixture.component_choice import with_counted_components
+from bigtensor.models.kernel_mixture.constant_features import (
+    LeftOut,
+    described,
+    varying_columns,
+    without_constant_features,
+)
 from bigtensor.models.kernel_mixture.passes import (
     has_settled,
     moments_pass,
@@ -32,7 +38,7 @@ from bigtensor.models.kernel_mixture.refinement import (
 from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
 from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.models.kernel_mixture.stages import posterior_stages
-from bigtensor.statistics.base import Pass
+from bigtensor.statistics.base import Narrowing, Pass
 from bigtensor.statistics.co_posterior import CoPosteriorSumsResult
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.row_sample import Sample
@@ -62,7 +68,9 @@ def fitted_arrays(
     return arrays
 
 
-def fit_passes(settings: Settings, shape: DataShape) -> Generator[Pass[Any], Any, KernelFit]:
+def fit_passes(
+    settings: Settings, shape: DataShape
+) -> Generator[Pass[Any] | Narrowing, Any, KernelFit]:
     """Ask for a sample, the moments and the posterior sums, and solve between them."""
     sample, preparation = yield from preparation_passes(settings, shape)
     diagnostics: dict[str, Any] = dict(preparation.diagnostics)
@@ -89,13 +97,26 @@ def fit_passes(settings: Settings, shape: DataShape) -> Generator[Pass[Any], Any
 
 def preparation_passes(
     settings: Settings, shape: DataShape
-) -> Generator[Pass[Any], Any, tuple[Sample, Preparation]]:
-    """Ask for a sample, and prepare everything that is fixed before the first full pass."""
+) -> Generator[Pass[Any] | Narrowing, Any, tuple[Sample, Preparation]]:
+    """Ask for a sample, and prepare everything that is fixed before the first full pass.
+
+    Constant features are left out of the sample, the preparation, and all later passes.
+    """
     sample = counted((yield from pilot(shape, settings.sample_size, settings.random_state)))
+    varying = varying_columns(sample)
+    left_out: LeftOut = {}
+    if not varying.all():
+        sample, settings, left_out = without_constant_features(sample, settings, varying)
+        yield Narrowing(tuple(np.flatnonzero(varying).tolist()))
     settings, counted_in_sample = with_counted_components(sample, settings)
     preparation = yield from with_chosen_bandwidth(sample, prepare(sample, settings), settings)
     if counted_in_sample:
         preparation.diagnostics["component_count"] = counted_in_sample
+    if left_out:
+        preparation.diagnostics["constant_features"] = left_out
+        preparation.diagnostics["notes"].append(
+            f"{described(left_out, len(sample.values))}, and left out of the fit"
+        )
     return sample, preparation
 
 

@@ -21,6 +21,7 @@ from bigtensor.models.base import (
     open_samples,
     shape_of,
 )
+from bigtensor.models.kernel_mixture.constant_features import with_left_out
 from bigtensor.models.kernel_mixture.map_storage import found_under, named_under
 from bigtensor.models.kernel_mixture.moments_solution import moments_solution
 from bigtensor.models.kernel_mixture.parameters import (
@@ -45,7 +46,7 @@ from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.models.parameters import check_integer, plain
 from bigtensor.models.run_options import RunOptions
 from bigtensor.models.statistics_file import Part, Statistics, joined, read_statistics
-from bigtensor.statistics.base import Pass, State
+from bigtensor.statistics.base import Narrowing, Pass, State
 from bigtensor.statistics.state_of import StateOf
 from bigtensor.store import Contents
 
@@ -100,7 +101,7 @@ class StatisticsRounds(LatentVariableModel):
             validate_data(self, X, skip_check_array=True)
         sizes = preparation_sizes(shape, settings)
         ran = self._run(samples, _prepared_components(settings, shape), sizes, **options)
-        self._remember_features(X, samples)
+        self._remember_features(X, samples, ran.views)
         preparation, start = ran.result
         self._forget_fit()
         self.diagnostics_ = dict(preparation.diagnostics)
@@ -307,7 +308,9 @@ class StatisticsRounds(LatentVariableModel):
 
     def _settings_of(self, prepared: PreparedMixture) -> Settings:
         """Return the settings that the preparation was made with."""
-        return settings_of(self, DataShape(prepared.rows, self.views_.features, "float64", False))
+        left_out = prepared.diagnostics.get("constant_features", {})
+        views = with_left_out(self.views_.features, left_out)
+        return settings_of(self, DataShape(prepared.rows, views, "float64", False))
 
     def _settings(self, shape: DataShape) -> Settings:
         """Return what the preparation needs to know, after checking it against the data."""
@@ -347,7 +350,7 @@ class StatisticsRounds(LatentVariableModel):
 
 def _prepared_components(
     settings: Settings, shape: DataShape
-) -> Generator[Pass[Any], Any, tuple[Preparation, KernelSolution | None]]:
+) -> Generator[Pass[Any] | Narrowing, Any, tuple[Preparation, KernelSolution | None]]:
     """Prepare, and start from the clusters of the sample where no moments are wanted."""
     sample, preparation = yield from preparation_passes(settings, shape)
     if preparation.groups is not None:

@@ -1,0 +1,153 @@
+"""Features with one value in the whole pilot sample: left out of the fit, with a warning."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.errors import ConstantFeatureWarning, ViewError
+from bigtensor.features.custom_kernel import CustomKernel
+from bigtensor.models.data_shape import NamedViews
+from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.statistics.row_sample import Sample
+
+LeftOut = dict[str, list[str]]
+"""Constant features by view."""
+
+
+def varying_columns(sample: Sample) -> NDArray[np.bool_]:
+    """Return which columns of a sample hold more than one value: ``(features,)``."""
+    return np.asarray((sample.values != sample.values[:1]).any(axis=0))
+
+
+def without_constant_features(
+    sample: Sample, settings: Settings, varying: NDArray[np.bool_]
+) -> tuple[Sample, Settings, LeftOut]:
+    """Leave constant features out of a sample and of the settings, and warn.
+
+    A view all of whose features are constant disappears.
+
+    Parameters
+    ----------
+    sample : Sample
+    settings : Settings
+    varying : (features,) bool array
+        From `varying_columns`, with a column that is constant.
+
+    Returns
+    -------
+    sample : Sample
+    settings : Settings
+    left_out : dict of str to list of str
+
+    Raises
+    ------
+    ViewError
+        When what is left is no longer enough for the initialisation, a group of views is empty,
+        or a user-defined kernel is for more features than its view has left.
+    """
+    views: list[tuple[str, tuple[str, ...]]] = []
+    left_out: LeftOut = {}
+    for name, members in settings.views:
+        kept = varying[settings.slices[name]]
+        remaining = tuple(member for member, keep in zip(members, kept, strict=True) if keep)
+        if remaining:
+            views.append((name, remaining))
+        if not kept.all():
+            left_out[name] = [
+                member for member, keep in zip(members, kept, strict=True) if not keep
+            ]
+    said = described(left_out, len(sample.values))
+    _check_views(settings, views, said)
+    narrowed = replace(
+        settings,
+        views=tuple(views),
+        kernels={name: settings.kernels[name] for name, _ in views},
+        groups=_groups(settings.groups, dict(views), said),
+    )
+    warnings.warn(
+        f"{said}; the fit leaves {'them' if _several(left_out) else 'it'} out. Name the other "
+        "features in views=... to silence this warning",
+        ConstantFeatureWarning,
+        stacklevel=6,
+    )
+    return (
+        replace(sample, values=np.ascontiguousarray(sample.values[:, varying])),
+        narrowed,
+        left_out,
+    )
+
+
+def described(left_out: LeftOut, rows: int) -> str:
+    """Say which features are constant."""
+    names = ", ".join(repr(feature) for members in left_out.values() for feature in members)
+    return (
+        f"features {names} have" if _several(left_out) else f"feature {names} has"
+    ) + f" one value in all {rows:,} rows of the pilot sample"
+
+
+def with_left_out(views: NamedViews, left_out: Mapping[str, Sequence[str]]) -> NamedViews:
+    """Return views with their constant features, which parameters of the model may name.
+
+    Parameters
+    ----------
+    views : tuple of (name, features)
+        Of a fitted model.
+    left_out : mapping of str to sequence of str
+        From `without_constant_features`.
+    """
+    known = dict(views)
+    for name, members in left_out.items():
+        known[name] = (*known.get(name, ()), *members)
+    return tuple(known.items())
+
+
+def _several(left_out: LeftOut) -> bool:
+    """Return whether there is more than one feature."""
+    return sum(map(len, left_out.values())) > 1
+
+
+def _check_views(
+    settings: Settings, views: Sequence[tuple[str, tuple[str, ...]]], said: str
+) -> None:
+    """Raise unless the views that are left can be fitted as was asked for."""
+    needed = 3 if settings.spectral else 2
+    if len(views) < needed:
+        raise ViewError(
+            f"{said}. Without constant features {len(views)} view(s) are left, and "
+            f"start={'spectral' if settings.spectral else 'kmeans'!r} needs at least {needed}"
+            + ("; use start='kmeans', or views of fewer features" if len(views) > 1 else "")
+        )
+    lengths = {name: len(members) for name, members in views}
+    if settings.shared and len({*lengths.values()}) > 1:
+        raise ViewError(
+            f"{said}. Without constant features the views have different lengths "
+            f"({', '.join(f'{name}: {d}' for name, d in lengths.items())}), and "
+            "views_share_components=True needs equally many; leave the feature out of every view"
+        )
+    for name, members in views:
+        kernel = settings.kernels[name]
+        if isinstance(kernel, CustomKernel) and kernel.width != len(members):
+            raise ViewError(
+                f"{said}. Without constant features view {name!r} has {len(members)} feature(s), "
+                f"but its kernel is for {kernel.width}; give a kernel for {len(members)}"
+            )
+
+
+def _groups(
+    groups: tuple[tuple[str, ...], ...] | None, views: Mapping[str, tuple[str, ...]], said: str
+) -> tuple[tuple[str, ...], ...] | None:
+    """Return the given groups of views without those that have disappeared."""
+    if groups is None:
+        return None
+    narrowed = tuple(tuple(name for name in group if name in views) for group in groups)
+    if not all(narrowed):
+        raise ViewError(
+            f"{said}. Without constant features a group of views is empty; give other groups, or "
+            "leave groups out"
+        )
+    return narrowed

@@ -1,0 +1,122 @@
+"""Masked arrays have missing values, and big-endian arrays are numbers as all others."""
+
+import warnings
+
+import dask.array as da
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+
+from bigtensor import KernelMixture
+from bigtensor.data.opening import open_samples
+from bigtensor.errors import DataError, MissingValueError, MissingValueWarning
+
+SMALL = {"n_landmarks": 20, "bins": 64, "sample_size": 300, "posterior_passes": 1}
+
+
+@pytest.fixture(scope="module")
+def values():
+    rng = np.random.default_rng(3)
+    label = rng.integers(2, size=700)
+    return 4.0 * label[:, None] + rng.normal(size=(700, 3))
+
+
+@pytest.fixture(scope="module")
+def masked(values):
+    mask = np.zeros(values.shape, bool)
+    mask[[123, 500], [1, 0]] = True
+    return np.ma.MaskedArray(values, mask)
+
+
+def lazily(masked):
+    return da.from_array(masked, chunks=(200, 3))
+
+
+def labelled(masked):
+    return xr.DataArray(masked, dims=("sample", "feature"))
+
+
+def lazily_labelled(masked):
+    return xr.DataArray(lazily(masked), dims=("sample", "feature"))
+
+
+def as_parts(masked):
+    return [masked[:150], masked[150:]]
+
+
+FORMS = [lambda masked: masked, lazily, labelled, lazily_labelled, as_parts]
+NAMES = ["numpy", "dask", "xarray", "xarray of dask", "several"]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=NAMES)
+def test_masked_values__are_missing(masked, values, form):
+    given = form(masked)
+    model = KernelMixture(2, **SMALL)
+    with pytest.raises(MissingValueError, match=r"2 of 700 rows .* row 123, feature '?.*1'"):
+        model.fit(given)
+    model.set_params(missing="omit")
+    with pytest.warns(MissingValueWarning, match="2 of 700 rows"):
+        model.fit(given)
+    assert model.diagnostics_["rows_left_out"] == 2
+    with pytest.warns(MissingValueWarning):
+        expected = KernelMixture(2, missing="omit", **SMALL).fit(form(masked.filled(np.nan)))
+    np.testing.assert_array_equal(model.weights_, expected.weights_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MissingValueWarning)
+        labels = np.asarray(model.predict(given))
+    np.testing.assert_array_equal(np.flatnonzero(labels == -1), [123, 500])
+
+
+def test_mask__that_masks_nothing_changes_nothing(values):
+    model = KernelMixture(2, **SMALL).fit(np.ma.MaskedArray(values))
+    np.testing.assert_array_equal(
+        model.predict(values), KernelMixture(2, **SMALL).fit(values).predict(values)
+    )
+
+
+def test_masked_weight__is_refused(values):
+    weight = np.ma.MaskedArray(np.ones(len(values)), np.arange(len(values)) == 77)
+    with pytest.raises(DataError, match="the first is row 77"):
+        KernelMixture(2, **SMALL).fit(values, sample_weight=weight)
+
+
+def test_masked_integers__are_refused_as_integers():
+    with pytest.raises(DataError, match="are int64; continuous models take"):
+        open_samples(np.ma.MaskedArray(np.arange(6).reshape(3, 2), False))
+
+
+def test_mask__makes_other_data(masked):
+    assert open_samples(masked).fingerprint() != open_samples(masked.data).fingerprint()
+
+
+def stored(array, folder):
+    group = zarr.open_group(folder / "big.zarr", mode="w")
+    made = group.create_array(
+        "X",
+        shape=array.shape,
+        dtype=array.dtype,
+        chunks=(200, 3),
+        dimension_names=("sample", "feature"),
+    )
+    made[:] = array
+    return folder / "big.zarr"
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">f8"])
+@pytest.mark.parametrize("form", [*FORMS, stored], ids=[*NAMES, "store"])
+def test_big_endian__gives_the_bits_of_native_numbers(values, tmp_path, dtype, form):
+    big = values.astype(dtype)
+    given = form(big, tmp_path) if form is stored else form(big)
+    # the bits depend on the ranges of rows, which those of several arrays and chunks are
+    same = big.astype(dtype[1:]) if form is stored else form(big.astype(dtype[1:]))
+    expected = KernelMixture(2, **SMALL).fit(same)
+    model = KernelMixture(2, **SMALL).fit(given)
+    assert model.weights_.tobytes() == expected.weights_.tobytes()
+    np.testing.assert_array_equal(
+        np.asarray(model.score_samples(given)), np.asarray(expected.score_samples(same))
+    )
+    weight = np.ones(len(values), dtype)
+    if form in FORMS[:1]:
+        weighted = KernelMixture(2, **SMALL).fit(given, sample_weight=weight)
+        np.testing.assert_allclose(weighted.weights_, expected.weights_, rtol=1e-6)
