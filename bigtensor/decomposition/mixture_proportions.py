@@ -86,7 +86,8 @@ def newton_step(weights: FloatArray, sums: ProportionSums) -> tuple[FloatArray, 
         return em_step(weights, sums), float("inf")
     found /= found.sum()
     step = found - weights
-    return found, float(np.sqrt(max(step @ sums.information @ step, 0.0)))
+    decrement = float(step @ sums.information @ step)
+    return found, float(np.sqrt(max(decrement, 0.0)))
 
 
 def proportion_covariance(weights: FloatArray, information: FloatArray) -> FloatArray:

@@ -73,7 +73,7 @@ def group_weight_passes(
     weights = np.divide(sums.mass, total, out=np.zeros_like(sums.mass), where=total > 0)
     ascents = {
         group: _Ascent(weights[group], float(total[group, 0] / sums.squared_weight[group]))
-        for group in np.flatnonzero(total > 0)
+        for group in np.flatnonzero(total > 0).tolist()
     }
     for _ in range(MOST_PASSES - 1):
         present = np.zeros_like(weights)
@@ -83,7 +83,7 @@ def group_weight_passes(
         if not present.any():
             break
         found = yield replace(others, statistic=GroupLikelihood(classes, present))
-        for group in np.flatnonzero(present.any(axis=1)):
+        for group in np.flatnonzero(present.any(axis=1)).tolist():
             ascents[group].advance(found, group)
     covariance = np.zeros((n_groups, classes.n_classes, classes.n_classes))
     for group, ascent in ascents.items():

@@ -12,10 +12,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
-from bigtensor.engine.plan import PassSize
 from bigtensor.errors import DataError, NoPopulationsError, ParameterError, RefinementWarning
 from bigtensor.models.answers import is_named
-from bigtensor.models.base import LatentVariableModel, open_samples
+from bigtensor.models.base import LatentVariableModel, PassSize, open_samples
 from bigtensor.models.group_weights import (
     MOST_PASSES,
     GroupWeights,
@@ -172,19 +171,18 @@ class WeightsByGroup(LatentVariableModel):
     def _expected_certainty(self, classes: ClassDensities) -> NDArray[np.float64]:
         """Return the mean of the largest posterior probability over rows drawn from every class."""
         block, label = self._drawn_block(_DRAWN)
-        label = label if classes.populations is None else classes.populations[label]
+        of_class = label if classes.populations is None else classes.populations[label]
         statistic = GroupSums(classes, classes.n_classes)
         state = statistic.init()
-        statistic.update(state, replace(block, sequence=label), Workspace())
+        statistic.update(state, replace(block, sequence=of_class), Workspace())
         drawn = statistic.finalize(state)
         overall = drawn.certainty.sum() / drawn.rows.sum()
         mean = np.full(classes.n_classes, overall)
-        return np.divide(drawn.certainty, drawn.rows, out=mean, where=drawn.rows > 0)
+        np.divide(drawn.certainty, drawn.rows, out=mean, where=drawn.rows > 0)
+        return mean
 
 
-def _pass_sizes(
-    classes: ClassDensities, n_groups: int, variable: str, rows: int
-) -> list[PassSize]:
+def _pass_sizes(classes: ClassDensities, n_groups: int, variable: str, rows: int) -> list[PassSize]:
     """Return upper bounds of the passes."""
     passes = weight_passes(classes, np.ones((n_groups, classes.n_classes)), variable)
     sizes = []

@@ -285,7 +285,7 @@ def composition_table(
             Cell(names[index]),
             Cell(f"{sizes[index]:,}"),
             *(
-                Cell(f"{_share(share)}{_error(error)}", float(share))
+                Cell(_estimate(share, error), float(share))
                 for share, error in zip(weights[index], errors[index], strict=True)
             ),
         )
@@ -307,9 +307,9 @@ def _cross_counts(label: NDArray[np.int64], groups: Groups, n_labels: int) -> ND
     return np.bincount(flat, minlength=shape[0] * shape[1]).reshape(shape)
 
 
-def _error(error: float) -> str:
-    """Write a standard error in per cent behind a share, or nothing where it is zero."""
-    return f"\N{NO-BREAK SPACE}±{100 * error:.2g}" if error else ""
+def _estimate(share: float, error: float) -> str:
+    """Write a share and its standard error as per cent."""
+    return f"{100 * share:.1f}\N{NO-BREAK SPACE}±{100 * error:.1f}" if share else "·"
 
 
 def _share(share: float) -> str:

@@ -38,8 +38,11 @@ class ClassDensities:
     @property
     def weights(self) -> NDArray[np.float64]:
         """The weights of the classes under the mixture: ``(classes,)``, of sum one."""
-        weights = self.mixture.weights / self.mixture.weights.sum()
-        return weights if self.populations is None else np.bincount(self.populations, weights)
+        weights = self.mixture.weights
+        total = np.zeros(self.n_classes)
+        classes = np.arange(weights.size) if self.populations is None else self.populations
+        np.add.at(total, classes, weights)
+        return np.asarray(total / total.sum())
 
     def posterior(self, tile: Tile, work: Workspace) -> NDArray[Any]:
         """Return the posterior probabilities of the rows of a tile: ``(classes, rows)``.

@@ -158,9 +158,7 @@ CASES = [
     in_float32(group_sums),
     in_float32(group_likelihood),
     in_float32(posterior_means),
-    Case(
-        "checked_likelihood", lambda offset: Checked(group_likelihood(offset)), bad_rows=True
-    ),
+    Case("checked_likelihood", lambda offset: Checked(group_likelihood(offset)), bad_rows=True),
     Case("checked_groups", lambda offset: Checked(group_sums(offset)), bad_rows=True),
     Case("checked", lambda offset: Checked(posterior_sums(offset)), bad_rows=True),
     Case("checked_sample", lambda offset: Checked(row_sample(offset)), moves=False, bad_rows=True),

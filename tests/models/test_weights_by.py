@@ -234,14 +234,14 @@ def distance_to_shares(weights, shares, component):
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 @pytest.mark.parametrize("name", OVERLAPPING)
 def test_weights_by__are_at_most_half_as_far_as_counted_labels_where_components_overlap(
-    name, small
+    name,
 ):
     """The ratio of the distances is .15 to .4; that of mean posteriors is above 1."""
     found, counted = [], []
     for seed in range(3):
         X, group, label = overlapping_rows(name, seed)
         k = label.max() + 1
-        model = KernelMixture(k, **small | {"sample_size": 10_000}).fit(X)
+        model = KernelMixture(k, random_state=0).fit(X)
         predicted = model.predict(X)
         counts = np.zeros((k, k))
         np.add.at(counts, (label, predicted), 1)
@@ -298,7 +298,7 @@ def test_weights_by__small_groups_and_absent_components(small):
     assert np.isfinite(table["weight"]).all()
     assert np.isfinite(table["standard_error"]).all()
     np.testing.assert_allclose(table["weight"].sum("component"), 1, rtol=1e-9)
-    only = table["weight"].sel(by="only one").to_numpy()
+    only = table["weight"].sel(group="only one").to_numpy()
     assert np.sum(only == 0) == 2, only
 
 
