@@ -20,7 +20,8 @@ MOST_ROWS, MOST_COLUMNS = 20, 8
 def write_table(weights: xr.Dataset, path: Path) -> None:
     """Write the weights as text to a file that appears under its name when it is whole.
 
-    Columns are the variable, ``rows``, and ``component_0``, ... or ``population_0``, ...
+    Columns are the variable, ``rows``, ``component_0``, ... or ``population_0``, ... for the
+    weights, and ``component_0_error``, ... for their standard errors.
 
     Parameters
     ----------
@@ -39,9 +40,10 @@ def write_table(weights: xr.Dataset, path: Path) -> None:
     try:
         with partial.open("w", encoding="utf-8", newline="") as file:
             lines = csv.writer(file, lineterminator="\n")
-            lines.writerow([by, "rows", *(f"{level}_{h}" for h in range(weights.sizes[level]))])
-            for name, rows, shares in _entries(weights):
-                lines.writerow([name, rows, *(f"{share:.9g}" for share in shares)])
+            columns = [f"{level}_{h}" for h in range(weights.sizes[level])]
+            lines.writerow([by, "rows", *columns, *(f"{column}_error" for column in columns)])
+            for name, rows, shares, errors in _entries(weights):
+                lines.writerow([name, rows, *(f"{value:.9g}" for value in (*shares, *errors))])
         partial.replace(path)
     except OSError as error:
         if not error.errno:
@@ -55,7 +57,7 @@ def write_table(weights: xr.Dataset, path: Path) -> None:
 
 
 def table_in_words(weights: xr.Dataset, path: Path) -> str:
-    """Return where the table was written, and its beginning in per cent."""
+    """Return where the table was written, and its beginning in per cent with standard errors."""
     from rich.console import Console
     from rich.table import Table
 
@@ -65,11 +67,17 @@ def table_in_words(weights: xr.Dataset, path: Path) -> str:
     shown.add_column(by, no_wrap=True)
     for header in ("rows", *(f"{level} {h}" for h in range(min(count, MOST_COLUMNS)))):
         shown.add_column(header, justify="right")
-    for name, size, shares in _entries(weights)[:MOST_ROWS]:
-        shown.add_row(name, f"{size:,}", *(f"{share:.2%}" for share in shares[:MOST_COLUMNS]))
+    for name, size, *values in _entries(weights)[:MOST_ROWS]:
+        pairs = list(zip(*values, strict=True))[:MOST_COLUMNS]
+        cells = (f"{share:.2%}\N{NO-BREAK SPACE}±{100 * error:.2f}" for share, error in pairs)
+        shown.add_row(name, f"{size:,}", *cells)
     text = StringIO()
     Console(file=text, width=160, markup=False, highlight=False, emoji=False).print(shown)
-    words = [f"table      {path}: weights of {count} {level}s in {groups:,} values of {by}"]
+    words = [
+        f"table      {path}: weights of {count} {level}s in {groups:,} values of {by}, with "
+        "standard errors",
+        f"method     {weights.attrs['method']}",
+    ]
     if weights.attrs["rows_without"]:
         words.append(f"without    {weights.attrs['rows_without']:,} rows have no {by}")
     if groups > MOST_ROWS or count > MOST_COLUMNS:
@@ -78,9 +86,9 @@ def table_in_words(weights: xr.Dataset, path: Path) -> str:
     return "\n".join([*words, *(line.rstrip() for line in text.getvalue().splitlines())])
 
 
-def _entries(weights: xr.Dataset) -> list[tuple[str, int, list[float]]]:
-    """Return the name, the rows and the weights of every group."""
+def _entries(weights: xr.Dataset) -> list[tuple[str, int, list[float], list[float]]]:
+    """Return the name, the rows, the weights and their standard errors of every group."""
     by = weights["rows"].dims[0]
-    columns = (weights[by], weights["rows"], weights["weight"])
-    names, rows, shares = (column.to_numpy().tolist() for column in columns)
-    return [(str(name), *rest) for name, *rest in zip(names, rows, shares, strict=True)]
+    columns = (weights[by], weights["rows"], weights["weight"], weights["standard_error"])
+    names, *others = (column.to_numpy().tolist() for column in columns)
+    return [(str(name), *rest) for name, *rest in zip(names, *others, strict=True)]

@@ -75,8 +75,8 @@ def predict(
     LABELS.zarr holds label (sample) int32, and with --probabilities also probability (sample,
     component or population) float32 and log_density (sample). Rows left out have the label -1.
 
-    With --by, one more pass gives the weights of every patient or file: the mean posterior
-    probability of its rows.
+    With --by, two to six more passes give the weights of every patient or file that have the
+    largest likelihood, with standard errors.
     """
     refuse_inputs(out, model_path, cells)
     table = _table_path(out, by, table)

@@ -86,7 +86,7 @@ def write_report(
         The file to make; it appears under this name when it is whole.
     data : path, xarray Dataset or DataArray, or (rows, features) array, optional
         The data of the fit, or others with the same features. Only a sample of the rows is read,
-        and all of them once where they have a ``sample_id``, for its mixing weights.
+        and all of them two to six times where they have a ``sample_id``, for its mixing weights.
     labels : path, xarray Dataset or DataArray, or (rows,) array, optional
         The label of every row of the data (variable ``label``), as ``model.write`` and
         ``bigtensor predict`` make them. Without it the model labels the sample.
@@ -159,13 +159,15 @@ def render_report(
 
 
 def _composition(model: Any, data: Any, name: str) -> tables.Table:
-    """Return the mixing weights of every sample, from one pass over all rows."""
+    """Return the mixing weights of every sample, from a few passes over all rows."""
     found = model.weights_by(data)
     return tables.composition_table(
         [str(sample) for sample in found["sample_id"].values],
         found["rows"].to_numpy(),
         found["weight"].to_numpy(),
+        found["standard_error"].to_numpy(),
         name,
+        method=found.attrs["method"],
     )
 
 

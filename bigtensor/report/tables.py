@@ -253,9 +253,15 @@ def agreement_table(found: Agreement, name: str = "component") -> Table:
 
 
 def composition_table(
-    names: Sequence[str], sizes: NDArray[np.int64], weights: FloatArray, name: str = "component"
+    names: Sequence[str],
+    sizes: NDArray[np.int64],
+    weights: FloatArray,
+    errors: FloatArray,
+    name: str = "component",
+    *,
+    method: str = "maximum likelihood",
 ) -> Table:
-    """Return the mixing weights of every sample.
+    """Return the mixing weights of every sample, with standard errors.
 
     Parameters
     ----------
@@ -265,8 +271,12 @@ def composition_table(
         Their rows.
     weights : (samples, m) float64 array
         Every row sums to one.
+    errors : (samples, m) float64 array
+        Standard errors of the weights.
     name : str, default "component"
         What the columns are.
+    method : str, default "maximum likelihood"
+        How the weights were estimated.
     """
     order = [int(index) for index in np.argsort(-sizes, kind="stable")]
     shown = sorted(order[:MOST_GROUPS])
@@ -274,14 +284,17 @@ def composition_table(
         (
             Cell(names[index]),
             Cell(f"{sizes[index]:,}"),
-            *(Cell(_share(share), float(share)) for share in weights[index]),
+            *(
+                Cell(_estimate(share, error), float(share))
+                for share, error in zip(weights[index], errors[index], strict=True)
+            ),
         )
         for index in shown
     )
     numbers = tuple(str(h) for h in range(weights.shape[1]))
     caption = (
-        f"Mixing weights of every sample, in per cent: the mean probability of each {name} over "
-        "all rows of the sample."
+        f"Mixing weights of every {name} in every sample, in per cent, with standard errors: "
+        f"estimated by {method}."
     )
     return Table(("sample", "rows", *numbers), rows, caption + _cut(len(order)))
 
@@ -292,6 +305,11 @@ def _cross_counts(label: NDArray[np.int64], groups: Groups, n_labels: int) -> ND
     shape = (len(groups.names), n_labels)
     flat = groups.codes[known] * n_labels + label[known]
     return np.bincount(flat, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def _estimate(share: float, error: float) -> str:
+    """Write a share and its standard error as per cent."""
+    return f"{100 * share:.1f}\N{NO-BREAK SPACE}±{100 * error:.1f}" if share else "·"
 
 
 def _share(share: float) -> str:

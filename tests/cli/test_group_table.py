@@ -29,10 +29,11 @@ def table(groups, components, without=0):
     return xr.Dataset(
         {
             "weight": (("donor", "population"), weight),
+            "standard_error": (("donor", "population"), 0.1 * weight),
             "rows": (("donor",), 1000 + np.arange(groups)),
         },
         {"donor": [f"[red], {group}" for group in range(groups)]},
-        {"rows_without": without},
+        {"rows_without": without, "method": "maximum likelihood"},
     )
 
 
@@ -43,25 +44,30 @@ def test_predict__by_writes_and_prints_the_weights_of_every_sample(run, cells, m
     assert result.exit_code == 0, result.stderr
     assert only(tmp_path) == ["l.zarr", "l_by_sample_id.csv"]
     header, lines = read(tmp_path / "l_by_sample_id.csv")
-    assert header == ["sample_id", "rows", *(f"component_{h}" for h in range(4))]
+    columns = [f"component_{h}" for h in range(4)]
+    assert header == ["sample_id", "rows", *columns, *(f"{column}_error" for column in columns)]
     expected = bigtensor.load(model).weights_by(cells)
     assert [line[0] for line in lines] == [f"sample{n}" for n in (1, 2, 3, 4)]
     assert [int(line[1]) for line in lines] == [12_500] * 4
-    np.testing.assert_allclose(
-        [[float(share) for share in line[2:]] for line in lines], expected["weight"], rtol=1e-8
-    )
+    for part, name in ((slice(2, 6), "weight"), (slice(6, None), "standard_error")):
+        written = [[float(value) for value in line[part]] for line in lines]
+        np.testing.assert_allclose(written, expected[name], rtol=1e-8)
     words = result.stdout.splitlines()
     at = words.index(
         f"table      {tmp_path}/l_by_sample_id.csv: weights of 4 components in 4 values of "
-        "sample_id"
+        "sample_id, with standard errors"
     )
-    assert words[at + 1].split()[:2] == ["sample_id", "rows"]
-    first = [f"{share:.2%}" for share in expected["weight"].to_numpy()[0]]
-    assert words[at + 2].split() == ["sample1", "12,500", *first]
-    assert [line.split(":")[0] for line in result.stderr.splitlines()] == [
-        "weights by sample_id",
-        "predict",
+    assert words[at + 1] == f"method     {expected.attrs['method']}"
+    assert words[at + 2].split()[:2] == ["sample_id", "rows"]
+    first = [
+        (f"{share:.2%}", f"±{100 * error:.2f}")
+        for share, error in zip(
+            expected["weight"].to_numpy()[0], expected["standard_error"].to_numpy()[0], strict=True
+        )
     ]
+    assert words[at + 3].split() == ["sample1", "12,500", *sum(first, ())]
+    passes = list(dict.fromkeys(line.split(":")[0] for line in result.stderr.splitlines()))
+    assert passes == ["weights by sample_id", "likelihood by sample_id", "predict"]
 
 
 def test_predict__table_names_the_file(run, cells, model, tmp_path):
@@ -102,23 +108,25 @@ def test_predict__an_existing_table_is_refused_before_anything_runs(run, cells, 
 
 def test_table__what_is_not_shown_is_said(tmp_path):
     lines = table_in_words(table(25, 30, without=7), tmp_path / "t.csv").splitlines()
-    assert lines[1] == "without    7 rows have no donor"
-    assert lines[2] == "shown      20 of 25 values and 8 of 30 populations"
-    assert len(lines) == 4 + 20
-    assert lines[4].startswith("[red], 0")
-    assert len(lines[4].split()) == 2 + 1 + 8
+    assert lines[1] == "method     maximum likelihood"
+    assert lines[2] == "without    7 rows have no donor"
+    assert lines[3] == "shown      20 of 25 values and 8 of 30 populations"
+    assert len(lines) == 5 + 20
+    assert lines[5].startswith("[red], 0")
+    assert len(lines[5].split()) == 2 + 1 + 2 * 8
     short = table_in_words(table(3, 2), tmp_path / "t.csv").splitlines()
-    assert len(short) == 2 + 3
+    assert len(short) == 3 + 3
 
 
 def test_table__names_with_commas_and_all_columns_are_written(tmp_path):
     weights = table(25, 30)
     write_table(weights, tmp_path / "t.csv")
     header, lines = read(tmp_path / "t.csv")
-    assert (header[0], header[-1], len(header)) == ("donor", "population_29", 32)
+    assert (header[0], header[31], len(header)) == ("donor", "population_29", 62)
+    assert header[-1] == "population_29_error"
     assert [line[0] for line in lines] == [f"[red], {group}" for group in range(25)]
     np.testing.assert_allclose(
-        np.array([line[2:] for line in lines], float), weights["weight"], rtol=1e-8
+        np.array([line[2:32] for line in lines], float), weights["weight"], rtol=1e-8
     )
 
 

@@ -133,7 +133,8 @@ def test_predict__weights_by_sample_at_either_level(run, cells, merged, tmp_path
         )
         assert result.exit_code == 0, result.stderr
         header = table.read_text().splitlines()[0].split(",")
-        assert header == ["sample_id", "rows", *(f"{level}_{h}" for h in range(count))]
+        columns = [f"{level}_{h}" for h in range(count)]
+        assert header == ["sample_id", "rows", *columns, *(f"{name}_error" for name in columns)]
 
 
 def test_report__of_populations(run, cells, merged, tmp_path):

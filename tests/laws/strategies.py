@@ -14,10 +14,12 @@ from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels import GaussianKernel
 from bigtensor.features.nystroem import Nystroem
 from bigtensor.statistics.base import Statistic, SumStatistic, Workspace
+from bigtensor.statistics.class_densities import ClassDensities
 from bigtensor.statistics.co_posterior import CoPosteriorSums
 from bigtensor.statistics.combinators import Folded, Together
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.folds import OfFold
+from bigtensor.statistics.group_likelihood import GroupLikelihood
 from bigtensor.statistics.group_sums import GroupSums
 from bigtensor.statistics.log_likelihood import LogLikelihood
 from bigtensor.statistics.posterior_means import PosteriorMeans
@@ -83,7 +85,17 @@ def co_posterior_sums(offset):
 
 
 def group_sums(offset, dtype="float64"):
-    return GroupSums(mixture(offset, dtype), N_GROUPS)
+    return GroupSums(ClassDensities(mixture(offset, dtype)), N_GROUPS)
+
+
+def group_sums_of_populations(offset):
+    return GroupSums(ClassDensities(mixture(offset), np.array([1, 0, 1])), N_GROUPS)
+
+
+def group_likelihood(offset, dtype="float64"):
+    # one group is skipped, and one has a weight of zero
+    weights = np.array([[0.2, 0.3, 0.5], [0.0, 0.0, 0.0], [0.6, 0.4, 0.0]])
+    return GroupLikelihood(ClassDensities(mixture(offset, dtype)), weights)
 
 
 def first_two_powers(offset, rows):
@@ -139,10 +151,14 @@ CASES = [
     Case("posterior_sums_with_co_posterior", posterior_sums_with_co_posterior),
     Case("co_posterior_sums", co_posterior_sums),
     Case("group_sums", group_sums),
+    Case("group_sums_of_populations", group_sums_of_populations),
+    Case("group_likelihood", group_likelihood),
     Case("posterior_means", posterior_means),
     in_float32(posterior_sums_with_co_posterior),
     in_float32(group_sums),
+    in_float32(group_likelihood),
     in_float32(posterior_means),
+    Case("checked_likelihood", lambda offset: Checked(group_likelihood(offset)), bad_rows=True),
     Case("checked_groups", lambda offset: Checked(group_sums(offset)), bad_rows=True),
     Case("checked", lambda offset: Checked(posterior_sums(offset)), bad_rows=True),
     Case("checked_sample", lambda offset: Checked(row_sample(offset)), moves=False, bad_rows=True),

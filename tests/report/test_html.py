@@ -207,7 +207,7 @@ def test_render_report__shows_populations_before_components(merged_text, merged_
         assert f"{100 * weight:.1f} %" in page.said
     assert "The 30 components were merged, pair by pair, into 4 populations" in page.said
     assert "Populations against the labels in the data" in page.said
-    assert "the mean probability of each population over all rows of the sample." in page.said
+    assert "Mixing weights of every population in every sample, in per cent" in page.said
     assert "best population" in page.said
 
 

@@ -48,18 +48,19 @@ def test_agreement_table__gives_per_cent_of_every_label_largest_first():
 
 def test_composition_table__keeps_the_order_of_samples():
     weights = np.array([[1.0, 0.0], [0.33, 0.67], [0.0, 1.0]])
-    table = tables.composition_table(("s1", "s2", "s4"), np.array([1, 3, 1]), weights)
+    errors = np.array([[0.0, 0.0], [0.021, 0.021], [0.0, 0.0]])
+    table = tables.composition_table(("s1", "s2", "s4"), np.array([1, 3, 1]), weights, errors)
     assert text_of(table) == [
-        ["s1", "1", "100", "·"],
-        ["s2", "3", "33", "67"],
-        ["s4", "1", "·", "100"],
+        ["s1", "1", "100.0\xa0±0.0", "·"],
+        ["s2", "3", "33.0\xa0±2.1", "67.0\xa0±2.1"],
+        ["s4", "1", "·", "100.0\xa0±0.0"],
     ]
 
 
 def test_composition_table__is_cut_where_it_would_be_endless():
     count = tables.MOST_GROUPS + 15
     names = [f"s{i}" for i in range(count)]
-    table = tables.composition_table(names, np.ones(count, int), np.ones((count, 1)))
+    table = tables.composition_table(names, np.ones(count, int), *np.ones((2, count, 1)))
     assert len(table.rows) == tables.MOST_GROUPS
     assert f"The {tables.MOST_GROUPS} largest of {count} are shown." in table.caption
 
@@ -129,9 +130,10 @@ def test_tables__speak_of_populations_where_labels_are_these():
     table = tables.agreement_table(tables.agreement(label, groups, 2), "population")
     assert table.header[4] == "best population"
     composition = tables.composition_table(
-        ["a"], np.ones(1, int), np.full((1, 2), 0.5), "population"
+        ["a"], np.ones(1, int), *np.full((2, 1, 2), 0.5), "population"
     )
-    assert "the mean probability of each population" in composition.caption
+    assert "weights of every population" in composition.caption
+    assert "estimated by maximum likelihood" in composition.caption
 
 
 @pytest.mark.parametrize(

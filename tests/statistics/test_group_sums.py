@@ -8,6 +8,7 @@ from scipy.special import softmax
 from bigtensor.data.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.class_densities import ClassDensities
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.group_sums import GroupSums
 from bigtensor.statistics.tabulated_densities import TabulatedDensities
@@ -49,14 +50,22 @@ def test_group_sums__are_the_plain_sums(name, weighted, codes, step):
     weight = default_rng(1).uniform(0, 3, 5000) if weighted else None
     block = replace(rows(5000), weight=weight, sequence=code.astype(np.int32))
     posterior = softmax(expected_log_joint(MIXTURES[name], block.values), axis=0)
-    if weighted:
-        posterior = posterior * weight
-    found = accumulate(GroupSums(MIXTURES[name], GROUPS), block, step)
+    label = posterior.argmax(axis=0)
+    weight = np.ones(5000) if weight is None else weight
+    posterior = posterior * weight
+    found = accumulate(GroupSums(ClassDensities(MIXTURES[name]), GROUPS), block, step)
     for group in range(GROUPS):
         np.testing.assert_allclose(
             found.mass[group], posterior[:, code == group].sum(axis=1), rtol=1e-10
         )
         assert found.rows[group] == np.count_nonzero(code == group)
+        inside = code == group
+        np.testing.assert_allclose(
+            found.labelled[group], np.bincount(label[inside], weight[inside], K), rtol=1e-10
+        )
+        largest = posterior.max(axis=0)[inside].sum()
+        np.testing.assert_allclose(found.certainty[group], largest, rtol=1e-10)
+        np.testing.assert_allclose(found.squared_weight[group], (weight[inside] ** 2).sum())
     assert found.rows_without == np.count_nonzero(code == -1)
     assert found.mass.shape == (GROUPS, K)
 
@@ -66,7 +75,7 @@ def test_group_sums__in_float32_are_close_to_the_plain_sums(codes):
     code = CODES[codes]
     block = replace(rows(5000), sequence=code.astype(np.int32))
     posterior = softmax(expected_log_joint(FLOAT32["tables"], block.values), axis=0)
-    found = accumulate(GroupSums(FLOAT32["tables"], GROUPS), block, 2700)
+    found = accumulate(GroupSums(ClassDensities(FLOAT32["tables"]), GROUPS), block, 2700)
     expected = [posterior[:, code == group].sum(axis=1) for group in range(GROUPS)]
     np.testing.assert_allclose(found.mass, expected, rtol=2e-6)
     assert found.mass.dtype == np.float64
@@ -77,13 +86,25 @@ def test_group_sums__many_groups_and_one_component():
     code = default_rng(3).integers(0, 4000, 20_000)
     block = Block(default_rng(4).uniform(0, 8, (20_000, 1)), {"a": slice(0, 1)}, 0, 20_000)
     found = accumulate(
-        GroupSums(MixtureDensities(np.ones(1), tables), 4000), replace(block, sequence=code), 9000
+        GroupSums(ClassDensities(MixtureDensities(np.ones(1), tables)), 4000),
+        replace(block, sequence=code),
+        9000,
     )
     np.testing.assert_array_equal(found.rows, np.bincount(code, minlength=4000))
     np.testing.assert_allclose(found.mass[:, 0], found.rows, rtol=1e-12)
 
 
 def test_group_sums__rows_without_groups_are_refused():
-    statistic = GroupSums(MIXTURES["both"], 2)
+    statistic = GroupSums(ClassDensities(MIXTURES["both"]), 2)
     with pytest.raises(ParameterError, match="groups="):
         statistic.update(statistic.init(), rows(10), Workspace())
+
+
+def test_group_sums__of_populations_add_up_their_components():
+    block = replace(rows(5000), sequence=CODES["mixed"].astype(np.int32))
+    members = np.arange(K) % 2
+    of_components = accumulate(GroupSums(ClassDensities(MIXTURES["both"]), GROUPS), block, 5000)
+    found = accumulate(GroupSums(ClassDensities(MIXTURES["both"], members), GROUPS), block, 5000)
+    expected = [of_components.mass[:, members == p].sum(axis=1) for p in range(2)]
+    np.testing.assert_allclose(found.mass, np.transpose(expected), rtol=1e-12)
+    np.testing.assert_allclose(found.labelled.sum(axis=1), found.rows)

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.block import Block
 from bigtensor.models.base import (
     DataShape,
     Passes,
@@ -21,6 +22,7 @@ from bigtensor.models.kernel_mixture.script import KernelFit, fit_passes, fitted
 from bigtensor.models.kernel_mixture.solution import solution_from_arrays
 from bigtensor.models.kernel_mixture.stages import longest_stages
 from bigtensor.models.kernel_mixture.statistics_rounds import StatisticsRounds
+from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.row_functions import Responsibilities
 
 
@@ -211,6 +213,15 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         """Return the function that answers for every row."""
         populations = None if self._populations is None else self._populations.of_component
         return Responsibilities(self._solution.mixture(), outputs, populations)
+
+    def _likelihood_mixture(self) -> MixtureDensities:
+        """Return the densities that weights of groups are estimated under."""
+        return self._solution.likelihood_mixture()
+
+    def _drawn_block(self, rows: int) -> tuple[Block, NDArray[np.int32]]:
+        """Return rows drawn from these densities, and their components."""
+        values, label = self._solution.draw(rows, np.random.default_rng(0))
+        return Block(values, self._solution.slices, 0, rows), label
 
     def _fitted_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays from which `_restore` makes the fitted model again."""

@@ -75,6 +75,13 @@ class KernelSolution:
         )
         return MixtureDensities(self.weights, tables, embedded)
 
+    def likelihood_mixture(self) -> MixtureDensities:
+        """Return the mixture of the densities that are reported.
+
+        Broad densities steady labels, but weights of the largest likelihood under them are biased.
+        """
+        return replace(self, posterior_densities=self.densities).mixture()
+
     @property
     def descending(self) -> NDArray[np.intp]:
         """The components by descending weight."""
