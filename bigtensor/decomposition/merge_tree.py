@@ -46,6 +46,8 @@ class MergeTree:
         Shares of the components in all rows; they sum to one.
     criterion : str
         What the heights are.
+    automatic_count : int, optional
+        Number of populations that was chosen by other means than the heights.
 
     Raises
     ------
@@ -57,6 +59,7 @@ class MergeTree:
     heights: FloatArray
     weights: FloatArray
     criterion: str
+    automatic_count: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "merges", np.asarray(self.merges, np.int64))
@@ -127,10 +130,13 @@ class MergeTree:
     def cut_automatically(self) -> int:
         """Return a number of populations by a rule that suits the criterion.
 
+        If the tree has an `automatic_count`, this is the answer.
         For the entropies this is `count_at_bend` (Baudry et al. 2010). For the other criteria,
         which are relative to the size of the pair, it is `count_above` a threshold: 0.05 for the
         mean misclassification, and for the others that of Hennig (2010), 0.025.
         """
+        if self.automatic_count is not None:
+            return self.automatic_count
         if self.criterion in _ENTROPIES:
             return self.count_at_bend()
         mean = self.criterion == "mean_misclassification"
@@ -188,7 +194,11 @@ class MergeTree:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return everything as named arrays; the criterion's name as bytes of UTF-8."""
+        chosen = (
+            {} if self.automatic_count is None else {"automatic": np.array(self.automatic_count)}
+        )
         return {
+            **chosen,
             "merges": self.merges,
             "heights": self.heights,
             "weights": self.weights,
@@ -209,7 +219,8 @@ class MergeTree:
             When the arrays are not those of a tree.
         """
         criterion = np.asarray(arrays["criterion"], np.uint8).tobytes().decode()
-        return cls(arrays["merges"], arrays["heights"], arrays["weights"], criterion)
+        automatic = int(arrays["automatic"]) if "automatic" in arrays else None
+        return cls(arrays["merges"], arrays["heights"], arrays["weights"], criterion, automatic)
 
 
 def _line_error(x: FloatArray, y: FloatArray) -> float:

@@ -6,7 +6,7 @@ Products of the rows of a tile are made in the dtype of the mixture, and added u
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,6 +54,16 @@ class CoPosteriorSumsResult:
     def mass(self) -> NDArray[np.float64]:
         """``sum w r_a`` of every component: ``(components,)``."""
         return np.asarray(self.assigned.sum(axis=1))
+
+    def ordered(self, order: NDArray[np.intp]) -> CoPosteriorSumsResult:
+        """Return the sums of the components in another order.
+
+        Parameters
+        ----------
+        order : (components,) integer array
+        """
+        square = np.ix_(order, order)
+        return replace(self, products=self.products[square], assigned=self.assigned[square])
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,8 +39,7 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     n_components : int or "auto", default "auto"
         Number of components k. ``"auto"`` counts them in the pilot sample, by the singular values
         of the cross-covariance of views that stand out from those of permuted rows; where
-        components are merged into populations it is ten times the populations, at
-        most 150, and at most one for every 50 rows.
+        components are merged into populations it is 150, and at most one for every 50 rows.
     views : mapping of str to feature names or columns, optional
         Features that may depend on each other within a component share a view. By default every
         feature is its own view. The spectral start needs three views, the k-means start two.
@@ -83,11 +82,14 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     n_populations : int or "auto", optional
         Merge the components, which are then many, into so many populations: real populations are
         seldom products of views. ``predict`` and ``predict_proba`` answer for populations.
-    merging : str, default "mean_misclassification"
-        By what components are merged: ``"misclassification"`` by how often rows of one are taken
-        for the other, the larger of the two (Hennig 2010), ``"mean_misclassification"`` by the mean
-        of the two, ``"quadratic_entropy"`` by how much surer labels become, ``"overlap"`` by the
-        cosine of their posterior probabilities.
+    merging : str, default "consensus"
+        Rule by which components are merged. ``"consensus"`` unites components that several trees
+        unite early: the tree of all rows and those of random halves of the pilot sample, each
+        merged by distance, mass and misclassification. ``"misclassification"`` merges the pair of
+        which rows of one are most often taken for the other, by the larger of the two
+        probabilities (Hennig 2010), ``"mean_misclassification"`` by the mean of the two,
+        ``"quadratic_entropy"`` by how much surer labels become, ``"overlap"`` by the cosine of
+        the posterior probabilities.
     decomposition : {"jacobi", "power"}, default "jacobi"
         Joint diagonalisation, or the robust tensor power method with deflation.
     landmarks : {"kmeans", "kmeans++", "uniform", "cholesky"}, default "kmeans"
@@ -152,7 +154,7 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         posterior_width: float | str | None = "auto",
         posterior_passes: int | None = None,
         n_populations: int | str | None = None,
-        merging: str = "mean_misclassification",
+        merging: str = "consensus",
         decomposition: str = "jacobi",
         landmarks: str = "kmeans",
         landmark_tolerance: float | None = None,

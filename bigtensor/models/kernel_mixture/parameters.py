@@ -8,13 +8,19 @@ from typing import Any
 import numpy as np
 
 from bigtensor.decomposition.component_merging import CRITERIA
+from bigtensor.decomposition.consensus_tree import CONSENSUS
 from bigtensor.errors import IdentifiabilityError, ParameterError, ViewError
 from bigtensor.features.custom_kernel import CustomKernel, KernelFunction
 from bigtensor.features.kernel_choice import KERNELS
 from bigtensor.features.landmarks import METHODS
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.kernel_mixture.bandwidth_choice import CHOICES
-from bigtensor.models.kernel_mixture.settings import DELTA, Settings, ViewKernel
+from bigtensor.models.kernel_mixture.settings import (
+    DELTA,
+    ROWS_OF_A_COMPONENT,
+    Settings,
+    ViewKernel,
+)
 from bigtensor.models.parameters import check_choice, check_integer
 
 STARTS = ("auto", "spectral", "kmeans")
@@ -32,13 +38,11 @@ MOST_COUNTED = 20
 """Largest number of components that is looked for."""
 
 MANY_COMPONENTS = 150
-"""Most components that are merged into populations, unless it is said otherwise."""
+"""Most components that are merged into populations, unless it is said otherwise.
 
-COMPONENTS_OF_A_POPULATION = 10
-"""Components for every population, as far as `MANY_COMPONENTS` allows."""
-
-ROWS_OF_A_COMPONENT = 50
-"""Rows that a component which is to be merged has at least, on average."""
+Fewer lost small populations, also where few are asked for: F1 of 10 populations of activation cells
+was 0.60 with 150 components and 0.47 with 100.
+"""
 
 
 def check_parameters(model: Any) -> None:
@@ -64,7 +68,7 @@ def check_parameters(model: Any) -> None:
     if model.n_populations is not None and model.n_populations != "auto":
         most = k if model.n_components != "auto" else None
         check_integer("n_populations", model.n_populations, 1, most)
-    check_choice("merging", model.merging, CRITERIA)
+    check_choice("merging", model.merging, (CONSENSUS, *CRITERIA))
     if isinstance(model.bandwidth, str):
         check_choice("bandwidth", model.bandwidth, ("rule", *CHOICES))
     else:
@@ -214,9 +218,6 @@ def _posterior_width(model: Any, start: str) -> float | None:
 def n_components_of(model: Any, rows: int) -> int:
     """Return the number of components, or the largest that may be found.
 
-    Components that are merged are ten times the populations, and at most 150: on gated cells of
-    three data sets more blurred a few large populations, and fewer lost small ones.
-
     Parameters
     ----------
     model : KernelMixture
@@ -228,10 +229,7 @@ def n_components_of(model: Any, rows: int) -> int:
     if model.n_populations is None:
         return MOST_COUNTED
     many = min(MANY_COMPONENTS, max(1, rows // ROWS_OF_A_COMPONENT))
-    if model.n_populations == "auto":
-        return many
-    wanted = int(model.n_populations)
-    return max(wanted, min(COMPONENTS_OF_A_POPULATION * wanted, many))
+    return many if model.n_populations == "auto" else max(int(model.n_populations), many)
 
 
 def _view_groups(model: Any, shape: DataShape) -> tuple[tuple[str, ...], ...] | None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.component_merging import MergeTree, merge_components
+from bigtensor.decomposition.merge_tree import MergeTree
 from bigtensor.errors import ParameterError
-from bigtensor.statistics.co_posterior import CoPosteriorSumsResult
 
 _TREE = "merge_tree_"
 """Before the names of the arrays of the tree."""
@@ -32,30 +31,6 @@ class Populations:
     tree: MergeTree
     of_component: NDArray[np.intp]
     weights: NDArray[np.float64]
-
-    @classmethod
-    def merged(
-        cls,
-        sums: CoPosteriorSumsResult,
-        order: NDArray[np.intp],
-        n_populations: int | str,
-        criterion: str,
-    ) -> Populations:
-        """Merge components until as many populations are left as are wanted.
-
-        Parameters
-        ----------
-        sums : CoPosteriorSumsResult
-        order : (k,) integer array
-            The order in which the components are numbered.
-        n_populations : int or "auto"
-        criterion : str
-            Of `merge_components`.
-        """
-        square = np.ix_(order, order)
-        numbered = replace(sums, products=sums.products[square], assigned=sums.assigned[square])
-        tree = merge_components(numbered, criterion=criterion)
-        return cls.cut(tree, n_populations)
 
     @classmethod
     def cut(cls, tree: MergeTree, n_populations: int | str) -> Populations:

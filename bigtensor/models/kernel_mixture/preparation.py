@@ -128,36 +128,71 @@ def sample_clusters(
 ) -> SampleClusters:
     """Cluster the sample; categories are compared by their indicators, and have the scale one.
 
-    In common units measured features are divided by one length, about their spread, so that their
-    unit does not decide what they count for beside the indicators.
-
     Parameters
     ----------
     rows : (n0, features) float64 array
     weight : (n0,) float64 array, optional
     settings : Settings
     """
-    names = [name for _, members in settings.views for name in members]
-    categorical = settings.categorical_columns
-    measured = [column for column in range(len(names)) if column not in categorical]
-    unit = _spread_of_all(rows[:, measured]) if settings.units == "common" else 1.0
-    compared, compared_names = [rows[:, measured] / unit], [names[column] for column in measured]
-    for column in categorical:
-        categories = _categories(rows[:, [column]], names[column])
-        compared.append(np.asarray(rows[:, [column]] == categories, np.float64))
-        compared_names += [f"{names[column]} = {code:g}" for code in categories]
+    measured, unit = _measured_columns(settings), _unit(rows, settings)
+    compared, names = _compared(rows, settings)
     seed = purpose_seed(settings.random_state, "clusters")
     found = cluster_sample(
-        np.hstack(compared),
+        compared,
         settings.n_components,
         seed,
-        compared_names,
+        names,
         weight,
         standardise=settings.units == "own",
     )
-    scale = np.ones(len(names))
+    scale = np.ones(rows.shape[1])
     scale[measured] = found.scale[: len(measured)] * unit
     return SampleClusters(found.labels, scale)
+
+
+def sample_positions(rows: FloatArray, settings: Settings) -> FloatArray:
+    """Return the coordinates in which rows of the sample are compared: ``(n0, d)``.
+
+    Indicators stand for categories. In common units all features are divided by one number.
+
+    Parameters
+    ----------
+    rows : (n0, features) float64 array
+    settings : Settings
+    """
+    compared, _ = _compared(rows, settings)
+    spread = compared.std(axis=0)
+    unit = spread if settings.units == "own" else np.sqrt(np.mean(spread**2))
+    return np.asarray((compared - compared.mean(axis=0)) / np.where(unit > 0, unit, 1.0))
+
+
+def _compared(rows: FloatArray, settings: Settings) -> tuple[FloatArray, list[str]]:
+    """Return measured features and indicators of categories, with their names.
+
+    In common units measured features are divided by one length, about their spread, so that their
+    unit does not decide what they count for beside the indicators.
+    """
+    names = [name for _, members in settings.views for name in members]
+    measured, unit = _measured_columns(settings), _unit(rows, settings)
+    compared, compared_names = [rows[:, measured] / unit], [names[column] for column in measured]
+    for column in settings.categorical_columns:
+        categories = _categories(rows[:, [column]], names[column])
+        compared.append(np.asarray(rows[:, [column]] == categories, np.float64))
+        compared_names += [f"{names[column]} = {code:g}" for code in categories]
+    return np.hstack(compared), compared_names
+
+
+def _measured_columns(settings: Settings) -> list[int]:
+    """Return the columns of measured features in the values of a block."""
+    columns = range(sum(len(members) for _, members in settings.views))
+    return [column for column in columns if column not in settings.categorical_columns]
+
+
+def _unit(rows: FloatArray, settings: Settings) -> float:
+    """Return the length that measured features in common units are divided by."""
+    if settings.units == "own":
+        return 1.0
+    return _spread_of_all(rows[:, _measured_columns(settings)])
 
 
 def _spread_of_all(rows: FloatArray) -> float:

@@ -28,6 +28,7 @@ from bigtensor.models.kernel_mixture.passes import (
     posterior_solution,
     spectral_mixture,
 )
+from bigtensor.models.kernel_mixture.population_choice import find_populations
 from bigtensor.models.kernel_mixture.populations import Populations
 from bigtensor.models.kernel_mixture.preparation import Preparation, prepare
 from bigtensor.models.kernel_mixture.refinement import (
@@ -72,7 +73,7 @@ def fit_passes(
     settings: Settings, shape: DataShape
 ) -> Generator[Pass[Any] | Narrowing, Any, KernelFit]:
     """Ask for a sample, the moments and the posterior sums, and solve between them."""
-    sample, preparation = yield from preparation_passes(settings, shape)
+    sample, settings, preparation = yield from preparation_passes(settings, shape)
     diagnostics: dict[str, Any] = dict(preparation.diagnostics)
     mixture, doubtful = yield from _start(sample, preparation, settings, diagnostics)
     co_posterior: CoPosteriorSumsResult | None = None
@@ -92,15 +93,16 @@ def fit_passes(
         diagnostics[f"{key}_log_likelihood"] = likelihoods
         if stage.settle and settings.posterior_passes is None:
             _warn_unless_settled(likelihoods)
-    return finished(solution, co_posterior, settings, diagnostics, sample)
+    return finished(solution, co_posterior, settings, preparation, diagnostics, sample)
 
 
 def preparation_passes(
     settings: Settings, shape: DataShape
-) -> Generator[Pass[Any] | Narrowing, Any, tuple[Sample, Preparation]]:
+) -> Generator[Pass[Any] | Narrowing, Any, tuple[Sample, Settings, Preparation]]:
     """Ask for a sample, and prepare everything that is fixed before the first full pass.
 
-    Constant features are left out of the sample, the preparation, and all later passes.
+    Constant features are left out of the sample, the settings, the preparation, and all later
+    passes.
     """
     sample = counted((yield from pilot(shape, settings.sample_size, settings.random_state)))
     varying = varying_columns(sample)
@@ -117,13 +119,14 @@ def preparation_passes(
         preparation.diagnostics["notes"].append(
             f"{described(left_out, len(sample.values))}, and left out of the fit"
         )
-    return sample, preparation
+    return sample, settings, preparation
 
 
 def finished(
     solution: KernelSolution,
     co_posterior: CoPosteriorSumsResult | None,
     settings: Settings,
+    preparation: Preparation,
     diagnostics: dict[str, Any],
     sample: Sample | None = None,
 ) -> KernelFit:
@@ -135,20 +138,22 @@ def finished(
     co_posterior : CoPosteriorSumsResult, optional
         What the components share.
     settings : Settings
+    preparation : Preparation
     diagnostics : dict
-        Receives the number of populations.
+        Receives the number of populations, and what they were found by.
     sample : Sample, optional
         The pilot sample, where its rows are at hand.
     """
     _warn_of_empty(solution.weights)
     order = solution.descending
+    ordered = solution.ordered(order, sample)
     populations = None
     if settings.n_populations is not None and co_posterior is not None:
-        populations = Populations.merged(
-            co_posterior, order, settings.n_populations, settings.merging
+        populations = find_populations(
+            ordered, co_posterior.ordered(order), sample, preparation, settings, diagnostics
         )
         diagnostics["n_populations"] = len(populations.weights)
-    return KernelFit(solution.ordered(order, sample), populations, diagnostics)
+    return KernelFit(ordered, populations, diagnostics)
 
 
 def _start(

@@ -17,6 +17,9 @@ DELTA = "delta"
 BINS, BINS_OF_MANY, MANY = 2048, 512, 50
 """Bins of the histograms, and from how many components on there are fewer."""
 
+ROWS_OF_A_COMPONENT = 50
+"""Rows that a component which is to be merged has at least, on average."""
+
 ViewKernel = str | CustomKernel
 """The kernel of one view: its name, or one's own."""
 

@@ -314,7 +314,7 @@ def solution_from_arrays(
 
 
 def responsibilities_of(
-    mixture: MixtureDensities, sample: Sample, slices: dict[str, slice]
+    mixture: MixtureDensities, sample: Sample, slices: Mapping[str, slice]
 ) -> FloatArray:
     """Return the posterior probabilities of the rows of a sample, times their weights."""
     rows = len(sample.values)

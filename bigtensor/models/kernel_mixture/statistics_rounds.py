@@ -180,7 +180,7 @@ class StatisticsRounds(LatentVariableModel):
             name = pass_.name
         else:
             solution = refined(sums, preparation)
-            found = finished(solution, sums.co_posterior, settings, diagnostics)
+            found = finished(solution, sums.co_posterior, settings, preparation, diagnostics)
             likelihoods.append(sums.log_likelihood / sums.weight)
             name = f"{pass_.name} {len(likelihoods)}"
         diagnostics["mean_log_likelihood"] = likelihoods
@@ -352,7 +352,7 @@ def _prepared_components(
     settings: Settings, shape: DataShape
 ) -> Generator[Pass[Any] | Narrowing, Any, tuple[Preparation, KernelSolution | None]]:
     """Prepare, and start from the clusters of the sample where no moments are wanted."""
-    sample, preparation = yield from preparation_passes(settings, shape)
+    sample, _, preparation = yield from preparation_passes(settings, shape)
     if preparation.groups is not None:
         return preparation, None
     start = clustered_components(sample, preparation)

@@ -1,0 +1,109 @@
+"""Populations of a fit: the consensus of trees, and the cut that halves of the rows agree on."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.decomposition.component_merging import SEPARATION, merge_components
+from bigtensor.decomposition.consensus_tree import CONSENSUS, consensus_tree
+from bigtensor.decomposition.merge_tree import MergeTree
+from bigtensor.decomposition.population_count import choose_population_count
+from bigtensor.models.kernel_mixture.populations import Populations
+from bigtensor.models.kernel_mixture.preparation import Preparation, sample_positions
+from bigtensor.models.kernel_mixture.replicates import (
+    component_positions,
+    grow_replicates,
+    least_mass,
+    shares_of_leaves,
+)
+from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.kernel_mixture.solution import KernelSolution, responsibilities_of
+from bigtensor.statistics.co_posterior import CoPosteriorSumsResult
+from bigtensor.statistics.row_sample import Sample
+
+WITHOUT_ROWS = "mean_misclassification"
+"""Criterion of merging where no rows of the pilot sample are at hand."""
+
+MOST_POPULATIONS = 30
+"""Largest number of populations that is considered where it is to be found."""
+
+
+def find_populations(
+    solution: KernelSolution,
+    sums: CoPosteriorSumsResult,
+    sample: Sample | None,
+    preparation: Preparation,
+    settings: Settings,
+    diagnostics: dict[str, Any],
+) -> Populations:
+    """Merge the components of a fit into populations.
+
+    Parameters
+    ----------
+    solution : KernelSolution
+        With its components in their final order.
+    sums : CoPosteriorSumsResult
+        Of the same components, over all rows.
+    sample : Sample, optional
+        The pilot sample. Without its rows there is no consensus: components are then merged by
+        their mean misclassification.
+    preparation : Preparation
+    settings : Settings
+    diagnostics : dict
+        Receives ``outlying_components`` and, for the consensus, ``population_count``.
+
+    Returns
+    -------
+    Populations
+    """
+    assert settings.n_populations is not None
+    light = sums.mass < least_mass(sums)
+    diagnostics["outlying_components"] = {
+        "count": int(light.sum()),
+        "share": float(sums.mass[light].sum() / sums.mass.sum()),
+    }
+    if settings.merging == CONSENSUS and sample is not None and len(sums.mass) > 1:
+        tree = _consensus(solution, sums, sample, preparation, settings, diagnostics)
+    else:
+        criterion = WITHOUT_ROWS if settings.merging == CONSENSUS else settings.merging
+        tree = merge_components(sums, criterion=criterion, least_mass=least_mass(sums))
+    return Populations.cut(tree, settings.n_populations)
+
+
+def _consensus(
+    solution: KernelSolution,
+    sums: CoPosteriorSumsResult,
+    sample: Sample,
+    preparation: Preparation,
+    settings: Settings,
+    diagnostics: dict[str, Any],
+) -> MergeTree:
+    """Return the consensus of the tree of all rows and those of halves of the pilot sample."""
+    pairs = grow_replicates(sample, preparation, settings)
+    unweighted = replace(sample, weight=None)
+    posterior = responsibilities_of(solution.mixture(), unweighted, solution.slices)
+    labels: NDArray[np.intp] = np.argmax(posterior, axis=1)
+    positions = sample_positions(np.asarray(sample.values, np.float64), settings)
+    own = merge_components(
+        sums,
+        criterion=SEPARATION,
+        positions=component_positions(posterior, sample, positions),
+        least_mass=least_mass(sums),
+    )
+    replicates = [replicate for pair in pairs for replicate in pair]
+    tree = consensus_tree(
+        [own, *(replicate.tree for replicate in replicates)],
+        [
+            np.eye(len(sums.mass)),
+            *(shares_of_leaves(labels, posterior, replicate) for replicate in replicates),
+        ],
+        sums.mass / sums.mass.sum(),
+    )
+    halves = [((first.tree, first.labels), (second.tree, second.labels)) for first, second in pairs]
+    found = choose_population_count(halves, tree, sums.assigned, MOST_POPULATIONS)
+    diagnostics["population_count"] = asdict(found)
+    return replace(tree, automatic_count=found.chosen)

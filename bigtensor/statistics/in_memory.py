@@ -1,0 +1,21 @@
+"""A statistic of rows that the driver holds, without the engine."""
+
+from __future__ import annotations
+
+from bigtensor.data.block import Block
+from bigtensor.statistics.base import Result, Statistic, Workspace
+from bigtensor.statistics.sub_blocks import sub_blocks
+
+
+def sum_in_memory(statistic: Statistic[Result], rows: Block) -> Result:
+    """Return the result of a statistic over a few rows, such as those of the pilot sample.
+
+    Parameters
+    ----------
+    statistic : Statistic
+    rows : Block
+    """
+    state, work = statistic.init(), Workspace()
+    for _, block in sub_blocks(rows, statistic.block_rows, statistic.halo):
+        statistic.update(state, block, work)
+    return statistic.finalize(state)
