@@ -23,7 +23,7 @@ from bigtensor._version import __version__
 from bigtensor.data.targets import check_target, move_into_place
 from bigtensor.errors import ModelFileError, OutputError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Version of the layout of a group; a newer one is refused."""
 
 _MARK = "bigtensor_format"

@@ -58,6 +58,8 @@ class CustomKernel(Kernel):
     # callable lacks; the Gram matrix of the landmarks stands for it in what is computed from it
     _width: int
     _mass: NDArray[np.float64] | Literal["one"] | None
+    _factor: float
+    _volume: float
 
     def __init__(
         self,
@@ -69,7 +71,10 @@ class CustomKernel(Kernel):
             raise ParameterError(f"a kernel is a callable of rows and landmarks, got {function!r}")
         if not isinstance(width, int | np.integer) or width < 1:
             raise ParameterError(f"the width of a kernel is its number of features, got {width!r}")
-        vars(self).update(_function=function, _width=int(width), _mass=_checked_mass(mass, width))
+        rule = _checked_mass(mass, width)
+        vars(self).update(
+            _function=function, _width=int(width), _mass=rule, _factor=1.0, _volume=1.0
+        )
 
     @property
     def function(self) -> KernelFunction:
@@ -88,8 +93,33 @@ class CustomKernel(Kernel):
         return self._mass
 
     @property
+    def units(self) -> tuple[float, float]:
+        """What values of the callable are multiplied by, and `volume`."""
+        return self._factor, self._volume
+
+    def with_units(self, factor: float, volume: float) -> CustomKernel:
+        """Return the kernel with other `units`."""
+        kernel = CustomKernel(self.function, self.width, self.mass)
+        vars(kernel).update(_factor=factor, _volume=volume)
+        return kernel
+
+    @property
+    def volume(self) -> float:
+        """Volume in the units of the data that counts as one."""
+        return self._volume
+
+    def relative_to(self, landmarks: NDArray[Any]) -> CustomKernel:
+        """Return the kernel with values and masses of at most one at the landmarks."""
+        factor = 1 / _largest(self.in_data_units().diagonal(landmarks))
+        return self.with_units(factor, _largest(self.with_units(factor, 1.0).masses(landmarks)))
+
+    def in_data_units(self) -> CustomKernel:
+        """Return the kernel as the callable gives it."""
+        return self.with_units(1.0, 1.0)
+
+    @property
     def peak(self) -> float:
-        """One: blocks hold the values of the callable."""
+        """One: blocks hold the values of the kernel."""
         return 1.0
 
     def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> NDArray[np.float64]:
@@ -142,7 +172,7 @@ class CustomKernel(Kernel):
         return np.concatenate([np.empty(0), *parts])
 
     def masses(self, landmarks: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the integral of the kernel around every landmark: ``(p,)``.
+        """Return the integral of the kernel around every landmark, over `volume`: ``(p,)``.
 
         Raises
         ------
@@ -151,15 +181,15 @@ class CustomKernel(Kernel):
         """
         points = np.asarray(landmarks, np.float64)
         if isinstance(self._mass, str):
-            return np.ones(len(points))
+            return np.full(len(points), self._factor / self._volume)
         if self._mass is None:
-            return integrate_around(self.evaluate, points)
+            return integrate_around(self.evaluate, points) / self._volume
         if len(self._mass) != len(points):
             raise DataError(
                 f"{self._name} was given {len(self._mass)} masses for {len(points)} landmarks; "
                 "give one a landmark, or mass=None to integrate it"
             )
-        return self._mass
+        return self._mass * (self._factor / self._volume)
 
     def prepare(
         self,
@@ -192,7 +222,7 @@ class CustomKernel(Kernel):
     def _call(
         self, rows: NDArray[np.float64], landmarks: NDArray[np.float64], dtype: str
     ) -> NDArray[Any]:
-        """Return what the callable returns, when it is a kernel that ``dtype`` can hold."""
+        """Return the kernel in its units, when it is one that ``dtype`` can hold."""
         kernel = np.asarray(self.function(rows, landmarks))
         wanted = (len(rows), len(landmarks))
         if kernel.shape != wanted or kernel.dtype.kind not in "fiub":
@@ -201,6 +231,8 @@ class CustomKernel(Kernel):
                 f"for {wanted[0]} rows and {wanted[1]} landmarks; it must return real numbers of "
                 f"shape {wanted}"
             )
+        if self._factor != 1:
+            kernel = np.multiply(kernel, self._factor, dtype=np.float64)
         # of values that are not finite, the largest or the least is not finite either
         least, most = kernel.min(initial=0), kernel.max(initial=0)
         bound = np.finfo(dtype).max
@@ -215,6 +247,11 @@ class CustomKernel(Kernel):
     def _name(self) -> str:
         """How messages name the kernel."""
         return f"the kernel {getattr(self.function, '__name__', repr(self.function))!r}"
+
+
+def _largest(values: NDArray[np.float64]) -> float:
+    """Return the largest magnitude; one where all values are zero."""
+    return float(np.abs(values).max(initial=0.0)) or 1.0
 
 
 def _checked_mass(mass: Any, width: int) -> NDArray[np.float64] | Literal["one"] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,9 @@ def kernel_arrays(kernel: Kernel) -> dict[str, NDArray[Any]]:
     Returns
     -------
     dict of str to ndarray
-        ``bandwidth`` of a Gaussian, ``laplace_scale``, or ``custom_width`` with ``custom_masses``:
-        the given masses, or the single number one or zero for mass one and for integration.
+        ``bandwidth`` of a Gaussian or ``laplace_scale``, with ``relative`` if the kernel is; or
+        ``custom_width`` with ``custom_masses``, the given masses or the single number one or zero
+        for mass one and for integration, and ``custom_units``.
 
     Raises
     ------
@@ -33,16 +34,25 @@ def kernel_arrays(kernel: Kernel) -> dict[str, NDArray[Any]]:
         When the kernel is of a class of its own.
     """
     if isinstance(kernel, GaussianKernel):
-        return {"bandwidth": kernel.bandwidth}
+        return {"bandwidth": kernel.bandwidth} | _marked(kernel.relative)
     if isinstance(kernel, LaplaceKernel):
-        return {"laplace_scale": kernel.scale}
+        return {"laplace_scale": kernel.scale} | _marked(kernel.relative)
     if isinstance(kernel, CustomKernel):
         rule = kernel.mass
         masses = rule if isinstance(rule, np.ndarray) else np.array(rule == "one", np.float64)
-        return {"custom_width": np.array(kernel.width), "custom_masses": masses}
+        return {
+            "custom_width": np.array(kernel.width),
+            "custom_masses": masses,
+            "custom_units": np.array(kernel.units),
+        }
     raise ParameterError(
         f"a {type(kernel).__name__} cannot be saved; use a CustomKernel for a kernel of your own"
     )
+
+
+def _marked(relative: bool) -> dict[str, NDArray[Any]]:
+    """Return the mark of a relative kernel; others have none, as in files of earlier versions."""
+    return {"relative": np.array(True)} if relative else {}
 
 
 def kernel_from_arrays(
@@ -67,10 +77,11 @@ def kernel_from_arrays(
     ModelFileError
         When the arrays describe no kernel.
     """
+    relative = bool(arrays.get("relative", False))
     if "bandwidth" in arrays:
-        return GaussianKernel(arrays["bandwidth"])
+        return GaussianKernel(arrays["bandwidth"], relative)
     if "laplace_scale" in arrays:
-        return LaplaceKernel(arrays["laplace_scale"])
+        return LaplaceKernel(arrays["laplace_scale"], relative)
     if not {"custom_width", "custom_masses"} <= arrays.keys():
         raise ModelFileError(
             f"the arrays {sorted(arrays)} describe no kernel that this version knows; the file is "
@@ -82,6 +93,9 @@ def kernel_from_arrays(
             f"the model has a kernel of the user's own, of {width} features, whose callable no "
             "file holds; give the callable that it was fitted with"
         )
-    if masses.ndim:
-        return CustomKernel(function, width, masses)
-    return CustomKernel(function, width, "one" if masses else None)
+    rule: NDArray[Any] | Literal["one"] | None = masses
+    if not masses.ndim:
+        rule = "one" if masses else None
+    kernel = CustomKernel(function, width, rule)
+    factor, volume = arrays.get("custom_units", np.ones(2)).tolist()
+    return kernel.with_units(factor, volume)

@@ -1,13 +1,16 @@
 """Kernels at landmarks: what every kernel can do, and the Gaussian one.
 
-A kernel is normalised where it can be, so that a mean of kernels is a density.
+A kernel is normalised where it can be, so that a mean of kernels is a density. Such a kernel has a
+unit, one over the unit of volume of the data: its values leave the range of float32 in small or
+large units, and beside features without a unit they count for nothing or for everything. Features
+are therefore made of relative kernels, whose values are at most about one in any unit.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +40,32 @@ class Kernel(ABC):
     @abstractmethod
     def peak(self) -> float:
         """What the values of `write_block` are multiplied by to be those of the kernel."""
+
+    @property
+    @abstractmethod
+    def volume(self) -> float:
+        """Volume in the units of the data that counts as one; one unless the kernel is relative.
+
+        A weighted sum of kernels is a density in this unit: divide it by the volume.
+        """
+
+    @property
+    def log_volume(self) -> float:
+        """Natural logarithm of `volume`, also where the volume itself overflows."""
+        return math.log(self.volume)
+
+    @abstractmethod
+    def relative_to(self, landmarks: NDArray[Any]) -> Kernel:
+        """Return the kernel in units of its own, with values of at most about one.
+
+        Parameters
+        ----------
+        landmarks : (p, d) array
+        """
+
+    @abstractmethod
+    def in_data_units(self) -> Kernel:
+        """Return the kernel as a density in the units of the data."""
 
     @abstractmethod
     def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> NDArray[np.float64]:
@@ -101,7 +130,7 @@ class Kernel(ABC):
         return np.full(len(x), self.peak)
 
     def masses(self, landmarks: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the integral of the kernel around every landmark: ``(p,)``."""
+        """Return the integral of the kernel around every landmark, over `volume`: ``(p,)``."""
         return np.ones(len(landmarks))
 
 
@@ -156,6 +185,8 @@ class GaussianKernel(Kernel):
     ----------
     bandwidth : (d,) float64 array
         One positive length per coordinate, in the units of the data.
+    relative : bool, default False
+        Divide the kernel by its value at distance zero.
 
     Raises
     ------
@@ -164,6 +195,7 @@ class GaussianKernel(Kernel):
     """
 
     bandwidth: NDArray[np.float64]
+    relative: bool = False
 
     def __post_init__(self) -> None:
         bandwidth = positive_lengths(self.bandwidth, "bandwidth")
@@ -177,12 +209,37 @@ class GaussianKernel(Kernel):
     @property
     def log_peak(self) -> float:
         """Natural logarithm of the kernel at distance zero."""
-        return -0.5 * self.width * math.log(2 * math.pi) - float(np.log(self.bandwidth).sum())
+        return 0.0 if self.relative else -self._log_volume_of_density
 
     @property
     def peak(self) -> float:
-        """The kernel at distance zero, ``prod_j 1 / (s_j sqrt 2pi)``."""
+        """The kernel at distance zero: ``prod_j 1 / (s_j sqrt 2pi)``, or one if relative."""
         return math.exp(self.log_peak)
+
+    @property
+    def volume(self) -> float:
+        """``prod_j s_j sqrt 2pi`` of a relative kernel."""
+        # a product: the exponential of the logarithm would round differently in other units
+        lengths = math.sqrt(2 * math.pi) * self.bandwidth if self.relative else self.bandwidth[:0]
+        return math.prod(lengths.tolist())
+
+    @property
+    def log_volume(self) -> float:
+        """Natural logarithm of `volume`."""
+        return self._log_volume_of_density if self.relative else 0.0
+
+    @property
+    def _log_volume_of_density(self) -> float:
+        """Natural logarithm of one over the largest density."""
+        return 0.5 * self.width * math.log(2 * math.pi) + float(np.log(self.bandwidth).sum())
+
+    def relative_to(self, landmarks: NDArray[Any]) -> GaussianKernel:  # noqa: ARG002
+        """Return the kernel over its value at distance zero."""
+        return replace(self, relative=True)
+
+    def in_data_units(self) -> GaussianKernel:
+        """Return the kernel as a density in the units of the data."""
+        return replace(self, relative=False)
 
     def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> NDArray[np.float64]:
         """Return the kernel between every row and every landmark, ``(n, p)``."""

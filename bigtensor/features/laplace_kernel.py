@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ class LaplaceKernel(Kernel):
     ----------
     scale : (d,) float64 array
         b, one positive length per coordinate, in the units of the data.
+    relative : bool, default False
+        Divide the kernel by its value at distance zero.
 
     Raises
     ------
@@ -40,6 +42,7 @@ class LaplaceKernel(Kernel):
     """
 
     scale: NDArray[np.float64]
+    relative: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", positive_lengths(self.scale, "scale"))
@@ -52,12 +55,35 @@ class LaplaceKernel(Kernel):
     @property
     def log_peak(self) -> float:
         """Natural logarithm of the kernel at distance zero."""
-        return -float(np.log(2 * self.scale).sum())
+        return 0.0 if self.relative else -self._log_volume_of_density
 
     @property
     def peak(self) -> float:
-        """The kernel at distance zero, ``prod_j 1 / (2 b_j)``."""
+        """The kernel at distance zero: ``prod_j 1 / (2 b_j)``, or one if relative."""
         return math.exp(self.log_peak)
+
+    @property
+    def volume(self) -> float:
+        """``prod_j 2 b_j`` of a relative kernel."""
+        return math.prod((2 * self.scale).tolist()) if self.relative else 1.0
+
+    @property
+    def log_volume(self) -> float:
+        """Natural logarithm of `volume`."""
+        return self._log_volume_of_density if self.relative else 0.0
+
+    @property
+    def _log_volume_of_density(self) -> float:
+        """Natural logarithm of one over the largest density."""
+        return float(np.log(2 * self.scale).sum())
+
+    def relative_to(self, landmarks: NDArray[Any]) -> LaplaceKernel:  # noqa: ARG002
+        """Return the kernel over its value at distance zero."""
+        return replace(self, relative=True)
+
+    def in_data_units(self) -> LaplaceKernel:
+        """Return the kernel as a density in the units of the data."""
+        return replace(self, relative=False)
 
     def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> NDArray[np.float64]:
         """Return the kernel between every row and every landmark, ``(n, p)``."""

@@ -40,7 +40,17 @@ class FeatureMap(ABC):
     @property
     @abstractmethod
     def mass(self) -> NDArray[np.float64]:
-        """The integral of every feature, ``(n_features,)``; zeros when there is none."""
+        """The integral of every feature over `volume`, ``(n_features,)``; zeros for none."""
+
+    @property
+    def volume(self) -> float:
+        """Volume in the units of the data that counts as one in `mass`."""
+        return 1.0
+
+    @property
+    def log_volume(self) -> float:
+        """Natural logarithm of `volume`, also where the volume itself overflows."""
+        return 0.0
 
     @abstractmethod
     def write_basis(self, values: NDArray[Any], out: NDArray[Any], work: Scratch) -> None:

@@ -61,7 +61,8 @@ class Nystroem(FeatureMap):
     """Kernels at landmarks, projected: ``y(x) = projection' k(L, x)``.
 
     The basis functions are the kernels over their peak (those of a Gaussian lie in [0, 1], whatever
-    the units of the data); the peak is part of `mixing`.
+    the units of the data); the peak is part of `mixing`. With a relative kernel it is one, so that
+    features have no unit either.
 
     Parameters
     ----------
@@ -137,6 +138,16 @@ class Nystroem(FeatureMap):
         """The integral of every feature: ``projection' w`` with the masses w at the landmarks."""
         masses = self.kernel.masses(self.landmarks)
         return np.asarray((self.projection * masses[:, None]).sum(0))
+
+    @property
+    def volume(self) -> float:
+        """That of the kernel."""
+        return self.kernel.volume
+
+    @property
+    def log_volume(self) -> float:
+        """That of the kernel."""
+        return self.kernel.log_volume
 
     def projected(self, basis: NDArray[np.float64]) -> Nystroem:
         """Return the map to ``basis' y(x)``."""

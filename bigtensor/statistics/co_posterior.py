@@ -19,6 +19,7 @@ from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.densities import MixtureDensities, normalise_nbytes
 from bigtensor.statistics.tile_posterior import (
     count_rows,
+    log_likelihood_of,
     posterior_buffers,
     tally_arrays,
     write_posterior,
@@ -86,7 +87,7 @@ class CoPosteriorSums(SumStatistic[CoPosteriorSumsResult]):
 
     def finalize(self, state: State) -> CoPosteriorSumsResult:
         """Return the sums under their names."""
-        return co_posterior_result(state)
+        return co_posterior_result(state, self.mixture)
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
@@ -151,12 +152,12 @@ def add_co_posterior(state: State, posterior: NDArray[Any], block: Block, work: 
     state["co_posterior/by_label"] += by_label.T @ scaled
 
 
-def co_posterior_result(state: State) -> CoPosteriorSumsResult:
+def co_posterior_result(state: State, mixture: MixtureDensities) -> CoPosteriorSumsResult:
     """Return the sums of a state with the arrays of `tally_arrays` and `co_posterior_arrays`."""
     return CoPosteriorSumsResult(
         products=state["co_posterior/products"],
         assigned=state["co_posterior/by_label"].T,
-        log_likelihood=float(state["log_likelihood"]),
+        log_likelihood=log_likelihood_of(state, mixture),
         weight=float(state["weight"]),
         rows=int(state["rows"]),
     )

@@ -40,7 +40,8 @@ _LOG_HOPELESS = np.float32(np.log(HOPELESS))
 class EmbeddedDensities:
     """Densities of one wider view as linear functions of its features, with floors.
 
-    The density of component h is ``max(y(x)' c_h, floor_h)`` (Song et al. 2014, sec. 3).
+    The density of component h is ``max(y(x)' c_h, floor_h)`` (Song et al. 2014, sec. 3), in the
+    unit of volume of the features.
 
     Parameters
     ----------
@@ -143,6 +144,15 @@ class MixtureDensities:
         return int(self.weights.size)
 
     @property
+    def log_volume(self) -> float:
+        """Natural logarithm of the volume, in units of the data, that densities are relative to.
+
+        Subtract it from a log density for one in the units of the data.
+        """
+        views = sum(part.feature_map.log_volume for part in self.embedded)
+        return views + (0.0 if self.tables is None else self.tables.log_volume)
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """What joint densities and posterior probabilities are computed in.
 
@@ -162,6 +172,8 @@ class MixtureDensities:
 
     def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
         """Write ``log pi_h + sum_t log p_t(x_t | h)`` for every component and row.
+
+        Densities are relative to the volume of `log_volume`.
 
         Parameters
         ----------

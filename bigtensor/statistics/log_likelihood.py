@@ -12,6 +12,7 @@ from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.densities import MixtureDensities, normalise_nbytes
 from bigtensor.statistics.tile_posterior import (
     count_rows,
+    log_likelihood_of,
     posterior_buffers,
     tally_arrays,
     write_posterior,
@@ -67,7 +68,7 @@ class LogLikelihood(SumStatistic[LogLikelihoodResult]):
     def finalize(self, state: State) -> LogLikelihoodResult:
         """Return the sums under their names."""
         return LogLikelihoodResult(
-            float(state["log_likelihood"]), float(state["weight"]), int(state["rows"])
+            log_likelihood_of(state, self.mixture), float(state["weight"]), int(state["rows"])
         )
 
     def work_nbytes(self, rows: int) -> int:

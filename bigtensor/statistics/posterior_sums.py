@@ -24,6 +24,7 @@ from bigtensor.statistics.co_posterior import (
 from bigtensor.statistics.densities import MixtureDensities, Tile, normalise_nbytes
 from bigtensor.statistics.tile_posterior import (
     count_rows,
+    log_likelihood_of,
     posterior_buffers,
     tally_arrays,
     write_posterior,
@@ -149,10 +150,10 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
                 view: feature_map.mixing.T @ state[f"embedding/{view}"]
                 for view, feature_map in self.out_maps.items()
             },
-            log_likelihood=float(state["log_likelihood"]),
+            log_likelihood=log_likelihood_of(state, self.mixture),
             weight=float(state["weight"]),
             rows=int(state["rows"]),
-            co_posterior=co_posterior_result(state) if self.co_posterior else None,
+            co_posterior=co_posterior_result(state, self.mixture) if self.co_posterior else None,
         )
 
     def work_nbytes(self, rows: int) -> int:

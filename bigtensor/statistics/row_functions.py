@@ -87,7 +87,7 @@ class Responsibilities(RowFunction):
             log_density = work.take("rows.log_density", (tile.rows,), np.float64)
             normalise(joint, log_density, work)
             if "log_density" in wanted:
-                out["log_density"][window] = log_density
+                np.subtract(log_density, self.mixture.log_volume, out=out["log_density"][window])
             if "component_probability" in wanted:
                 np.copyto(out["component_probability"][window], joint.T, casting="same_kind")
             shares = joint

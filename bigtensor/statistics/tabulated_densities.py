@@ -35,6 +35,9 @@ class TabulatedDensities:
         Natural logarithms of the densities at ``low + step * b``; all finite.
     dtype : {"float64", "float32"}, default "float64"
         What the tables are kept and added up in. Float32 halves the memory that every row moves.
+    log_volume : float, default 0
+        Sum over the views of the natural logarithms of the lengths that densities are relative to.
+        Without a unit, the logarithms keep their digits in float32 whatever the units of the data.
 
     Raises
     ------
@@ -48,6 +51,7 @@ class TabulatedDensities:
     step: NDArray[np.float64]
     log_tables: NDArray[Any]
     dtype: str = "float64"
+    log_volume: float = 0.0
     constants: tuple[NDArray[Any], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -33,6 +33,8 @@ def posterior_buffers(mixture: MixtureDensities, rows: int) -> Buffers:
 def write_posterior(state: State, tile: Tile, work: Workspace) -> NDArray[Any]:
     """Compute the posterior probabilities of a tile and add its log-likelihood.
 
+    The log-likelihood is that of relative densities; see `log_likelihood_of`.
+
     Parameters
     ----------
     state : State
@@ -58,6 +60,11 @@ def write_posterior(state: State, tile: Tile, work: Workspace) -> NDArray[Any]:
     else:
         state["log_likelihood"] += np.dot(tile.block.weight[: tile.rows], log_density)
     return posterior
+
+
+def log_likelihood_of(state: State, mixture: MixtureDensities) -> float:
+    """Return the log-likelihood in a state, of densities in the units of the data."""
+    return float(state["log_likelihood"] - state["weight"] * mixture.log_volume)
 
 
 def count_rows(state: State, block: Block) -> None:

@@ -49,6 +49,7 @@ def test_kernel_arrays__refuse_a_class_that_no_file_knows():
     class Other(Kernel):
         width, peak = 1, 1.0
         evaluate = prepare = write_block = work_arrays = Kernel.gram
+        volume = relative_to = in_data_units = Kernel.gram
 
     with pytest.raises(ParameterError, match="a Other cannot be saved; use a CustomKernel"):
         kernel_arrays(Other())

@@ -60,7 +60,8 @@ def densities_of(mixture: MixtureDensities, truth: Truth) -> list[np.ndarray]:
         logs = tables.log_tables[view]
         grid = tables.low[view] + tables.step[view] * np.arange(len(logs))
         columns = [np.interp(points, grid, column) for column in logs.T]
-        found.append(np.exp(np.stack(columns, axis=1)))
+        # tables are relative to the lengths of the grids
+        found.append(np.exp(np.stack(columns, axis=1)) / (grid[-1] - grid[0]))
     return found
 
 

@@ -189,7 +189,7 @@ def test_kernel_expansion__is_the_inner_product_with_the_embedding(kernel):
         [v for v in found.model._solution.embedded if v.name == "pair"],
     )
     # the kernel has height one, so that the density is the embedding over the kernel's mass
-    coefficients = view.feature_map.mixing @ view.coefficients
+    coefficients = view.feature_map.mixing @ view.coefficients / view.feature_map.volume
     mass = 2 * np.pi if kernel == "gaussian" else 4.0
     mass *= np.prod(f.kernel.bandwidth if kernel == "gaussian" else f.kernel.scale)
     assert_allclose(coefficients.sum(axis=0), 1 / mass, rtol=1e-6)

@@ -36,6 +36,7 @@ class EmbeddedView:
     feature_map : FeatureMap
     coefficients : (q, k) float64 array
     floor : (k,) float64 array
+        In the unit of volume of the features.
     rows : (n0, d) float array
         The view in the rows of the pilot sample.
     """
@@ -49,7 +50,8 @@ class EmbeddedView:
 
     def density(self, points: FloatArray) -> FloatArray:
         """Return the density of every component: ``(n, k)``."""
-        return np.maximum(features_of(self.feature_map, points) @ self.coefficients, self.floor)
+        relative = features_of(self.feature_map, points) @ self.coefficients
+        return np.asarray(np.maximum(relative, self.floor) / self.feature_map.volume)
 
     @property
     def anchor_shares(self) -> FloatArray:
@@ -105,6 +107,8 @@ def density_floor(
     feature_map: FeatureMap, coefficients: FloatArray, part: float
 ) -> NDArray[np.float64]:
     """Return the least density of every component, a part of its largest one: ``(k,)``.
+
+    In the unit of volume of the features.
 
     A code that the sample lacks has it in all components: of categories it is therefore the same
     for all, so that such a code says nothing of its row.

@@ -73,17 +73,24 @@ class Grids:
         inner = np.quantile(chosen, [TAIL, 1 - TAIL], axis=0)
         span = inner[1] - inner[0]
         least, most = chosen.min(axis=0), chosen.max(axis=0)
+        # nearly all rows may share one value
+        inner = np.where(span > 0, inner, [least, most])
+        span = inner[1] - inner[0]
         low = np.maximum(inner[0] - MARGIN * span, least - 0.02 * span)
         high = np.minimum(inner[1] + MARGIN * span, most + 0.02 * span)
-        width = np.maximum(high - low, np.finfo(np.float32).eps * np.maximum(np.abs(high), 1e-30))
-        return cls(columns, low, width / bins, bins, dtype)
+        return cls(columns, low, (high - low) / bins, bins, dtype)
+
+    @property
+    def length(self) -> FloatArray:
+        """The length of every grid, in the units of the data: ``(views,)``."""
+        return np.asarray(self.step * self.bins)
 
     def points(self, view: int) -> FloatArray:
         """Return the grid points of one view: ``(bins + 1,)``."""
         return np.asarray(self.low[view] + self.step[view] * np.arange(self.bins + 1))
 
     def tabulate(self, densities: FloatArray, floor: float) -> TabulatedDensities:
-        """Return log densities with a floor.
+        """Return log densities with a floor, relative to the lengths of the grids.
 
         Parameters
         ----------
@@ -91,9 +98,17 @@ class Grids:
         floor : float
             Relative to the largest density of the same view and component.
         """
-        least = floor * densities.max(axis=1, keepdims=True)
-        log_tables = np.log(np.maximum(densities, np.maximum(least, np.finfo(np.float64).tiny)))
-        return TabulatedDensities(self.columns, self.low, self.step, log_tables, self.dtype)
+        relative = densities * self.length[:, None, None]
+        least = floor * relative.max(axis=1, keepdims=True)
+        log_tables = np.log(np.maximum(relative, np.maximum(least, np.finfo(np.float64).tiny)))
+        return TabulatedDensities(
+            self.columns,
+            self.low,
+            self.step,
+            log_tables,
+            self.dtype,
+            log_volume=float(np.log(self.length).sum()),
+        )
 
     def flat(self, n_components: int) -> TabulatedDensities:
         """Return tables that tell nothing, for a pass whose posteriors come from elsewhere."""

@@ -46,7 +46,7 @@ def moments_solution(
         densities=densities,
         # the kernel has smoothed them already: a draw moves within its bin
         bandwidths=np.tile(grids.step[:, None], (1, k)) / 2,
-        posterior_densities=tables,
+        posterior_densities=tables / grids.length[:, None, None],
         embedded=tuple(
             EmbeddedView(
                 part.view,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -127,6 +128,9 @@ def sample_clusters(
 ) -> SampleClusters:
     """Cluster the sample; categories are compared by their indicators, and have the scale one.
 
+    In common units measured features are divided by one length, about their spread, so that their
+    unit does not decide what they count for beside the indicators.
+
     Parameters
     ----------
     rows : (n0, features) float64 array
@@ -136,7 +140,8 @@ def sample_clusters(
     names = [name for _, members in settings.views for name in members]
     categorical = settings.categorical_columns
     measured = [column for column in range(len(names)) if column not in categorical]
-    compared, compared_names = [rows[:, measured]], [names[column] for column in measured]
+    unit = _spread_of_all(rows[:, measured]) if settings.units == "common" else 1.0
+    compared, compared_names = [rows[:, measured] / unit], [names[column] for column in measured]
     for column in categorical:
         categories = _categories(rows[:, [column]], names[column])
         compared.append(np.asarray(rows[:, [column]] == categories, np.float64))
@@ -151,8 +156,14 @@ def sample_clusters(
         standardise=settings.units == "own",
     )
     scale = np.ones(len(names))
-    scale[measured] = found.scale[: len(measured)]
+    scale[measured] = found.scale[: len(measured)] * unit
     return SampleClusters(found.labels, scale)
+
+
+def _spread_of_all(rows: FloatArray) -> float:
+    """Return a power of two near the root mean square of the standard deviations."""
+    spread = float(np.sqrt(rows.var(axis=0).mean())) if rows.size else 1.0
+    return math.ldexp(1.0, math.frexp(spread)[1] - 1) if spread > 0 else 1.0
 
 
 def _categories(values: FloatArray, feature: str) -> FloatArray:

@@ -95,7 +95,8 @@ def spectral_start(spectral: MultiviewMixture, preparation: Preparation) -> Mixt
         if columns.start in preparation.grids.columns:
             index = preparation.grids.columns.index(columns.start)
             points = preparation.grids.points(index)[:, None]
-            tables.append((index, features_of(feature_map, points) @ coefficients))
+            density = features_of(feature_map, points) @ coefficients / feature_map.volume
+            tables.append((index, density))
         else:
             floor = density_floor(feature_map, coefficients, SPECTRAL_FLOOR)
             embedded.append(EmbeddedDensities(name, feature_map, coefficients, floor))

@@ -183,7 +183,7 @@ class KernelSolution:
         """Return the kernel of an embedded view, or say that it has none."""
         for entry in self.embedded:
             if entry.name == view and isinstance(entry.feature_map, Nystroem):
-                return entry.feature_map.kernel
+                return entry.feature_map.kernel.in_data_units()
         raise ViewError(
             f"the densities of view {view!r} are no sums of kernels, but smoothed histograms or "
             "tables of categories: give expectations of it any function"

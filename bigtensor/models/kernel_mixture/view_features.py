@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from bigtensor.features.bandwidth import coarse_width, quantile_range, rule_width
 from bigtensor.features.custom_kernel import CustomKernel
@@ -16,7 +17,7 @@ from bigtensor.features.maps import FeatureMap
 from bigtensor.features.nystroem import Nystroem, eigenvalue_cut, nystroem_root
 from bigtensor.features.plain_maps import OneHot, find_categories
 from bigtensor.models.kernel_mixture.embedded_view import features_of
-from bigtensor.models.kernel_mixture.settings import DELTA, Settings, purpose_seed
+from bigtensor.models.kernel_mixture.settings import DELTA, Settings, ViewKernel, purpose_seed
 
 FloatArray = NDArray[np.float64]
 
@@ -63,7 +64,7 @@ def coarse_maps(
             quantile_range(values),
             settings.n_landmarks,
         )
-        kernel = default_kernel(kind, width)
+        kernel = _kernel(kind, width)
         landmarks = _landmarks(name, values, within, kernel, settings)
         if landmarks.note is not None:
             diagnostics["notes"].append(f"view {name!r}: {landmarks.note}")
@@ -99,9 +100,9 @@ def fine_maps(
             maps[name] = _indicators(values, settings)
             continue
         width = rule_width(within, settings.rows, settings.n_components)
-        landmarks = _landmarks(name, values, within, default_kernel(kind, width), settings).points
+        landmarks = _landmarks(name, values, within, _kernel(kind, width), settings).points
         width = width * max(1.0, NARROWEST * _spacing(landmarks / width))
-        kernel = default_kernel(kind, width)
+        kernel = _kernel(kind, width)
         if not isinstance(kernel, CustomKernel):
             widths[name] = width.tolist()
         maps[name] = _orthonormal_map(values, landmarks, kernel, settings.feature_dtype)
@@ -150,10 +151,16 @@ def _spacing(points: FloatArray) -> float:
     """Return the median distance of a point to its nearest neighbour."""
     if len(points) < 2:
         return 1.0
-    squares = (points**2).sum(axis=1)
-    distances = squares[:, None] + squares - 2 * points @ points.T
+    distances = cdist(points, points)
     np.fill_diagonal(distances, np.inf)
-    return float(np.sqrt(np.median(np.maximum(distances.min(axis=1), 0.0))))
+    return float(np.median(distances.min(axis=1)))
+
+
+def _kernel(kind: ViewKernel, width: FloatArray) -> Kernel:
+    """Return the kernel of a view, without a unit; a kernel of one's own as it is."""
+    kernel = default_kernel(kind, width)
+    # what a kernel of one's own is to be compared with shows at its landmarks
+    return kernel if isinstance(kernel, CustomKernel) else kernel.relative_to(np.empty((0, 1)))
 
 
 def _landmarks(
@@ -178,5 +185,6 @@ def _orthonormal_map(
     values: FloatArray, landmarks: FloatArray, kernel: Kernel, dtype: str
 ) -> Nystroem:
     """Return the kernel features whose products reproduce the kernel between landmarks."""
+    kernel = kernel.relative_to(landmarks)
     root = nystroem_root(kernel.gram(landmarks), eigenvalue_cut(dtype))
     return Nystroem(landmarks, kernel, values.mean(axis=0), root, dtype)
