@@ -116,7 +116,7 @@ def score_pilot(
     changed = _labels(joint, of_component) != _labels(before, of_component)
     return PilotScores(
         rows=len(values),
-        log_likelihood=float(np.average(ours, weights=weight)),
+        log_likelihood=float(np.average(ours, weights=weight)) - mixture.log_volume,
         gain=_mean_difference(ours - single, weight),
         merging_losses={
             pair: _mean_difference(ours - other, weight)
