@@ -1,6 +1,7 @@
 """Mixtures of categories in every view, against simulated conditional probabilities."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import linear_sum_assignment
 
