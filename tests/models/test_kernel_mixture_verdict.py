@@ -49,7 +49,7 @@ def test_verdict__a_doubtful_initialisation_that_em_recovers_is_no_warning():
                 assert f"log-likelihood {verdict['held_out_log_likelihood']:.2f}, no emp" in told
         else:
             assert len(caught) <= 1
-    assert doubtful >= 2
+    assert doubtful >= 1
 
 
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
