@@ -101,8 +101,8 @@ class ConstantFeatureWarning(BigtensorWarning):
 
 
 class ConditioningWarning(BigtensorWarning):
-    """The moments are close to rank deficient, so that estimates may be unreliable."""
+    """The data do not support the mixture that was asked for, such as so many components."""
 
 
 class RefinementWarning(BigtensorWarning):
-    """An iteration stopped before it settled, or left its valid region."""
+    """An iteration stopped before it settled, and the answer depends on when it stopped."""

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from bigtensor.cli.command import Command, when_interrupted
+from bigtensor.cli.fit import verdict_line
 from bigtensor.cli.options import PATH, count, runtime
 from bigtensor.cli.progress import Reporter, duration, pace, reporter
 from bigtensor.cli.workers import started
@@ -47,7 +48,7 @@ def demo(rows: int, out: Path | None) -> None:
         report = _write_report(model, folder)
         for step, seconds in taken.items():
             click.echo(f"{step:<10} {duration(seconds)}, {pace(rows, seconds, None)}")
-        click.echo(report)
+        click.echo(f"{report}\n{verdict_line(model)}".rstrip())
         click.echo(_comparison(folder, model))
     if out is None:
         click.echo("\nNothing was kept; 'bigtensor demo --out DIR' keeps everything in DIR.")

@@ -88,6 +88,12 @@ def _show_plan(model: Any, cells: Path, where: dict[str, Any]) -> None:
         raise PlanError(f"the plan does not fit: {plan.advice()}")
 
 
+def verdict_line(model: Any) -> str:
+    """Return the verdict on a mixture without a fault. A fault was told in a warning."""
+    verdict = model.diagnostics_["verdict"]
+    return f"verdict    {' '.join(verdict['sentences'])}\n" if verdict["good"] else ""
+
+
 def _summary(model: Any, out: Path, seconds: float) -> str:
     """Say what was written where."""
     from bigtensor.models.summary import population_of_component
@@ -103,6 +109,7 @@ def _summary(model: Any, out: Path, seconds: float) -> str:
         f"model      {out}: {len(model.weights_)} components{populations} in "
         f"{len(model.views_.names)} views\n"
         f"weights    {listed}\n"
+        f"{verdict_line(model)}"
         f"fitted on  {model.diagnostics_['rows']:,} rows in {len(passes)} passes, "
         f"{duration(seconds)}"
     )

@@ -115,8 +115,8 @@ def _model_lines(store: Path) -> Iterator[str]:
         yield "next       accumulate statistics with it, and solve them"
         return
     yield from _weight_lines(model)
-    if "spectral" in found:
-        yield f"outcome    {found['spectral']['outcome']}"
+    if "verdict" in found:
+        yield f"verdict    {' '.join(found['verdict']['sentences'])}"
     likelihoods = found.get("mean_log_likelihood")
     if likelihoods:
         values = ", ".join(f"{value:.4f}" for value in likelihoods)

@@ -71,6 +71,13 @@ def check_rank(subspaces: Subspaces, n_components: int) -> None:
         for values in subspaces.singular_values
     ]
     weakest = int(np.argmin(ranks))
+    if ranks[weakest] == 0:
+        raise IdentifiabilityError(
+            f"the cross moments of group {weakest} with the other two groups of views are zero, so "
+            "that no number of components fits: its features have vanished, as kernels do whose "
+            "bandwidth is far narrower than the distances between rows. Use a larger bandwidth, "
+            "such as bandwidth=4, or views of fewer features"
+        )
     if ranks[weakest] < n_components:
         leading = ", ".join(
             f"{value:.3g}" for value in subspaces.singular_values[weakest][:n_components]
@@ -78,6 +85,6 @@ def check_rank(subspaces: Subspaces, n_components: int) -> None:
         raise IdentifiabilityError(
             f"the moments support {ranks[weakest]} component{'s' * (ranks[weakest] != 1)}, but "
             f"{n_components} were asked for: the cross moments of group {weakest} with the other "
-            f"two have the singular values {leading}. Use n_components={max(ranks[weakest], 1)} or "
+            f"two have the singular values {leading}. Use n_components={ranks[weakest]} or "
             "fewer, or give the views of that group more distinct values or finer features"
         )

@@ -68,16 +68,10 @@ def fit_notices(model: Any, shown: Level) -> list[Notice]:
     """
     found = model.diagnostics_
     notices = [
-        *_spectral_notices(found),
+        *_verdict_notices(found),
         *count_notices(found.get("component_count")),
         *bandwidth_notices(found.get("bandwidth_choice")),
         *landmark_notices(found.get("landmarks", {})),
-        # passes with broad densities are not meant to climb the likelihood
-        *(
-            []
-            if "posterior_widths" in found
-            else _likelihood_notices(found["mean_log_likelihood"], "spectral" in found)
-        ),
         *_missing_notices(found.get("rows_left_out", 0)),
         *population_notices(model),
         *_small_notices(shown, found["rows"]),
@@ -135,6 +129,25 @@ def row_notices(rows: ReportRows, shown: Level) -> list[Notice]:
 def warnings_first(notices: Sequence[Notice]) -> list[Notice]:
     """Order notices by how much they matter, keeping the order of equals."""
     return sorted(notices, key=lambda notice: ("warning", "good", "note").index(notice.level))
+
+
+def _verdict_notices(found: dict[str, Any]) -> list[Notice]:
+    """Give the verdict on the final mixture, and what intermediate steps met where there is none.
+
+    Parameters
+    ----------
+    found : dict
+        Diagnostics. Models of earlier versions have no verdict.
+    """
+    verdict = found.get("verdict")
+    if verdict is not None:
+        return [Notice("good" if verdict["good"] else "warning", " ".join(verdict["sentences"]))]
+    # passes with broad densities are not meant to climb the likelihood
+    return _spectral_notices(found) + (
+        []
+        if "posterior_widths" in found
+        else _likelihood_notices(found["mean_log_likelihood"], "spectral" in found)
+    )
 
 
 def _spectral_notices(found: dict[str, Any]) -> list[Notice]:

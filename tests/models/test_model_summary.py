@@ -64,7 +64,8 @@ def test_html__says_what_was_fitted_on_what_in_how_many_passes(model):
     assert facts["views"] == "view1: view1; view2: view2; view3: view3"
     passes = model.diagnostics_["passes"]
     assert facts["passes"].startswith(f"{len(passes)} (pilot: 4,000 rows, moments: 4,000 rows")
-    assert facts["spectral start"] == model.diagnostics_["spectral"]["outcome"]
+    assert facts["initialisation"] == "spectral"
+    assert facts["verdict"] == " ".join(model.diagnostics_["verdict"]["sentences"])
     assert float(facts["log-likelihood"].split()[0]) == pytest.approx(
         model.diagnostics_["mean_log_likelihood"][-1], abs=1e-4
     )
@@ -90,7 +91,7 @@ def test_html__without_a_fit_has_no_summary():
 
 def test_html__without_a_spectral_start_says_so(data, small):
     fitted = KernelMixture(3, start="kmeans", **small).fit(data)
-    assert "not asked for" in summary_of(fitted)
+    assert "<td>k-means</td>" in summary_of(fitted)
 
 
 def test_html__escapes_names(data, small):
@@ -127,6 +128,7 @@ def test_html__lists_populations_with_their_components(data, small):
     assert ["component", "weight"] not in found
 
 
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 def test_html__of_very_many_components_lists_the_heaviest(data, small):
     fitted = KernelMixture(MOST_ROWS + 5, start="kmeans", **small).fit(data)
     found = cells_of(summary_of(fitted)).rows

@@ -27,7 +27,25 @@ def rows_of(label, certainty, *, total=None, left_out=0):
     )
 
 
-def test_fit_notices__are_good_when_nothing_is_doubtful(mixture):
+def test_fit_notices__begin_with_the_verdict(mixture):
+    mixture.diagnostics_["spectral"] |= {"concerns": ["rank deficient"]}
+    (notice,) = notices.fit_notices(mixture, level(mixture.weights_))
+    assert notice.level == "good"
+    assert notice.text.startswith("No fault was found in the mixture (held-out log-likelihood -")
+    mixture.diagnostics_["verdict"] |= {"good": False, "sentences": ["A fault.", "A remedy."]}
+    (notice,) = notices.fit_notices(mixture, level(mixture.weights_))
+    assert notice == Notice("warning", "A fault. A remedy.")
+
+
+@pytest.fixture
+def unjudged(mixture):
+    """A model of an earlier version."""
+    del mixture.diagnostics_["verdict"]
+    return mixture
+
+
+def test_fit_notices__are_good_when_nothing_is_doubtful(unjudged):
+    mixture = unjudged
     mixture.diagnostics_["spectral"] |= {"concerns": [], "spectral_gap": [9.0, 4.25, None]}
     mixture.diagnostics_["mean_log_likelihood"] = [-5.0, -4.9]
     (notice,) = notices.fit_notices(mixture, level(mixture.weights_))
@@ -46,7 +64,8 @@ def test_fit_notices__are_good_when_nothing_is_doubtful(mixture):
         ("never heard of", "never heard of"),
     ],
 )
-def test_fit_notices__explain_every_concern(mixture, concern, words):
+def test_fit_notices__explain_every_concern(unjudged, concern, words):
+    mixture = unjudged
     mixture.diagnostics_["spectral"] |= {"concerns": [concern], "spectral_gap": [9.0, 4.0, 1.2]}
     first = notices.fit_notices(mixture, level(mixture.weights_))[0]
     assert first.level == "warning"
@@ -73,7 +92,8 @@ def test_fit_notices__name_small_and_similar_components(mixture):
     assert not any("0 and 1" in text for text in texts)
 
 
-def test_fit_notices__judge_the_likelihood(mixture, cell_model):
+def test_fit_notices__judge_the_likelihood(unjudged):
+    mixture = unjudged
     mixture.diagnostics_["mean_log_likelihood"] = [-5.0, -4.5, -4.75]
     texts = [one.text for one in notices.fit_notices(mixture, level(mixture.weights_))]
     assert any("fell by 0.25 nats a row in posterior pass 3" in text for text in texts)

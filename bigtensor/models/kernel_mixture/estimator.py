@@ -125,7 +125,8 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         The views as they were found in the data.
     diagnostics_ : dict
         Every decision taken on the way: bandwidths, spectrum and gap, condition numbers, chosen
-        candidate, log-likelihoods, the plan and the passes.
+        candidate, log-likelihoods, the plan and the passes. ``verdict`` judges the final mixture:
+        ``good``, the sentences of the warning or of the praise, and the numbers behind them.
     n_features_in_ : int
     feature_names_in_ : array of str
         For labelled data.
@@ -232,9 +233,12 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     def _outcome_in_words(self) -> list[tuple[str, str]]:
         """Return how the fit ended, as names and words."""
         likelihoods = self.diagnostics_["mean_log_likelihood"]
-        outcome = self.diagnostics_.get("spectral", {}).get("outcome", "not asked for")
         found = f"{likelihoods[-1]:.4f} nats a row" if likelihoods else "before a posterior pass"
-        return [("spectral start", outcome), ("log-likelihood", found)]
+        # models of earlier versions have no verdict
+        verdict = self.diagnostics_.get("verdict")
+        told = [] if verdict is None else [("verdict", " ".join(verdict["sentences"]))]
+        start = "spectral" if "spectral" in self.diagnostics_ else "k-means"
+        return [("initialisation", start), *told, ("log-likelihood", found)]
 
     def _restore(self, arrays: dict[str, NDArray[Any]]) -> Self:
         """Set the fitted attributes, in the same memory layout after a fit as after loading.

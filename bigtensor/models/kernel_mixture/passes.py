@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Generator
+from dataclasses import dataclass
 from typing import Any
 
 from bigtensor.decomposition.multiview_mixture import (
@@ -12,9 +12,7 @@ from bigtensor.decomposition.multiview_mixture import (
     MultiviewMixture,
     solve_multiview_mixture,
 )
-from bigtensor.decomposition.solution import Outcome
 from bigtensor.decomposition.symmetric_mixture import solve_symmetric_mixture
-from bigtensor.errors import ConditioningWarning
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.preparation import Preparation
@@ -65,20 +63,6 @@ def posterior_pass(
     return Pass(name, PosteriorSums(mixture, preparation.embedded_maps, co_posterior), rows)
 
 
-def spectral_mixture(
-    moments: TripleMomentsResult, preparation: Preparation, method: Method, random_state: int
-) -> MultiviewMixture:
-    """Decompose the moments; warn where the answer is doubtful."""
-    spectral = decomposed(moments, preparation, method, random_state)
-    if spectral.outcome is not Outcome.CONVERGED:
-        warnings.warn(
-            f"the spectral start ended with: {spectral.outcome.value}; {spectral.outcome.advice}",
-            ConditioningWarning,
-            stacklevel=5,
-        )
-    return spectral
-
-
 def decomposed(
     moments: TripleMomentsResult, preparation: Preparation, method: Method, random_state: int
 ) -> MultiviewMixture:
@@ -90,6 +74,27 @@ def decomposed(
     return solve_multiview_mixture(sums, k, masses, method=method, random_state=random_state)
 
 
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """Result of consecutive posterior passes.
+
+    Attributes
+    ----------
+    solution : KernelSolution
+    given : MixtureDensities
+        The mixture of the last pass, whose responsibilities the solution was made from.
+    sums : PosteriorSumsResult
+        Sums of the last pass.
+    likelihoods : list of float
+        Mean log-likelihood of the mixture of each pass, in nats a row.
+    """
+
+    solution: KernelSolution
+    given: MixtureDensities
+    sums: PosteriorSumsResult
+    likelihoods: list[float]
+
+
 def posterior_solution(
     mixture: MixtureDensities,
     preparation: Preparation,
@@ -99,9 +104,7 @@ def posterior_solution(
     name: str = "posterior",
     rows: tuple[tuple[int, int], ...] | None = None,
     co_posterior: bool = False,
-) -> Generator[
-    Pass[Any], PosteriorSumsResult, tuple[KernelSolution, PosteriorSumsResult, list[float]]
-]:
+) -> Generator[Pass[Any], PosteriorSumsResult, Refinement]:
     """Re-estimate weights and densities, one pass after the other.
 
     Parameters
@@ -122,18 +125,14 @@ def posterior_solution(
 
     Returns
     -------
-    solution : KernelSolution
-    sums : PosteriorSumsResult
-        Of the last pass, which the solution was made from.
-    likelihoods : list of float
-        Mean log-likelihood of the mixture that each pass was given, in nats a row.
+    Refinement
     """
     likelihoods: list[float] = []
     while True:
         numbered = f"{name} {len(likelihoods) + 1}"
         sums = yield posterior_pass(mixture, preparation, numbered, rows, co_posterior=co_posterior)
         solution = refined(sums, preparation)
-        mixture = solution.mixture()
         likelihoods.append(sums.log_likelihood / sums.weight)
         if (settle and has_settled(likelihoods)) or len(likelihoods) == most:
-            return solution, sums, likelihoods
+            return Refinement(solution, mixture, sums, likelihoods)
+        mixture = solution.mixture()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.decomposition.solution import MultiviewMixture, Outcome
-from bigtensor.errors import DataError, IdentifiabilityError, RefinementWarning
+from bigtensor.errors import DataError, IdentifiabilityError
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.kernel_mixture.bandwidth_choice import with_chosen_bandwidth
 from bigtensor.models.kernel_mixture.component_choice import with_counted_components
@@ -21,24 +20,21 @@ from bigtensor.models.kernel_mixture.constant_features import (
     varying_columns,
     without_constant_features,
 )
+from bigtensor.models.kernel_mixture.held_out import PilotScores, score_pilot
 from bigtensor.models.kernel_mixture.passes import (
-    has_settled,
+    decomposed,
     moments_pass,
     pilot,
     posterior_solution,
-    spectral_mixture,
 )
 from bigtensor.models.kernel_mixture.population_choice import find_populations
 from bigtensor.models.kernel_mixture.populations import Populations
 from bigtensor.models.kernel_mixture.preparation import Preparation, prepare
-from bigtensor.models.kernel_mixture.refinement import (
-    LEAST_WEIGHT,
-    clustered_start,
-    spectral_start,
-)
+from bigtensor.models.kernel_mixture.refinement import clustered_start, spectral_start
 from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
 from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.models.kernel_mixture.stages import posterior_stages
+from bigtensor.models.kernel_mixture.verdict import Evidence, form_verdict
 from bigtensor.statistics.base import Narrowing, Pass
 from bigtensor.statistics.co_posterior import CoPosteriorSumsResult
 from bigtensor.statistics.densities import MixtureDensities
@@ -57,6 +53,12 @@ class KernelFit:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything but the diagnostics as named arrays."""
         return fitted_arrays(self.solution, self.populations)
+
+    def population_by(self, order: NDArray[np.intp]) -> NDArray[np.intp] | None:
+        """Return the population of every component as numbered before it was put in order."""
+        return (
+            None if self.populations is None else self.populations.of_component[np.argsort(order)]
+        )
 
 
 def fitted_arrays(
@@ -78,7 +80,7 @@ def fit_passes(
     mixture, doubtful = yield from _start(sample, preparation, settings, diagnostics)
     co_posterior: CoPosteriorSumsResult | None = None
     for stage in posterior_stages(settings, shape.rows, doubtful=doubtful):
-        solution, sums, likelihoods = yield from posterior_solution(
+        passes = yield from posterior_solution(
             mixture,
             preparation,
             stage.most,
@@ -87,13 +89,23 @@ def fit_passes(
             rows=stage.windows,
             co_posterior=stage.co_posterior,
         )
-        co_posterior = sums.co_posterior or co_posterior
-        mixture = solution.mixture()
+        co_posterior = passes.sums.co_posterior or co_posterior
+        mixture = passes.solution.mixture()
         key = "mean" if stage.name == "posterior" else stage.name
-        diagnostics[f"{key}_log_likelihood"] = likelihoods
-        if stage.settle and settings.posterior_passes is None:
-            _warn_unless_settled(likelihoods)
-    return finished(solution, co_posterior, settings, preparation, diagnostics, sample)
+        diagnostics[f"{key}_log_likelihood"] = passes.likelihoods
+    found = finished(passes.solution, co_posterior, settings, preparation, diagnostics, sample)
+    scores = score_pilot(
+        sample,
+        passes,
+        preparation,
+        contained=stage.windows is None,
+        of_component=found.population_by(passes.solution.descending),
+        random_state=settings.random_state,
+    )
+    rows = shape.rows if stage.windows else passes.sums.rows
+    order = passes.solution.descending
+    judge(found, order, co_posterior, settings, rows, scores, len(passes.likelihoods))
+    return found
 
 
 def preparation_passes(
@@ -144,7 +156,6 @@ def finished(
     sample : Sample, optional
         The pilot sample, where its rows are at hand.
     """
-    _warn_of_empty(solution.weights)
     order = solution.descending
     ordered = solution.ordered(order, sample)
     populations = None
@@ -154,6 +165,51 @@ def finished(
         )
         diagnostics["n_populations"] = len(populations.weights)
     return KernelFit(ordered, populations, diagnostics)
+
+
+def judge(
+    found: KernelFit,
+    order: NDArray[np.intp],
+    co_posterior: CoPosteriorSumsResult | None,
+    settings: Settings,
+    rows: int,
+    scores: PilotScores | None = None,
+    passes: int = 0,
+) -> None:
+    """Form the verdict on a fit, record it in the diagnostics, and warn of a fault.
+
+    Parameters
+    ----------
+    found : KernelFit
+        Its diagnostics receive ``verdict``.
+    order : (k,) integer array
+        The final order of the components.
+    co_posterior : CoPosteriorSumsResult, optional
+        What the components share.
+    settings : Settings
+    rows : int
+        Rows of the data.
+    scores : PilotScores, optional
+        None if no row is at hand.
+    passes : int
+        Number of posterior passes.
+    """
+    evidence = Evidence(
+        weights=found.solution.weights,
+        order=order,
+        rows=rows,
+        scores=scores,
+        labelled=None if co_posterior is None else co_posterior.assigned.sum(axis=0),
+        population_weights=None if found.populations is None else found.populations.weights,
+        # a number of passes that was asked for is not questioned, and components that are merged
+        # only have to cover the data
+        judge_settling=settings.posterior_passes is None and settings.n_populations is None,
+        passes=passes,
+        spectral=found.diagnostics.get("spectral"),
+    )
+    verdict = form_verdict(evidence)
+    found.diagnostics["verdict"] = verdict.as_diagnostics()
+    verdict.warn(stacklevel=6)
 
 
 def _start(
@@ -180,9 +236,9 @@ def spectral_components(
     settings: Settings,
     diagnostics: dict[str, Any],
 ) -> MultiviewMixture:
-    """Decompose the moments, and put down how that went."""
+    """Decompose the moments and record diagnostics."""
     seed = purpose_seed(settings.random_state, "power")
-    spectral = spectral_mixture(moments, preparation, settings.decomposition, seed)
+    spectral = decomposed(moments, preparation, settings.decomposition, seed)
     diagnostics["spectral"] = {"outcome": spectral.outcome.value, **spectral.diagnostics}
     return spectral
 
@@ -218,29 +274,4 @@ def _require_clusters(preparation: Preparation) -> None:
         raise IdentifiabilityError(
             f"the sample has only {found} distinct rows, which support at most {found} "
             f"components, but {wanted} were asked for: use fewer components"
-        )
-
-
-def _warn_unless_settled(likelihoods: list[float]) -> None:
-    """Say that the passes ended before the likelihood had settled."""
-    if not has_settled(likelihoods):
-        change = likelihoods[-1] - likelihoods[-2]
-        warnings.warn(
-            f"the likelihood still changed by {change:.2g} nats a row in the last of "
-            f"{len(likelihoods)} passes; compare with another start or number of components, or "
-            "give more posterior_passes",
-            RefinementWarning,
-            stacklevel=5,
-        )
-
-
-def _warn_of_empty(weights: NDArray[np.float64]) -> None:
-    """Say how many components hold next to no rows."""
-    empty = int(np.count_nonzero(weights < 2 * LEAST_WEIGHT / len(weights)))
-    if empty:
-        warnings.warn(
-            f"{empty} of {len(weights)} components hold next to no rows; use "
-            f"n_components={len(weights) - empty} or fewer",
-            RefinementWarning,
-            stacklevel=5,
         )

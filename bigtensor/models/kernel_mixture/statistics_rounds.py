@@ -38,11 +38,13 @@ from bigtensor.models.kernel_mixture.script import (
     KernelFit,
     clustered_components,
     finished,
+    judge,
     preparation_passes,
     spectral_components,
 )
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import KernelSolution
+from bigtensor.models.kernel_mixture.verdict import moments_verdict
 from bigtensor.models.parameters import check_integer, plain
 from bigtensor.models.run_options import RunOptions
 from bigtensor.models.statistics_file import Part, Statistics, joined, read_statistics
@@ -177,10 +179,14 @@ class StatisticsRounds(LatentVariableModel):
             mixture = spectral_start(spectral, preparation)
             solved = moments_solution(mixture, sums.weight, preparation)
             found = KernelFit(solved.ordered(solved.descending), None, diagnostics)
+            verdict = moments_verdict(diagnostics["spectral"], len(solved.weights))
+            diagnostics["verdict"] = verdict.as_diagnostics()
+            verdict.warn(stacklevel=2)
             name = pass_.name
         else:
             solution = refined(sums, preparation)
             found = finished(solution, sums.co_posterior, settings, preparation, diagnostics)
+            judge(found, solution.descending, sums.co_posterior, settings, given.rows)
             likelihoods.append(sums.log_likelihood / sums.weight)
             name = f"{pass_.name} {len(likelihoods)}"
         diagnostics["mean_log_likelihood"] = likelihoods

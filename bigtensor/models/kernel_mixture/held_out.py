@@ -1,0 +1,223 @@
+"""Scores of a final mixture on the pilot sample: held-out likelihoods, labels, duplicates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from bigtensor.data.block import Block
+from bigtensor.models.kernel_mixture.passes import Refinement
+from bigtensor.models.kernel_mixture.preparation import Preparation
+from bigtensor.models.kernel_mixture.refinement import refined
+from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.folds import fold_of_rows
+from bigtensor.statistics.posterior_sums import PosteriorSums, PosteriorSumsResult
+from bigtensor.statistics.row_sample import Sample
+
+FloatArray = NDArray[np.float64]
+Pair = tuple[int, int]
+
+FOLDS = 2
+"""Folds of the sample. Densities of half of a small data set are a little worse than of all."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Mean difference of two log-likelihoods, in nats a row.
+
+    Attributes
+    ----------
+    mean : float
+    error : float
+        Standard error of the mean.
+    """
+
+    mean: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class PilotScores:
+    """Scores of a mixture on the rows of the pilot sample.
+
+    Attributes
+    ----------
+    rows : int
+    log_likelihood : float
+        Mean log-likelihood of held-out rows, in nats a row.
+    gain : Difference
+        Held-out log-likelihood beyond that of a single component.
+    merging_losses : mapping of pairs of components to Difference
+        Held-out log-likelihood that is lost when the pair becomes one component, of every
+        component with the one that shares most rows with it.
+    labelled : (k,) integer array
+        Rows with every component as the most probable one.
+    changed : float
+        Share of rows whose label the last pass changed.
+    """
+
+    rows: int
+    log_likelihood: float
+    gain: Difference
+    merging_losses: dict[Pair, Difference]
+    labelled: NDArray[np.intp]
+    changed: float
+
+
+def score_pilot(
+    sample: Sample,
+    passes: Refinement,
+    preparation: Preparation,
+    *,
+    contained: bool,
+    of_component: NDArray[np.intp] | None,
+    random_state: int,
+) -> PilotScores:
+    """Score a final mixture on the pilot sample.
+
+    The densities that score a row are made without it: the sums of its fold are taken from those
+    of the last pass. The responsibilities of the other rows, bandwidths and landmarks have seen
+    it, which is worth a few nats in all rows together.
+
+    Parameters
+    ----------
+    sample : Sample
+    passes : Refinement
+    preparation : Preparation
+    contained : bool
+        True if the last pass read the rows of the sample. It may have read other rows of larger
+        data, of which the sample is a small part.
+    of_component : (k,) integer array, optional
+        The population of every component. Labels are then those of populations, and pairs of
+        components are not scored, because duplicated components are merged.
+    random_state : int
+    """
+    values, k = np.asarray(sample.values), len(passes.solution.weights)
+    weight = np.ones(len(values)) if sample.weight is None else sample.weight
+    mixture = passes.solution.mixture()
+    joint = _log_joint(mixture, values, preparation)
+    before = _log_joint(passes.given, values, preparation)
+    pairs = _nearest_pairs(joint) if of_component is None and k > 1 else []
+    fold = fold_of_rows(sample.index, FOLDS, random_state)
+    found = np.empty((2 + len(pairs), len(values)))
+    for number in range(FOLDS):
+        inside = fold == number
+        sums = passes.sums
+        if contained:
+            part = _sums_of(passes, preparation, values[inside], weight[inside])
+            sums = _difference(sums, part)
+        found[:, inside] = _log_densities(sums, values[inside], preparation, pairs)
+    ours, single, *merged = found
+    changed = _labels(joint, of_component) != _labels(before, of_component)
+    return PilotScores(
+        rows=len(values),
+        log_likelihood=float(np.average(ours, weights=weight)) - mixture.log_volume,
+        gain=_mean_difference(ours - single, weight),
+        merging_losses={
+            pair: _mean_difference(ours - other, weight)
+            for pair, other in zip(pairs, merged, strict=True)
+        },
+        labelled=np.bincount(joint.argmax(axis=0), minlength=k),
+        changed=float(np.average(changed, weights=weight)),
+    )
+
+
+def _log_densities(
+    sums: PosteriorSumsResult, values: NDArray[Any], preparation: Preparation, pairs: list[Pair]
+) -> FloatArray:
+    """Return log densities of rows: of the mixture, of one component, with each pair as one."""
+    joint = _log_joint(refined(sums, preparation).mixture(), values, preparation)
+    k = len(joint)
+    single = _log_joint(_pooled(sums, np.ones((k, 1)), preparation), values, preparation)
+    found = [logsumexp(joint, axis=0), single[0]]
+    if pairs:
+        members = np.zeros((k, len(pairs)))
+        for position, pair in enumerate(pairs):
+            members[list(pair), position] = 1.0
+        as_one = _log_joint(_pooled(sums, members, preparation), values, preparation)
+        for position, pair in enumerate(pairs):
+            others = np.delete(joint, pair, axis=0)
+            found.append(logsumexp(np.vstack([others, as_one[position]]), axis=0))
+    return np.stack(found)
+
+
+def _pooled(
+    sums: PosteriorSumsResult, members: FloatArray, preparation: Preparation
+) -> MixtureDensities:
+    """Return components that are made of several: members is ``(k, components)``."""
+    mass = sums.mass @ members
+    pooled = replace(
+        sums,
+        mass=mass,
+        histograms=None if sums.histograms is None else sums.histograms @ members,
+        embeddings={view: total @ members for view, total in sums.embeddings.items()},
+        co_posterior=None,
+    )
+    weights = np.maximum(mass / sums.mass.sum(), np.finfo(np.float64).tiny)
+    return replace(refined(pooled, preparation), weights=weights).mixture()
+
+
+def _sums_of(
+    passes: Refinement, preparation: Preparation, values: NDArray[Any], weight: FloatArray
+) -> PosteriorSumsResult:
+    """Return the part of some rows in the sums of the last pass."""
+    statistic = PosteriorSums(passes.given, preparation.embedded_maps)
+    state = statistic.init()
+    statistic.update(state, Block(values, preparation.slices, 0, len(values), weight), Workspace())
+    return statistic.finalize(state)
+
+
+def _difference(whole: PosteriorSumsResult, part: PosteriorSumsResult) -> PosteriorSumsResult:
+    """Return the sums of the other rows; rounding may not make a count negative."""
+    tiny = np.finfo(np.float64).tiny
+    return replace(
+        whole,
+        mass=np.maximum(whole.mass - part.mass, tiny),
+        histograms=None
+        if whole.histograms is None or part.histograms is None
+        else np.maximum(whole.histograms - part.histograms, 0.0),
+        embeddings={
+            view: total - part.embeddings[view] for view, total in whole.embeddings.items()
+        },
+    )
+
+
+def _nearest_pairs(joint: FloatArray) -> list[Pair]:
+    """Return every component with the one whose posterior probabilities are most like its own."""
+    posterior = np.exp(joint - logsumexp(joint, axis=0))
+    products = posterior @ posterior.T
+    root = np.sqrt(np.maximum(np.diag(products), np.finfo(np.float64).tiny))
+    cosine = products / np.outer(root, root)
+    np.fill_diagonal(cosine, -1.0)
+    nearest = cosine.argmax(axis=1)
+    return sorted({(min(a, int(b)), max(a, int(b))) for a, b in enumerate(nearest)})
+
+
+def _labels(joint: FloatArray, of_component: NDArray[np.intp] | None) -> NDArray[np.intp]:
+    """Return the most probable component, or population, of every row."""
+    if of_component is None:
+        return np.asarray(joint.argmax(axis=0))
+    shares = np.exp(joint - joint.max(axis=0))
+    belongs = np.arange(of_component.max() + 1)[:, None] == of_component
+    return np.asarray((belongs.astype(np.float64) @ shares).argmax(axis=0))
+
+
+def _log_joint(
+    mixture: MixtureDensities, values: NDArray[Any], preparation: Preparation
+) -> FloatArray:
+    """Return log joint densities of components and rows: ``(k, rows)``."""
+    out = np.empty((mixture.n_components, len(values)))
+    mixture.log_joint(Block(values, preparation.slices, 0, len(values)), out, Workspace())
+    return out
+
+
+def _mean_difference(values: FloatArray, weight: FloatArray) -> Difference:
+    """Return the weighted mean of values and its standard error."""
+    mean = float(np.average(values, weights=weight))
+    error = np.sqrt((weight**2 * (values - mean) ** 2).sum()) / weight.sum()
+    return Difference(mean, float(error))
