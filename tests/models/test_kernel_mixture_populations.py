@@ -234,8 +234,8 @@ def test_rows_left_out__have_no_population(striped):
         ({"n_populations": 0}, "n_populations is 0; expected an integer from 1 to 12"),
         ({"n_populations": "three"}, "n_populations is 'three'; expected an integer from 1 to 12"),
         ({"n_populations": 2.0}, "n_populations is 2.0; expected an integer"),
-        ({"merging": "Ward"}, "merging is 'Ward'; expected one of misclassification"),
-        ({"merging": None}, "merging is None; expected one of misclassification"),
+        ({"merging": "Ward"}, "merging is 'Ward'; expected one of consensus, misclassification"),
+        ({"merging": None}, "merging is None; expected one of consensus, misclassification"),
     ],
 )
 def test_parameters__out_of_range_are_named(striped, parameters, message):
