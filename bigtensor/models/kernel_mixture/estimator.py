@@ -99,7 +99,8 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     n_directions : int, optional
         Projected features of every group of views, between k and 3 k; 3 k, or 2 k from k = 20.
     bins : int, optional
-        Bins of the histograms of views of one feature; 2048, and 512 from 50 components on.
+        Bins of the histograms of views of one feature. By default 2048, and 512 from 50 components
+        on or below 2,000 rows.
     sample_size : int, default 20,000
         Rows of the pilot sample that bandwidths, landmarks and directions come from.
     feature_dtype : {"float32", "float64"}, default "float32"
