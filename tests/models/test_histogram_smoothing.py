@@ -32,8 +32,6 @@ def histograms(bins, kind):
     counts = [
         np.bincount(np.clip(column, 0, bins).astype(int), minlength=bins + 1) for column in rows.T
     ]
-        np.bincount(np.clip(column, 0, bins).astype(int), minlength=bins + 1) for column in rows.T
-    ]
     return np.stack(counts, axis=1).astype(float)
 
 
