@@ -31,7 +31,11 @@ from bigtensor.models.kernel_mixture.refinement import (
 )
 from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
 from bigtensor.models.kernel_mixture.solution import KernelSolution
-from bigtensor.models.kernel_mixture.stages import posterior_stages
+from bigtensor.models.kernel_mixture.stages import (
+    moments_reason,
+    moments_windows,
+    posterior_stages,
+)
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.co_posterior import CoPosteriorSumsResult
 from bigtensor.statistics.densities import MixtureDensities
@@ -66,7 +70,8 @@ def fit_passes(settings: Settings, shape: DataShape) -> Generator[Pass[Any], Any
     """Ask for a sample, the moments and the posterior sums, and solve between them."""
     sample, preparation = yield from preparation_passes(settings, shape)
     diagnostics: dict[str, Any] = dict(preparation.diagnostics)
-    mixture, doubtful = yield from _start(sample, preparation, settings, diagnostics)
+    windows = moments_windows(settings, shape.rows)
+    mixture, doubtful = yield from _start(sample, preparation, settings, diagnostics, windows)
     co_posterior: CoPosteriorSumsResult | None = None
     for stage in posterior_stages(settings, shape.rows, doubtful=doubtful):
         solution, sums, likelihoods = yield from posterior_solution(
@@ -93,7 +98,9 @@ def preparation_passes(
     """Ask for a sample, and prepare everything that is fixed before the first full pass."""
     sample = counted((yield from pilot(shape, settings.sample_size, settings.random_state)))
     settings, counted_in_sample = with_counted_components(sample, settings)
-    preparation = yield from with_chosen_bandwidth(sample, prepare(sample, settings), settings)
+    preparation = yield from with_chosen_bandwidth(
+        sample, prepare(sample, settings), settings, moments_windows(settings, shape.rows)
+    )
     if counted_in_sample:
         preparation.diagnostics["component_count"] = counted_in_sample
     return sample, preparation
@@ -131,13 +138,21 @@ def finished(
 
 
 def _start(
-    sample: Sample, preparation: Preparation, settings: Settings, diagnostics: dict[str, Any]
+    sample: Sample,
+    preparation: Preparation,
+    settings: Settings,
+    diagnostics: dict[str, Any],
+    windows: tuple[tuple[int, int], ...] | None,
 ) -> Generator[Pass[Any], Any, tuple[MixtureDensities, bool]]:
     """Return the mixture to start from, and whether it is a doubtful one."""
     if preparation.groups is None:
         return clustered_components(sample, preparation).mixture(), True
-    moments = yield moments_pass(preparation.groups)
+    moments = yield moments_pass(preparation.groups, windows)
     spectral = spectral_components(moments, preparation, settings, diagnostics)
+    diagnostics["moments"] = {
+        "rows": moments.rows,
+        "reason": moments_reason(settings, windowed=windows is not None),
+    }
     doubtful = spectral.outcome is not Outcome.CONVERGED
     return spectral_start(spectral, preparation), doubtful
 

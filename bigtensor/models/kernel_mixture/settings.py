@@ -51,6 +51,8 @@ class Settings:
         Width of the densities of the posterior passes, in scales of the feature inside components;
         None stands for the width of the reported densities.
     posterior_passes : int, optional
+    moments_rows : int or {"auto", "all"}
+        Rows that the moments are summed over.
     n_populations : int or "auto", optional
         How many populations the components are merged into.
     merging : str
@@ -79,6 +81,7 @@ class Settings:
     shared: bool
     posterior_width: float | None
     posterior_passes: int | None
+    moments_rows: int | str
     n_populations: int | str | None
     merging: str
     decomposition: Method
