@@ -66,6 +66,24 @@ def test_moments__of_windows_end_as_near_the_truth_as_those_of_all_rows(many, ro
     assert (some.predict(rows) == every.predict(rows)).mean() > 0.998
 
 
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
+def test_moments__of_windows_that_leave_a_doubtful_start_get_rivals(many):
+    cells = simulate.cytometry(ROWS, 8, random_state=2)
+    model = KernelMixture(8, bins=512, n_landmarks=40, random_state=0).fit(cells)
+    found = model.diagnostics_
+    assert found["spectral"]["outcome"] != "converged"
+    assert [start["rows"] for start in found["starts"]] == [WINDOW_ROWS, ROWS, WINDOW_ROWS]
+    assert [start["bandwidth"] for start in found["starts"]] == [1, 1, 2]
+    best = max(start["log_likelihood"] for start in found["starts"])
+    assert found["settling_log_likelihood"][-1] == best
+    # the passes of every start are in the plan
+    shape = DataShape(ROWS, model.views_.features, "float32", False)
+    planned = {size.name: size for size in model._expected_passes(shape)}
+    names = [one["name"] for one in found["passes"]]
+    assert {name for name in names if name.startswith("moments")} <= set(planned)
+    assert sum(name.startswith("settling") for name in names) <= planned["settling"].times
+
+
 def test_moments__of_few_rows_read_all(rows):
     model = KernelMixture(3, bins=512, n_landmarks=40, posterior_passes=1).fit(rows)
     assert passes(model)[1:] == [("moments", ROWS), ("posterior", ROWS)]

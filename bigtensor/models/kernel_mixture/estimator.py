@@ -82,7 +82,8 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     moments_rows : int or {"auto", "all"}, default "auto"
         Rows that the moments of a spectral start are summed over: all of fewer than four million
         rows, and a million spread over larger data, because EM iterations over the same million
-        and over all rows follow. A number stands for at least so many, ``"all"`` for all rows,
+        and over all rows follow; a doubtful start is then compared with two others by the
+        likelihood. A number stands for at least so many, ``"all"`` for all rows,
         from which 4 passes over all rows go on. Rounds (`prepare`, `accumulate`, `solve`) use all
         rows.
     n_populations : int or "auto", optional

@@ -21,8 +21,9 @@ from bigtensor.models.kernel_mixture.bandwidth_choice import (
 )
 from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
+from bigtensor.models.kernel_mixture.rival_starts import RIVALS
 from bigtensor.models.kernel_mixture.settings import DELTA, Settings
-from bigtensor.models.kernel_mixture.stages import Stage, moments_windows
+from bigtensor.models.kernel_mixture.stages import Stage, moments_windows, settling_windows
 from bigtensor.statistics.base import Statistic
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.posterior_sums import PosteriorSums
@@ -46,15 +47,23 @@ def expected_passes(
     stages : sequence of Stage
         The posterior passes.
     """
-    sizes = preparation_sizes(shape, settings)
+    sizes, starts = preparation_sizes(shape, settings), 1
     if settings.spectral:
-        rows = _rows_in(moments_windows(settings, shape.rows), shape.rows)
-        sizes.append(pass_size("moments", 1, rows, TripleMoments(_blank_groups(settings))))
+        windows = moments_windows(settings, shape.rows)
+        if windows is not None and any(stage.name == "settling" for stage in stages):
+            starts += len(RIVALS)
+        rows = _rows_in(windows, shape.rows)
+        moments = TripleMoments(_blank_groups(settings))
+        sizes.append(pass_size("moments", 1, rows, moments))
+        for number, (_, multiple) in enumerate(RIVALS[: starts - 1], 2):
+            rows = _rows_in(settling_windows(shape.rows, multiple), shape.rows)
+            sizes.append(pass_size(f"moments, start {number}", 1, rows, moments))
     mixture, maps = _blank_mixture(settings), _blank_embedded_maps(settings)
     for stage in stages:
         posterior = PosteriorSums(mixture, maps, stage.co_posterior)
         rows = _rows_in(stage.windows, shape.rows)
-        sizes.append(pass_size(stage.name, stage.most, rows, posterior))
+        times = stage.most * (starts if stage.name == "settling" else 1)
+        sizes.append(pass_size(stage.name, times, rows, posterior))
     return sizes
 
 

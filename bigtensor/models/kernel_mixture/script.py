@@ -29,6 +29,7 @@ from bigtensor.models.kernel_mixture.refinement import (
     clustered_start,
     spectral_start,
 )
+from bigtensor.models.kernel_mixture.rival_starts import best_of_rivals
 from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
 from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.models.kernel_mixture.stages import (
@@ -84,6 +85,12 @@ def fit_passes(settings: Settings, shape: DataShape) -> Generator[Pass[Any], Any
             co_posterior=stage.co_posterior,
         )
         co_posterior = sums.co_posterior or co_posterior
+        if stage.name == "settling" and stage.settle and windows and preparation.groups:
+            # the settings know nothing of a number that was counted, nor of rows beside the data
+            known = replace(settings, n_components=preparation.n_components, rows=shape.rows)
+            solution, likelihoods = yield from best_of_rivals(
+                (solution, likelihoods), sample, preparation, known, stage, diagnostics
+            )
         mixture = solution.mixture()
         key = "mean" if stage.name == "posterior" else stage.name
         diagnostics[f"{key}_log_likelihood"] = likelihoods

@@ -128,10 +128,13 @@ def moments_reason(settings: Settings, *, windowed: bool) -> str:
     return f"all rows, because there are less than {4 * SETTLING_ROWS:,}"
 
 
-def settling_windows(rows: int) -> tuple[tuple[int, int], ...] | None:
-    """Return the rows on which a mixture settles before it is polished on all; None for all."""
+def settling_windows(rows: int, multiple: int = 1) -> tuple[tuple[int, int], ...] | None:
+    """Return the rows on which a mixture settles before it is polished on all; None for all.
+
+    Moments may read a multiple of these rows.
+    """
     return (
         None
         if rows < 4 * SETTLING_ROWS
-        else sample_windows(rows, SETTLING_ROWS // 2, SETTLING_WINDOWS)
+        else sample_windows(rows, multiple * SETTLING_ROWS // 2, SETTLING_WINDOWS)
     )
