@@ -26,6 +26,20 @@ def count_or_auto(value: Any) -> int | str:
         raise click.BadParameter(f"{error.message}, and not 'auto'") from error
 
 
+def rows_or(*words: str) -> Callable[[Any], int | str]:
+    """Return the type of a number of rows that may also be one of some words."""
+
+    def rows(value: Any) -> int | str:
+        if value in words:
+            return str(value)
+        try:
+            return count(1000)(value)
+        except click.BadParameter as error:
+            raise click.BadParameter(f"{error.message}, or {' or '.join(words)}") from error
+
+    return rows
+
+
 def positive_or(*words: str) -> Callable[[Any], float | str]:
     """Return the type of a positive number that may also be one of some words."""
 
@@ -100,6 +114,15 @@ _OPTIONS = (
         help="Bandwidth of the moments of a spectral start; a number multiplies the rule's.",
     ),
     click.option(
+        "--moments-rows",
+        type=rows_or("auto", "all"),
+        default="auto",
+        show_default=True,
+        metavar="N|auto|all",
+        help="Rows that the moments of a spectral start are summed over: 'auto' is all rows, and "
+        "from four million rows on a million spread over the data.",
+    ),
+    click.option(
         "--kernel",
         "kernels",
         type=click.Choice(["gaussian", "laplace"]),
@@ -124,7 +147,7 @@ _OPTIONS = (
 
 _NAMES = (
     *("n_components", "n_populations", "views", "start", "units", "posterior_width"),
-    *("bandwidth", "kernels", "landmarks", "views_share_components"),
+    *("bandwidth", "moments_rows", "kernels", "landmarks", "views_share_components"),
 )
 
 
@@ -153,6 +176,7 @@ def model_parameters(
     units: str,
     posterior_width: float | str,
     bandwidth: float | str | None,
+    moments_rows: int | str,
     kernels: str,
     landmarks: str,
     views_share_components: bool,
@@ -169,6 +193,7 @@ def model_parameters(
     units : {"own", "common"}
     posterior_width : float, "auto" or "none"
     bandwidth : float or str, optional
+    moments_rows : int, "auto" or "all"
     kernels : str
         Of the views that have no other.
     landmarks : str
@@ -192,6 +217,7 @@ def model_parameters(
         "units": units,
         "posterior_width": None if posterior_width == "none" else posterior_width,
         "bandwidth": "rule" if bandwidth is None else bandwidth,
+        "moments_rows": moments_rows,
         "kernels": {**dict.fromkeys(named or (), kernels), **kernel_of_view}
         if kernel_of_view
         else kernels,

@@ -115,6 +115,7 @@ def settle_mixture(
             },
             "discarded": pool.discarded,
             "singular_values": [values.tolist() for values in subspaces.singular_values],
+            "signal_to_noise": _signal_to_noise(projected, subspaces),
             "spectral_gap": gaps,
             "condition_numbers": _condition_numbers(projected, whitened),
             "masses": [mass[order].tolist() for mass in raw_masses],
@@ -141,6 +142,24 @@ def _normalise_masses(
         raw_masses.append(raw)
         means.append(mean / np.where(np.abs(raw) < NEGLIGIBLE_MASS, 1.0, raw))
     return means, raw_masses
+
+
+def _signal_to_noise(projected: AugmentedMoments, subspaces: Subspaces) -> list[float]:
+    """Ratio of the last singular value kept to its standard error, for every group.
+
+    The sampling noise of the stacked pair moments in direction u of group a has about the variance
+    ``u' S_a u (tr S_b + tr S_c) / n`` with the second moments S of the projected features. A ratio
+    near one is noise; it grows with the square root of the rows.
+    """
+    seconds = [second[1:, 1:] for second in projected.seconds]
+    last = len(seconds[0]) - 1
+    total = sum(float(np.trace(second)) for second in seconds)
+    ratios = []
+    for second, values in zip(seconds, subspaces.singular_values, strict=True):
+        others = total - float(np.trace(second))
+        noise = np.sqrt(max(second[last, last] * others, 0.0) / projected.count)
+        ratios.append(float(values[last] / max(noise, np.finfo(np.float64).tiny)))
+    return ratios
 
 
 def _spectral_gap(values: FloatArray, n_components: int) -> float | None:

@@ -57,10 +57,10 @@ def solve_multiview_mixture(
     MultiviewMixture
         Components by descending weight. `diagnostics` holds ``rows``, ``method``, ``chosen``,
         ``candidates`` (name to residual, spectrum and iteration figures), ``discarded`` (name to
-        reason), ``singular_values`` and ``spectral_gap`` of the stacked pair moments of each group
-        (the gap is None where no direction is left out), ``condition_numbers`` of the projected
-        pair and second moments, ``masses`` before normalisation, ``weights_before_fit`` and
-        ``concerns``.
+        reason), ``singular_values``, ``signal_to_noise`` of the last one kept and ``spectral_gap``
+        of the stacked pair moments of each group (the gap is None where no direction is left out),
+        ``condition_numbers`` of the projected pair and second moments, ``masses`` before
+        normalisation, ``weights_before_fit`` and ``concerns``.
 
     Raises
     ------

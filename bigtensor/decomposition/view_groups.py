@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, combinations, product
+from itertools import accumulate, combinations, permutations, product
 
 import numpy as np
 
@@ -160,7 +160,14 @@ def _neighbouring(sizes: Sequence[int]) -> Assignment:
 
 
 class _Scores:
-    """Scores of assignments, each found once, from the leading directions of every view."""
+    """Scores of assignments, each found once, from the leading directions of every view.
+
+    Attributes
+    ----------
+    n_components : int
+    known : dict
+        The score of every assignment, or a bound of it that was enough to turn it down.
+    """
 
     def __init__(
         self,
@@ -175,11 +182,12 @@ class _Scores:
             others = [covariances[view, other] for other in range(n_views) if other != view]
             vectors = np.linalg.svd(np.hstack(others), full_matrices=False)[0]
             bases.append(vectors[:, : _DIRECTIONS * n_components])
-        self._blocks = {
-            (a, b): bases[a].T @ covariances[a, b] @ bases[b]
-            for a, b in product(range(n_views), repeat=2)
-            if a != b
-        }
+        ends = np.cumsum([basis.shape[1] for basis in bases])
+        self._directions = np.split(np.arange(ends[-1]), ends[:-1])
+        self._moments = np.zeros((ends[-1], ends[-1]))
+        for a, b in permutations(range(n_views), 2):
+            place = np.ix_(self._directions[a], self._directions[b])
+            self._moments[place] = bases[a].T @ covariances[a, b] @ bases[b]
 
     def of(self, assignment: Assignment) -> float:
         """Score of an assignment."""
@@ -187,21 +195,36 @@ class _Scores:
             self.known[assignment] = self.of_groups(_groups(assignment))
         return self.known[assignment]
 
-    def of_groups(self, groups: Sequence[Sequence[int]]) -> float:
-        """Score of three groups, which need not hold all views."""
-        return min(self.of_pair(groups[a], groups[b]) for a, b in combinations(GROUPS, 2))
+    def of_groups(self, groups: Sequence[Sequence[int]], enough: float = 0.0) -> float:
+        """Score of three groups, which need not hold all views.
+
+        The weakest pair decides: as soon as a pair is no better than ``enough``, its score is
+        returned in place of the smallest.
+        """
+        score = np.inf
+        for a, b in combinations(GROUPS, 2):
+            score = min(score, self.of_pair(groups[a], groups[b]))
+            if score <= enough:
+                break
+        return score
 
     def of_pair(self, first: Sequence[int], second: Sequence[int]) -> float:
         """K-th singular value of the cross moment of two groups, relative to the largest."""
-        moment = np.block([[self._blocks[a, b] for b in second] for a in first])
-        values = np.linalg.svd(moment, compute_uv=False)
+        rows, columns = (
+            np.concatenate([self._directions[view] for view in group]) for group in (first, second)
+        )
+        values = np.linalg.svd(self._moments[np.ix_(rows, columns)], compute_uv=False)
         if len(values) < self.n_components or not values[0] > 0:
             return 0.0
         return float(values[self.n_components - 1] / values[0])
 
     def better(self, held: Assignment, other: Assignment) -> Assignment:
         """Return the other assignment where it is clearly better than the one held."""
-        return other if self.of(other) > self.of(held) * (1 + _ROUNDING) else held
+        wanted = self.of(held) * (1 + _ROUNDING)
+        if other not in self.known:
+            # what is held only gets better, so that a bound that was turned down stays so
+            self.known[other] = self.of_groups(_groups(other), wanted)
+        return other if self.known[other] > wanted else held
 
 
 def _climb(scores: _Scores, start: Assignment) -> Assignment:

@@ -296,9 +296,11 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
         ) as runtime:
             plan = make_plan(samples, sizes, runtime).check()
             store = None if checkpoint is None else _open_checkpoint(checkpoint, samples)
-            result, views, left_out = self._drive(
-                script, samples, runtime, store, (*listeners, history.append)
-            )
+            # once for all passes: to take and release the limit takes as long as a small pass
+            with single_blas_thread():
+                result, views, left_out = self._drive(
+                    script, samples, runtime, store, (*listeners, history.append)
+                )
         return Ran(result, views, plan, finished_passes(history), left_out)
 
     def _sum(self, X: Any, name: str, statistic: Statistic[Any], options: RunOptions) -> Any:
@@ -344,11 +346,10 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
                 )
 
         while True:
-            with single_blas_thread():
-                try:
-                    wanted = script.send(result)
-                except StopIteration as end:
-                    return end.value, samples.views, left_out
+            try:
+                wanted = script.send(result)
+            except StopIteration as end:
+                return end.value, samples.views, left_out
             if isinstance(wanted, Narrowing):
                 samples, result = samples.with_views(samples.views.keeping(wanted.columns)), None
                 if checkpoint is not None:

@@ -11,6 +11,7 @@ from bigtensor.cli.model_options import (
     model_options,
     model_parameters,
     positive_or,
+    rows_or,
 )
 from bigtensor.errors import ViewError
 
@@ -22,6 +23,7 @@ DEFAULTS = {
     "units": "own",
     "posterior_width": "auto",
     "bandwidth": None,
+    "moments_rows": "auto",
     "kernels": "gaussian",
     "landmarks": "kmeans",
     "views_share_components": False,
@@ -46,6 +48,14 @@ def test_positive_or__is_a_number_or_one_of_the_words():
             kind(wrong)
 
 
+def test_rows_or__is_a_number_of_rows_or_one_of_the_words():
+    kind = rows_or("auto", "all")
+    assert (kind("2e6"), kind("all")) == (2_000_000, "all")
+    for wrong in ("999", "0.5", "some"):
+        with pytest.raises(click.BadParameter, match="at least 1000, or auto or all"):
+            kind(wrong)
+
+
 def test_model_parameters__left_alone_are_those_of_the_model():
     signature = inspect.signature(KernelMixture).parameters
     for name, value in parameters(n_components="auto").items():
@@ -63,6 +73,7 @@ def test_model_parameters__pass_everything_on(tmp_path):
         start="spectral",
         posterior_width="none",
         bandwidth=0.5,
+        moments_rows=2_000_000,
         kernels="laplace",
         landmarks="cholesky",
         views_share_components=True,
@@ -75,6 +86,7 @@ def test_model_parameters__pass_everything_on(tmp_path):
         "units": "own",
         "posterior_width": None,
         "bandwidth": 0.5,
+        "moments_rows": 2_000_000,
         "kernels": {"t": "laplace", "b": "laplace", "batch": "delta"},
         "landmarks": "cholesky",
         "views_share_components": True,

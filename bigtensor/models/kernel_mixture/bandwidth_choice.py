@@ -58,7 +58,11 @@ def factor_of_largest_gap(rows: FloatArray, scale: FloatArray, settings: Setting
 
 
 def factor_by_cross_validation(
-    sample: Sample, scale: FloatArray, preparation: Preparation, settings: Settings
+    sample: Sample,
+    scale: FloatArray,
+    preparation: Preparation,
+    settings: Settings,
+    windows: tuple[tuple[int, int], ...] | None = None,
 ) -> Generator[Pass[Any], dict[str, Any], Choice]:
     """Choose the bandwidth whose spectral mixture gives rows it has not seen the best likelihood.
 
@@ -73,6 +77,8 @@ def factor_by_cross_validation(
     scale : (features,) float64 array
     preparation : Preparation
     settings : Settings
+    windows : tuple of (start, stop), optional
+        Rows to read; None stands for all.
 
     Yields
     ------
@@ -90,6 +96,7 @@ def factor_by_cross_validation(
     moments = yield Pass(
         "cross-validation moments",
         training_moments(candidates, seed),
+        windows,
     )
     mixtures = {
         name: mixture
@@ -99,7 +106,7 @@ def factor_by_cross_validation(
     }
     scores = {}
     if mixtures:
-        scores = yield Pass("cross-validation scores", held_out_scores(mixtures, seed))
+        scores = yield Pass("cross-validation scores", held_out_scores(mixtures, seed), windows)
     totals = [
         sum(
             scores[name].log_likelihood if name in scores else -np.inf
@@ -200,9 +207,15 @@ def _gap(values: FloatArray, k: int) -> float:
 
 
 def with_chosen_bandwidth(
-    sample: Sample, preparation: Preparation, settings: Settings
+    sample: Sample,
+    preparation: Preparation,
+    settings: Settings,
+    windows: tuple[tuple[int, int], ...] | None,
 ) -> Generator[Pass[Any], Any, Preparation]:
-    """Choose the bandwidth of the moments as the settings say, and prepare their features again."""
+    """Choose the bandwidth of the moments as the settings say, and prepare their features again.
+
+    Passes for the choice read the rows of the ``windows``, or all rows.
+    """
     if preparation.groups is None or settings.bandwidth not in CHOICES:
         return preparation
     rows = np.asarray(sample.values, np.float64)
@@ -210,7 +223,9 @@ def with_chosen_bandwidth(
     if settings.bandwidth == "gap":
         factor, found = factor_of_largest_gap(rows, scale, settings)
     else:
-        factor, found = yield from factor_by_cross_validation(sample, scale, preparation, settings)
+        factor, found = yield from factor_by_cross_validation(
+            sample, scale, preparation, settings, windows
+        )
     diagnostics = {**preparation.diagnostics, "bandwidth_choice": {"chosen": factor, **found}}
     groups, others = projected_views(rows, scale, replace(settings, bandwidth=factor), diagnostics)
     return replace(preparation, groups=groups, others=others, diagnostics=diagnostics)

@@ -78,7 +78,15 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         spectral start (4 from half a million rows on) and before components are merged; after a
         doubtful start up to 20 until the likelihood has settled, and 20 with broad densities,
         which do not climb it. From four million rows on, these up to 20 read a million rows spread
-        over the data, before 2 read all, and those before components are merged read no others.
+        over the data, or 4 do after a spectral start that is not doubtful, before 2 read all.
+        Passes before components are merged read no others.
+    moments_rows : int or {"auto", "all"}, default "auto"
+        Rows that the moments of a spectral start are summed over: all of fewer than four million
+        rows, and a million spread over larger data, because EM iterations over the same million
+        and over all rows follow; a doubtful start is then compared with two others by the
+        likelihood. A number stands for at least so many, ``"all"`` for all rows,
+        from which 4 passes over all rows go on. Rounds (`prepare`, `accumulate`, `solve`) use all
+        rows.
     n_populations : int or "auto", optional
         Merge the components, which are then many, into so many populations: real populations are
         seldom products of views. ``predict`` and ``predict_proba`` answer for populations.
@@ -103,7 +111,8 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     n_directions : int, optional
         Projected features of every group of views, between k and 3 k; 3 k, or 2 k from k = 20.
     bins : int, optional
-        Bins of the histograms of views of one feature; 2048, and 512 from 50 components on.
+        Bins of the histograms of views of one feature. By default 2048, and 512 from 50 components
+        on or below 2,000 rows.
     sample_size : int, default 20,000
         Rows of the pilot sample that bandwidths, landmarks and directions come from.
     feature_dtype : {"float32", "float64"}, default "float32"
@@ -154,6 +163,7 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         start: str = "auto",
         posterior_width: float | str | None = "auto",
         posterior_passes: int | None = None,
+        moments_rows: int | str = "auto",
         n_populations: int | str | None = None,
         merging: str = "consensus",
         decomposition: str = "jacobi",
@@ -178,6 +188,7 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         self.start = start
         self.posterior_width = posterior_width
         self.posterior_passes = posterior_passes
+        self.moments_rows = moments_rows
         self.n_populations = n_populations
         self.merging = merging
         self.decomposition = decomposition

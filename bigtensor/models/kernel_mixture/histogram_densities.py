@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import toeplitz
-from scipy.ndimage import gaussian_filter1d
+from scipy.fft import dct, irfft, next_fast_len, rfft
 
 from bigtensor.features.bandwidth import component_width
 from bigtensor.statistics.tabulated_densities import TabulatedDensities
@@ -17,8 +16,8 @@ FloatArray = NDArray[np.float64]
 TAIL = 5e-4
 """Part of the sample that may lie beyond each end of the grid before it is widened."""
 
-_FEW_COLUMNS = 8
-"""Fewer columns of one width are smoothed one by one."""
+KERNEL_REACH = 5.0
+"""Widths at which the kernel of the smoothing is cut off: it is 4e-6 of its maximum there."""
 
 MARGIN = 0.1
 """The grid goes on by this part of its length beyond those quantiles, as far as there are rows."""
@@ -162,43 +161,46 @@ def smooth_histograms(
         In the units of the data.
     """
     densities, bandwidths = np.empty_like(histograms), np.empty(histograms.shape[::2])
-    for view, counts in enumerate(histograms):
-        mass = np.maximum(counts.sum(axis=0), np.finfo(np.float64).tiny)
+    for view, columns in enumerate(histograms):
+        counts = np.ascontiguousarray(columns.T)
+        mass = np.maximum(counts.sum(axis=1), np.finfo(np.float64).tiny)
         fine = component_width(_spread(counts, mass), mass, 1.0)
         least = 0.0 if widths is None else float(widths[view] / step[view])
         chosen = np.maximum(fine, least)
-        for width in np.unique(chosen):
-            alike = chosen == width
-            smoothed = _smoothed(counts[:, alike], float(width))
-            total = np.maximum(smoothed.sum(axis=0), np.finfo(np.float64).tiny)
-            densities[view][:, alike] = smoothed / (total * step[view])
+        smoothed = _smoothed(counts, chosen)
+        total = np.maximum(smoothed.sum(axis=1), np.finfo(np.float64).tiny)
+        densities[view] = (smoothed / (total * step[view])[:, None]).T
         bandwidths[view] = chosen * step[view]
     return densities, bandwidths
 
 
-def _smoothed(counts: FloatArray, width: float) -> FloatArray:
-    """Convolve every column with a Gaussian of a width in bins, nothing beyond the ends.
+def _smoothed(counts: FloatArray, widths: FloatArray) -> FloatArray:
+    """Convolve every row with a Gaussian of its own width in bins, nothing beyond the ends.
 
-    Many columns of one width, as broad densities have it, are one product with a banded matrix.
+    The cost of Fourier transforms does not depend on the widths. The padding does not either, so
+    that a component has the same bits beside any others. Round-off is at most 1e-12 of the maximum
+    of a row. A recursive filter was as fast, but its errors of 2e-3 and more reach the tails.
     """
-    if counts.shape[1] < _FEW_COLUMNS:
-        return np.asarray(gaussian_filter1d(counts, width, axis=0, mode="constant", truncate=5.0))
-    reach = int(5.0 * width + 0.5)
-    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
-    band = np.zeros(max(len(counts), reach + 1))
-    band[: reach + 1] = weights[reach:] / weights.sum()
-    return np.asarray(toeplitz(band[: len(counts)]) @ counts)
+    bins = counts.shape[1]
+    half = next_fast_len(bins, real=True)
+    distinct, of_row = np.unique(widths, return_inverse=True)
+    distance = np.arange(half + 1.0) / distinct[:, None]
+    inside = distance <= KERNEL_REACH + 0.5 / distinct[:, None]
+    # the transform of a symmetric sequence of length 2 half, from the first half of it
+    transfer = dct(np.exp(-0.5 * distance**2) * inside, type=1)
+    smoothed = irfft(rfft(counts, 2 * half) * transfer[of_row], 2 * half)[:, :bins]
+    return np.asarray(np.maximum(smoothed, 0.0))
 
 
 def _spread(counts: FloatArray, mass: FloatArray) -> FloatArray:
     """Return ``min(sd, IQR / 1.34)`` of every component's histogram, in bins."""
-    points = np.arange(len(counts), dtype=np.float64)[:, None]
-    mean = (counts * points).sum(axis=0) / mass
-    deviation = np.sqrt(np.maximum((counts * (points - mean) ** 2).sum(axis=0) / mass, 0.0))
-    cumulative = np.cumsum(counts, axis=0) / mass
+    points = np.arange(counts.shape[1], dtype=np.float64)
+    mean = (counts * points).sum(axis=1) / mass
+    squares = (points - mean[:, None]) ** 2
+    deviation = np.sqrt(np.maximum((counts * squares).sum(axis=1) / mass, 0.0))
+    cumulative = np.cumsum(counts, axis=1) / mass[:, None]
     quartiles = [
-        np.array([np.interp(share, column, points[:, 0]) for column in cumulative.T])
-        for share in (0.25, 0.75)
+        np.array([np.interp(share, row, points) for row in cumulative]) for share in (0.25, 0.75)
     ]
     interquartile = (quartiles[1] - quartiles[0]) / 1.34
     return np.asarray(np.where(interquartile > 0, np.minimum(deviation, interquartile), deviation))

@@ -62,6 +62,8 @@ def check_parameters(model: Any) -> None:
     check_integer("sample_size", model.sample_size, max(100, k))
     if model.posterior_passes is not None:
         check_integer("posterior_passes", model.posterior_passes, 1)
+    if model.moments_rows not in ("auto", "all"):
+        _check_moments_rows(model.moments_rows)
     if model.n_directions is not None:
         most = 3 * k if model.n_components != "auto" else None
         check_integer("n_directions", model.n_directions, k, most)
@@ -81,6 +83,15 @@ def check_parameters(model: Any) -> None:
         check_choice("posterior_width", model.posterior_width, ("auto",))
     elif model.posterior_width is not None:
         _check_positive("posterior_width", model.posterior_width)
+
+
+def _check_moments_rows(value: Any) -> None:
+    """Raise a ParameterError unless the value is a number of rows that moments can be made of."""
+    if isinstance(value, str):
+        raise ParameterError(
+            f"moments_rows is {value!r}; expected a number of rows, 'auto' or 'all'"
+        )
+    check_integer("moments_rows", value, 1000)
 
 
 def _check_positive(name: str, value: Any) -> None:
@@ -187,6 +198,7 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
         shared=model.views_share_components,
         posterior_width=_posterior_width(model, start),
         posterior_passes=model.posterior_passes,
+        moments_rows=model.moments_rows,
         n_populations=model.n_populations,
         merging=model.merging,
         decomposition=model.decomposition,

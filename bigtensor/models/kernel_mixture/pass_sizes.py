@@ -21,15 +21,16 @@ from bigtensor.models.kernel_mixture.bandwidth_choice import (
 )
 from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
+from bigtensor.models.kernel_mixture.rival_starts import RIVALS
 from bigtensor.models.kernel_mixture.settings import DELTA, Settings
-from bigtensor.models.kernel_mixture.stages import Stage
+from bigtensor.models.kernel_mixture.stages import Stage, moments_windows, settling_windows
 from bigtensor.statistics.base import Statistic
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.row_sample import RowSample
 from bigtensor.statistics.triple_moments import TripleMoments
 from bigtensor.statistics.validity import Checked
-from bigtensor.statistics.windows import WINDOWS, sample_windows
+from bigtensor.statistics.windows import sample_windows
 
 FloatArray = NDArray[np.float64]
 
@@ -46,29 +47,41 @@ def expected_passes(
     stages : sequence of Stage
         The posterior passes.
     """
-    sizes = preparation_sizes(shape, settings)
+    sizes, starts = preparation_sizes(shape, settings), 1
     if settings.spectral:
-        sizes.append(pass_size("moments", 1, shape.rows, TripleMoments(_blank_groups(settings))))
+        windows = moments_windows(settings, shape.rows)
+        if windows is not None and any(stage.name == "settling" for stage in stages):
+            starts += len(RIVALS)
+        rows = _rows_in(windows, shape.rows)
+        moments = TripleMoments(_blank_groups(settings))
+        sizes.append(pass_size("moments", 1, rows, moments))
+        for number, (_, multiple) in enumerate(RIVALS[: starts - 1], 2):
+            rows = _rows_in(settling_windows(shape.rows, multiple), shape.rows)
+            sizes.append(pass_size(f"moments, start {number}", 1, rows, moments))
     mixture, maps = _blank_mixture(settings), _blank_embedded_maps(settings)
     for stage in stages:
         posterior = PosteriorSums(mixture, maps, stage.co_posterior)
-        rows = shape.rows
-        if stage.windows is not None:
-            rows = sum(stop - start for start, stop in stage.windows)
-        sizes.append(pass_size(stage.name, stage.most, rows, posterior))
+        rows = _rows_in(stage.windows, shape.rows)
+        times = stage.most * (starts if stage.name == "settling" else 1)
+        sizes.append(pass_size(stage.name, times, rows, posterior))
     return sizes
 
 
 def preparation_sizes(shape: DataShape, settings: Settings) -> list[PassSize]:
     """Return upper bounds of the passes before the moments."""
-    windows = sample_windows(shape.rows, settings.sample_size)
-    seen = shape.rows if windows is None else WINDOWS * (windows[0][1] - windows[0][0])
+    seen = _rows_in(sample_windows(shape.rows, settings.sample_size), shape.rows)
     n_features = len(shape.features)
     sample = RowSample(settings.sample_size, n_features, shape.dtype, 0, shape.has_weight)
     sizes = [pass_size("pilot", 1, seen, sample)]
     if settings.spectral and settings.bandwidth == "cross-validation":
-        sizes += _cross_validation_sizes(shape.rows, settings)
+        rows = _rows_in(moments_windows(settings, shape.rows), shape.rows)
+        sizes += _cross_validation_sizes(rows, settings)
     return sizes
+
+
+def _rows_in(windows: tuple[tuple[int, int], ...] | None, rows: int) -> int:
+    """Return the rows in some windows, or all rows."""
+    return rows if windows is None else sum(stop - start for start, stop in windows)
 
 
 def _cross_validation_sizes(rows: int, settings: Settings) -> list[PassSize]:

@@ -46,9 +46,11 @@ def pilot(
     return (yield Pass("pilot", statistic, rows=sample_windows(shape.rows, size)))
 
 
-def moments_pass(groups: Groups) -> Pass[TripleMomentsResult]:
+def moments_pass(
+    groups: Groups, rows: tuple[tuple[int, int], ...] | None = None
+) -> Pass[TripleMomentsResult]:
     """Return the pass that a spectral start needs."""
-    return Pass("moments", TripleMoments(groups))
+    return Pass("moments", TripleMoments(groups), rows)
 
 
 def posterior_pass(

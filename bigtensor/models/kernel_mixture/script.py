@@ -31,9 +31,14 @@ from bigtensor.models.kernel_mixture.population_choice import find_populations
 from bigtensor.models.kernel_mixture.populations import Populations
 from bigtensor.models.kernel_mixture.preparation import Preparation, prepare
 from bigtensor.models.kernel_mixture.refinement import clustered_start, spectral_start
+from bigtensor.models.kernel_mixture.rival_starts import best_of_rivals
 from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
 from bigtensor.models.kernel_mixture.solution import KernelSolution
-from bigtensor.models.kernel_mixture.stages import posterior_stages
+from bigtensor.models.kernel_mixture.stages import (
+    moments_reason,
+    moments_windows,
+    posterior_stages,
+)
 from bigtensor.models.kernel_mixture.verdict import Evidence, form_verdict
 from bigtensor.statistics.base import Narrowing, Pass
 from bigtensor.statistics.co_posterior import CoPosteriorSumsResult
@@ -77,7 +82,8 @@ def fit_passes(
     """Ask for a sample, the moments and the posterior sums, and solve between them."""
     sample, settings, preparation = yield from preparation_passes(settings, shape)
     diagnostics: dict[str, Any] = dict(preparation.diagnostics)
-    mixture, doubtful = yield from _start(sample, preparation, settings, diagnostics)
+    windows = moments_windows(settings, shape.rows)
+    mixture, doubtful = yield from _start(sample, preparation, settings, diagnostics, windows)
     co_posterior: CoPosteriorSumsResult | None = None
     for stage in posterior_stages(settings, shape.rows, doubtful=doubtful):
         passes = yield from posterior_solution(
@@ -90,6 +96,12 @@ def fit_passes(
             co_posterior=stage.co_posterior,
         )
         co_posterior = passes.sums.co_posterior or co_posterior
+        if stage.name == "settling" and stage.settle and windows and preparation.groups:
+            # the settings know nothing of a number that was counted, nor of rows beside the data
+            known = replace(settings, n_components=preparation.n_components, rows=shape.rows)
+            passes = yield from best_of_rivals(
+                passes, sample, preparation, known, stage, diagnostics
+            )
         mixture = passes.solution.mixture()
         key = "mean" if stage.name == "posterior" else stage.name
         diagnostics[f"{key}_log_likelihood"] = passes.likelihoods
@@ -123,7 +135,9 @@ def preparation_passes(
         sample, settings, left_out = without_constant_features(sample, settings, varying)
         yield Narrowing(tuple(np.flatnonzero(varying).tolist()))
     settings, counted_in_sample = with_counted_components(sample, settings)
-    preparation = yield from with_chosen_bandwidth(sample, prepare(sample, settings), settings)
+    preparation = yield from with_chosen_bandwidth(
+        sample, prepare(sample, settings), settings, moments_windows(settings, shape.rows)
+    )
     if counted_in_sample:
         preparation.diagnostics["component_count"] = counted_in_sample
     if left_out:
@@ -213,13 +227,21 @@ def judge(
 
 
 def _start(
-    sample: Sample, preparation: Preparation, settings: Settings, diagnostics: dict[str, Any]
+    sample: Sample,
+    preparation: Preparation,
+    settings: Settings,
+    diagnostics: dict[str, Any],
+    windows: tuple[tuple[int, int], ...] | None,
 ) -> Generator[Pass[Any], Any, tuple[MixtureDensities, bool]]:
     """Return the mixture to start from, and whether it is a doubtful one."""
     if preparation.groups is None:
         return clustered_components(sample, preparation).mixture(), True
-    moments = yield moments_pass(preparation.groups)
+    moments = yield moments_pass(preparation.groups, windows)
     spectral = spectral_components(moments, preparation, settings, diagnostics)
+    diagnostics["moments"] = {
+        "rows": moments.rows,
+        "reason": moments_reason(settings, windowed=windows is not None),
+    }
     doubtful = spectral.outcome is not Outcome.CONVERGED
     return spectral_start(spectral, preparation), doubtful
 

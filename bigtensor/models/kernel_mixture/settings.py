@@ -14,8 +14,12 @@ from bigtensor.models.data_shape import view_slices
 DELTA = "delta"
 """The kernel of views that are categories."""
 
-BINS, BINS_OF_MANY, MANY = 2048, 512, 50
-"""Bins of the histograms, and from how many components on there are fewer."""
+BINS, FEWER_BINS, MANY, FEW_ROWS = 2048, 512, 50, 2000
+"""Bins of the histograms; there are fewer from 50 components on and below 2,000 rows.
+
+The density of so few rows is at least 0.2 standard deviations of its component wide: it is resolved
+by the fewer bins unless the component is narrower than 0.7 % of the grid.
+"""
 
 ROWS_OF_A_COMPONENT = 50
 """Rows that a component which is to be merged has at least, on average."""
@@ -50,6 +54,8 @@ class Settings:
         Width of the densities of the posterior passes, in scales of the feature inside components;
         None stands for the width of the reported densities.
     posterior_passes : int, optional
+    moments_rows : int or {"auto", "all"}
+        Rows that the moments are summed over.
     n_populations : int or "auto", optional
         How many populations the components are merged into.
     merging : str
@@ -78,6 +84,7 @@ class Settings:
     shared: bool
     posterior_width: float | None
     posterior_passes: int | None
+    moments_rows: int | str
     n_populations: int | str | None
     merging: str
     decomposition: Method
@@ -102,8 +109,9 @@ class Settings:
 
     @property
     def bins(self) -> int:
-        """Bins of the histograms: fewer where the tables of many components would be large."""
-        return self.wanted_bins or (BINS if self.n_components < MANY else BINS_OF_MANY)
+        """Bins of the histograms: fewer for few rows, and where tables would be large."""
+        fewer = self.n_components >= MANY or self.rows < FEW_ROWS
+        return self.wanted_bins or (FEWER_BINS if fewer else BINS)
 
     @property
     def n_directions(self) -> int:

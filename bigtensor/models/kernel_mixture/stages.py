@@ -24,7 +24,15 @@ POPULATION_PASSES = 2
 """For components that are merged afterwards: they only have to cover the data."""
 
 SETTLING_ROWS = 1_000_000
-"""Rows of the passes that settle a mixture, of data at least four times as large."""
+"""Rows of the moments and of the passes that settle a mixture, where data have 4 times as many.
+
+On 11 sets of five million rows (3 to 8 components, Fisher ratios 1 to 4), moments of a million
+rows, four passes over the same rows and two over all rows left an error of 1.046 times the error of
+a kernel density that knows the labels. Moments of all rows and four passes over all rows left 1.071
+and took 1.9 times the processor time. With 200,000 rows the last singular values of four
+overlapping components were 43 to 54 times their noise. Where they are noise, as in simulated
+cytometry of ten million rows, the start is doubtful with all rows too, and the passes settle it.
+"""
 
 SETTLING_WINDOWS = 32
 """Ranges that these rows lie in, about as long as the chunks of a store."""
@@ -66,15 +74,17 @@ def posterior_stages(settings: Settings, rows: int, *, doubtful: bool) -> list[S
         Whether the start is one from which the mixture has to travel.
     """
     merged = settings.n_populations is not None
-    windows = _settling_windows(rows)
+    windows = settling_windows(rows)
     if settings.posterior_passes is not None:
         settle = doubtful and settings.posterior_width is None
         return [Stage("posterior", settings.posterior_passes, settle, co_posterior=merged)]
     if merged:
         return [Stage("posterior", POPULATION_PASSES, False, windows, co_posterior=True)]
-    if not doubtful:
-        return [Stage("posterior", _polishing_passes(rows), settle=False)]
     polishing = Stage("posterior", POLISHING_PASSES, settle=False)
+    if not doubtful:
+        if windows is None or moments_windows(settings, rows) is None:
+            return [Stage("posterior", _polishing_passes(rows), settle=False)]
+        return [Stage("settling", POLISHING_PASSES_OF_MANY, False, windows), polishing]
     # passes with broad densities do not climb the likelihood, so that it cannot end them
     settle = settings.posterior_width is None
     if windows is None:
@@ -94,10 +104,37 @@ def _polishing_passes(rows: int) -> int:
     return POLISHING_PASSES if rows < MANY_ROWS else POLISHING_PASSES_OF_MANY
 
 
-def _settling_windows(rows: int) -> tuple[tuple[int, int], ...] | None:
-    """Return the rows on which a mixture settles before it is polished on all; None for all."""
+def moments_windows(settings: Settings, rows: int) -> tuple[tuple[int, int], ...] | None:
+    """Return the rows that the moments of a start are summed over; None for all.
+
+    EM iterations over the same rows and over all rows follow, so that the start needs no more rows
+    than leave it near the maximum of the likelihood.
+    """
+    if settings.moments_rows == "all":
+        return None
+    if settings.moments_rows == "auto":
+        return settling_windows(rows)
+    return sample_windows(rows, -(-int(settings.moments_rows) // 2), SETTLING_WINDOWS)
+
+
+def moments_reason(settings: Settings, *, windowed: bool) -> str:
+    """Return why the moments were summed over their rows, for the diagnostics."""
+    if settings.moments_rows == "all":
+        return "moments_rows='all'"
+    if settings.moments_rows != "auto":
+        return f"moments_rows={settings.moments_rows}, in whole windows"
+    if windowed:
+        return "EM iterations over these rows and over all rows follow"
+    return f"all rows, because there are less than {4 * SETTLING_ROWS:,}"
+
+
+def settling_windows(rows: int, multiple: int = 1) -> tuple[tuple[int, int], ...] | None:
+    """Return the rows on which a mixture settles before it is polished on all; None for all.
+
+    Moments may read a multiple of these rows.
+    """
     return (
         None
         if rows < 4 * SETTLING_ROWS
-        else sample_windows(rows, SETTLING_ROWS // 2, SETTLING_WINDOWS)
+        else sample_windows(rows, multiple * SETTLING_ROWS // 2, SETTLING_WINDOWS)
     )

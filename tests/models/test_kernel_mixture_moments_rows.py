@@ -1,0 +1,133 @@
+"""The rows that the moments of a spectral start are summed over."""
+
+import numpy as np
+import pytest
+
+from bigtensor import KernelMixture, simulate
+from bigtensor.errors import ParameterError
+from bigtensor.models.data_shape import DataShape
+from bigtensor.models.kernel_mixture import stages
+from bigtensor.statistics.windows import MIN_WINDOW_ROWS
+
+ROWS = 200_000
+WINDOW_ROWS = stages.SETTLING_WINDOWS * MIN_WINDOW_ROWS
+"""The fewest rows in windows."""
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return simulate.kernel_mixture(ROWS, 3, separation=1.5, random_state=3)
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Data of this module count as many rows."""
+    monkeypatch.setattr(stages, "SETTLING_ROWS", 50_000)
+
+
+def passes(model):
+    return [(one["name"].split()[0], one["rows"]) for one in model.diagnostics_["passes"]]
+
+
+def error(model, data):
+    features = [str(name) for name in data["feature"].values]
+    grids = [simulate.error_grid(data, feature) for feature in features]
+    truth = [
+        simulate.kernel_mixture_density(data, feature, grid)
+        for feature, grid in zip(features, grids, strict=True)
+    ]
+    found = [
+        model.component_density(feature, grid)
+        for feature, grid in zip(features, grids, strict=True)
+    ]
+    return simulate.density_error(data["true_weights"], truth, found, grids)
+
+
+def test_moments__of_many_rows_read_windows_that_the_mixture_settles_on(many, rows):
+    model = KernelMixture(3, bins=512, n_landmarks=40, random_state=0).fit(rows)
+    done = passes(model)
+    assert ("moments", WINDOW_ROWS) in done
+    assert ("settling", WINDOW_ROWS) in done
+    assert done[-2:] == [("posterior", ROWS)] * 2
+    assert model.diagnostics_["spectral"]["rows"] == WINDOW_ROWS
+    assert model.diagnostics_["moments"] == {
+        "rows": WINDOW_ROWS,
+        "reason": "EM iterations over these rows and over all rows follow",
+    }
+
+
+def test_moments__of_windows_end_as_near_the_truth_as_those_of_all_rows(many, rows):
+    settings = {"bins": 512, "n_landmarks": 40, "random_state": 0}
+    some = KernelMixture(3, **settings).fit(rows)
+    every = KernelMixture(3, moments_rows="all", **settings).fit(rows)
+    assert ("moments", ROWS) in passes(every)
+    assert every.diagnostics_["moments"] == {"rows": ROWS, "reason": "moments_rows='all'"}
+    assert error(some, rows) < 1.02 * error(every, rows)
+    assert (some.predict(rows) == every.predict(rows)).mean() > 0.998
+
+
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
+def test_moments__of_windows_that_leave_a_doubtful_start_get_rivals(many):
+    cells = simulate.cytometry(ROWS, 8, random_state=2)
+    model = KernelMixture(8, bins=512, n_landmarks=40, random_state=0).fit(cells)
+    found = model.diagnostics_
+    assert found["spectral"]["outcome"] != "converged"
+    assert [start["rows"] for start in found["starts"]] == [WINDOW_ROWS, ROWS, WINDOW_ROWS]
+    assert [start["bandwidth"] for start in found["starts"]] == [1, 1, 2]
+    best = max(start["log_likelihood"] for start in found["starts"])
+    assert found["settling_log_likelihood"][-1] == best
+    # the passes of every start are in the plan
+    shape = DataShape(ROWS, model.views_.features, "float32", False)
+    planned = {size.name: size for size in model._expected_passes(shape)}
+    names = [one["name"] for one in found["passes"]]
+    assert {name for name in names if name.startswith("moments")} <= set(planned)
+    assert sum(name.startswith("settling") for name in names) <= planned["settling"].times
+
+
+def test_moments__of_few_rows_read_all(rows):
+    model = KernelMixture(3, bins=512, n_landmarks=40, posterior_passes=1).fit(rows)
+    assert passes(model)[1:] == [("moments", ROWS), ("posterior", ROWS)]
+    assert model.diagnostics_["moments"]["reason"].startswith("all rows")
+
+
+def test_moments__read_at_least_as_many_rows_as_are_asked_for(rows):
+    model = KernelMixture(3, bins=512, n_landmarks=40, moments_rows=130_000).fit(rows)
+    assert ("moments", WINDOW_ROWS) in passes(model)
+    assert "moments_rows=130000" in model.diagnostics_["moments"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("moments_rows", "planned"), [("auto", 1_048_576), ("all", 10**8), (4_000_000, 4_194_304)]
+)
+def test_plan__shows_the_rows_of_the_moments(moments_rows, planned):
+    shape = DataShape(10**8, (("a", ("a",)), ("b", ("b",)), ("c", ("c",))), "float32", False)
+    model = KernelMixture(3, moments_rows=moments_rows, bandwidth="cross-validation")
+    sizes = {size.name: size.rows for size in model._expected_passes(shape)}
+    assert sizes["moments"] == planned
+    assert sizes["cross-validation moments"] == planned
+    assert sizes["settling"] == 1_048_576
+    assert sizes["posterior"] == 10**8
+
+
+def test_signal_to_noise__grows_with_the_root_of_the_rows():
+    ratios = {}
+    for rows in (10_000, 160_000):
+        data = simulate.kernel_mixture(rows, 3, random_state=5)
+        model = KernelMixture(3, bins=512, n_landmarks=40, bandwidth=1.0, random_state=0).fit(data)
+        ratios[rows] = np.array(model.diagnostics_["spectral"]["signal_to_noise"])
+    assert ratios[160_000] / ratios[10_000] == pytest.approx(4, rel=0.4)
+    assert (ratios[10_000] > 5).all()
+
+
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
+def test_signal_to_noise__of_components_that_are_not_there_is_near_one():
+    values = np.random.default_rng(0).normal(size=(20_000, 3))
+    model = KernelMixture(3, n_landmarks=40, posterior_passes=1, random_state=0).fit(values)
+    ratios = np.array(model.diagnostics_["spectral"]["signal_to_noise"])
+    assert ((ratios > 0.5) & (ratios < 3)).all(), ratios
+
+
+@pytest.mark.parametrize("wrong", ["some", 0, 999, 1e6, True])
+def test_moments_rows__that_cannot_be_are_refused(wrong):
+    with pytest.raises(ParameterError, match="moments_rows"):
+        KernelMixture(3, moments_rows=wrong).fit(np.zeros((10, 3)))
