@@ -117,9 +117,11 @@ class MergeTree:
                 f"n_populations must be between 1 and the {k} components, got {n_populations}; "
                 "fit more components for more populations"
             )
-        node = np.arange(k)
-        for step, pair in enumerate(self.merges[: k - n_populations]):
-            node[np.isin(node, pair)] = k + step
+        # from the last merge that is made to the first: both halves belong where the whole does
+        top = np.arange(2 * k - 1)
+        for step in range(k - n_populations - 1, -1, -1):
+            top[self.merges[step]] = top[k + step]
+        node = top[:k]
         # numbered by their first components, so that a stable sort settles equal weights
         _, first, population = np.unique(node, return_index=True, return_inverse=True)
         weight = np.bincount(population, self.weights)

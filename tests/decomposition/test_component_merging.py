@@ -176,7 +176,7 @@ def test_merge_components__the_sums_stay_as_they_are():
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ({}, {"criterion": "ridgeline"}, "entropy, separation or one of misclassification.*'ridgeline'"),
+        ({}, {"criterion": "ridgeline"}, "entropy, separation or one of mis.*'ridgeline'"),
         ({}, {"criterion": "entropy"}, "needs posterior"),
         (
             {},

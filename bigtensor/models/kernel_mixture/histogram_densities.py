@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dct, irfft, next_fast_len, rfft
+from scipy.sparse import csr_array
 
 from bigtensor.features.bandwidth import component_width
 from bigtensor.statistics.tabulated_densities import TabulatedDensities
@@ -131,9 +132,12 @@ class Grids:
             place = (np.asarray(values[:, column], np.float64) - self.low[view]) / self.step[view]
             place = np.clip(place, 0, self.bins)
             left = np.minimum(place.astype(np.intp), self.bins - 1)
-            share = (place - left)[:, None]
-            np.add.at(counts[view], left, (1 - share) * responsibilities)
-            np.add.at(counts[view], left + 1, share * responsibilities)
+            share = place - left
+            rows = np.arange(len(place) + 1) * 2
+            shares = np.column_stack([1 - share, share]).ravel()
+            points = np.column_stack([left, left + 1]).ravel()
+            on_grid = csr_array((shares, points, rows), shape=(len(place), self.bins + 1))
+            counts[view] = on_grid.T @ responsibilities
         return counts
 
 

@@ -93,7 +93,7 @@ def _replicate(
     """Fit components to some rows of the sample, and merge them."""
     half = _part(sample, rows)
     count = max(2, min(preparation.n_components, len(rows) // ROWS_OF_A_COMPONENT))
-    clusters = kmeans(positions[rows], count, seed, weight=half.weight)
+    clusters = kmeans(positions[rows], count, seed, weight=half.weight, n_starts=1)
     own = replace(preparation, n_components=count, assignment=clusters.labels)
     solution = clustered_start(half, own)
     block = Block(half.values, preparation.slices, 0, len(rows), half.weight)
@@ -154,8 +154,8 @@ def shares_of_leaves(
     (k, leaves) float64 array
     """
     k, leaves = posterior.shape[1], replicate.tree.n_components
-    counts = np.zeros((k, leaves))
-    np.add.at(counts, (solution_labels, replicate.labels), 1.0)
+    pairs = solution_labels * leaves + replicate.labels
+    counts = np.bincount(pairs, minlength=k * leaves).reshape(k, leaves).astype(np.float64)
     without = counts.sum(axis=1) == 0
     for component in np.flatnonzero(without):
         counts[component] = np.bincount(replicate.labels, posterior[:, component], minlength=leaves)
