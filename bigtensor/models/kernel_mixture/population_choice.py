@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from bigtensor.decomposition.component_merging import SEPARATION, merge_components
 from bigtensor.decomposition.consensus_tree import CONSENSUS, consensus_tree
 from bigtensor.decomposition.merge_tree import MergeTree
-from bigtensor.decomposition.population_count import choose_population_count
+from bigtensor.decomposition.population_count import choose_population_count, finest_separate_cut
 from bigtensor.models.kernel_mixture.populations import Populations
-from bigtensor.models.kernel_mixture.preparation import Preparation, sample_positions
+from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.replicates import (
-    component_positions,
     grow_replicates,
     least_mass,
     shares_of_leaves,
@@ -24,9 +23,6 @@ from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import KernelSolution, responsibilities_of
 from bigtensor.statistics.co_posterior import CoPosteriorSumsResult
 from bigtensor.statistics.row_sample import Sample
-
-WITHOUT_ROWS = "mean_misclassification"
-"""Criterion of merging where no rows of the pilot sample are at hand."""
 
 MOST_POPULATIONS = 30
 """Largest number of populations that is considered where it is to be found."""
@@ -49,8 +45,8 @@ def find_populations(
     sums : CoPosteriorSumsResult
         Of the same components, over all rows.
     sample : Sample, optional
-        The pilot sample. Without its rows there is no consensus: components are then merged by
-        their mean misclassification.
+        The pilot sample. Without its rows there is no consensus, and the tree of all rows stands
+        alone.
     preparation : Preparation
     settings : Settings
     diagnostics : dict
@@ -69,8 +65,11 @@ def find_populations(
     if settings.merging == CONSENSUS and sample is not None and len(sums.mass) > 1:
         tree = _consensus(solution, sums, sample, preparation, settings, diagnostics)
     else:
-        criterion = WITHOUT_ROWS if settings.merging == CONSENSUS else settings.merging
+        criterion = SEPARATION if settings.merging == CONSENSUS else settings.merging
         tree = merge_components(sums, criterion=criterion, least_mass=least_mass(sums))
+        if criterion == SEPARATION:
+            count = finest_separate_cut(tree, sums.assigned, MOST_POPULATIONS)
+            tree = replace(tree, automatic_count=count)
     return Populations.cut(tree, settings.n_populations)
 
 
@@ -87,13 +86,7 @@ def _consensus(
     unweighted = replace(sample, weight=None)
     posterior = responsibilities_of(solution.mixture(), unweighted, solution.slices)
     labels: NDArray[np.intp] = np.argmax(posterior, axis=1)
-    positions = sample_positions(np.asarray(sample.values, np.float64), settings)
-    own = merge_components(
-        sums,
-        criterion=SEPARATION,
-        positions=component_positions(posterior, sample, positions),
-        least_mass=least_mass(sums),
-    )
+    own = merge_components(sums, criterion=SEPARATION, least_mass=least_mass(sums))
     replicates = [replicate for pair in pairs for replicate in pair]
     tree = consensus_tree(
         [own, *(replicate.tree for replicate in replicates)],
