@@ -105,11 +105,13 @@ def _summary(model: Any, out: Path, seconds: float) -> str:
         listed += f" and {len(weights) - MOST_WEIGHTS} more"
     populations = f", merged into {len(weights)} populations," if merged else ""
     passes = model.diagnostics_["passes"]
+    notes = "".join(f"note       {note}.\n" for note in model.diagnostics_["notes"])
     return (
         f"model      {out}: {len(model.weights_)} components{populations} in "
         f"{len(model.views_.names)} views\n"
         f"weights    {listed}\n"
         f"{verdict_line(model)}"
+        f"{in_options(notes, click.get_current_context().command)}"
         f"fitted on  {model.diagnostics_['rows']:,} rows in {len(passes)} passes, "
         f"{duration(seconds)}"
     )

@@ -92,11 +92,12 @@ _OPTIONS = (
     ),
     click.option(
         "--units",
-        type=click.Choice(["own", "common"]),
-        default="own",
+        type=click.Choice(["auto", "own", "common"]),
+        default="auto",
         show_default=True,
         help="Compare features in units of their own spread, or as they are because all have the "
-        "same units, such as the markers of a cytometer.",
+        "same units, such as the markers of a cytometer. 'auto' is common where an import recorded "
+        "that it put all features on one scale.",
     ),
     click.option(
         "--posterior-width",
@@ -190,7 +191,7 @@ def model_parameters(
     views : Path, optional
         A file with the tables ``[views]`` and ``[kernels]``.
     start : {"auto", "spectral", "kmeans"}
-    units : {"own", "common"}
+    units : {"auto", "own", "common"}
     posterior_width : float, "auto" or "none"
     bandwidth : float or str, optional
     moments_rows : int, "auto" or "all"

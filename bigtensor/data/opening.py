@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,8 @@ def open_samples(
         are several it is the one called ``X``. Variables called ``weight`` and ``sequence`` along
         the sample dimension are used as such. Of AnnData it is X, dense, sparse or backed.
     views : mapping of str to features, optional
-        See `Views.resolve`; by default every feature is its own view.
+        See `Views.resolve`. By default every feature is its own view, except for features that
+        an import left linear while it transformed others, such as scatter and time.
     sample_dim : str
         Name of the sample dimension of labelled data.
     weight : (rows,) array-like, optional
@@ -72,18 +73,43 @@ def open_samples(
     else:
         several = isinstance(data, list | tuple) and data and _is_data_set(data[0])
         parts = data if several else [data]
-        samples = _samples([_source(part, sample_dim) for part in parts], views)
+        sources = [_source(part, sample_dim) for part in parts]
+        samples = _samples(sources, views, _untransformed(parts[0], sources[0]))
     if weight is not None:
         samples = _with_weight(samples, weight)
     return samples if groups is None else with_groups(samples, parts, groups, sample_dim)
 
 
-def _samples(sources: Sequence[Source], views: ViewsLike | None) -> Samples:
-    """Return the rows of sources that can be read as one."""
+def _samples(
+    sources: Sequence[Source], views: ViewsLike | None, untransformed: tuple[str, ...] | None
+) -> Samples:
+    """Return the rows of sources that can be read as one.
+
+    By default features off the common scale of an import are in no view.
+    """
     _check_alike(sources)
     for source in sources:
         _check_values(source)
-    return Samples(tuple(sources), Views.resolve(views, sources[0].features))
+    features = sources[0].features
+    if views is None and untransformed:
+        on_scale = [feature for feature in features if feature not in untransformed]
+        views = {feature: [feature] for feature in on_scale} if len(on_scale) > 1 else None
+    return Samples(tuple(sources), Views.resolve(views, features), untransformed=untransformed)
+
+
+def _untransformed(data: Any, source: Source) -> tuple[str, ...] | None:
+    """Return the features off the scale of an import, where one is recorded with the data."""
+    if isinstance(data, xr.Dataset):
+        return _off_scale(data)
+    return source.untransformed if isinstance(source, ZarrSource) else None
+
+
+def _off_scale(dataset: xr.Dataset) -> tuple[str, ...] | None:
+    """Return the features that an import left linear; None where it left all of them so."""
+    record = dataset.attrs.get("transform")
+    if not isinstance(record, Mapping) or record.get("name", "none") == "none":
+        return None
+    return tuple(str(name) for name in record.get("untransformed", ()))
 
 
 def _is_data_set(part: Any) -> bool:
@@ -159,6 +185,7 @@ def _open_store(path: str, sample_dim: str) -> Source:
         transposed=values.dims[0] != sample_dim,
         weight=_row_variable(dataset, "weight", sample_dim),
         sequence=_row_variable(dataset, "sequence", sample_dim),
+        untransformed=_off_scale(dataset),
     )
     inspect_store(source, group, sample_dim, str(_feature_dim(values, sample_dim)))
     return source

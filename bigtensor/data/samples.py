@@ -37,6 +37,8 @@ class Samples:
     views : Views
     groups : RowGroups, optional
         What the codes stand for that blocks then show in place of sequences.
+    untransformed : tuple of str, optional
+        Features off the scale that an import put all others on. None without such a scale.
 
     See Also
     --------
@@ -46,6 +48,7 @@ class Samples:
     sources: tuple[Source, ...]
     views: Views
     groups: RowGroups | None = None
+    untransformed: tuple[str, ...] | None = None
 
     @property
     def rows(self) -> int:
@@ -71,6 +74,19 @@ class Samples:
     def has_weight(self) -> bool:
         """Whether rows carry sample weights; those of a source without any count once."""
         return any(source.has_weight for source in self.sources)
+
+    @property
+    def has_common_units(self) -> bool:
+        """Whether an import put the features of all views on one scale."""
+        return self.untransformed is not None and not (
+            {*self.untransformed} & {*self.views.feature_names}
+        )
+
+    @property
+    def left_out_by_default(self) -> tuple[str, ...]:
+        """Features off the common scale that no view holds."""
+        used = {*self.views.feature_names}
+        return tuple(name for name in self.untransformed or () if name not in used)
 
     @property
     def row_nbytes(self) -> int:

@@ -141,6 +141,8 @@ class ZarrSource:
     weight: str | None = None
     sequence: str | None = None
     coding: Coding | None = None
+    untransformed: tuple[str, ...] | None = None
+    """Features off the scale that an import put all others on; None without such a scale."""
 
     @property
     def has_weight(self) -> bool:

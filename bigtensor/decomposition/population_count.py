@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import adjusted_rand_score
 
 from bigtensor.decomposition.component_merging import mean_misclassification
 from bigtensor.decomposition.merge_tree import MergeTree
@@ -27,8 +26,8 @@ SEPARATE_BELOW_ALONE = 0.1
 REPRODUCIBILITY = 3
 """Power of the agreement in the score of a cut.
 
-A power of 4 found fewer populations: F1 of gated activation cells was 0.53 in place of 0.62, that of
-GvHD cells 0.92 in place of 0.87. Chosen with these gates in sight.
+A power of 4 found fewer populations: F1 of gated activation cells was 0.53 in place of 0.62, and
+that of GvHD cells 0.92 in place of 0.87. Chosen with these gates in sight.
 """
 
 AS_GOOD = 0.02
@@ -134,7 +133,36 @@ def _agreement(
 ) -> float:
     """Return the adjusted Rand index of the labels of both cuts."""
     labels = [tree.cut(count)[of_row] for tree, of_row in (first, second)]
-    return float(adjusted_rand_score(*labels))
+    return adjusted_rand_index(*labels)
+
+
+def adjusted_rand_index(first: Labels, second: Labels) -> float:
+    """Return the agreement of two labellings of the same rows, corrected for chance.
+
+    Parameters
+    ----------
+    first, second : (n,) integer arrays
+        Not negative.
+
+    Returns
+    -------
+    float
+        One for equal partitions, zero on average for independent ones.
+
+    References
+    ----------
+    Hubert and Arabie (1985), "Comparing partitions", Journal of Classification 2, eq. 5.
+    """
+    width = int(second.max()) + 1
+    table = np.bincount(first * width + second, minlength=(int(first.max()) + 1) * width)
+    table = table.reshape(-1, width).astype(np.float64)
+    together, rows, columns, all_pairs = (
+        float((counts * (counts - 1) / 2).sum())
+        for counts in (table, table.sum(axis=1), table.sum(axis=0), np.array([table.sum()]))
+    )
+    expected = rows * columns / all_pairs if all_pairs else 0.0
+    largest = (rows + columns) / 2
+    return 1.0 if largest == expected else (together - expected) / (largest - expected)
 
 
 def _largest_misclassification(assigned: FloatArray, population: NDArray[np.int64]) -> float:

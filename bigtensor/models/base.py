@@ -387,7 +387,14 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
 
 def shape_of(samples: Samples) -> DataShape:
     """Return what a model may know of the samples."""
-    return DataShape(samples.rows, samples.views.features, str(samples.dtype), samples.has_weight)
+    return DataShape(
+        samples.rows,
+        samples.views.features,
+        str(samples.dtype),
+        samples.has_weight,
+        samples.has_common_units,
+        samples.left_out_by_default,
+    )
 
 
 def _open_checkpoint(checkpoint: str | os.PathLike[str], samples: Samples) -> Checkpoint:

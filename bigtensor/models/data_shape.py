@@ -26,12 +26,18 @@ class DataShape:
         In the order in which blocks lay them out.
     dtype : str
     has_weight : bool
+    common_units : bool
+        Whether an import put all features of the views on one scale.
+    left_out : tuple of str
+        Features off this scale that no view holds.
     """
 
     rows: int
     views: tuple[tuple[str, tuple[str, ...]], ...]
     dtype: str
     has_weight: bool
+    common_units: bool = False
+    left_out: tuple[str, ...] = ()
 
     @property
     def features(self) -> tuple[str, ...]:

@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 
 from bigtensor.decomposition.component_count import count_components
+from bigtensor.models.kernel_mixture.dependence import (
+    DEPENDENT_FROM,
+    dependence_within_components,
+)
 from bigtensor.models.kernel_mixture.groups import SampleFeatures
 from bigtensor.models.kernel_mixture.preparation import sample_clusters
 from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
@@ -19,6 +23,9 @@ WIDENING = 1.5
 Three times the rule of thumb. Dependence needs few digits, and wide kernels have little noise:
 between half and one and a half times this the count is the same on the mixtures it was tried on.
 """
+
+COMPONENTS_TO_MERGE = 3
+"""Fewest components to merge for every component that was counted."""
 
 ROWS_OF_A_CLUSTER = 10
 """Fewest rows of the sample a cluster, on average, for the scale inside components."""
@@ -68,3 +75,34 @@ def with_counted_components(sample: Sample, settings: Settings) -> tuple[Setting
         "null": [group.null for group in found.by_group],
         "ratio": found.by_group[0].ratio,
     }
+
+
+def with_populations_if_dependent(
+    sample: Sample, settings: Settings
+) -> tuple[Settings, float | None]:
+    """Choose populations in place of components where features depend on each other within them.
+
+    Parameters
+    ----------
+    sample : Sample
+    settings : Settings
+        With the number of components that was counted.
+
+    Returns
+    -------
+    settings : Settings
+    dependence : float or None
+        Root mean square correlation within components, if it was looked for.
+    """
+    merged = settings.if_dependent
+    if merged is None or merged.n_components < COMPONENTS_TO_MERGE * settings.n_components:
+        return settings, None
+    dependence = dependence_within_components(sample, settings)
+    if dependence < DEPENDENT_FROM:
+        return settings, dependence
+    note = (
+        f"Features depend on each other within components (root mean square correlation "
+        f"{dependence:.2f}), so {merged.n_components} components are merged into populations. Give "
+        "n_populations for another number of them, or n_components for components"
+    )
+    return replace(merged, notes=(*merged.notes, note)), dependence

@@ -63,12 +63,7 @@ def without_constant_features(
             ]
     said = described(left_out, len(sample.values))
     _check_views(settings, views, said)
-    narrowed = replace(
-        settings,
-        views=tuple(views),
-        kernels={name: settings.kernels[name] for name, _ in views},
-        groups=_groups(settings.groups, dict(views), said),
-    )
+    narrowed = settings.with_views(tuple(views), _groups(settings.groups, dict(views), said))
     warnings.warn(
         f"{said}; the fit leaves {'them' if _several(left_out) else 'it'} out. Name the other "
         "features in views=... to silence this warning",

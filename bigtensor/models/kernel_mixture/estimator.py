@@ -43,10 +43,11 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     views : mapping of str to feature names or columns, optional
         Features that may depend on each other within a component share a view. By default every
         feature is its own view. The spectral start needs three views, the k-means start two.
-    units : {"own", "common"}, default "own"
+    units : {"auto", "own", "common"}, default "auto"
         Whether the clusters of the sample compare features in units of their spread, or as they
         are because all have the same units, such as markers of a cytometer on one scale: a marker
-        that spreads more then counts more.
+        that spreads more then counts more. ``"auto"`` is ``"common"`` for stores in which an
+        import recorded that it put all features of the views on one scale.
     kernels : {"gaussian", "laplace", "delta"}, CustomKernel, or mapping of views to these
         The kernel of the views that are not named is ``"gaussian"``. ``"delta"`` is for views of
         one feature that holds codes of categories. Of views of one measured feature the kernel is
@@ -90,7 +91,10 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     n_populations : int or "auto", optional
         Merge the components, which are then many, into so many populations: real populations are
         seldom products of views. ``predict`` and ``predict_proba`` answer for populations.
-    merging : str, default "consensus"
+        ``"auto"`` is the finest number that two halves of the rows agree on. By default components
+        are merged if neither their number nor their start is given, features depend on each other
+        within components, and there are rows enough.
+    merging : str or None, default "consensus"
         Rule by which components are merged. ``"consensus"`` unites components that several trees
         unite early: the tree of all rows and those of random halves of the pilot sample, each
         merged by ``"separation"``, which is misclassification weighed by mass.
@@ -98,7 +102,7 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         which rows of one are most often taken for the other, by the larger of the two
         probabilities (Hennig 2010), ``"mean_misclassification"`` by the mean of the two,
         ``"quadratic_entropy"`` by how much surer labels become, ``"overlap"`` by the cosine of
-        the posterior probabilities.
+        the posterior probabilities. With None components are never merged.
     decomposition : {"jacobi", "power"}, default "jacobi"
         Joint diagonalisation, or the robust tensor power method with deflation.
     landmarks : {"kmeans", "kmeans++", "uniform", "cholesky"}, default "kmeans"
@@ -156,7 +160,7 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         n_components: int | str = "auto",
         views: Any = None,
         *,
-        units: str = "own",
+        units: str = "auto",
         kernels: Any = "gaussian",
         groups: Any = None,
         bandwidth: float | str = "rule",
@@ -166,7 +170,7 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         posterior_passes: int | None = None,
         moments_rows: int | str = "auto",
         n_populations: int | str | None = None,
-        merging: str = "consensus",
+        merging: str | None = "consensus",
         decomposition: str = "jacobi",
         landmarks: str = "kmeans",
         landmark_tolerance: float | None = None,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from bigtensor.decomposition.component_merging import CRITERIA
 from bigtensor.decomposition.consensus_tree import CONSENSUS
@@ -48,7 +49,7 @@ was 0.60 with 150 components and 0.47 with 100.
 def check_parameters(model: Any) -> None:
     """Raise a ParameterError for a parameter of a `KernelMixture` that is out of range."""
     check_choice("start", model.start, STARTS)
-    check_choice("units", model.units, ("own", "common"))
+    check_choice("units", model.units, ("auto", "own", "common"))
     check_choice("decomposition", model.decomposition, DECOMPOSITIONS)
     check_choice("landmarks", model.landmarks, METHODS)
     _check_kernels(model.kernels)
@@ -70,7 +71,13 @@ def check_parameters(model: Any) -> None:
     if model.n_populations is not None and model.n_populations != "auto":
         most = k if model.n_components != "auto" else None
         check_integer("n_populations", model.n_populations, 1, most)
-    check_choice("merging", model.merging, (CONSENSUS, *CRITERIA))
+    if model.merging is not None:
+        check_choice("merging", model.merging, (CONSENSUS, *CRITERIA))
+    elif model.n_populations is not None:
+        raise ParameterError(
+            f"merging is None, but n_populations is {model.n_populations!r}; populations are "
+            "merged components: leave out one of the two"
+        )
     if isinstance(model.bandwidth, str):
         check_choice("bandwidth", model.bandwidth, ("rule", *CHOICES))
     else:
@@ -190,7 +197,7 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
         counted=model.n_components == "auto" and model.n_populations is None,
         rows=shape.rows,
         views=shape.views,
-        units=model.units,
+        units=_units(model, shape),
         kernels=_view_kernels(model.kernels, shape, shared=model.views_share_components),
         groups=_view_groups(model, shape),
         bandwidth=model.bandwidth,
@@ -210,7 +217,51 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
         sample_size=model.sample_size,
         feature_dtype=model.feature_dtype,
         random_state=0 if model.random_state is None else int(model.random_state),
+        notes=_notes(model, shape),
+        if_dependent=_settings_if_dependent(model, shape),
     )
+
+
+def _settings_if_dependent(model: Any, shape: DataShape) -> Settings | None:
+    """Return the settings of populations where the data may decide for them.
+
+    They do if neither components nor populations were asked for.
+    """
+    undecided = (
+        model.n_components == "auto"
+        and model.n_populations is None
+        and model.merging is not None
+        and model.start == "auto"
+        and not model.views_share_components
+    )
+    if not undecided:
+        return None
+    merged = clone(model).set_params(n_populations="auto", groups=None)
+    return settings_of(merged, shape)
+
+
+def _units(model: Any, shape: DataShape) -> str:
+    """Return how features are compared: by the import's record where nothing else is said."""
+    if model.units != "auto":
+        return str(model.units)
+    return "common" if shape.common_units else "own"
+
+
+def _notes(model: Any, shape: DataShape) -> tuple[str, ...]:
+    """Say what was chosen because an import put features on one scale."""
+    notes = []
+    if shape.left_out and model.views is None:
+        listed = ", ".join(shape.left_out)
+        notes.append(
+            f"The features {listed} are left out, because the import did not put them on the "
+            "scale of the others. Name them in views to use them"
+        )
+    if model.units == "auto" and shape.common_units:
+        notes.append(
+            "Features are compared as they are, because the import put them on one scale. With "
+            "units='own' they are compared by their spread"
+        )
+    return tuple(notes)
 
 
 def start_of(model: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,12 @@ from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.rival_starts import RIVALS
 from bigtensor.models.kernel_mixture.settings import DELTA, Settings
-from bigtensor.models.kernel_mixture.stages import Stage, moments_windows, settling_windows
+from bigtensor.models.kernel_mixture.stages import (
+    Stage,
+    longest_stages,
+    moments_windows,
+    settling_windows,
+)
 from bigtensor.statistics.base import Statistic
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.posterior_sums import PosteriorSums
@@ -64,7 +70,20 @@ def expected_passes(
         rows = _rows_in(stage.windows, shape.rows)
         times = stage.most * (starts if stage.name == "settling" else 1)
         sizes.append(pass_size(stage.name, times, rows, posterior))
+    other = settings.if_dependent
+    if other is not None:
+        merged = expected_passes(shape, other, longest_stages(other, shape.rows))
+        sizes[-1] = _larger(sizes[-1], merged[-1])
     return sizes
+
+
+def _larger(size: PassSize, other: PassSize) -> PassSize:
+    """Return a pass that may hold what another one holds."""
+    return replace(
+        size,
+        state_nbytes=max(size.state_nbytes, other.state_nbytes),
+        work_nbytes=max(size.work_nbytes, other.work_nbytes),
+    )
 
 
 def preparation_sizes(shape: DataShape, settings: Settings) -> list[PassSize]:

@@ -102,7 +102,8 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
     diagnostics: dict[str, Any] = {
         "sample_rows": len(rows),
         "scales": dict(zip(names, scale.tolist(), strict=True)),
-        "notes": [],
+        "notes": list(settings.notes),
+        "units": settings.units,
     }
     groups: Groups | None = None
     others: tuple[OtherView, ...] = ()

@@ -13,7 +13,10 @@ from bigtensor.decomposition.solution import MultiviewMixture, Outcome
 from bigtensor.errors import DataError, IdentifiabilityError
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.kernel_mixture.bandwidth_choice import with_chosen_bandwidth
-from bigtensor.models.kernel_mixture.component_choice import with_counted_components
+from bigtensor.models.kernel_mixture.component_choice import (
+    with_counted_components,
+    with_populations_if_dependent,
+)
 from bigtensor.models.kernel_mixture.constant_features import (
     LeftOut,
     described,
@@ -135,11 +138,14 @@ def preparation_passes(
         sample, settings, left_out = without_constant_features(sample, settings, varying)
         yield Narrowing(tuple(np.flatnonzero(varying).tolist()))
     settings, counted_in_sample = with_counted_components(sample, settings)
+    settings, dependence = with_populations_if_dependent(sample, settings)
     preparation = yield from with_chosen_bandwidth(
         sample, prepare(sample, settings), settings, moments_windows(settings, shape.rows)
     )
     if counted_in_sample:
         preparation.diagnostics["component_count"] = counted_in_sample
+    if dependence is not None:
+        preparation.diagnostics["dependence_within_components"] = dependence
     if left_out:
         preparation.diagnostics["constant_features"] = left_out
         preparation.diagnostics["notes"].append(

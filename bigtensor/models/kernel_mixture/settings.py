@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -70,6 +70,10 @@ class Settings:
         Projected features of every group.
     feature_dtype : {"float32", "float64"}
     random_state : int
+    notes : tuple of str
+        Choices that follow from the data's description, as sentences.
+    if_dependent : Settings, optional
+        Settings for the case that features depend on each other within components.
     """
 
     n_components: int
@@ -96,11 +100,28 @@ class Settings:
     sample_size: int
     feature_dtype: str
     random_state: int
+    notes: tuple[str, ...] = ()
+    if_dependent: Settings | None = None
 
     @property
     def slices(self) -> dict[str, slice]:
         """The columns of every view in the values of a block."""
         return view_slices(self.views)
+
+    def with_views(
+        self,
+        views: tuple[tuple[str, tuple[str, ...]], ...],
+        groups: tuple[tuple[str, ...], ...] | None,
+    ) -> Settings:
+        """Return the settings for fewer views or features."""
+        other = self.if_dependent
+        return replace(
+            self,
+            views=views,
+            kernels={name: self.kernels[name] for name, _ in views},
+            groups=groups,
+            if_dependent=None if other is None else other.with_views(views, other.groups),
+        )
 
     @property
     def bandwidth_factor(self) -> float:

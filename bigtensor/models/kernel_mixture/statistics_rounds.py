@@ -358,6 +358,8 @@ def _prepared_components(
     settings: Settings, shape: DataShape
 ) -> Generator[Pass[Any] | Narrowing, Any, tuple[Preparation, KernelSolution | None]]:
     """Prepare, and start from the clusters of the sample where no moments are wanted."""
+    # rounds go on with what was asked for: their later steps see no rows of the sample
+    settings = replace(settings, if_dependent=None)
     sample, _, preparation = yield from preparation_passes(settings, shape)
     if preparation.groups is not None:
         return preparation, None
