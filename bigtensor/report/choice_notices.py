@@ -11,6 +11,9 @@ from bigtensor.models.summary import population_of_component
 from bigtensor.report.diagnostic_figures import standing_out
 from bigtensor.report.words import Notice, counted
 
+STEADY = 0.8
+"""Adjusted Rand index of the labels of two halves from which on populations are called steady."""
+
 CLEAR = 1.2
 """Ratio of a singular value to what it has to exceed from which on a count is clear."""
 
@@ -39,6 +42,9 @@ def population_notices(model: Any) -> list[Notice]:
     if of_component is None:
         return []
     tree, k, count = model.merge_tree_, len(of_component), int(of_component.max()) + 1
+    found = model.diagnostics_.get("population_count")
+    if found is not None:
+        return [_agreement_notice(found, count)]
     own, what = tree.cut_automatically(), tree.criterion.replace("_", " ")
     last = f"{tree.heights[k - count - 1]:.2g}" if count < k else ""
     following = f"{tree.heights[k - count]:.2g}" if count > 1 else ""
@@ -72,6 +78,35 @@ def population_notices(model: Any) -> list[Notice]:
         "populations to be merged next share more rows than separate ones do."
     )
     return [Notice("note", text)]
+
+
+def _agreement_notice(found: Mapping[str, Any], count: int) -> Notice:
+    """Say how well a number of populations is reproduced by halves of the rows."""
+    chosen, others = found["chosen"], found["as_good"]
+    if count == 1:
+        text = (
+            "All components are one population, and labels say nothing. Give a number of "
+            "populations (n_populations), or narrower densities for the labels (posterior_width)."
+        )
+        return Notice("warning", text)
+    populations = counted(count, "population").capitalize()
+    if count not in found["counts"]:
+        text = f"{populations} are more than two halves of the rows were compared for."
+        return Notice("note", text)
+    place = found["counts"].index(count)
+    agreement, confused = found["agreement"][place], found["misclassification"][place]
+    text = (
+        f"{populations}: components of two halves of the rows give labels with an adjusted Rand "
+        f"index of {agreement:.2f}, and of the two that are most alike {confused:.0%} of the rows "
+        "are taken for the other."
+    )
+    if count == chosen:
+        as_good = f" As good: {', '.join(map(str, others))}." if others else ""
+        return Notice("good", f"{text} This is the number the data suggest.{as_good}")
+    suggestion = f" The data suggest {chosen}" + (
+        f", or {', '.join(map(str, others))}." if others else "."
+    )
+    return Notice("note" if agreement >= STEADY else "warning", text + suggestion)
 
 
 def count_notices(found: Mapping[str, Any] | None) -> list[Notice]:

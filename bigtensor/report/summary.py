@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.decomposition.consensus_tree import CONSENSUS
 from bigtensor.models.kernel_mixture.parameters import BROAD_WIDTH
 from bigtensor.models.summary import population_of_component
 from bigtensor.report.rows import ReportRows
@@ -32,6 +33,7 @@ _CRITERIA = {
     "entropy": "the fall of the entropy of the labels",
     "quadratic_entropy": "the fall of the quadratic entropy of the labels",
     "overlap": "the cosine of their probabilities",
+    "separation": "which weighs how often one is taken for the other by their mass",
 }
 
 
@@ -182,11 +184,32 @@ def _population_sentences(model: Any) -> list[str]:
         return []
     count = int(of_component.max()) + 1
     criterion = model.merge_tree_.criterion
+    if criterion == CONSENSUS:
+        return [
+            f"The {counted(len(of_component), 'component')} were merged into "
+            f"{counted(count, 'population')} that several trees agree on, one of all rows and the "
+            "others of random halves of the pilot sample. Labels are those of populations, whose "
+            "densities are the weighted sums of those of their components.",
+            *_outlying_sentences(model),
+        ]
     return [
         f"The {counted(len(of_component), 'component')} were merged, pair by pair, into "
         f"{counted(count, 'population')}: always the two with the largest "
         f"{criterion.replace('_', ' ')}, {_CRITERIA[criterion]}. Labels are those of populations, "
-        "whose densities are the weighted sums of those of their components."
+        "whose densities are the weighted sums of those of their components.",
+        *_outlying_sentences(model),
+    ]
+
+
+def _outlying_sentences(model: Any) -> list[str]:
+    """Say how many rows are outliers that were attached to a population."""
+    found = model.diagnostics_.get("outlying_components", {"count": 0})
+    if not found["count"]:
+        return []
+    return [
+        f"{counted(found['count'], 'component').capitalize()} with {found['share']:.2%} of the "
+        "rows were too light to be populations. These rows count for the population that is most often "
+        "taken for them."
     ]
 
 

@@ -66,7 +66,8 @@ def test_populations__that_are_no_products_need_more_components(merging):
 def test_auto__counts_simulated_populations():
     for seed in range(3):
         cells = simulate.cytometry(6000, 6, samples=1, random_state=seed)
-        model = KernelMixture(18, n_populations="auto", **SETTINGS).fit(cells)
+        settings = SETTINGS | {"sample_size": 6000}
+        model = KernelMixture(18, n_populations="auto", **settings).fit(cells)
         assert len(model.population_weights_) == 6
         assert model.diagnostics_["n_populations"] == 6
         assert adjusted_rand_score(cells["label"], model.predict(cells)) > 0.95
@@ -234,8 +235,8 @@ def test_rows_left_out__have_no_population(striped):
         ({"n_populations": 0}, "n_populations is 0; expected an integer from 1 to 12"),
         ({"n_populations": "three"}, "n_populations is 'three'; expected an integer from 1 to 12"),
         ({"n_populations": 2.0}, "n_populations is 2.0; expected an integer"),
-        ({"merging": "Ward"}, "merging is 'Ward'; expected one of consensus, misclassification"),
-        ({"merging": None}, "merging is None; expected one of consensus, misclassification"),
+        ({"merging": "Ward"}, "merging is 'Ward'; expected one of consensus, separation"),
+        ({"merging": None, "n_populations": 2}, "merging is None, but n_populations is 2"),
     ],
 )
 def test_parameters__out_of_range_are_named(striped, parameters, message):

@@ -32,6 +32,7 @@ def test_fit__of_a_few_rows_takes_a_fraction_of_a_second(call):
     assert adjusted_rand_score(classes, model.predict(values)) > 0.84
 
 
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 @pytest.mark.parametrize(("rows", "bins"), [(1999, 512), (2000, 2048)])
 def test_bins__follow_the_rows(rows, bins):
     values = np.random.default_rng(0).normal(size=(rows, 3))

@@ -232,6 +232,7 @@ def distance_to_shares(weights, shares, component):
 
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.RefinementWarning")
 @pytest.mark.parametrize("name", OVERLAPPING)
 def test_weights_by__are_at_most_half_as_far_as_counted_labels_where_components_overlap(
     name,

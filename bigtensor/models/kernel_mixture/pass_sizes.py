@@ -22,7 +22,7 @@ from bigtensor.models.kernel_mixture.bandwidth_choice import (
 )
 from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
-from bigtensor.models.kernel_mixture.rival_starts import RIVALS
+from bigtensor.models.kernel_mixture.rival_starts import rivals_of
 from bigtensor.models.kernel_mixture.settings import DELTA, Settings
 from bigtensor.models.kernel_mixture.stages import (
     Stage,
@@ -56,19 +56,20 @@ def expected_passes(
     sizes, starts = preparation_sizes(shape, settings), 1
     if settings.spectral:
         windows = moments_windows(settings, shape.rows)
-        if windows is not None and any(stage.name == "settling" for stage in stages):
-            starts += len(RIVALS)
+        rivals = rivals_of(settings, shape.rows) if any(stage.settle for stage in stages) else ()
+        starts += len(rivals)
         rows = _rows_in(windows, shape.rows)
         moments = TripleMoments(_blank_groups(settings))
         sizes.append(pass_size("moments", 1, rows, moments))
-        for number, (_, multiple) in enumerate(RIVALS[: starts - 1], 2):
-            rows = _rows_in(settling_windows(shape.rows, multiple), shape.rows)
+        for number, (_, multiple) in enumerate(rivals, 2):
+            read = None if windows is None else settling_windows(shape.rows, multiple)
+            rows = _rows_in(read, shape.rows)
             sizes.append(pass_size(f"moments, start {number}", 1, rows, moments))
     mixture, maps = _blank_mixture(settings), _blank_embedded_maps(settings)
     for stage in stages:
         posterior = PosteriorSums(mixture, maps, stage.co_posterior)
         rows = _rows_in(stage.windows, shape.rows)
-        times = stage.most * (starts if stage.name == "settling" else 1)
+        times = stage.most * (starts if stage.settle else 1)
         sizes.append(pass_size(stage.name, times, rows, posterior))
     other = settings.if_dependent
     if other is not None:

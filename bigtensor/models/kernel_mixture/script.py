@@ -99,7 +99,7 @@ def fit_passes(
             co_posterior=stage.co_posterior,
         )
         co_posterior = passes.sums.co_posterior or co_posterior
-        if stage.name == "settling" and stage.settle and windows and preparation.groups:
+        if doubtful and stage.settle and preparation.groups:
             # the settings know nothing of a number that was counted, nor of rows beside the data
             known = replace(settings, n_components=preparation.n_components, rows=shape.rows)
             passes = yield from best_of_rivals(
