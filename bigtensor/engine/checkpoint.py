@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import re
 import uuid
 from collections.abc import Mapping
@@ -16,8 +17,10 @@ import fsspec
 import numpy as np
 
 from bigtensor._version import __version__
+from bigtensor.data.samples import Samples
+from bigtensor.data.sources import LazySource
 from bigtensor.engine.ranges import Part, RowRange
-from bigtensor.errors import CheckpointError
+from bigtensor.errors import CheckpointError, ParameterError
 from bigtensor.statistics.base import Pass, State
 
 FORMAT = 1
@@ -169,3 +172,14 @@ def _feed(digest: Any, value: Any) -> None:
         digest.update(f"{type(value).__name__} {value!r} ".encode())
     else:
         raise TypeError(f"cannot hash the content of a {type(value).__name__}")
+
+
+def open_checkpoint(checkpoint: str | os.PathLike[str], samples: Samples) -> Checkpoint:
+    """Return the checkpoint for these samples and views; lazy arrays cannot be told apart."""
+    if any(isinstance(source, LazySource) for source in samples.sources):
+        raise ParameterError(
+            "a checkpoint needs data that can be told from other data, and a lazy array keeps its "
+            "name when the files under it change; give the path of the store, or write the array "
+            "to one with to_zarr first"
+        )
+    return Checkpoint(os.fspath(checkpoint), content_key((samples.fingerprint(), samples.views)))

@@ -17,10 +17,9 @@ from sklearn.utils.validation import validate_data
 
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
-from bigtensor.data.sources import LazySource
 from bigtensor.data.views import Views, ViewsLike
 from bigtensor.engine.blas import single_blas_thread
-from bigtensor.engine.checkpoint import Checkpoint, content_key
+from bigtensor.engine.checkpoint import Checkpoint, content_key, open_checkpoint
 from bigtensor.engine.events import Event, Listener
 from bigtensor.engine.opening import open_runtime
 from bigtensor.engine.plan import PassSize, Plan, PlannedProcesses, Processes, make_plan
@@ -28,7 +27,6 @@ from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import Runtime
 from bigtensor.errors import (
     DataChangedError,
-    ParameterError,
 )
 from bigtensor.models.answers import RowAnswers, is_named, is_plain
 from bigtensor.models.callbacks import callback_listener
@@ -295,7 +293,7 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
             client=client, scheduler=scheduler, workers=workers, memory_limit=memory_limit
         ) as runtime:
             plan = make_plan(samples, sizes, runtime).check()
-            store = None if checkpoint is None else _open_checkpoint(checkpoint, samples)
+            store = None if checkpoint is None else open_checkpoint(checkpoint, samples)
             # once for all passes: to take and release the limit takes as long as a small pass
             with single_blas_thread():
                 result, views, left_out = self._drive(
@@ -395,14 +393,3 @@ def shape_of(samples: Samples) -> DataShape:
         samples.has_common_units,
         samples.left_out_by_default,
     )
-
-
-def _open_checkpoint(checkpoint: str | os.PathLike[str], samples: Samples) -> Checkpoint:
-    """Return the checkpoint for these samples and views; lazy arrays cannot be told apart."""
-    if any(isinstance(source, LazySource) for source in samples.sources):
-        raise ParameterError(
-            "a checkpoint needs data that can be told from other data, and a lazy array keeps its "
-            "name when the files under it change; give the path of the store, or write the array "
-            "to one with to_zarr first"
-        )
-    return Checkpoint(os.fspath(checkpoint), content_key((samples.fingerprint(), samples.views)))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.consensus_tree import CONSENSUS
 from bigtensor.models.kernel_mixture.parameters import BROAD_WIDTH
 from bigtensor.models.summary import population_of_component
 from bigtensor.report.rows import ReportRows
@@ -184,7 +183,7 @@ def _population_sentences(model: Any) -> list[str]:
         return []
     count = int(of_component.max()) + 1
     criterion = model.merge_tree_.criterion
-    if criterion == CONSENSUS:
+    if criterion not in _CRITERIA:
         return [
             f"The {counted(len(of_component), 'component')} were merged into "
             f"{counted(count, 'population')} that several trees agree on, one of all rows and the "
@@ -208,8 +207,8 @@ def _outlying_sentences(model: Any) -> list[str]:
         return []
     return [
         f"{counted(found['count'], 'component').capitalize()} with {found['share']:.2%} of the "
-        "rows were too light to be populations. These rows count for the population that is most often "
-        "taken for them."
+        "rows were too light to be populations. These rows count for the population that is most "
+        "often taken for them."
     ]
 
 

@@ -2,43 +2,55 @@ import copy
 
 import pytest
 
+from bigtensor import KernelMixture
 from bigtensor.report import choice_notices as notices
 
 
-@pytest.fixture
-def cut(merged_model):
-    """Return a function that cuts a copy of the model elsewhere, and returns the notice."""
-
-    def noticed(count):
-        model = copy.copy(merged_model).cut_populations(count)
-        (notice,) = notices.population_notices(model)
-        return notice
-
-    return noticed
+def noticed(model, count):
+    """Cut a copy of a model elsewhere, and return the notice."""
+    (notice,) = notices.population_notices(copy.copy(model).cut_populations(count))
+    return notice
 
 
-def test_population_notices__are_good_where_the_tree_would_be_cut_by_itself(cut, merged_model):
-    notice = cut("auto")
+@pytest.fixture(scope="module")
+def merged_by_criterion(cells_path):
+    model = KernelMixture(30, n_populations=4, merging="mean_misclassification", random_state=0)
+    return model.fit(str(cells_path))
+
+
+def test_population_notices__say_how_well_halves_agree(merged_model):
+    notice = noticed(merged_model, "auto")
     assert notice.level == "good"
-    heights = merged_model.merge_tree_.heights
-    assert merged_model.merge_tree_.cut_automatically() == 4
+    assert notice.text.startswith("4 populations: components of two halves of the rows")
+    assert "an adjusted Rand index of 1.00" in notice.text
+    assert "This is the number the data suggest." in notice.text
+    many = noticed(merged_model, 20)
+    assert many.level == "warning"
+    assert many.text.endswith("The data suggest 4.")
+    assert noticed(merged_model, 1).level == "warning"
+
+
+def test_population_notices__are_good_where_the_tree_would_be_cut_by_itself(merged_by_criterion):
+    notice = noticed(merged_by_criterion, "auto")
+    assert notice.level == "good"
+    heights = merged_by_criterion.merge_tree_.heights
+    assert merged_by_criterion.merge_tree_.cut_automatically() == 4
     assert f"misclassification of {heights[25]:.2g}; the next one" in notice.text
     assert notice.text.endswith(f"would have {heights[26]:.2g}.")
 
 
-def test_population_notices__say_what_a_cut_elsewhere_does(cut):
-    few = cut(2)
+def test_population_notices__say_what_a_cut_elsewhere_does(merged_by_criterion):
+    few = noticed(merged_by_criterion, 2)
     assert few.level == "warning"
     assert "hardly share rows were merged to get 2 populations" in few.text
     assert few.text.endswith("Cut by itself, the tree has 4.")
-    many = cut(9)
+    many = noticed(merged_by_criterion, 9)
     assert many.level == "note"
     assert "cut into 9 populations where by itself it has 4" in many.text
-    one = cut(1)
+    one = noticed(merged_by_criterion, 1)
     assert one.level == "warning"
     assert "Labels then say nothing" in one.text
-    everything = cut(30)
-    assert "the last merge" not in everything.text
+    assert "the last merge" not in noticed(merged_by_criterion, 30).text
 
 
 def test_population_notices__are_silent_without_populations(fitted_mixture):

@@ -205,7 +205,7 @@ def test_render_report__shows_populations_before_components(merged_text, merged_
     assert sum(one.startswith("Populations in ") for one in page.alternatives) == 10
     for weight in merged_model.population_weights_:
         assert f"{100 * weight:.1f} %" in page.said
-    assert "The 30 components were merged, pair by pair, into 4 populations" in page.said
+    assert "The 30 components were merged into 4 populations that several trees" in page.said
     assert "Populations against the labels in the data" in page.said
     assert "Mixing weights of every population in every sample, in per cent" in page.said
     assert "best population" in page.said

@@ -70,7 +70,7 @@ def test_fit_sentences__name_every_criterion_of_merging():
 
 def test_fit_sentences__say_how_populations_came_about(merged_model):
     text = " ".join(summary.fit_sentences(merged_model))
-    assert "The 30 components were merged, pair by pair, into 4 populations" in text
+    assert "The 30 components were merged into 4 populations that several trees agree on" in text
     assert "of a width of at least 1.25 times the scale of the feature inside components" in text
 
 
