@@ -14,6 +14,9 @@ from bigtensor.features.clustering import kmeans
 
 Floats = NDArray[np.float64]
 
+_MANY = 50
+"""Clusters from which on k-means starts once."""
+
 _FEWEST_ROWS = 4
 """Smaller clusters say nothing about a scale."""
 
@@ -84,7 +87,9 @@ def cluster_sample(
     _check_sample(rows, n_components, names)
     spread = rows.std(axis=0)
     compared = (rows - rows.mean(axis=0)) / (spread if standardise else 1.0)
-    labels = kmeans(compared, n_components, random_state, weight=weight).labels
+    # the best of several starts differs little where clusters are many
+    starts = 4 if n_components < _MANY else 1
+    labels = kmeans(compared, n_components, random_state, weight=weight, n_starts=starts).labels
     total = np.zeros(rows.shape[1])
     for h in range(n_components):
         cluster = rows[labels == h]

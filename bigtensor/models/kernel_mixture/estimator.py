@@ -118,8 +118,9 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     bins : int, optional
         Bins of the histograms of views of one feature. By default 2048, and 512 from 50 components
         on or below 2,000 rows.
-    sample_size : int, default 20,000
-        Rows of the pilot sample that bandwidths, landmarks and directions come from.
+    sample_size : int or "auto", default "auto"
+        Rows of the pilot sample that bandwidths, landmarks and directions come from. ``"auto"`` is
+        20,000, and 50,000 with ``n_populations``, whose number and steadiness depend on it.
     feature_dtype : {"float32", "float64"}, default "float32"
         What kernel features, densities and posterior probabilities of rows are computed in; sums
         over rows are float64.
@@ -177,7 +178,7 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         n_landmarks: int = 100,
         n_directions: int | None = None,
         bins: int | None = None,
-        sample_size: int = 20_000,
+        sample_size: int | str = "auto",
         feature_dtype: str = "float32",
         missing: str = "raise",
         sample_dim: str = "sample",

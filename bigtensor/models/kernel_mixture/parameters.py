@@ -35,6 +35,13 @@ On 12 samples of gated cells a width of 0.5, 1 and 1.25 gave a mean class-weight
 separated mixtures.
 """
 
+PILOT_ROWS, PILOT_ROWS_OF_POPULATIONS = 20_000, 50_000
+"""Rows of the pilot sample, and where components are merged.
+
+The F1 of 10 to 30 populations of activation cells varied by up to 0.13 between three seeds with
+20,000 rows, and by up to 0.02 with 50,000.
+"""
+
 MOST_COUNTED = 20
 """Largest number of components that is looked for."""
 
@@ -60,7 +67,8 @@ def check_parameters(model: Any) -> None:
     check_integer("n_landmarks", model.n_landmarks, 2)
     if model.bins is not None:
         check_integer("bins", model.bins, 16)
-    check_integer("sample_size", model.sample_size, max(100, k))
+    if model.sample_size != "auto":
+        check_integer("sample_size", model.sample_size, max(100, k))
     if model.posterior_passes is not None:
         check_integer("posterior_passes", model.posterior_passes, 1)
     if model.moments_rows not in ("auto", "all"):
@@ -214,7 +222,7 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
         n_landmarks=model.n_landmarks,
         wanted_directions=model.n_directions,
         wanted_bins=model.bins,
-        sample_size=model.sample_size,
+        sample_size=_sample_size(model),
         feature_dtype=model.feature_dtype,
         random_state=0 if model.random_state is None else int(model.random_state),
         notes=_notes(model, shape),
@@ -238,6 +246,13 @@ def _settings_if_dependent(model: Any, shape: DataShape) -> Settings | None:
         return None
     merged = clone(model).set_params(n_populations="auto", groups=None)
     return settings_of(merged, shape)
+
+
+def _sample_size(model: Any) -> int:
+    """Return the rows of the pilot sample."""
+    if model.sample_size != "auto":
+        return int(model.sample_size)
+    return PILOT_ROWS if model.n_populations is None else PILOT_ROWS_OF_POPULATIONS
 
 
 def _units(model: Any, shape: DataShape) -> str:
