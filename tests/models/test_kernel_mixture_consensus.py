@@ -34,6 +34,7 @@ def test_populations__are_the_simulated_ones(fitted, cells):
     truth, found = cells["label"].to_numpy(), fitted.predict(cells).to_numpy()
     of_outliers = np.bincount(found[truth < 0], minlength=10)
     of_populations = np.bincount(found[truth >= 0], minlength=10)
+    # on the seeds 2, 4, 6 and 7 outliers make the tenth population; the rarest one is then missed
     assert (of_populations > of_outliers).all()
     # 7 to 9 of the ten on nine seeds; the rarest has ten rows in the pilot sample
     f1 = match_clusters(found, truth).f1
