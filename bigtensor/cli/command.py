@@ -144,6 +144,8 @@ def in_options(message: str, command: click.Command) -> str:
         message,
     )
     message = re.sub(rf"\b({names})=True", lambda found: options[found[1]], message)
+    # these names are no words of English
+    message = re.sub(r"\bn_\w+\b", lambda found: options.get(found[0], found[0]), message)
     message = re.sub(r"(--[\w-]+)([^();]*) \(\1\)", r"\1\2", message)
     if "memory_limit" in options:
         message = message.replace("(memory_limit)", "(--memory-limit)")

@@ -125,6 +125,7 @@ def test_kept__an_output_that_replaces_an_older_one_counts(tmp_path):
             "choose with offsets='header' or 'text' (--offsets) now",
             "choose with --offsets header or text now",
         ),
+        ("give n_components, or n_rows", "give --components, or n_rows"),
         ("say which with format=)", "say which with --format)"),
         ("the next with dataset=", "the next with --dataset"),
         ("use start='kmeans' or more", "use start='kmeans' or more"),

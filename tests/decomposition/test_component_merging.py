@@ -5,7 +5,11 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from bigtensor.decomposition.component_merging import CRITERIA, merge_components
+from bigtensor.decomposition.component_merging import (
+    CRITERIA,
+    SEPARATION,
+    merge_components,
+)
 from bigtensor.errors import ParameterError
 
 ALL = [*CRITERIA, "entropy"]
@@ -44,12 +48,15 @@ def p_log_p(p):
     return np.where(p > 0, p * np.log2(np.where(p > 0, p, 1.0)), 0.0)
 
 
-def criterion_of_pair(criterion, a, b, label, weight):
+def criterion_of_pair(criterion, a, b, weight):
     """Return the criterion from the rows; a and b are (posterior, is labelled so) of two groups."""
     (r_a, in_a), (r_b, in_b) = a, b
     product = weight @ (r_a * r_b)
     as_other = [weight @ (r_a * in_b) / (weight @ r_a), weight @ (r_b * in_a) / (weight @ r_b)]
+    w_a, w_b = (weight @ r / weight.sum() for r in (r_a, r_b))
+    mass = w_a * w_b / (w_a + w_b)
     return {
+        "separation": 1 / (1 + mass**0.25 / (np.mean(as_other) + 0.001)),
         "misclassification": max(as_other),
         "mean_misclassification": np.mean(as_other),
         "quadratic_entropy": 2 * product / weight.sum(),
@@ -69,7 +76,7 @@ def direct_merging(posterior, criterion, weight):
             for node, members in groups.items()
         }
         height, pair = max(
-            (criterion_of_pair(criterion, seen[a], seen[b], label, weight), (a, b))
+            (criterion_of_pair(criterion, seen[a], seen[b], weight), (a, b))
             for a, b in combinations(sorted(groups), 2)
         )
         groups[posterior.shape[1] + len(merges)] = groups.pop(pair[0]) + groups.pop(pair[1])
@@ -139,7 +146,8 @@ def test_merge_components__ties_are_settled_by_weight_and_then_by_order(criterio
     # four components that share nothing
     posterior = np.repeat(np.eye(4), [5, 2, 3, 2], axis=0)
     tree = merged(posterior, criterion)
-    np.testing.assert_array_equal(tree.heights, 0)
+    if criterion != SEPARATION:
+        np.testing.assert_array_equal(tree.heights, 0)
     np.testing.assert_array_equal(tree.merges, [[1, 3], [2, 4], [0, 5]])
 
 
@@ -176,7 +184,7 @@ def test_merge_components__the_sums_stay_as_they_are():
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ({}, {"criterion": "ridgeline"}, "entropy, separation or one of mis.*'ridgeline'"),
+        ({}, {"criterion": "ridgeline"}, "entropy or one of separation, mis.*'ridgeline'"),
         ({}, {"criterion": "entropy"}, "needs posterior"),
         (
             {},
@@ -203,3 +211,91 @@ def test_merge_components__says_what_is_wrong(change, options, message):
     given = {"products": np.ones((3, 3)), "assigned": np.ones((3, 3)), **change}
     with pytest.raises(ParameterError, match=message):
         merge_components(Sums(**given), **options)
+
+
+def equally_separate(*mass, taken=0.02):
+    """Sums of components that give as many of their rows to all others together."""
+    mass = np.array(mass, float)
+    share = np.full((len(mass),) * 2, taken / (len(mass) - 1))
+    np.fill_diagonal(share, 1 - taken)
+    return Sums(share * mass[:, None], share * mass[:, None])
+
+
+def test_separation__merges_the_lightest_of_equally_separate_pairs_first():
+    tree = merge_components(equally_separate(40, 5, 30, 20), criterion=SEPARATION)
+    np.testing.assert_array_equal(tree.merges[0], [1, 3])
+    # misclassification alone knows no mass; the equal pairs are in the order of rounding
+    plain = merge_components(equally_separate(40, 5, 30, 20), criterion="mean_misclassification")
+    assert plain.heights[0] == pytest.approx(0.02 / 3)
+
+
+def test_separation__a_light_pair_may_be_better_separated_than_the_one_that_is_left():
+    # the heavy pair is taken for each other twice as often; its mass is a hundred times as large
+    square = np.diag([5000.0, 5000, 50, 50])
+    square[0, 1] = square[1, 0] = 5000 * 0.02
+    square[2, 3] = square[3, 2] = 50 * 0.01
+    tree = merge_components(Sums(square, square), criterion=SEPARATION)
+    np.testing.assert_array_equal(tree.merges[0], [2, 3])
+    plain = merge_components(Sums(square, square), criterion="mean_misclassification")
+    np.testing.assert_array_equal(plain.merges[0], [0, 1])
+
+
+OUTLIERS, POPULATIONS = [3, 4], [0, 1, 2]
+
+
+def with_outliers():
+    """Three populations of a hundred rows or more, two of them close, and two outliers."""
+    square = np.diag([400.0, 300, 200, 2, 1])
+    square[0, 1] = square[1, 0] = 20
+    square[1, 2] = square[2, 1] = 1
+    return Sums(square, square)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_least_mass__outliers_are_merged_before_populations(criterion):
+    tree = merge_components(with_outliers(), criterion=criterion, least_mass=10)
+    # a cut into three keeps the three populations apart
+    assert len(set(tree.cut(3)[POPULATIONS])) == 3
+    np.testing.assert_allclose(np.bincount(tree.cut(3), tree.weights).min(), 201 / 945, atol=0.01)
+
+
+@pytest.mark.parametrize("criterion", ["misclassification", "mean_misclassification", "overlap"])
+def test_least_mass__without_it_outliers_survive(criterion):
+    tree = merge_components(with_outliers(), criterion=criterion)
+    # one of the three populations is made of outliers, and real ones are merged
+    assert len(set(tree.cut(3)[POPULATIONS])) < 3
+    assert not set(tree.cut(3)[OUTLIERS]) <= set(tree.cut(3)[POPULATIONS])
+
+
+def test_least_mass__parts_of_a_rare_population_unite_and_stand():
+    # two parts of six rows each
+    square = np.diag([500.0, 400, 6, 6])
+    square[0, 1] = square[1, 0] = 15
+    square[2, 3] = square[3, 2] = 1.5
+    square[0, 2] = square[2, 0] = 0.01
+    tree = merge_components(Sums(square, square), criterion=SEPARATION, least_mass=10)
+    np.testing.assert_array_equal(tree.merges[0], [2, 3])
+    rare = tree.cut(3)
+    assert rare[2] == rare[3]
+    assert len({rare[0], rare[1], rare[2]}) == 3
+
+
+@pytest.mark.xfail(
+    reason="outliers are equally separate from all, and the lightest partners are other outliers",
+    strict=True,
+)
+def test_least_mass__outliers_of_different_places_make_no_population():
+    # together they are heavier than the least mass
+    square = np.diag([400.0, 300, 200, *[2] * 8])
+    square[0, 1] = square[1, 0] = 20
+    tree = merge_components(Sums(square, square), criterion=SEPARATION, least_mass=10)
+    assert set(tree.cut(3)) == set(tree.cut(3)[POPULATIONS])
+
+
+def test_least_mass__that_no_component_falls_below_changes_nothing():
+    sums = sums_of(random_posterior(400, 8))
+    for criterion in CRITERIA:
+        without = merge_components(sums, criterion=criterion)
+        found = merge_components(sums, criterion=criterion, least_mass=sums.mass.min())
+        np.testing.assert_array_equal(found.merges, without.merges)
+        np.testing.assert_array_equal(found.heights, without.heights)

@@ -1,0 +1,124 @@
+"""Populations by consensus of trees: rare ones found, outliers set aside, the same on every fit."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from numpy.testing import assert_array_equal
+from sklearn.metrics import adjusted_rand_score
+
+import bigtensor
+from bigtensor import KernelMixture, simulate
+from bigtensor.errors import NoPopulationsError
+from tests.benchmarks.matching import match_clusters
+
+OUTLIERS = 30
+
+
+@pytest.fixture(scope="module", params=[0, 1])
+def cells(request) -> xr.Dataset:
+    return simulate.correlated_cells(60_000, outliers=OUTLIERS, random_state=request.param)
+
+
+@pytest.fixture(scope="module")
+def fitted(cells) -> KernelMixture:
+    return KernelMixture(n_populations=10, random_state=0).fit(cells)
+
+
+@pytest.fixture
+def fresh(fitted, tmp_path) -> KernelMixture:
+    """A copy whose tree a test may cut."""
+    return bigtensor.load(fitted.save(tmp_path / "fitted.zarr"))
+
+
+def test_populations__are_the_simulated_ones(fitted, cells):
+    truth, found = cells["label"].to_numpy(), fitted.predict(cells).to_numpy()
+    of_outliers = np.bincount(found[truth < 0], minlength=10)
+    of_populations = np.bincount(found[truth >= 0], minlength=10)
+    # on the seeds 2, 4, 6 and 7 outliers make the tenth population; the rarest one is then missed
+    assert (of_populations > of_outliers).all()
+    # 7 to 9 of the ten on nine seeds; the rarest has ten rows in the pilot sample
+    f1 = match_clusters(found, truth).f1
+    assert (f1 >= 0.9).sum() >= 7
+    assert f1[:5].min() > 0.8
+
+
+def test_auto__is_near_the_simulated_number(fresh):
+    fresh.cut_populations("auto")
+    count = fresh.diagnostics_["population_count"]
+    # 8 to 11 on nine seeds
+    assert 8 <= len(fresh.population_weights_) <= 12
+    assert len(fresh.population_weights_) == count["chosen"] == fresh.merge_tree_.automatic_count
+
+
+def test_diagnostics__hold_what_was_found(fitted):
+    count, outlying = (fitted.diagnostics_[k] for k in ("population_count", "outlying_components"))
+    assert count.keys() == {"counts", "agreement", "misclassification", "chosen", "as_good"}
+    assert count["counts"] == list(range(2, 31))
+    assert len(count["agreement"]) == len(count["misclassification"]) == 29
+    assert -1 <= min(count["agreement"]) <= max(count["agreement"]) <= 1
+    # 60,000 rows, of which 2e-4 are 12
+    light = fitted.weights_ * 60_000 < 12
+    assert outlying["count"] == light.sum() > 0
+    assert outlying["share"] == pytest.approx(fitted.weights_[light].sum(), rel=1e-3)
+    assert fitted.merge_tree_.criterion == "consensus"
+    assert len(fitted.weights_) == 150
+
+
+def test_saved_model__can_be_cut_automatically(fresh, fitted, cells, tmp_path):
+    fresh.cut_populations("auto")
+    again = bigtensor.load(fresh.save(tmp_path / "auto.zarr"))
+    assert_array_equal(again.predict(cells), fresh.predict(cells))
+    again.cut_populations(10)
+    assert_array_equal(again.predict(cells), fitted.predict(cells))
+    again.cut_populations("auto")
+    assert_array_equal(again.population_of_component_, fresh.population_of_component_)
+    assert again.diagnostics_["population_count"] == fitted.diagnostics_["population_count"]
+
+
+SMALL = {"n_components": 60, "n_populations": "auto", "bins": 256, "sample_size": 6000}
+
+
+@pytest.fixture(scope="module")
+def few() -> xr.Dataset:
+    return simulate.correlated_cells(6000, [4, 3, 2, 1], outliers=5, random_state=4)
+
+
+@pytest.fixture(scope="module")
+def of_few(few) -> KernelMixture:
+    return KernelMixture(**SMALL, random_state=0).fit(few)
+
+
+def test_second_fit__has_the_same_bits(few, of_few):
+    again = KernelMixture(**SMALL, random_state=0).fit(few)
+    for name in ("merges", "heights", "weights"):
+        assert_array_equal(getattr(again.merge_tree_, name), getattr(of_few.merge_tree_, name))
+    assert again.diagnostics_["population_count"] == of_few.diagnostics_["population_count"]
+    assert_array_equal(again.predict_proba(few), of_few.predict_proba(few))
+
+
+def test_order_of_rows__changes_few_labels(few, of_few):
+    order = np.random.default_rng(0).permutation(6000)
+    shuffled = few.isel(sample=order)
+    labels = KernelMixture(**SMALL, random_state=0).fit(shuffled).predict(shuffled)
+    # the initial clusters depend on the order; the index was 0.997
+    assert adjusted_rand_score(of_few.predict(few)[order], labels) > 0.98
+
+
+def test_rows_given_twice__make_as_many_populations(few, of_few):
+    twice = xr.concat([few[["X"]], few[["X"]]], "sample")
+    model = KernelMixture(**SMALL, random_state=0).fit(twice)
+    assert len(model.population_weights_) == len(of_few.population_weights_) == 4
+
+
+# a mixture of independent features does not fit these cells
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
+def test_merging_none__never_merges(few):
+    small = {"bins": 128, "sample_size": 2000, "random_state": 0, "posterior_passes": 2}
+    for components in (8, "auto"):
+        model = KernelMixture(components, merging=None, **small).fit(few)
+        assert not hasattr(model, "population_weights_")
+        with pytest.raises(NoPopulationsError):
+            model.cut_populations(2)
+        assert "population_count" not in model.diagnostics_
+    # of so many features "auto" would otherwise have merged components
+    assert len(KernelMixture(**small).fit(few).population_weights_) > 1

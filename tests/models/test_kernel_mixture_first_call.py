@@ -1,0 +1,143 @@
+"""A model without parameters: populations where the data need them, the scale of an import."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from click.testing import CliRunner
+from numpy.testing import assert_array_equal
+
+import bigtensor
+from bigtensor import KernelMixture, simulate
+from bigtensor.cli import main
+from bigtensor.data.layout import SampleStoreWriter
+
+QUICK = {"bins": 256, "sample_size": 4000, "random_state": 0}
+MARKERS = [f"CD{number}" for number in (3, 4, 8, 19, 45, 56, 14, 16)]
+FEATURES = ["FSC-A", *MARKERS, "Time"]
+ARCSINH = {"name": "arcsinh", "cofactor": 150, "untransformed": ["FSC-A", "Time"]}
+
+
+@pytest.fixture(scope="module")
+def cells() -> xr.Dataset:
+    return simulate.correlated_cells(6000, [4, 3, 2, 1], random_state=1)
+
+
+def write(path, values, features=FEATURES, **attrs):
+    with SampleStoreWriter(path, features, attrs=attrs) as store:
+        store.append(values)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def values(cells) -> np.ndarray:
+    random = np.random.default_rng(0)
+    scatter = random.uniform(2e4, 2e5, 6000)
+    return np.column_stack([scatter, cells["X"].to_numpy(), np.arange(6000.0)]).astype("f4")
+
+
+@pytest.fixture(scope="module")
+def store(values, tmp_path_factory) -> str:
+    return write(tmp_path_factory.mktemp("first") / "cells.zarr", values, transform=ARCSINH)
+
+
+@pytest.fixture(scope="module")
+def fitted(store) -> KernelMixture:
+    return KernelMixture(**QUICK).fit(store)
+
+
+def notes_of(model, word):
+    return [note for note in model.diagnostics_["notes"] if word in note]
+
+
+def test_independent_features__have_components_and_no_populations():
+    for seed in range(2):
+        data = simulate.kernel_mixture(6000, 3, random_state=seed)
+        model = KernelMixture(**QUICK).fit(data)
+        assert not hasattr(model, "population_weights_")
+        assert len(model.weights_) == 3
+        assert not notes_of(model, "n_populations")
+
+
+def test_dependent_features__have_populations_and_a_note(cells):
+    model = KernelMixture(**QUICK).fit(cells)
+    assert 3 <= len(model.population_weights_) <= 5
+    assert len(model.weights_) == 6000 // 50
+    (note,) = notes_of(model, "n_populations")
+    assert f"{len(model.weights_)} components are merged into populations" in note
+    assert "n_components for components" in note
+    # what was chosen can be asked for
+    asked = KernelMixture(n_populations="auto", **QUICK).fit(cells)
+    assert not notes_of(asked, "n_populations")
+    assert_array_equal(asked.predict(cells), model.predict(cells))
+
+
+@pytest.mark.parametrize("kind", ["path", "xarray"])
+def test_import__features_off_the_scale_are_left_out(store, fitted, kind):
+    data = store if kind == "path" else xr.open_zarr(store).load()
+    model = fitted if kind == "path" else KernelMixture(**QUICK).fit(data)
+    assert list(model.views_.names) == MARKERS
+    assert model.diagnostics_["units"] == "common"
+    (note,) = notes_of(model, "FSC-A, Time are left out")
+    assert "views" in note
+    (note,) = notes_of(model, "units='own'")
+    assert_array_equal(model.predict(data), fitted.predict(store))
+
+
+def test_import__the_model_answers_for_the_store(store, fitted, cells, tmp_path):
+    labels = fitted.predict(store)
+    assert labels.shape == (6000,)
+    loaded = bigtensor.load(fitted.save(tmp_path / "model.zarr"))
+    assert_array_equal(loaded.predict(store), labels)
+    assert_array_equal(loaded.predict(xr.open_zarr(store)), labels)
+    assert list(loaded.views_.names) == MARKERS
+    # as from the features on the scale alone, compared as they are
+    renamed = cells[["X"]].assign_coords(feature=MARKERS)
+    alone = KernelMixture(units="common", **QUICK).fit(renamed)
+    assert_array_equal(alone.predict(renamed), labels)
+
+
+def test_explicit_units__win(store):
+    model = KernelMixture(units="own", n_populations=3, **QUICK).fit(store)
+    assert model.diagnostics_["units"] == "own"
+    assert list(model.views_.names) == MARKERS
+    assert not notes_of(model, "units=")
+
+
+@pytest.mark.parametrize(
+    ("members", "units"), [(["FSC-A", "CD3", "CD4"], "own"), (["CD3", "CD4", "CD8"], "common")]
+)
+def test_explicit_views__win(store, members, units):
+    views = {name: [name] for name in members}
+    model = KernelMixture(views=views, n_populations=3, **QUICK).fit(store)
+    assert list(model.views_.names) == members
+    assert model.diagnostics_["units"] == units
+    assert not notes_of(model, "left out")
+
+
+@pytest.mark.parametrize("transform", [None, {"name": "none", "untransformed": FEATURES}])
+def test_without_a_scale__all_features_are_used_by_their_spread(values, tmp_path, transform):
+    attrs = {} if transform is None else {"transform": transform}
+    path = write(tmp_path / "plain.zarr", values[:2000], **attrs)
+    model = KernelMixture(n_populations=3, **QUICK).fit(path)
+    assert list(model.views_.names) == FEATURES
+    assert model.diagnostics_["units"] == "own"
+    assert not model.diagnostics_["notes"]
+
+
+def test_fit_command__prints_the_notes(store, tmp_path):
+    out = tmp_path / "model.zarr"
+    result = CliRunner().invoke(main, ["fit", store, "-k", "auto", "--out", str(out)])
+    assert result.exit_code == 0, result.stderr
+    model = bigtensor.load(out)
+    assert len(model.diagnostics_["notes"]) == 3
+    lines = [line for line in result.stdout.splitlines() if line.startswith("note ")]
+    assert len(lines) == 3
+    text = "\n".join(lines)
+    assert "The features FSC-A, Time are left out" in text
+    assert "put them on one scale" in text
+    assert "components are merged into populations" in text
+    # options in place of parameters
+    assert "--populations" in text
+    assert "n_populations" not in text
+    count = len(model.population_weights_)
+    assert f"merged into {count} populations, in {len(MARKERS)} views" in result.stdout
