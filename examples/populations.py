@@ -1,8 +1,8 @@
 """Populations made of components: markers that rise and fall together inside a population.
 
 Four populations of cells, two of which are curved or stretched clouds, in three patients. One
-component a population splits them; many components, merged by how often their rows are taken for
-each other, do not. Run it with ``python examples/populations.py``.
+component a population splits them; many components, merged where several trees unite them early,
+do not. Run it with ``python examples/populations.py``.
 """
 
 import warnings
@@ -56,11 +56,11 @@ def main() -> None:
     print(f"{len(merged.weights_)} components, 4 populations   {found:.3f} adjusted Rand index\n")
 
     tree = merged.merge_tree_
-    print("what the last merges share, by", tree.criterion)
+    print("similarity of the last pairs that were merged, by", tree.criterion)
     for left, height in zip(range(8, 0, -1), tree.heights[-8:], strict=True):
         print(f"  from {left + 1} populations to {left}: {height:.3f}")
     merged.cut_populations("auto")
-    print(f"cut at 0.025, these are {len(merged.population_weights_)} populations\n")
+    print(f"halves of the sample agree on {len(merged.population_weights_)} populations\n")
 
     merged.cut_populations(4)
     members = np.bincount(merged.population_of_component_)
