@@ -64,8 +64,8 @@ _OPTIONS = (
         "n_components",
         type=count_or_auto,
         metavar="K|auto",
-        help="Number of components; 'auto' counts them in the sample. May be left out with "
-        "--populations: there are then many.",
+        help="Number of components. By default ('auto') they are counted in the sample, or are many "
+        "and merged where --populations are given or features depend on each other within them.",
     ),
     click.option(
         "--populations",
@@ -234,11 +234,6 @@ def _check_together(
     bandwidth: float | str | None,
 ) -> None:
     """Refuse options that contradict each other."""
-    if n_components is None and n_populations is None:
-        raise click.UsageError(
-            "how many components? Give --components K, '--components auto' to count them, or "
-            "--populations N to merge many into N populations"
-        )
     if (
         isinstance(n_components, int)
         and isinstance(n_populations, int)

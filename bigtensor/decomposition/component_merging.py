@@ -83,7 +83,8 @@ def merge_components(
 
     A handful of outliers is never taken for another population, so that it would not be merged
     before real populations are. While a population is lighter than ``least_mass``, the lightest
-    one is therefore merged first, with the population that the criterion prefers for it.
+    one is therefore merged first, with the population that its rows are most often taken for, or
+    with the heaviest one if they are taken for none.
 
     Of equal pairs the lightest is merged first, of equally light ones that whose components come
     first. Where a criterion has nothing to divide by, because a component has no mass, it is one.
@@ -143,7 +144,11 @@ def _merge_all(
     heights = np.empty(k - 1)
     for step in range(k - 1):
         values = populations.values()
-        first, second = _best_pair(values, mass, least_mass)
+        lightest = int(np.argmin(mass))
+        if mass[lightest] < least_mass:
+            first, second = sorted((lightest, populations.host(lightest, mass)))
+        else:
+            first, second = _best_pair(values, mass)
         merges[step] = np.sort(nodes[[first, second]])
         heights[step] = values[first, second]
         populations.merge(first, second)
@@ -154,13 +159,9 @@ def _merge_all(
     return MergeTree(merges, heights, weights, criterion)
 
 
-def _best_pair(values: FloatArray, mass: FloatArray, least_mass: float) -> tuple[int, int]:
+def _best_pair(values: FloatArray, mass: FloatArray) -> tuple[int, int]:
     """Return the positions of the pair to merge, the smaller one first."""
     rows, columns = np.triu_indices(mass.size, 1)
-    lightest = int(np.argmin(mass))
-    if mass[lightest] < least_mass:
-        concerned = (rows == lightest) | (columns == lightest)
-        rows, columns = rows[concerned], columns[concerned]
     of_pair = values[rows, columns]
     ties = np.flatnonzero(of_pair == of_pair.max())
     best = ties[np.argmin(mass[rows[ties]] + mass[columns[ties]])]
@@ -175,6 +176,9 @@ class _Populations(Protocol):
 
     def merge(self, first: int, second: int) -> None:
         """Put the second population into the first, which keeps its position."""
+
+    def host(self, position: int, mass: FloatArray) -> int:
+        """Return the population that a light one is merged with."""
 
 
 class _SummedPopulations:
@@ -193,6 +197,19 @@ class _SummedPopulations:
         """Add rows and columns."""
         self._products = _fold(self._products, first, second)
         self._assigned = _fold(self._assigned, first, second)
+
+    def host(self, position: int, mass: FloatArray) -> int:
+        """Return the population that rows are most often taken for, or the heaviest one.
+
+        Outliers are taken for nothing. United with each other they would pass for a population.
+        """
+        taken = mean_misclassification(self._assigned)[position]
+        taken[position] = -1.0
+        if taken.max() >= NEVER_TAKEN:
+            return int(np.argmax(taken))
+        others = np.array(mass)
+        others[position] = -1.0
+        return int(np.argmax(others))
 
 
 class _SampledPopulations:
@@ -235,6 +252,12 @@ class _SampledPopulations:
         self._negative_entropy[first] = self._bits(self._posterior[first])
         self._values = np.delete(np.delete(self._values, second, axis=0), second, axis=1)
         self._values[first] = self._values[:, first] = self._falls(first)
+
+    def host(self, position: int, mass: FloatArray) -> int:  # noqa: ARG002
+        """Return the population with which the entropy falls most."""
+        falls = self._values[position].copy()
+        falls[position] = -np.inf
+        return int(np.argmax(falls))
 
     def _falls(self, position: int) -> FloatArray:
         """Return the criterion of one population with each."""

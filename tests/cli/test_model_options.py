@@ -97,7 +97,6 @@ def test_model_parameters__pass_everything_on(tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "how many components"),
         ({"n_components": 4, "n_populations": 5}, "--populations 5 are merged from --components 4"),
         (
             {"n_components": 4, "start": "kmeans", "units": "own", "bandwidth": "gap"},
