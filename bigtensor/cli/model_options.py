@@ -64,8 +64,8 @@ _OPTIONS = (
         "n_components",
         type=count_or_auto,
         metavar="K|auto",
-        help="Number of components. By default ('auto') they are counted in the sample, or are many "
-        "and merged where --populations are given or features depend on each other within them.",
+        help="Number of components. By default ('auto') they are counted in the sample. They are "
+        "many, and merged, with --populations or where features depend on each other within them.",
     ),
     click.option(
         "--populations",
