@@ -15,7 +15,10 @@ CONSENSUS = "consensus"
 
 
 def consensus_tree(
-    trees: Sequence[MergeTree], shares: Sequence[FloatArray], weights: FloatArray
+    trees: Sequence[MergeTree],
+    shares: Sequence[FloatArray],
+    weights: FloatArray,
+    least_weight: float = 0.0,
 ) -> MergeTree:
     """Merge components that several trees unite early.
 
@@ -33,6 +36,9 @@ def consensus_tree(
         the array sums to one.
     weights : ndarray of shape (k,)
         Shares of the components in all rows, positive.
+    least_weight : float, default 0.0
+        Share of all rows below which a population is merged before all others, with the most
+        similar one. The height of such a merge is one.
 
     Returns
     -------
@@ -60,7 +66,7 @@ def consensus_tree(
         [share @ joining_counts(tree) @ share.T for tree, share in zip(trees, shares, strict=True)],
         axis=0,
     )
-    return _average_linkage(similarity, np.asarray(weights, np.float64))
+    return _average_linkage(similarity, np.asarray(weights, np.float64), least_weight)
 
 
 def joining_counts(tree: MergeTree) -> FloatArray:
@@ -80,7 +86,7 @@ def joining_counts(tree: MergeTree) -> FloatArray:
     return counts
 
 
-def _average_linkage(similarity: FloatArray, weights: FloatArray) -> MergeTree:
+def _average_linkage(similarity: FloatArray, weights: FloatArray, least_weight: float) -> MergeTree:
     """Merge the pair with the largest mean similarity of its rows until one is left."""
     k = len(weights)
     similarity, mass = similarity.copy(), weights / weights.sum()
@@ -89,10 +95,15 @@ def _average_linkage(similarity: FloatArray, weights: FloatArray) -> MergeTree:
     for step in range(k - 1):
         pairs = similarity.copy()
         np.fill_diagonal(pairs, -np.inf)
-        first, second = sorted(np.unravel_index(int(np.argmax(pairs)), pairs.shape))
+        lightest = int(np.argmin(mass))
+        if mass[lightest] < least_weight:
+            first, second = sorted((lightest, int(np.argmax(pairs[lightest]))))
+            heights[step] = 1.0
+        else:
+            first, second = sorted(divmod(int(np.argmax(pairs)), len(pairs)))
+            # an average rises by rounding only
+            heights[step] = min(pairs[first, second], heights[step - 1] if step else 1.0)
         merges[step] = np.sort(nodes[[first, second]])
-        # of one merged population the average is a little smaller by rounding only
-        heights[step] = min(pairs[first, second], heights[step - 1] if step else 1.0)
         total = mass[first] + mass[second]
         joined = (mass[first] * similarity[first] + mass[second] * similarity[second]) / total
         similarity[first] = similarity[:, first] = joined

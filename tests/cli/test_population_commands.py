@@ -44,7 +44,6 @@ def test_fit__components_may_be_counted(run, cells, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "Give --components K"),
         (("-k", 3, "--populations", 4), "leave --components out"),
         (("--populations", 4, "--bandwidth", "gap"), "give --start spectral"),
         (("-k", 3, "--posterior-width", "-1"), "not a positive number"),

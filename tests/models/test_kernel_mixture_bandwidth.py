@@ -43,7 +43,9 @@ def planned(data, small):
         plan = model.plan(rows)
         model.fit(rows)
         found = [re.sub(r" \d+$", "", entry["name"]) for entry in model.diagnostics_["passes"]]
-        assert list(dict.fromkeys(found)) == [size.name for size in plan.passes]
+        # other starts are planned for, and tried where the first one is doubtful
+        sure = [size.name for size in plan.passes if ", start" not in size.name]
+        assert list(dict.fromkeys(found)) == sure
         return model
 
     return fitted
@@ -103,7 +105,8 @@ def test_cross_validation__costs_two_passes_besides_those_of_the_rule(planned, m
         "posterior 1",
     ]
     rule = full_passes(planned(many))
-    assert len(full_passes(model)) == len(rule) + 2
+    assert rule[:2] == ["moments", "posterior 1"]
+    assert sum(name.startswith("cross-validation") for name in full_passes(model)) == 2
 
 
 def test_cross_validation__chooses_the_best_held_out_likelihood(planned):

@@ -207,12 +207,16 @@ def test_triple_moments__allocate_nothing_for_a_block(x):
     data, weight = np.tile(x, (2, 1))[:1536].astype("f4"), np.ones(1536)
     for block in (Block(data, SLICES, 0, 1536), Block(data, SLICES, 0, 1536, weight)):
         statistic.update(state, block, work)
-        tracemalloc.start()
-        try:
-            statistic.update(state, block, work)
-            assert tracemalloc.get_traced_memory()[1] < 64 * 1024
-        finally:
-            tracemalloc.stop()
+        peaks = []
+        # other threads of the process allocate as well: the least of a few is the statistic's own
+        for _ in range(3):
+            tracemalloc.start()
+            try:
+                statistic.update(state, block, work)
+                peaks.append(tracemalloc.get_traced_memory()[1])
+            finally:
+                tracemalloc.stop()
+        assert min(peaks) < 64 * 1024
 
 
 @pytest.mark.parametrize(

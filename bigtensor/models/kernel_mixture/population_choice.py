@@ -95,6 +95,7 @@ def _consensus(
             *(shares_of_leaves(labels, posterior, replicate) for replicate in replicates),
         ],
         sums.mass / sums.mass.sum(),
+        least_mass(sums) / sums.mass.sum(),
     )
     halves = [((first.tree, first.labels), (second.tree, second.labels)) for first, second in pairs]
     found = choose_population_count(halves, tree, sums.assigned, MOST_POPULATIONS)
