@@ -25,9 +25,7 @@ from bigtensor.engine.opening import open_runtime
 from bigtensor.engine.plan import PassSize, Plan, PlannedProcesses, Processes, make_plan
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import Runtime
-from bigtensor.errors import (
-    DataChangedError,
-)
+from bigtensor.errors import DataChangedError
 from bigtensor.models.answers import RowAnswers, is_named, is_plain
 from bigtensor.models.callbacks import callback_listener
 from bigtensor.models.data_shape import DataShape

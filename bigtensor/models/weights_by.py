@@ -25,10 +25,10 @@ from bigtensor.models.group_weights import (
 )
 from bigtensor.models.parameters import check_choice
 from bigtensor.models.run_options import RunOptions
-from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.class_densities import ClassDensities
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.group_sums import GroupSums
+from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.row_functions import Responsibilities
 from bigtensor.statistics.validity import Checked
 
@@ -173,9 +173,7 @@ class WeightsByGroup(LatentVariableModel):
         block, label = self._drawn_block(_DRAWN)
         of_class = label if classes.populations is None else classes.populations[label]
         statistic = GroupSums(classes, classes.n_classes)
-        state = statistic.init()
-        statistic.update(state, replace(block, sequence=of_class), Workspace())
-        drawn = statistic.finalize(state)
+        drawn = sum_in_memory(statistic, replace(block, sequence=of_class))
         overall = drawn.certainty.sum() / drawn.rows.sum()
         mean = np.full(classes.n_classes, overall)
         np.divide(drawn.certainty, drawn.rows, out=mean, where=drawn.rows > 0)

@@ -21,9 +21,9 @@ FloatArray = NDArray[np.float64]
 DEPENDENT_FROM = 0.085
 """Root mean square correlation of features of different views within components.
 
-It was 0.09 to 0.19 on gated cells and 0.15 on cells with correlations of 0.3 to 0.7. It was at most
-0.06 on 28 simulated mixtures of products and at most 0.073 on 4 of skewed cells. Chosen on these
-sets.
+It was 0.09 to 0.2 on gated cells, 0.15 to 0.2 on cells with correlations of 0.3 to 0.7, and at most
+0.06 on 28 simulated mixtures of products. On skewed cells it lies about the threshold (0.08 to
+0.12), because too few components are counted. Chosen on these sets.
 """
 
 ITERATIONS = 20

@@ -91,9 +91,9 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     n_populations : int or "auto", optional
         Merge the components, which are then many, into so many populations: real populations are
         seldom products of views. ``predict`` and ``predict_proba`` answer for populations.
-        ``"auto"`` is the finest number that two halves of the rows agree on. By default components
-        are merged if neither their number nor their start is given, features depend on each other
-        within components, and there are rows enough.
+        ``"auto"`` is the number on which two halves of the sample agree and that tells most. By
+        default components are merged if neither their number nor their start is given, features
+        depend on each other within components, and there are rows enough.
     merging : str or None, default "consensus"
         Rule by which components are merged. ``"consensus"`` unites components that several trees
         unite early: the tree of all rows and those of random halves of the pilot sample, each

@@ -16,6 +16,7 @@ from bigtensor.models.kernel_mixture.refinement import refined
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.folds import fold_of_rows
+from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.posterior_sums import PosteriorSums, PosteriorSumsResult
 from bigtensor.statistics.row_sample import Sample
 
@@ -167,9 +168,7 @@ def _sums_of(
 ) -> PosteriorSumsResult:
     """Return the part of some rows in the sums of the last pass."""
     statistic = PosteriorSums(passes.given, preparation.embedded_maps)
-    state = statistic.init()
-    statistic.update(state, Block(values, preparation.slices, 0, len(values), weight), Workspace())
-    return statistic.finalize(state)
+    return sum_in_memory(statistic, Block(values, preparation.slices, 0, len(values), weight))
 
 
 def _difference(whole: PosteriorSumsResult, part: PosteriorSumsResult) -> PosteriorSumsResult:

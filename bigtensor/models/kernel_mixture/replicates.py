@@ -25,12 +25,15 @@ FloatArray = NDArray[np.float64]
 SPLITS = 2
 """Random splits of the pilot sample into two halves.
 
-The F1 of gated cells varied by 0.01 to 0.05 between three seeds, where that of a single tree varied
-by 0.04 to 0.2.
+Over five seeds the F1 of gated cells varied by 0.005 to 0.09 from 10 populations on, and by up to
+0.2 for fewer.
 """
 
 FEWEST_ROWS_OF_A_COMPONENT = 20
-"""Rows of a half for each of its components, on average: half as many as in the whole sample."""
+"""Rows of a half for each of its components, on average.
+
+With 50 the accuracy on 2,000 handwritten digits in six views was 0.86 in place of 0.96.
+"""
 
 ITERATIONS = 2
 """EM iterations of the components of a half, as many as those of all rows get."""
