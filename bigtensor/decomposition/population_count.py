@@ -53,6 +53,8 @@ class PopulationCount:
         One where no cut separates populations.
     as_good : list of int
         Other cuts whose score is as good.
+    separate_below : float
+        Misclassification above which a cut, and every finer one, is not considered.
     """
 
     counts: list[int]
@@ -60,6 +62,7 @@ class PopulationCount:
     misclassification: list[float]
     chosen: int
     as_good: list[int]
+    separate_below: float = SEPARATE_BELOW
 
 
 def choose_population_count(

@@ -52,7 +52,14 @@ def test_auto__is_near_the_simulated_number(fresh):
 
 def test_diagnostics__hold_what_was_found(fitted):
     count, outlying = (fitted.diagnostics_[k] for k in ("population_count", "outlying_components"))
-    assert count.keys() == {"counts", "agreement", "misclassification", "chosen", "as_good"}
+    assert count.keys() == {
+        "counts",
+        "agreement",
+        "misclassification",
+        "chosen",
+        "as_good",
+        "separate_below",
+    }
     assert count["counts"] == list(range(2, 31))
     assert len(count["agreement"]) == len(count["misclassification"]) == 29
     assert -1 <= min(count["agreement"]) <= max(count["agreement"]) <= 1
