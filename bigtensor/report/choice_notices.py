@@ -9,7 +9,7 @@ import numpy as np
 
 from bigtensor.models.summary import population_of_component
 from bigtensor.report.diagnostic_figures import standing_out
-from bigtensor.report.words import Notice, counted
+from bigtensor.report.words import Notice, counted, percent, words_of
 
 STEADY = 0.8
 """Adjusted Rand index of the labels of two halves from which on populations are called steady."""
@@ -96,17 +96,49 @@ def _agreement_notice(found: Mapping[str, Any], count: int) -> Notice:
     place = found["counts"].index(count)
     agreement, confused = found["agreement"][place], found["misclassification"][place]
     text = (
-        f"{populations}: components of two halves of the rows give labels with an adjusted Rand "
-        f"index of {agreement:.2f}, and of the two that are most alike {confused:.0%} of the rows "
-        "are taken for the other."
+        f"{populations}: labels from two halves of the rows agree with an adjusted Rand index of "
+        f"{agreement:.2f} (1 is perfect, 0 is chance). Of the two populations that are most alike, "
+        f"{100 * confused:.0f} % of the rows are taken for the other."
     )
+    as_good = f" {words_of(others)} would be about as good." if others else ""
     if count == chosen:
-        as_good = f" As good: {', '.join(map(str, others))}." if others else ""
-        return Notice("good", f"{text} This is the number the data suggest.{as_good}")
-    suggestion = f" The data suggest {chosen}" + (
-        f", or {', '.join(map(str, others))}." if others else "."
-    )
+        return Notice("good", f"{text} This is the number that the data suggest.{as_good}")
+    suggestion = f" The data suggest {chosen}.{as_good}"
     return Notice("note" if agreement >= STEADY else "warning", text + suggestion)
+
+
+def outlier_notices(model: Any) -> list[Notice]:
+    """Say which rows are outliers, and what labels they have.
+
+    Parameters
+    ----------
+    model : fitted model
+
+    Returns
+    -------
+    list of Notice
+        None without populations, without components that are too light to be one, or where the
+        tree is cut so finely that they are not merged.
+    """
+    of_component = population_of_component(model)
+    found = model.diagnostics_.get("outlying_components", {"count": 0})
+    if of_component is None or not found["count"]:
+        return []
+    if of_component.max() + 1 > len(of_component) - found["count"]:
+        return []
+    # components are too light below a mass, so that they are the lightest
+    light = np.argsort(model.merge_tree_.weights, kind="stable")[: found["count"]]
+    numbers, members = np.unique(of_component[light], return_counts=True)
+    places = ", ".join(
+        f"{number} ({counted(int(count), 'component')})"
+        for number, count in zip(numbers, members, strict=True)
+    )
+    text = (
+        f"Outliers: {counted(found['count'], 'component')} hold {percent(found['share'])} of the "
+        "rows together, too few for populations of their own. Their rows have the label of the "
+        f"most similar population: {places}."
+    )
+    return [Notice("note", text)]
 
 
 def count_notices(found: Mapping[str, Any] | None) -> list[Notice]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.report.label_placement import spread_on_line
 from bigtensor.report.style import INK, MUTED, empty_figure, palette, report_style
 
 if TYPE_CHECKING:
@@ -17,11 +18,24 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
+CONSENSUS = "consensus"
+"""Criterion of a tree that several trees agree on.
+
+Its heights are averages of ranks, which have no meaning of their own. Merges are drawn at the
+number of populations that they leave.
+"""
+
 LOWEST = 1e-4
 """Heights below this are drawn at it: the axis is logarithmic."""
 
-NUMBERED = 150
-"""Components up to which every leaf has its number."""
+NUMBERED = 90
+"""Components up to which every leaf has its number. Numbers of more would be too small to read."""
+
+NUMBER_WIDTH = 0.2
+"""Room for the number of a population, in inches."""
+
+COUNT_TICKS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 500, 1000)
+"""Numbers of populations that the axis of a consensus shows."""
 
 UPRIGHT = 0.2
 """Distance of leaves, in inches, from which on their numbers stand upright."""
@@ -39,15 +53,19 @@ class TreeDrawing:
     x : (k - 1, 2) float64 array
         Positions of both halves of every merge; leaves are at 0, 1, ...
     below : (k - 1, 2) float64 array
-        Heights at which both halves were merged themselves; 1 for components.
+        Heights at which both halves were merged themselves, and `floor` for components.
     top : (k - 1,) float64 array
-        Height of every merge, at most those below it, so that no line goes down.
+        Height of every merge, at most those below it, so that no line goes down. For a consensus
+        the number of populations that the merge leaves.
+    floor : float
+        Height of the components, the largest of all: one, or for a consensus their number.
     """
 
     leaves: NDArray[np.intp]
     x: FloatArray
     below: FloatArray
     top: FloatArray
+    floor: float
 
 
 def layout(tree: Any) -> TreeDrawing:
@@ -69,12 +87,20 @@ def layout(tree: Any) -> TreeDrawing:
         members.append([leaf for half in halves for leaf in members[half]])
         weight.append(weight[first] + weight[second])
     leaves = np.array(members[-1], np.intp)
-    x, height = np.empty(2 * k - 1), np.ones(2 * k - 1)
+    floor = float(k) if tree.criterion == CONSENSUS else 1.0
+    x, height = np.empty(2 * k - 1), np.full(2 * k - 1, floor)
     x[leaves] = np.arange(k)
-    height[k:] = np.clip(np.minimum.accumulate(tree.heights), LOWEST, 1.0)
+    height[k:] = _tops(tree)
     for step, pair in enumerate(tree.merges):
         x[k + step] = x[pair].mean()
-    return TreeDrawing(leaves, x[tree.merges], height[tree.merges], height[k:])
+    return TreeDrawing(leaves, x[tree.merges], height[tree.merges], height[k:], floor)
+
+
+def _tops(tree: Any) -> FloatArray:
+    """Return the height at which every merge is drawn."""
+    if tree.criterion == CONSENSUS:
+        return np.arange(len(tree.merges), 0, -1.0)
+    return np.clip(np.minimum.accumulate(tree.heights), LOWEST, 1.0)
 
 
 def merge_tree(
@@ -138,31 +164,65 @@ def _draw_tree(axes: Axes, tree: Any, drawing: TreeDrawing, of_component: NDArra
             [x[0], x[0], x[1], x[1]], [below[0], top, top, below[1]], color=colour, linewidth=1
         )
     size = np.clip(18 * k * tree.weights, 4, 90) * min(1.0, 60 / k) ** 0.5
-    axes.scatter(at, np.ones(k), s=size, c=np.array(colours)[of_component], zorder=3, clip_on=False)
+    axes.scatter(
+        at,
+        np.full(k, drawing.floor),
+        s=size,
+        c=np.array(colours)[of_component],
+        zorder=3,
+        clip_on=False,
+    )
+    _number_populations(axes, at, drawing.floor, of_component)
+    cut = cut_height(drawing.top, inside, drawing.floor)
+    axes.axhline(cut, color=INK, linewidth=0.9, linestyle=":")
+    _draw_height_axis(axes, tree.criterion, drawing)
+    axes.set_xlim(-0.7, k - 0.3)
+    axes.spines["bottom"].set_visible(False)
+    axes.tick_params(axis="x", length=0, pad=22, labelbottom=False)
+
+
+def _number_populations(
+    axes: Axes, at: FloatArray, floor: float, of_component: NDArray[np.intp]
+) -> None:
+    """Write the number of every population under its leaves, where no other number stands."""
+    colours = palette(int(of_component.max()) + 1)
+    middle = np.array([at[of_component == population].mean() for population in range(len(colours))])
+    placed = spread_on_line(middle, NUMBER_WIDTH / _pitch(len(at)))
     for population, colour in enumerate(colours):
         axes.annotate(
             str(population),
-            (float(at[of_component == population].mean()), 1.0),
-            (0, -14),
-            textcoords="offset points",
+            (float(middle[population]), floor),
+            (float(placed[population]), -20),
+            textcoords=("data", "offset points"),
             ha="center",
             va="center",
             fontweight="bold",
             color=colour,
             annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6, "shrinkA": 0, "shrinkB": 4},
         )
-    axes.axhline(cut_height(drawing.top, inside), color=INK, linewidth=0.9, linestyle=":")
+
+
+def _draw_height_axis(axes: Axes, criterion: str, drawing: TreeDrawing) -> None:
+    """Make the vertical axis logarithmic, with plain numbers, so that trees grow upwards."""
     axes.set_yscale("log")
-    # heights fall as more is merged, and trees grow upwards
-    axes.set_ylim(1.0, 0.6 * min(drawing.top.min(initial=1.0), 0.5))
-    axes.set(xlim=(-0.7, k - 0.3), ylabel=tree.criterion.replace("_", " "))
+    if criterion == CONSENSUS:
+        # below one population there is nothing but the cut into one
+        axes.set_ylim(drawing.floor, 0.6)
+        counts = [
+            count for count in (1, 2, 3, 5, 10, 20, 30, 50, 100, 200) if count < drawing.floor
+        ]
+        axes.set_yticks([*counts, drawing.floor])
+        axes.set_ylabel("populations left")
+    else:
+        # heights fall as more is merged
+        axes.set_ylim(1.0, 0.6 * min(drawing.top.min(initial=1.0), 0.5))
+        axes.set_ylabel(criterion.replace("_", " "))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter("")
-    axes.spines["bottom"].set_visible(False)
-    axes.tick_params(axis="x", length=0, pad=18, labelbottom=False)
 
 
-def cut_height(top: FloatArray, merged: int) -> float:
+def cut_height(top: FloatArray, merged: int, floor: float = 1.0) -> float:
     """Return a height between the last merge that is made and the first that is not.
 
     Parameters
@@ -171,8 +231,10 @@ def cut_height(top: FloatArray, merged: int) -> float:
         Heights of the merges as they are drawn.
     merged : int
         Merges that are made.
+    floor : float, default 1.0
+        Height of the components.
     """
-    before = top[merged - 1] if merged else 1.0
+    before = top[merged - 1] if merged else floor
     after = top[merged] if merged < len(top) else before / 2
     return float(np.sqrt(before * after))
 
@@ -183,10 +245,11 @@ def _number_leaves(axes: Axes, leaves: NDArray[np.intp]) -> None:
     axes.set_xlabel("component")
     if k > NUMBERED:
         axes.set_xticks([])
+        axes.set_xlabel(f"{k} components")
         return
     upright = _pitch(k) > UPRIGHT
     # turned by a right angle, a number is as wide as its font: 72 points are an inch
-    size = 7.5 if upright else min(5.5, 0.85 * 72 * _pitch(k))
+    size = 7.5 if upright else min(7.0, 0.85 * 72 * _pitch(k))
     names = [str(leaf) for leaf in leaves]
     axes.set_xticks(np.arange(k), names, fontsize=size, rotation=0 if upright else 90)
 

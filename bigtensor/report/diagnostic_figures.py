@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -119,6 +119,57 @@ def likelihood_by_pass(mean_log_likelihood: Sequence[float]) -> Figure:
         axes.set_xlim(0.5, len(passes) + 0.5)
         axes.locator_params(axis="x", integer=True)
         axes.ticklabel_format(axis="y", useOffset=False)
+        return figure
+
+
+def agreement_of_cuts(found: Mapping[str, Any], shown: int) -> Figure:
+    """Draw how well every number of populations is reproduced, and how separate populations are.
+
+    Parameters
+    ----------
+    found : mapping
+        The diagnostics' ``population_count``, with at least one number of populations.
+    shown : int
+        Number of populations of the model, which may have been cut elsewhere.
+
+    Returns
+    -------
+    Figure
+        Two axes, each with a line over the numbers of populations. Above: the agreement of two
+        halves. Below: the misclassification of the worst pair. Both mark the number that was
+        chosen by a dot, and the number shown by a dotted line.
+    """
+    counts, chosen = found["counts"], found["chosen"]
+    with report_style():
+        figure = empty_figure(4.6, 3.6)
+        above, below = figure.subplots(2, sharex=True, gridspec_kw={"height_ratios": (3, 2)})
+        for axes, values in ((above, found["agreement"]), (below, found["misclassification"])):
+            axes.plot(counts, values, ".-", color=palette(1)[0], linewidth=1.1, markersize=4)
+            axes.axvline(shown, color=INK, linewidth=0.9, linestyle=":", label=f"shown: {shown}")
+            if chosen in counts:
+                axes.plot(
+                    [chosen],
+                    [values[counts.index(chosen)]],
+                    "o",
+                    color=palette(2)[1],
+                    markersize=7,
+                    label=f"chosen: {chosen}",
+                )
+        if "separate_below" in found:
+            below.axhline(
+                found["separate_below"],
+                color=MUTED,
+                linewidth=0.9,
+                linestyle="--",
+                label="largest that is considered",
+            )
+        above.set(title="Agreement of two halves", ylabel="adjusted Rand index")
+        above.set_ylim(min(0.0, *found["agreement"]), 1.03)
+        below.set(xlabel="populations", ylabel="worst pair")
+        below.set_ylim(0, 1.15 * max(0.15, *found["misclassification"]))
+        below.locator_params(axis="x", integer=True)
+        handles, names = below.get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower left", ncols=3)
         return figure
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.report.label_placement import spread_in_box
 from bigtensor.report.profiles import FeatureProfile
 from bigtensor.report.style import FAINT, INK, dashes, empty_figure, palette, report_style
+from bigtensor.report.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +48,9 @@ def weight_bars(
     """
     k = len(weights)
     with report_style():
-        figure = empty_figure(5.6, 0.7 + 0.24 * k)
+        import matplotlib.patheffects
+
+        figure = empty_figure(4.4, 1.0 + 0.24 * k)
         axes = figure.add_subplot()
         axes.barh(np.arange(k), 100 * weights, color=palette(k), height=0.72)
         right = 100 * weights
@@ -55,10 +59,11 @@ def weight_bars(
                 100 * sample_shares,
                 np.arange(k),
                 linestyle="none",
-                marker="D",
-                markersize=4.5,
-                markerfacecolor="white",
+                marker="|",
+                markersize=10,
+                markeredgewidth=1.6,
                 markeredgecolor=INK,
+                path_effects=[matplotlib.patheffects.withStroke(linewidth=3, foreground="white")],
                 label="share of the labelled rows",
             )
             right = 100 * np.maximum(weights, sample_shares)
@@ -150,7 +155,7 @@ def mean_heatmap(
         axes = figure.add_subplot()
         image = axes.imshow(standardised, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
         bar = figure.colorbar(image, ax=axes, pad=0.015, aspect=max(8, 2 * rows), fraction=0.05)
-        bar.set_label("overall standard deviations")
+        bar.set_label("overall sd")
         bar.outline.set_visible(False)
         axes.set_xticks(
             np.arange(k), [f"{h}\n{percent(weight)}" for h, weight in enumerate(weights)]
@@ -201,29 +206,42 @@ def population_scatter(
         axes = figure.add_subplot()
         size = float(np.clip(30_000 / max(len(x), 1), 1.2, 14.0))
         axes.scatter(x[order], y[order], s=size, c=colours[label[order]], alpha=0.55, linewidths=0)
-        halo = [matplotlib.patheffects.withStroke(linewidth=2.6, foreground="white")]
-        for component in range(n_components):
-            members = label == component
-            if members.any():
-                axes.text(
-                    float(np.median(x[members])),
-                    float(np.median(y[members])),
-                    str(component),
-                    ha="center",
-                    va="center",
-                    fontsize=10 if n_components <= 10 else 8.5,
-                    fontweight="bold",
-                    path_effects=halo,
-                    clip_on=True,
-                )
         axes.set(xlabel=names[0], ylabel=names[1], xlim=_core(x), ylim=_core(y))
+        halo = [matplotlib.patheffects.withStroke(linewidth=2.6, foreground="white")]
+        font_size = 10 if n_components <= 10 else 8.5
+        for component, place in _number_places(axes, x, y, label, font_size).items():
+            axes.text(
+                *place,
+                str(component),
+                ha="center",
+                va="center",
+                fontsize=font_size,
+                fontweight="bold",
+                path_effects=halo,
+                clip_on=True,
+            )
         return figure
 
 
-def percent(part: float) -> str:
-    """Write a part of one as a percentage of about three digits."""
-    value = 100 * part
-    return f"{value:.1f} %" if value >= 1 else f"{value:.2g} %"
+def _number_places(
+    axes: Axes, x: NDArray[Any], y: NDArray[Any], label: NDArray[np.int64], size: float
+) -> dict[int, tuple[float, float]]:
+    """Return where the number of every component stands: at its medians, or beside other numbers.
+
+    Numbers stay inside the axes, which are about three inches wide and high.
+    """
+    present = np.unique(label[label >= 0])
+    if not present.size:
+        return {}
+    medians = np.array([[np.median(v[label == h]) for v in (x, y)] for h in present])
+    low, high = np.transpose([axes.get_xlim(), axes.get_ylim()])
+    box = np.full(2, 3.0)
+    digits = np.array([len(str(h)) for h in present])
+    # bold digits are 0.7 of the font's size wide; 72 points are an inch
+    sizes = size / 72 * np.column_stack([0.7 * digits + 0.15, np.full(len(digits), 1.0)])
+    scale = box / (high - low)
+    placed = spread_in_box((medians - low) * scale, sizes, box) / scale + low
+    return {int(h): (float(a), float(b)) for h, (a, b) in zip(present, placed, strict=True)}
 
 
 def _write_means(axes: Axes, means: FloatArray, on_dark: NDArray[np.bool_]) -> None:

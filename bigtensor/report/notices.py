@@ -14,6 +14,7 @@ from bigtensor.report.choice_notices import (
     bandwidth_notices,
     count_notices,
     landmark_notices,
+    outlier_notices,
     population_notices,
 )
 from bigtensor.report.level import Level
@@ -74,6 +75,7 @@ def fit_notices(model: Any, shown: Level) -> list[Notice]:
         *landmark_notices(found.get("landmarks", {})),
         *_missing_notices(found.get("rows_left_out", 0)),
         *population_notices(model),
+        *outlier_notices(model),
         *_small_notices(shown, found["rows"]),
         *_alike_notices(shown),
         *(Notice("note", sentence_of(note)) for note in found.get("notes", [])),
@@ -228,12 +230,13 @@ def _small_notices(shown: Level, rows: int) -> list[Notice]:
     listed = ", ".join(f"{h} (about {weights[h] * rows:,.0f} rows)" for h in named)
     listed += f" and {small.size - named.size} more" if small.size > named.size else ""
     one = small.size == 1
+    how = " (model.cut_populations)" if name == "population" else ""
     return [
         Notice(
             "warning",
             f"{name.capitalize()}{'' if one else 's'} {listed} {'is' if one else 'are'} so small "
             f"that {'its' if one else 'their'} densities are mostly noise. Compare with fewer "
-            f"{name}s.",
+            f"{name}s{how}.",
         )
     ]
 
@@ -250,7 +253,8 @@ def _alike_notices(shown: Level) -> list[Notice]:
     meaning = (
         "Such a pair may be one population in two parts; compare with fewer components."
         if name == "component"
-        else "Such a pair may be one population; compare with fewer populations."
+        else "Such a pair may be one population; compare with fewer populations "
+        "(model.cut_populations)."
     )
     return [
         Notice(

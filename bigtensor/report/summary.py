@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bigtensor.models.kernel_mixture.parameters import BROAD_WIDTH
 from bigtensor.models.summary import population_of_component
 from bigtensor.report.rows import ReportRows
-from bigtensor.report.words import counted, size
+from bigtensor.report.words import counted, size, words_of
 
 FloatArray = NDArray[np.float64]
 
@@ -102,6 +102,53 @@ def component_description(standardised: FloatArray, features: Sequence[str], mos
     return ", ".join(words) or "near the overall mean in every feature"
 
 
+def cuts_sentences(model: Any) -> list[str]:
+    """Say how to read the agreement of cuts, and which other numbers are about as good.
+
+    Parameters
+    ----------
+    model : fitted model
+
+    Returns
+    -------
+    list of str
+        Whole sentences, none where no cuts were compared.
+    """
+    found = model.diagnostics_.get("population_count")
+    if not found:
+        return []
+    sentences = [
+        "Above is the agreement of the labels from two random halves of the rows: 1 is perfect, "
+        "0 is chance. The number chosen combines a high agreement with many populations.",
+        "Below is how often rows of the two most similar populations are taken for each other. "
+        "Cuts above the dashed line, and all finer ones, are not considered.",
+    ]
+    if found["as_good"]:
+        others = words_of(found["as_good"])
+        sentences.append(
+            f"{others} populations are about as good: their scores are within 2 % of the score of "
+            f"{found['chosen']}."
+        )
+    return sentences
+
+
+def likelihood_sentence(found: Mapping[str, Any]) -> str:
+    """Say how to read the likelihood of the passes.
+
+    Parameters
+    ----------
+    found : mapping
+        Diagnostics.
+    """
+    sentence = "Every posterior pass scores the rows with the densities of the pass before."
+    if not found.get("posterior_widths"):
+        return sentence
+    return (
+        f"{sentence} These densities are broadened for labels, so that the value may fall without "
+        "a fault."
+    )
+
+
 def _views_sentence(views: Sequence[tuple[str, Sequence[str]]]) -> str:
     """Say which features may depend on each other within a component."""
     if all(len(members) == 1 for _, members in views):
@@ -189,26 +236,12 @@ def _population_sentences(model: Any) -> list[str]:
             f"{counted(count, 'population')} that several trees agree on, one of all rows and the "
             "others of random halves of the pilot sample. Labels are those of populations, whose "
             "densities are the weighted sums of those of their components.",
-            *_outlying_sentences(model),
         ]
     return [
         f"The {counted(len(of_component), 'component')} were merged, pair by pair, into "
         f"{counted(count, 'population')}: always the two with the largest "
         f"{criterion.replace('_', ' ')}, {_CRITERIA[criterion]}. Labels are those of populations, "
         "whose densities are the weighted sums of those of their components.",
-        *_outlying_sentences(model),
-    ]
-
-
-def _outlying_sentences(model: Any) -> list[str]:
-    """Say how many rows are outliers that were attached to a population."""
-    found = model.diagnostics_.get("outlying_components", {"count": 0})
-    if not found["count"]:
-        return []
-    return [
-        f"{counted(found['count'], 'component').capitalize()} with {found['share']:.2%} of the "
-        "rows were too light to be populations. These rows count for the population that is most "
-        "often taken for them."
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -37,6 +38,18 @@ def counted(number: int, one: str, several: str | None = None) -> str:
 def sentence_of(text: str) -> str:
     """Give a text a capital and a full stop."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def words_of(numbers: Sequence[int]) -> str:
+    """Write numbers as a list with "and" before the last one."""
+    *first, last = map(str, numbers)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def percent(part: float) -> str:
+    """Write a part of one as a percentage of about three digits."""
+    value = 100 * part
+    return f"{value:.1f} %" if value >= 1 else f"{value:.2g} %"
 
 
 def size(nbytes: int) -> str:

@@ -1,9 +1,11 @@
 import copy
 
+import numpy as np
 import pytest
 
 from bigtensor import KernelMixture
 from bigtensor.report import choice_notices as notices
+from bigtensor.report.words import percent
 
 
 def noticed(model, count):
@@ -21,13 +23,46 @@ def merged_by_criterion(cells_path):
 def test_population_notices__say_how_well_halves_agree(merged_model):
     notice = noticed(merged_model, "auto")
     assert notice.level == "good"
-    assert notice.text.startswith("4 populations: components of two halves of the rows")
-    assert "an adjusted Rand index of 1.00" in notice.text
-    assert "This is the number the data suggest." in notice.text
+    assert notice.text.startswith("4 populations: labels from two halves of the rows agree")
+    assert "an adjusted Rand index of 1.00 (1 is perfect" in notice.text
+    assert "This is the number that the data suggest." in notice.text
     many = noticed(merged_model, 20)
     assert many.level == "warning"
     assert many.text.endswith("The data suggest 4.")
     assert noticed(merged_model, 1).level == "warning"
+
+
+def test_population_notices__name_other_numbers_that_are_as_good(merged_model):
+    model = copy.copy(merged_model)
+    found = dict(model.diagnostics_["population_count"], chosen=4, as_good=[3, 5, 6])
+    model.diagnostics_ = {**model.diagnostics_, "population_count": found}
+    assert noticed(model, 4).text.endswith("3, 5 and 6 would be about as good.")
+    assert noticed(model, 2).text.endswith("The data suggest 4. 3, 5 and 6 would be about as good.")
+
+
+def test_outlier_notices__say_where_light_components_went(merged_model):
+    model = copy.copy(merged_model)
+    tree, weights = model.merge_tree_, model.merge_tree_.weights
+    light = np.argsort(weights)[:3]
+    found = {"count": 3, "share": float(weights[light].sum())}
+    model.diagnostics_ = {**model.diagnostics_, "outlying_components": found}
+    (notice,) = notices.outlier_notices(model.cut_populations(4))
+    assert notice.level == "note"
+    assert f"3 components hold {percent(weights[light].sum())} of the rows" in notice.text
+    populations = tree.cut(4)[light].tolist()
+    for population in set(populations):
+        count = populations.count(population)
+        assert f" {population} ({count} component{'s' if count > 1 else ''})" in notice.text
+    # a tree that is hardly merged has them as populations of their own
+    assert notices.outlier_notices(model.cut_populations(28)) == []
+
+
+def test_outlier_notices__are_silent_without_outliers(merged_model, fitted_mixture):
+    model = copy.copy(merged_model)
+    none = {"outlying_components": {"count": 0, "share": 0.0}}
+    model.diagnostics_ = {**model.diagnostics_, **none}
+    assert notices.outlier_notices(model) == []
+    assert notices.outlier_notices(fitted_mixture) == []
 
 
 def test_population_notices__are_good_where_the_tree_would_be_cut_by_itself(merged_by_criterion):

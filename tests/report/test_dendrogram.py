@@ -1,11 +1,20 @@
-from itertools import pairwise
+from dataclasses import replace
+from itertools import combinations, pairwise
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 
+from bigtensor.decomposition import consensus_tree
 from bigtensor.decomposition.merge_tree import MergeTree
-from bigtensor.report.dendrogram import LOWEST, NUMBERED, cut_height, layout, merge_tree
+from bigtensor.report.dendrogram import (
+    CONSENSUS,
+    LOWEST,
+    NUMBERED,
+    cut_height,
+    layout,
+    merge_tree,
+)
 from bigtensor.report.style import MUTED, palette
 
 
@@ -81,7 +90,7 @@ def test_merge_tree__is_drawn_in_the_colours_of_the_populations(tree):
 def test_merge_tree__is_drawn_for_few_components(populations):
     tree = chain(2)
     figure = merge_tree(tree, tree.cut(populations), np.zeros((1, 2)), ["a"])
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     assert len(figure.axes[0].lines) == 2
 
 
@@ -92,6 +101,41 @@ def test_merge_tree__numbers_leaves_where_there_is_room():
         labels = figure.axes[1].get_xticklabels()
         assert len(labels) == (k if k <= NUMBERED else 0)
         assert figure.get_figwidth() <= 13
-        figure.canvas.draw()
+        figure.draw_without_rendering()
         for left, right in pairwise(labels):
             assert left.get_window_extent().x1 <= right.get_window_extent().x0 + 1
+
+
+def test_consensus__has_the_name_that_the_tree_gives():
+    assert consensus_tree.CONSENSUS == CONSENSUS
+
+
+def test_layout__puts_merges_of_a_consensus_at_the_populations_that_they_leave(tree):
+    drawing = layout(replace(tree, criterion=CONSENSUS))
+    assert drawing.top.tolist() == [4, 3, 2, 1]
+    assert drawing.below.tolist() == [[5, 5], [5, 5], [4, 3], [5, 2]]
+    assert drawing.floor == 5
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_merge_tree__cuts_a_consensus_between_its_numbers_of_populations(tree, count):
+    tree = replace(tree, criterion=CONSENSUS)
+    above = merge_tree(tree, tree.cut(count), np.zeros((1, 5)), ["a"]).axes[0]
+    cut = above.lines[4].get_ydata()[0]
+    assert count - 1 < cut < count
+    assert above.get_ylabel() == "populations left"
+    low, high = above.get_ylim()
+    assert low == 5 > cut > high
+    assert list(above.get_yticks()) == [1, 2, 3, 5]
+
+
+def test_merge_tree__numbers_of_populations_do_not_cover_each_other():
+    tree = chain(120)
+    figure = merge_tree(tree, tree.cut(25), np.zeros((2, 120)), ["a", "b"])
+    figure.draw_without_rendering()
+    above, below = figure.axes[:2]
+    # the box of an annotation would hold its line too
+    words = [mpl.text.Text.get_window_extent(text) for text in above.texts]
+    assert len(words) == 25
+    assert not any(first.overlaps(second) for first, second in combinations(words, 2))
+    assert min(box.y0 for box in words) > below.get_window_extent().y1

@@ -16,7 +16,7 @@ def test_spectrum__fills_what_is_kept():
     assert axes.lines[-1].get_xdata()[0] == 2.5
     assert axes.get_yscale() == "log"
     assert [text.get_text() for text in figure.legends[0].texts] == ["one", "two"]
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     assert not any("$" in label.get_text() for label in axes.get_yticklabels())
 
 
@@ -39,7 +39,7 @@ def test_scree__fills_what_exceeds_the_null_by_the_ratio():
         assert limit.get_linestyle() == "--"
     names = [text.get_text() for text in figure.legends[0].texts]
     assert names == ["one", "two", "1.5 times independence"]
-    figure.canvas.draw()
+    figure.draw_without_rendering()
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,36 @@ def test_standing_out__is_what_the_count_of_components_rests_on():
     found = count_components(groups)
     counts = [figures.standing_out(g.singular_values, g.null, g.ratio) for g in found.by_group]
     assert found.count == 1 + max(counts) == 3
+
+
+CUTS = {
+    "counts": [2, 3, 4, 5],
+    "agreement": [0.99, 0.9, 0.95, 0.4],
+    "misclassification": [0.01, 0.02, 0.05, 0.3],
+    "chosen": 4,
+    "as_good": [],
+    "separate_below": 0.12,
+}
+
+
+def test_agreement_of_cuts__marks_what_was_chosen_and_what_is_shown():
+    figure = figures.agreement_of_cuts(CUTS, 3)
+    for axes, name in zip(figure.axes, ("agreement", "misclassification"), strict=True):
+        line, shown, chosen = axes.lines[:3]
+        assert list(line.get_xdata()) == CUTS["counts"]
+        assert list(line.get_ydata()) == CUTS[name]
+        assert shown.get_xdata()[0] == 3
+        assert (chosen.get_xdata()[0], chosen.get_ydata()[0]) == (4, CUTS[name][2])
+        low, high = axes.get_ylim()
+        assert low <= min(CUTS[name]) < max(CUTS[name]) < high
+    assert figure.axes[1].lines[3].get_ydata()[0] == 0.12
+    names = [text.get_text() for text in figure.legends[0].texts]
+    assert names == ["shown: 3", "chosen: 4", "largest that is considered"]
+
+
+def test_agreement_of_cuts__is_drawn_where_nothing_was_chosen_and_for_earlier_models():
+    found = {**CUTS, "chosen": 1}
+    del found["separate_below"]
+    figure = figures.agreement_of_cuts(found, 1)
+    assert [text.get_text() for text in figure.legends[0].texts] == ["shown: 1"]
+    assert all(len(axes.lines) == 2 for axes in figure.axes)

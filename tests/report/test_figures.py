@@ -11,6 +11,7 @@ from scipy import stats
 from bigtensor.report import figures
 from bigtensor.report.profiles import FeatureProfile
 from bigtensor.report.style import dashes, data_uri, palette, report_style
+from bigtensor.report.words import percent
 
 
 @pytest.fixture
@@ -110,9 +111,31 @@ def test_population_scatter__draws_every_row_in_the_colour_of_its_component():
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("CD3", "CD4")
 
 
+def test_population_scatter__numbers_neither_cover_each_other_nor_leave_the_axes():
+    rng = np.random.default_rng(8)
+    label = rng.integers(0, 24, 3000)
+    x, y = 0.2 * rng.normal(size=(2, 3000)) + 0.05 * label
+    figure = figures.population_scatter(x, y, label, 24, ("CD3", "CD4"))
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert len(boxes) == 24
+    inside = axes.get_window_extent()
+    for box in boxes:
+        assert inside.x0 <= (box.x0 + box.x1) / 2 <= inside.x1
+        assert inside.y0 <= (box.y0 + box.y1) / 2 <= inside.y1
+    centres = np.array([((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2) for box in boxes])
+    sizes = np.array([(box.width, box.height) for box in boxes])
+    first, second = np.triu_indices(24, 1)
+    gap = np.abs(centres[first] - centres[second])
+    # a box has blank margins
+    needed = [0.9, 0.7] * (sizes[first] + sizes[second]) / 2
+    assert (gap > needed).any(axis=1).all()
+
+
 @pytest.mark.parametrize("part", [1.0, 0.123, 0.01, 0.0049, 0.00001])
 def test_percent__keeps_two_digits(part):
-    assert float(figures.percent(part).removesuffix(" %")) == pytest.approx(100 * part, rel=0.05)
+    assert float(percent(part).removesuffix(" %")) == pytest.approx(100 * part, rel=0.05)
 
 
 def test_palette__tells_24_components_apart_on_white():

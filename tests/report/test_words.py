@@ -1,6 +1,6 @@
 import pytest
 
-from bigtensor.report.words import counted, sentence_of, size
+from bigtensor.report.words import counted, sentence_of, size, words_of
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,9 @@ def test_counted__agrees_with_its_noun():
 
 def test_sentence_of__has_a_capital_and_one_full_stop():
     assert sentence_of("the end.") == "The end."
+
+
+def test_words_of__joins_the_last_number_by_and():
+    assert words_of([4]) == "4"
+    assert words_of([4, 5]) == "4 and 5"
+    assert words_of([4, 5, 9]) == "4, 5 and 9"
