@@ -25,9 +25,21 @@ from bigtensor.cli.options import PATH, overwrite_option
     metavar="LABELS.zarr",
     help="Their labels; computed for the sample where not given.",
 )
+@click.option(
+    "--truth",
+    metavar="VARIABLE",
+    help="Variable of the data with the known class of every row; label where not given.",
+)
 @click.option("--out", type=PATH, required=True, metavar="REPORT.html", help="The file to write.")
 @overwrite_option
-def report(model_path: Path, data: Path, labels: Path | None, out: Path, overwrite: bool) -> None:
+def report(
+    model_path: Path,
+    data: Path,
+    labels: Path | None,
+    truth: str | None,
+    out: Path,
+    overwrite: bool,
+) -> None:
     """Describe a fitted model in one HTML file."""
     from bigtensor.models.loading import load_model
     from bigtensor.report.html import write_report
@@ -38,6 +50,7 @@ def report(model_path: Path, data: Path, labels: Path | None, out: Path, overwri
         out,
         data=str(data),
         labels=None if labels is None else str(labels),
+        truth=truth,
         overwrite=overwrite,
     )
     click.echo(f"report     {out}")

@@ -5,59 +5,22 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bigtensor._version import __version__
 from bigtensor.errors import MissingDependencyError, OutputError, ParameterError
-from bigtensor.report import diagnostic_figures, diagnostic_tables, figures, summary, tables
-from bigtensor.report.dendrogram import merge_tree
-from bigtensor.report.level import Level, Levels, levels_of
+from bigtensor.report import diagnostic_tables, summary, tables
+from bigtensor.report.annotation import annotate_by_majority
+from bigtensor.report.dendrogram import CONSENSUS
+from bigtensor.report.findings import Findings
+from bigtensor.report.level import levels_of
 from bigtensor.report.notices import fit_notices, row_notices, warnings_first
-from bigtensor.report.pairs import choose_pairs
-from bigtensor.report.rows import ReportRows, read_rows
-from bigtensor.report.style import data_uri, palette, require_matplotlib
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-LARGEST_DRAWING = 400
-"""Densities of all features together up to which they are drawings; above, smaller bitmaps."""
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure in the page.
-
-    Attributes
-    ----------
-    source : str
-        A data URI.
-    alternative : str
-        What the figure shows, for readers who do not see it.
-    """
-
-    source: str
-    alternative: str
-
-
-@dataclass(frozen=True, eq=False)
-class _Findings:
-    """What is computed once for all parts of the page."""
-
-    model: Any
-    levels: Levels
-    rows: ReportRows | None
-    composition: tables.Table | None
-
-    @property
-    def shown(self) -> Level:
-        """What the page is about: populations where there are any, else components."""
-        return self.levels.shown
+from bigtensor.report.pictures import pictures
+from bigtensor.report.rows import read_rows
+from bigtensor.report.style import palette, require_matplotlib
 
 
 def write_report(
@@ -66,6 +29,7 @@ def write_report(
     *,
     data: Any = None,
     labels: Any = None,
+    truth: str | None = None,
     sample_size: int = 20_000,
     overwrite: bool = False,
 ) -> Path:
@@ -75,9 +39,9 @@ def write_report(
     from elsewhere. It says what was fitted on what, and shows the weights, the means and densities
     of all features, diagnostics and warnings in words: of populations where components were merged
     into any, with the tree of the components, else of components. With data it also shows rows in
-    pairs of features, and how their labels match what else is known of them: their true labels
-    (variable ``label``) and the sample that they come from (``sample_id``). The same model and
-    data give the same file.
+    pairs of features, how large their probabilities are, and how their labels match what else is
+    known of them: their true classes (`truth`) and the sample that they come from (``sample_id``).
+    The same model and data give the same file.
 
     Parameters
     ----------
@@ -90,6 +54,10 @@ def write_report(
     labels : path, xarray Dataset or DataArray, or (rows,) array, optional
         The label of every row of the data (variable ``label``), as ``model.write`` and
         ``bigtensor predict`` make them. Without it the model labels the sample.
+    truth : str, optional
+        Variable of the data with the known class of every row: integers or strings along the
+        rows, negative or empty where the class is unknown. Without it this is ``label``, if the
+        data have it.
     sample_size : int, default 20,000
         Rows to read at most, in up to 64 windows spread evenly over the data.
     overwrite : bool, default False
@@ -106,7 +74,8 @@ def write_report(
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
     ParameterError
-        When labels are given without data, or `sample_size` is less than 1.
+        When labels or a truth are given without data, the data have no such `truth`, or
+        `sample_size` is less than 1.
     StoreReadError, LayoutError, DataError, ViewError
         When data or labels cannot be read, or do not belong to the model.
     OutputError
@@ -115,19 +84,24 @@ def write_report(
     require_matplotlib()
     target = Path(path)
     _check_target(target, overwrite=overwrite)
-    page = render_report(model, data=data, labels=labels, sample_size=sample_size)
+    page = render_report(model, data=data, labels=labels, truth=truth, sample_size=sample_size)
     _write_whole(target, page)
     return target
 
 
 def render_report(
-    model: Any, *, data: Any = None, labels: Any = None, sample_size: int = 20_000
+    model: Any,
+    *,
+    data: Any = None,
+    labels: Any = None,
+    truth: str | None = None,
+    sample_size: int = 20_000,
 ) -> str:
     """Return the page that `write_report` writes.
 
     Parameters
     ----------
-    model, data, labels, sample_size
+    model, data, labels, truth, sample_size
         As for `write_report`.
 
     Returns
@@ -135,14 +109,16 @@ def render_report(
     str
     """
     check_is_fitted(model, "weights_")
-    if data is None and labels is not None:
-        raise ParameterError("labels were given without data; give the data that they belong to")
-    rows = None if data is None else read_rows(model, data, labels, sample_size)
+    for name, given in {"labels": labels, "truth": truth}.items():
+        if data is None and given is not None:
+            raise ParameterError(f"{name} was given without data; give the data that it belongs to")
+    rows = None if data is None else read_rows(model, data, labels, sample_size, truth)
     levels = levels_of(model)
     composition = None
     if rows is not None and rows.sample_id is not None:
         composition = _composition(model, data, levels.shown.name)
-    findings = _Findings(model, levels, rows, composition)
+    annotation = None if rows is None else annotate_by_majority(rows)
+    findings = Findings(model, levels, rows, composition, annotation)
     shown = findings.shown
     page: str = _template().render(
         version=__version__,
@@ -153,7 +129,7 @@ def render_report(
         features=shown.features,
         **_words(findings),
         **_tables(findings),
-        **_pictures(findings),
+        **pictures(findings),
     )
     return page
 
@@ -171,7 +147,7 @@ def _composition(model: Any, data: Any, name: str) -> tables.Table:
     )
 
 
-def _words(findings: _Findings) -> dict[str, Any]:
+def _words(findings: Findings) -> dict[str, Any]:
     """Return the sentences and figures of the page's head."""
     found, shown, rows = findings.model.diagnostics_, findings.shown, findings.rows
     notices = fit_notices(findings.model, shown)
@@ -182,12 +158,16 @@ def _words(findings: _Findings) -> dict[str, Any]:
         "headline": _headline(findings),
         "fit_sentences": summary.fit_sentences(findings.model),
         "notices": warnings_first(notices),
+        "cuts_sentences": summary.cuts_sentences(findings.model),
+        "likelihood_sentence": summary.likelihood_sentence(found),
+        "is_consensus": findings.levels.of_component is not None
+        and findings.model.merge_tree_.criterion == CONSENSUS,
         "sample_sentence": None if rows is None else summary.sample_sentence(rows),
         "diagnostics": json.dumps(found, indent=2, ensure_ascii=False, default=str),
     }
 
 
-def _headline(findings: _Findings) -> list[tuple[str, str]]:
+def _headline(findings: Findings) -> list[tuple[str, str]]:
     """Return the figures of the page's head."""
     found, levels = findings.model.diagnostics_, findings.levels
     lines = [("rows", f"{found['rows']:,}"), ("features", str(len(levels.shown.profiles)))]
@@ -202,7 +182,7 @@ def _headline(findings: _Findings) -> list[tuple[str, str]]:
     return lines
 
 
-def _tables(findings: _Findings) -> dict[str, Any]:
+def _tables(findings: Findings) -> dict[str, Any]:
     """Return the tables of the page."""
     model, rows, shown, levels = findings.model, findings.rows, findings.shown, findings.levels
     found, of_component = model.diagnostics_, levels.of_component
@@ -218,6 +198,9 @@ def _tables(findings: _Findings) -> dict[str, Any]:
         else tables.component_table(
             levels.component_weights, of_component, levels.component_means, shown.features
         ),
+        "classes": None
+        if findings.annotation is None
+        else tables.class_table(findings.annotation, shown.name),
         "agreement": tables.agreement_table(matched, shown.name) if matched else None,
         "composition": findings.composition,
         "passes": diagnostic_tables.pass_table(found["passes"]),
@@ -232,112 +215,6 @@ def _tables(findings: _Findings) -> dict[str, Any]:
         if found.get("landmarks")
         else None,
     }
-
-
-def _pictures(findings: _Findings) -> dict[str, Any]:
-    """Draw the figures of the page."""
-    rows, shown, levels = findings.rows, findings.shown, findings.levels
-    means = np.stack([profile.mean for profile in shown.profiles])
-    shares = None if rows is None else rows.shares(shown.count)
-    return {
-        "weight_picture": _picture(
-            figures.weight_bars(shown.weights, shares, shown.name),
-            f"Mixing weights of all {shown.name}s",
-        ),
-        "tree_picture": None
-        if levels.of_component is None
-        else _picture(
-            merge_tree(
-                findings.model.merge_tree_,
-                levels.of_component,
-                levels.component_means,
-                shown.features,
-            ),
-            "How components were merged into populations",
-        ),
-        "mean_picture": _picture(
-            figures.mean_heatmap(shown.standardised, means, shown.features, shown.weights),
-            f"Mean of every feature in every {shown.name}",
-        ),
-        "density_pictures": _density_pictures(findings),
-        "pair_pictures": [] if rows is None else _pair_pictures(findings, rows),
-        **_diagnostic_pictures(findings),
-    }
-
-
-def _diagnostic_pictures(findings: _Findings) -> dict[str, Picture | None]:
-    """Draw the figures of how the fit went."""
-    found = findings.model.diagnostics_
-    spectral, counted = found.get("spectral"), found.get("component_count")
-    names = [", ".join(members) for members in found.get("groups", [])]
-    pictures: dict[str, Picture | None] = dict.fromkeys(
-        ("spectrum_picture", "scree_picture", "likelihood_picture")
-    )
-    if spectral:
-        k = len(findings.levels.component_weights)
-        pictures["spectrum_picture"] = _picture(
-            diagnostic_figures.spectrum(spectral["singular_values"], k, names),
-            "Singular values of the pair moments of the groups of views",
-        )
-    if counted:
-        null = counted["null"]
-        if len(names) != len(null):
-            names = [f"group {number}" for number in range(1, len(null) + 1)]
-        pictures["scree_picture"] = _picture(
-            diagnostic_figures.scree(counted["singular_values"], null, counted["ratio"], names),
-            "Singular values that components were counted by, and what they have to exceed",
-        )
-    if found["mean_log_likelihood"]:
-        pictures["likelihood_picture"] = _picture(
-            diagnostic_figures.likelihood_by_pass(found["mean_log_likelihood"]),
-            "Mean log-likelihood by posterior pass",
-        )
-    return pictures
-
-
-def _density_pictures(findings: _Findings) -> list[Picture]:
-    """Draw the densities of every feature."""
-    shown, rows = findings.shown, findings.rows
-    drawn = len(shown.profiles) * shown.count <= LARGEST_DRAWING
-    return [
-        _picture(
-            figures.feature_densities(
-                profile,
-                shown.weights,
-                None if rows is None else rows.values[:, column],
-                None if rows is None else rows.weight,
-            ),
-            f"Densities of {profile.feature} by {shown.name}",
-            "svg" if drawn else "png",
-        )
-        for column, profile in enumerate(shown.profiles)
-    ]
-
-
-def _pair_pictures(findings: _Findings, rows: ReportRows) -> list[Picture]:
-    """Draw the rows in the pairs of features that tell most."""
-    shown = findings.shown
-    pairs = choose_pairs(shown.profiles, shown.weights)
-    names = shown.features
-    return [
-        _picture(
-            figures.population_scatter(
-                rows.values[:, i],
-                rows.values[:, j],
-                rows.label,
-                shown.count,
-                (names[i], names[j]),
-            ),
-            f"{shown.name.capitalize()}s in {names[i]} and {names[j]}",
-            "png",
-        )
-        for i, j in pairs
-    ]
-
-
-def _picture(figure: Figure, alternative: str, kind: Literal["svg", "png"] = "svg") -> Picture:
-    """Put a figure into the page."""
-    return Picture(data_uri(figure, kind), alternative)
 
 
 def _template() -> Any:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
@@ -16,6 +17,9 @@ from bigtensor.errors import DataError, LayoutError, ParameterError, StoreReadEr
 
 WINDOWS = 64
 """Windows of rows that a sample is read from, spread evenly over the data."""
+
+_CLASS_KINDS = "biuUSOT"
+"""Kinds of NumPy types that classes may have: integers and strings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +47,14 @@ class ReportRows:
         Features one view beside the other, as in ``model.views_.feature_names``; all finite.
     label : (n,) int64 array
         Population of every row where the model has any, else component; -1 for none.
-    certainty : (n,) float64 array
-        Posterior probability of the most probable one.
+    probability : (n, m) float64 array
+        Posterior probability of every one.
     weight : (n,) float64 array
         Sample weights; ones where the data have none.
-    truth, sample_id : Groups, optional
-        Of the variables ``label`` and ``sample_id`` of the data.
+    truth : Groups, optional
+        Known classes of the rows.
+    sample_id : Groups, optional
+        Of the variable ``sample_id`` of the data.
     total : int
         Rows of the data.
     left_out : int
@@ -57,12 +63,17 @@ class ReportRows:
 
     values: NDArray[np.floating]
     label: NDArray[np.int64]
-    certainty: NDArray[np.float64]
+    probability: NDArray[np.float64]
     weight: NDArray[np.float64]
     truth: Groups | None
     sample_id: Groups | None
     total: int
     left_out: int
+
+    @property
+    def certainty(self) -> NDArray[np.float64]:
+        """Posterior probability of the most probable component, or population, of every row."""
+        return np.asarray(self.probability.max(axis=1))
 
     def shares(self, n_labels: int) -> NDArray[np.float64]:
         """Return the weighted part of the rows that have every label: ``(n_labels,)``."""
@@ -92,7 +103,13 @@ def windows(rows: int, size: int) -> list[slice]:
     return [slice(start, start + length) for start in starts]
 
 
-def read_rows(model: Any, data: Any, labels: Any = None, sample_size: int = 20_000) -> ReportRows:
+def read_rows(
+    model: Any,
+    data: Any,
+    labels: Any = None,
+    sample_size: int = 20_000,
+    truth: str | None = None,
+) -> ReportRows:
     """Read a sample of the data and find the label of every row.
 
     Parameters
@@ -105,6 +122,9 @@ def read_rows(model: Any, data: Any, labels: Any = None, sample_size: int = 20_0
         the sample.
     sample_size : int, default 20,000
         Rows at most.
+    truth : str, optional
+        Variable of the data with the known class of every row. Without it this is ``label``, if the
+        data have it.
 
     Returns
     -------
@@ -116,12 +136,13 @@ def read_rows(model: Any, data: Any, labels: Any = None, sample_size: int = 20_0
         When there is no such store, features of the model are missing, or the labels are not
         those of the data or of the model.
     ParameterError
-        When ``sample_size`` is less than 1.
+        When ``sample_size`` is less than 1, or the data have no such `truth`.
     """
     if sample_size < 1:
         raise ParameterError(f"sample_size is {sample_size}; expected at least 1")
     dim = model.sample_dim
     dataset = _dataset(data, "X", (dim, "feature"))
+    known = truth_variable(dataset, dim, truth)
     values = _feature_values(dataset, model)
     total = int(values.sizes[dim])
     if not total:
@@ -131,26 +152,66 @@ def read_rows(model: Any, data: Any, labels: Any = None, sample_size: int = 20_0
     keep = np.isfinite(sampled).all(axis=1)
     if not keep.any():
         raise DataError(f"all {len(keep):,} sampled rows hold missing values; check the data")
+    classes, sample_id = (
+        _groups(variable, dim, parts, keep)
+        for variable in (known, _along_rows(dataset, "sample_id", dim))
+    )
+    if truth is not None and classes is not None and not (classes.codes >= 0).any():
+        raise DataError(
+            f"no sampled row has a class in {truth!r}: all are negative or empty. Name another "
+            "variable (truth) or read more rows (sample_size)"
+        )
     rows = as_fitted(sampled[keep], model)
     probability = np.asarray(model.predict_proba(rows))
     kept_labels = None
     if labels is not None:
         kept_labels = _given_labels(labels, model, total, parts, probability.shape[1])[keep]
     weight = _along_rows(dataset, "weight", dim)
-    truth, sample_id = (
-        _groups(_along_rows(dataset, name, dim), dim, parts, keep)
-        for name in ("label", "sample_id")
-    )
     return ReportRows(
         values=sampled[keep],
         label=np.asarray(model.predict(rows) if kept_labels is None else kept_labels, np.int64),
-        certainty=probability.max(axis=1).astype(np.float64),
+        probability=probability.astype(np.float64),
         weight=np.ones(keep.sum()) if weight is None else _take(weight, dim, parts)[keep],
-        truth=truth,
+        truth=classes,
         sample_id=sample_id,
         total=total,
         left_out=int(np.count_nonzero(~keep)),
     )
+
+
+def truth_variable(dataset: xr.Dataset, sample_dim: str, truth: str | None) -> xr.DataArray | None:
+    """Return the variable with the known classes of the rows, unread.
+
+    Parameters
+    ----------
+    dataset : xarray Dataset
+    sample_dim : str
+        Dimension of the rows.
+    truth : str, optional
+        Name of the variable. Without it this is ``label``, if the data have it.
+
+    Raises
+    ------
+    ParameterError
+        When there is no variable of this name, or it has no class for every row.
+    """
+    if truth is None:
+        return _along_rows(dataset, "label", sample_dim)
+    able = sorted(
+        str(name)
+        for name, variable in dataset.variables.items()
+        if variable.dims == (sample_dim,) and variable.dtype.kind in _CLASS_KINDS
+    )
+    instead = f"name one of {', '.join(able)}" if able else "the data have no such variable"
+    if truth not in dataset.variables:
+        raise ParameterError(f"the data have no variable {truth!r} with known classes; {instead}")
+    if truth not in able:
+        found = dataset.variables[truth]
+        raise ParameterError(
+            f"{truth!r} holds {found.dtype} along {found.dims}; known classes are integers or "
+            f"strings along {(sample_dim,)}: {instead}"
+        )
+    return dataset[truth]
 
 
 def _dataset(data: Any, name: str, dims: tuple[str, ...]) -> xr.Dataset:
@@ -271,17 +332,29 @@ def _along_rows(dataset: xr.Dataset, name: str, sample_dim: str) -> xr.DataArray
 def _groups(
     variable: xr.DataArray | None, sample_dim: str, parts: list[slice], keep: NDArray[np.bool_]
 ) -> Groups | None:
-    """Return codes and names of a variable of integers with categories, or of names."""
+    """Return codes and names of a variable of integers or of names.
+
+    Negative integers and empty names stand for none.
+    """
     if variable is None:
         return None
     taken = _take(variable, sample_dim, parts)[keep]
     if variable.dtype.kind in "iu":
-        codes = taken.astype(np.int64)
-        names = [str(name) for name in variable.attrs.get("categories", ())]
-        unnamed = range(len(names), int(codes.max(initial=-1)) + 1)
-        return Groups(codes, (*names, *(str(code) for code in unnamed)))
-    found, positions = np.unique(taken.astype(str), return_inverse=True)
-    return Groups(positions.astype(np.int64), tuple(found.tolist()))
+        codes = np.maximum(taken.astype(np.int64), -1)
+        categories = [str(name) for name in variable.attrs.get("categories", ())]
+        if categories and codes.max(initial=-1) < len(categories):
+            return Groups(codes, tuple(categories))
+        # identifiers may be large: only those that occur are counted
+        found, positions = np.unique(codes, return_inverse=True)
+        known = [int(code) for code in found if code >= 0]
+        names = [categories[code] if code < len(categories) else str(code) for code in known]
+    else:
+        texts = np.char.strip(np.where(pd.isna(taken), "", taken.astype(str)))
+        found, positions = np.unique(texts, return_inverse=True)
+        names = [str(name) for name in found if name]
+    # what stands for none is the smallest of all
+    first = len(found) - len(names)
+    return Groups(positions.astype(np.int64) - first, tuple(names))
 
 
 def _take(variable: xr.DataArray, sample_dim: str, parts: list[slice]) -> NDArray[Any]:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.report.figures import percent
+from bigtensor.report.annotation import Annotation, class_scores
 from bigtensor.report.level import Level
 from bigtensor.report.rows import Groups, ReportRows
 from bigtensor.report.summary import component_description
+from bigtensor.report.words import percent
 
 FloatArray = NDArray[np.float64]
 
@@ -226,7 +227,7 @@ def agreement(label: NDArray[np.int64], truth: Groups, n_labels: int) -> Agreeme
 
 
 def agreement_table(found: Agreement, name: str = "component") -> Table:
-    """Return where the rows of every label of the data ended up."""
+    """Return the shares of every class in every component, or population."""
     k = found.counts.shape[1]
     sizes = found.counts.sum(axis=1)
     order = np.argsort(-sizes, kind="stable")
@@ -244,10 +245,46 @@ def agreement_table(found: Agreement, name: str = "component") -> Table:
         )
     numbers = tuple(str(h) for h in range(k))
     return Table(
-        ("label in the data", "rows", *numbers, f"best {name}", "F1"),
+        ("class", "rows", *numbers, f"best {name}", "its F1"),
         tuple(rows),
-        f"Per cent of the rows of every label that belong to each {name}. The best {name} of "
-        f"a label is the one with the largest F1 score; their mean is {found.mean_f1:.3f}."
+        f"Per cent of the rows of every class that are in each {name}. The best {name} of a class "
+        f"has the largest F1 by itself. The mean of these F1 is {found.mean_f1:.3f}."
+        + _cut(len(order)),
+    )
+
+
+def class_table(annotation: Annotation, name: str = "component") -> Table:
+    """Return precision, recall and F1 of every class, largest class first.
+
+    Parameters
+    ----------
+    annotation : Annotation
+    name : str, default "component"
+        What has the classes.
+    """
+    scores = class_scores(annotation)
+    order = np.argsort(-scores.rows, kind="stable")
+    rows = []
+    for index in order[:MOST_GROUPS]:
+        precision = scores.precision[index]
+        members = np.flatnonzero(annotation.of_label == index)
+        rows.append(
+            (
+                Cell(annotation.names[index]),
+                Cell(f"{scores.rows[index]:,}"),
+                Cell(", ".join(map(str, members)) or "none", wide=True),
+                Cell("none" if np.isnan(precision) else f"{precision:.3f}"),
+                Cell(f"{scores.recall[index]:.3f}"),
+                Cell(f"{scores.f1[index]:.3f}"),
+            )
+        )
+    return Table(
+        ("class", "rows", f"{name}s", "precision", "recall", "F1"),
+        tuple(rows),
+        f"Every {name} has the class of most of its rows with a known class. "
+        f"{100 * annotation.share_right:.1f} % of these rows are in a {name} of their class, and "
+        f"the mean F1 of the classes is {scores.f1.mean():.3f}. Precision is the share of the rows "
+        f"found that are of the class. Recall is the share of the class that was found."
         + _cut(len(order)),
     )
 

@@ -208,3 +208,15 @@ def test_report__one_file_and_its_name(run, model, cells, tmp_path):
     again = run("report", model, "--data", cells, "--out", out)
     assert again.exit_code == 1
     assert "exists" in again.stderr
+
+
+def test_report__compares_with_a_truth(run, model, cells, tmp_path):
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "report.html"
+    missing = run("report", model, "--data", cells, "--truth", "gate", "--out", out)
+    assert missing.exit_code == 1
+    assert "no variable 'gate' with known classes; name one of" in missing.stderr
+    assert not out.exists()
+    result = run("report", model, "--data", cells, "--truth", "label", "--out", out)
+    assert result.exit_code == 0, result.stderr
+    assert "How often the model is right" in out.read_text()

@@ -71,10 +71,32 @@ def test_render_report__compares_with_labels_and_samples_of_the_data(text, cell_
     page = Page(text)
     rows = read_rows(cell_model, cells_path, sample_size=4000)
     found = agreement(rows.label, rows.truth, 4)
-    assert f"their mean is {found.mean_f1:.3f}" in page.said
+    assert f"The mean of these F1 is {found.mean_f1:.3f}" in page.said
     assert all(name in page.said for name in rows.truth.names)
     assert all(f"sample{number}" in page.said for number in (1, 2, 3))
     assert "a sample of 3,968 of the 30,000 rows" in page.said
+
+
+def test_render_report__compares_with_a_named_truth(fitted_mixture, mixture_data):
+    half = np.where(np.arange(6000) < 3000, "first half", "")
+    data = mixture_data.drop_vars("label").assign(half=("sample", half))
+    without = Page(render_report(fitted_mixture, data=data))
+    right = "Share of rows with the right class by confidence"
+    assert right not in without.alternatives
+    assert "How often the model is right is not known" in without.said
+    page = Page(render_report(fitted_mixture, data=data, truth="half"))
+    assert right in page.alternatives
+    # of one class every labelled row is right: all populations have it, with probability one
+    assert "first half 3,000 0, 1, 2 1.000 1.000 1.000" in page.said
+    drawing = next(one for one in page.drawings if "expected calibration error" in one)
+    assert "expected calibration error 0.000" in drawing
+
+
+def test_render_report__says_nothing_of_cuts_where_none_were_compared(text, merged_text):
+    assert "How many populations" not in text
+    page = Page(merged_text)
+    assert "How many populations" in page.said
+    assert "Its height is the number of populations that are left after it" in page.said
 
 
 def test_render_report__loads_nothing_and_runs_nothing(text):
@@ -171,8 +193,10 @@ def test_write_report__says_what_is_wrong(fitted_mixture, mixture_data, tmp_path
         write_report(fitted_mixture, tmp_path / "none" / "report.html")
     with pytest.raises(OutputError, match="is a folder"):
         write_report(fitted_mixture, tmp_path, overwrite=True)
-    with pytest.raises(ParameterError, match="labels were given without data"):
+    with pytest.raises(ParameterError, match="labels was given without data"):
         write_report(fitted_mixture, tmp_path / "report.html", labels=np.zeros(6000, np.int32))
+    with pytest.raises(ParameterError, match="truth was given without data"):
+        write_report(fitted_mixture, tmp_path / "report.html", truth="label")
     with pytest.raises(NotFittedError):
         write_report(KernelMixture(3), tmp_path / "report.html")
 
@@ -197,16 +221,19 @@ def test_render_report__shows_populations_before_components(merged_text, merged_
     features = merged_model.views_.feature_names
     densities = [one for one in page.alternatives if one.startswith("Densities of ")]
     assert densities == [f"Densities of {name} by population" for name in features]
-    assert page.alternatives[:3] == [
+    assert page.alternatives[:6] == [
         "Mixing weights of all populations",
+        "Largest posterior probability of the rows of every population",
+        "Share of rows with the right class by confidence",
         "How components were merged into populations",
+        "Agreement of two halves of the rows by number of populations",
         "Mean of every feature in every population",
     ]
     assert sum(one.startswith("Populations in ") for one in page.alternatives) == 10
     for weight in merged_model.population_weights_:
         assert f"{100 * weight:.1f} %" in page.said
     assert "The 30 components were merged into 4 populations that several trees" in page.said
-    assert "Populations against the labels in the data" in page.said
+    assert "Populations against the known classes" in page.said
     assert "Mixing weights of every population in every sample, in per cent" in page.said
     assert "best population" in page.said
 

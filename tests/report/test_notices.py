@@ -18,7 +18,7 @@ def rows_of(label, certainty, *, total=None, left_out=0):
     return ReportRows(
         values=np.zeros((len(label), 1)),
         label=label,
-        certainty=np.asarray(certainty, float),
+        probability=np.asarray(certainty, float)[:, None],
         weight=np.ones(len(label)),
         truth=None,
         sample_id=None,

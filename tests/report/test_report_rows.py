@@ -127,3 +127,40 @@ def test_read_rows__labels_are_populations_where_there_are_any(merged_model, cel
     assert found.shares(4) == pytest.approx(merged_model.population_weights_, abs=0.05)
     with pytest.raises(DataError, match="run from 29 to 29, and the model has populations 0 to 3"):
         read_rows(merged_model, cells_path, np.full(30_000, 29, np.int32))
+
+
+def test_read_rows__takes_classes_of_a_named_variable(fitted_mixture, mixture_data):
+    names = np.where(np.arange(6000) % 3 == 0, "T cell", "B cell").astype(object)
+    names[:5] = "", " ", None, np.nan, "T cell"
+    codes = (np.arange(6000) % 2) * 1_000_000_007 - 4
+    data = mixture_data.assign(gate=("sample", names), number=("sample", codes))
+    truth = read_rows(fitted_mixture, data, truth="gate").truth
+    assert truth.names == ("B cell", "T cell")
+    assert truth.codes[:6].tolist() == [-1, -1, -1, -1, 1, 0]
+    # negative codes stand for none, and large ones need no list as long
+    truth = read_rows(fitted_mixture, data, truth="number").truth
+    assert truth.names == ("1000000003",)
+    assert truth.codes[:4].tolist() == [-1, 0, -1, 0]
+
+
+def test_read_rows__refuses_a_truth_before_any_work(mixture_data, fitted_mixture, monkeypatch):
+    def no_work(*_):
+        raise AssertionError("rows were read or labelled")
+
+    monkeypatch.setattr("bigtensor.report.rows._take", no_work)
+    data = mixture_data.assign(score=("sample", np.zeros(6000)))
+    with pytest.raises(ParameterError, match=r"no variable 'gate' with known.*; name one of label"):
+        read_rows(fitted_mixture, data, truth="gate")
+    with pytest.raises(ParameterError, match=r"'score' holds float64 along.*integers or strings"):
+        read_rows(fitted_mixture, data, truth="score")
+    with pytest.raises(ParameterError, match=r"'X' holds float.*name one of label"):
+        read_rows(fitted_mixture, data, truth="X")
+    with pytest.raises(ParameterError, match="the data have no such variable"):
+        read_rows(fitted_mixture, data["X"], truth="label")
+
+
+def test_read_rows__refuses_a_truth_without_any_class(fitted_mixture, mixture_data, monkeypatch):
+    monkeypatch.setattr(fitted_mixture, "predict_proba", None)
+    data = mixture_data.assign(gate=("sample", np.full(6000, -1)))
+    with pytest.raises(DataError, match="no sampled row has a class in 'gate'"):
+        read_rows(fitted_mixture, data, truth="gate")

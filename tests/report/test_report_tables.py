@@ -38,7 +38,7 @@ def test_agreement_table__gives_per_cent_of_every_label_largest_first():
     truth = Groups(np.array([0] * 2 + [1] * 8), ("few", "many"))
     found = tables.agreement(np.array([0, 0, 1, 1, 1, 1, 1, 1, 0, 0]), truth, 2)
     table = tables.agreement_table(found)
-    assert table.header == ("label in the data", "rows", "0", "1", "best component", "F1")
+    assert table.header == ("class", "rows", "0", "1", "best component", "its F1")
     assert text_of(table) == [
         ["many", "8", "25", "75", "1", "0.857"],
         ["few", "2", "100", "·", "0", "0.667"],
@@ -70,7 +70,7 @@ def test_level_rows__say_what_is_known_of_every_component():
     rows = ReportRows(
         values=np.zeros((3, 2)),
         label=np.array([0, 0, 1]),
-        certainty=np.array([1.0, 0.5, 0.8]),
+        probability=np.array([[1.0, 0.0], [0.5, 0.5], [0.2, 0.8]]),
         weight=np.array([1.0, 1.0, 2.0]),
         truth=None,
         sample_id=None,

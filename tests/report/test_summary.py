@@ -1,5 +1,8 @@
+import copy
+
 import numpy as np
 
+from bigtensor.decomposition.population_count import AS_GOOD
 from bigtensor.report import summary
 from bigtensor.report.rows import ReportRows
 from bigtensor.report.words import size
@@ -10,7 +13,7 @@ def rows_of(label, certainty, *, total=None, left_out=0):
     return ReportRows(
         values=np.zeros((len(label), 1)),
         label=label,
-        certainty=np.asarray(certainty, float),
+        probability=np.asarray(certainty, float)[:, None],
         weight=np.ones(len(label)),
         truth=None,
         sample_id=None,
@@ -53,6 +56,24 @@ def test_sample_sentence__says_whether_all_rows_are_shown():
     assert summary.sample_sentence(everything).endswith("show all 10 rows of the data.")
     part = rows_of([0] * 10, [1] * 10, total=4000)
     assert "a sample of 10 of the 4,000 rows" in summary.sample_sentence(part)
+
+
+def test_cuts_sentences__name_cuts_that_are_as_good(merged_model):
+    model = copy.copy(merged_model)
+    found = dict(model.diagnostics_["population_count"], chosen=4, as_good=[])
+    model.diagnostics_ = {**model.diagnostics_, "population_count": found}
+    assert len(summary.cuts_sentences(model)) == 2
+    found["as_good"] = [3, 5]
+    last = summary.cuts_sentences(model)[-1]
+    assert last.startswith("3 and 5 populations are about as good")
+    assert f"within {AS_GOOD:.0%} of the score of 4." in last.replace(" %", "%")
+    del model.diagnostics_["population_count"]
+    assert summary.cuts_sentences(model) == []
+
+
+def test_likelihood_sentence__explains_a_fall_where_densities_are_broadened():
+    assert "may fall" not in summary.likelihood_sentence({})
+    assert "may fall" in summary.likelihood_sentence({"posterior_widths": [1.0]})
 
 
 def test_component_description__names_what_differs_most_first():

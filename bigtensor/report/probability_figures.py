@@ -1,0 +1,134 @@
+"""The figures of posterior probabilities: how large they are, and how often they are right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.report.annotation import BINS, Reliability
+from bigtensor.report.style import FAINT, INK, MUTED, empty_figure, palette, report_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FloatArray = NDArray[np.float64]
+
+CERTAINTY_BINS = 20
+
+ROW_HEIGHT = 0.85
+"""Height of the largest bar of a histogram, in distances between histograms."""
+
+
+def certainty_histograms(
+    label: NDArray[np.int64],
+    certainty: FloatArray,
+    weight: FloatArray,
+    n_labels: int,
+    name: str = "component",
+) -> Figure:
+    """Draw a histogram of the largest posterior probability for every label.
+
+    Parameters
+    ----------
+    label : (n,) int array
+        Rows with -1 are left out.
+    certainty : (n,) array
+        Largest posterior probability of every row.
+    weight : (n,) array
+        Sample weights.
+    n_labels : int
+    name : str, default "component"
+        What the labels are.
+
+    Returns
+    -------
+    Figure
+        One axes with one step line a label that has rows, all equally high, the first on top.
+    """
+    edges = np.linspace(0.0, 1.0, CERTAINTY_BINS + 1)
+    with report_style():
+        figure = empty_figure(4.4, 1.0 + 0.24 * n_labels)
+        axes = figure.add_subplot()
+        for number, colour in enumerate(palette(n_labels)):
+            members = label == number
+            axes.axhline(number, color=FAINT, linewidth=0.8, zorder=1)
+            if not members.any():
+                continue
+            counts, _ = np.histogram(
+                np.clip(certainty[members], 0.0, 1.0), edges, weights=weight[members]
+            )
+            # the axis points downwards
+            tops = number - ROW_HEIGHT * counts / max(counts.max(), np.finfo(np.float64).tiny)
+            axes.stairs(tops, edges, baseline=number, fill=True, color=colour)
+        axes.set_yticks(np.arange(n_labels), [str(number) for number in range(n_labels)])
+        axes.set(xlim=(0, 1), ylim=(n_labels - 0.7, -1.0), ylabel=name)
+        axes.set_xlabel("largest posterior probability of a row")
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        return figure
+
+
+def reliability_diagram(found: Reliability) -> Figure:
+    """Draw the share of rows with the right class against the confidence.
+
+    Parameters
+    ----------
+    found : Reliability
+
+    Returns
+    -------
+    Figure
+        Two axes. Above: the diagonal, a line with a dot a filled bin, and 95 % confidence intervals
+        (Wilson 1927). Below: a bar a bin, with its number of rows.
+    """
+    filled = found.counts > 0
+    with report_style():
+        figure = empty_figure(4.4, 4.2)
+        above, below = figure.subplots(2, sharex=True, gridspec_kw={"height_ratios": (3, 1)})
+        above.plot([0, 1], [0, 1], color=MUTED, linewidth=0.9, linestyle=":")
+        above.plot(
+            found.confidence[filled],
+            found.share_right[filled],
+            "o-",
+            color=palette(1)[0],
+            markersize=5,
+            clip_on=False,
+        )
+        low, high = _intervals(found.counts[filled], found.share_right[filled])
+        above.vlines(found.confidence[filled], low, high, color=palette(1)[0], linewidth=1)
+        above.set(xlim=(0, 1), ylim=(0, 1), ylabel="share of rows with the right class")
+        above.text(0.03, 0.93, f"expected calibration error {found.calibration_error:.3f}")
+        _draw_counts(below, found)
+        return figure
+
+
+def _intervals(counts: NDArray[np.int64], share: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of 95 % confidence intervals of shares."""
+    from scipy.stats import binomtest
+
+    found = [
+        binomtest(round(part * count), int(count)).proportion_ci(method="wilson")
+        for count, part in zip(counts.tolist(), share.tolist(), strict=True)
+    ]
+    return np.array([one.low for one in found]), np.array([one.high for one in found])
+
+
+def _draw_counts(axes: Axes, found: Reliability) -> None:
+    """Draw the rows of every bin, with their number."""
+    middles = (np.arange(BINS) + 0.5) / BINS
+    axes.bar(middles, found.counts, width=0.9 / BINS, color=FAINT)
+    for middle, count in zip(middles, found.counts, strict=True):
+        axes.annotate(
+            f"{count:,}",
+            (middle, count),
+            (0, 2),
+            textcoords="offset points",
+            ha="center",
+            fontsize=7,
+            color=INK,
+        )
+    axes.set(xlabel="confidence", ylabel="rows", yticks=[], ylim=(0, 1.3 * found.counts.max()))
+    axes.spines["left"].set_visible(False)
