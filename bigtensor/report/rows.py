@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
@@ -349,7 +348,8 @@ def _groups(
         known = [int(code) for code in found if code >= 0]
         names = [categories[code] if code < len(categories) else str(code) for code in known]
     else:
-        texts = np.char.strip(np.where(pd.isna(taken), "", taken.astype(str)))
+        missing = xr.DataArray(taken).isnull().to_numpy()
+        texts = np.char.strip(np.where(missing, "", taken.astype(str)))
         found, positions = np.unique(texts, return_inverse=True)
         names = [str(name) for name in found if name]
     # what stands for none is the smallest of all
