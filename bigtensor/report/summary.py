@@ -120,9 +120,10 @@ def cuts_sentences(model: Any) -> list[str]:
     sentences = [
         "Above is the agreement of the labels from two random halves of the rows: 1 is perfect, "
         "0 is chance. The number chosen combines a high agreement with many populations.",
-        "Below is how often rows of the two most similar populations are taken for each other. "
-        "Cuts above the dashed line, and all finer ones, are not considered.",
+        "Below is how often rows of the two most similar populations are taken for each other.",
     ]
+    if "separate_below" in found:
+        sentences[-1] += " Cuts above the dashed line, and all finer ones, are not considered."
     if found["as_good"]:
         others = words_of(found["as_good"])
         sentences.append(

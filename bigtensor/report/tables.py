@@ -284,7 +284,8 @@ def class_table(annotation: Annotation, name: str = "component") -> Table:
         f"Every {name} has the class of most of its rows with a known class. "
         f"{100 * annotation.share_right:.1f} % of these rows are in a {name} of their class, and "
         f"the mean F1 of the classes is {scores.f1.mean():.3f}. Precision is the share of the rows "
-        f"found that are of the class. Recall is the share of the class that was found."
+        "found that are of the class. Recall is the share of the class that was found. Classes are "
+        f"given and scored by one set of rows, which flatters a {name} with few known rows."
         + _cut(len(order)),
     )
 

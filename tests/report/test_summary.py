@@ -67,6 +67,10 @@ def test_cuts_sentences__name_cuts_that_are_as_good(merged_model):
     last = summary.cuts_sentences(model)[-1]
     assert last.startswith("3 and 5 populations are about as good")
     assert f"within {AS_GOOD:.0%} of the score of 4." in last.replace(" %", "%")
+    assert "dashed line" in summary.cuts_sentences(model)[1]
+    # models of earlier versions do not know the limit
+    del found["separate_below"]
+    assert "dashed line" not in summary.cuts_sentences(model)[1]
     del model.diagnostics_["population_count"]
     assert summary.cuts_sentences(model) == []
 
