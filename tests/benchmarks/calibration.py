@@ -49,7 +49,10 @@ class Reliability:
         right = probabilities.argmax(axis=1) == classes
         # a probability of one belongs to the last bin, also where float32 rounds it up
         place = np.clip((confidence * bins).astype(np.intp), 0, bins - 1)
-        sums = (np.bincount(place, of, bins) for of in (np.ones(len(place)), confidence, right))
+        sums = [
+            np.bincount(place, of, bins).astype(np.float64)
+            for of in (np.ones(len(place)), confidence, right)
+        ]
         return cls(*sums)
 
     @classmethod
@@ -92,12 +95,15 @@ class Reliability:
 def curve_rows(curves: Mapping[str, Reliability]) -> list[Row]:
     """Return the reliability curves of several methods beside each other, one row a bin.
 
+    Bins that are empty with every method are left out.
+
     Parameters
     ----------
     curves : mapping of method to Reliability
         With equally many bins.
     """
-    bins = len(next(iter(curves.values())).rows)
+    occupied = np.sum([curve.rows for curve in curves.values()], axis=0)
+    bins = len(occupied)
     return [
         {"from": place / bins, "to": (place + 1) / bins}
         | {
@@ -105,7 +111,7 @@ def curve_rows(curves: Mapping[str, Reliability]) -> list[Row]:
             for method, curve in curves.items()
             for name, value in _point(curve, place).items()
         }
-        for place in range(bins)
+        for place in np.flatnonzero(occupied).tolist()
     ]
 
 

@@ -55,6 +55,8 @@ def test_reliability__of_two_samples_is_that_of_all_rows():
 
 def test_curve_rows__are_the_bins_of_every_method():
     curve = Reliability.of_classes(np.array([[0.75, 0.25], [1.0, 0.0]]), np.array([0, 1]), bins=2)
-    low, high = curve_rows({"one": curve, "two": curve})
-    assert (low["from"], low["to"], low["one: rows"], low["one: confidence"]) == (0, 0.5, 0, None)
+    other = Reliability.of_classes(np.array([[0.4, 0.3, 0.3]]), np.array([0]), bins=2)
+    low, high = curve_rows({"one": other, "two": curve})
+    assert (low["from"], low["to"], low["one: rows"], low["two: confidence"]) == (0, 0.5, 1, None)
     assert (high["two: confidence"], high["two: share right"], high["two: rows"]) == (0.875, 0.5, 2)
+    assert [row["from"] for row in curve_rows({"two": curve})] == [0.5]
