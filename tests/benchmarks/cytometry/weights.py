@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from bigtensor import KernelMixture
 from tests.benchmarks.annotation import annotate_by_majority
 from tests.benchmarks.cytometry.cells import Labels
-from tests.benchmarks.cytometry.methods import unsettled_fits_allowed
 from tests.benchmarks.tables import Row, bars
 
 TOLERANCE = 0.0005
-"""By so much estimated weights may be farther off than counted labels: half a unit of the third
-decimal."""
+"""Estimated weights may be so much farther off than counted labels: half of the third decimal."""
 
 PARTS = 6
 """Groups of different composition that cells are put into."""
@@ -50,8 +48,7 @@ def distances(
     classes, group, label : (rows,) integer arrays
         Rows with a negative group are left out of every count.
     """
-    with unsettled_fits_allowed():
-        table = model.weights_by(data, group)
+    table = model.weights_by(data, group)
     by, level = table["weight"].dims
     order = np.argsort(table[by].to_numpy().astype(int))
     kept, k = group >= 0, table.sizes[level]
