@@ -66,6 +66,17 @@ class Report:
         partial.replace(out)
 
 
+def bars(held: Mapping[str, bool]) -> Row:
+    """Return the columns of a row that is held to bars: their text, and whether all of them hold.
+
+    Parameters
+    ----------
+    held : mapping of str to bool
+        Text of a bar, and whether it holds. Without bars there are no columns.
+    """
+    return {"bars": ", ".join(held), "holds": all(held.values())} if held else {}
+
+
 def aligned(rows: Sequence[Row]) -> str:
     """Return rows as text, one column a key, in the order in which keys appear."""
     columns = list(dict.fromkeys(key for row in rows for key in row))

@@ -6,32 +6,36 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from sklearn.metrics import f1_score
 
 from bigtensor.data.layout import SampleStoreWriter
 from tests.benchmarks.baselines import flowsom_labels, flowsom_labels_of_counts
 from tests.benchmarks.cytometry import Cells, import_activation, import_spleen
-from tests.benchmarks.cytometry.__main__ import main
-from tests.benchmarks.cytometry.cells import load_gvhd, repeat_cells
+from tests.benchmarks.cytometry.__main__ import HIPC_BARS, main
+from tests.benchmarks.cytometry.cells import Sample, import_hipc, load_gvhd, repeat_cells
+from tests.benchmarks.cytometry.cuts import cut_scores
 from tests.benchmarks.cytometry.duration import duration_rows
+from tests.benchmarks.cytometry.experiment import measure, reliabilities
+from tests.benchmarks.cytometry.fits import Fits
 from tests.benchmarks.cytometry.gates import (
     METHODS,
-    Clustering,
+    Bars,
     clusterings,
     figure_rows,
     gate_rows,
 )
-from tests.benchmarks.cytometry.gvhd import SEEDED, score, summary_rows
+from tests.benchmarks.cytometry.gvhd import AUTOMATIC, SEEDED, score
+from tests.benchmarks.cytometry.gvhd_probabilities import add_gvhd_probabilities
 from tests.benchmarks.cytometry.methods import (
-    FLOWSOM,
-    GMM_DIAGONAL,
     GMM_FULL,
     KMEANS_START,
     POPULATIONS,
     kernel_mixture_labels,
-    population_labels,
 )
-from tests.benchmarks.matching import Match, best_f1
+from tests.benchmarks.cytometry.reliability import calibration_rows
+from tests.benchmarks.cytometry.sklearn_sets import LOADERS
+from tests.benchmarks.cytometry.weights import distances, tilted
+from tests.benchmarks.matching import best_f1, match_clusters
+from tests.benchmarks.tables import Report
 
 pytestmark = pytest.mark.benchmark
 
@@ -43,6 +47,13 @@ def activation(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> C
     """The first file of T-cell activation."""
     store = tmp_path_factory.mktemp("activation") / "cells.zarr"
     return import_activation(shared_data / "activation", store, 1)
+
+
+@pytest.fixture(scope="module")
+def fits(activation: Cells, tmp_path_factory: pytest.TempPathFactory) -> Fits:
+    """Fits of the first cells and five features."""
+    store = tmp_path_factory.mktemp("first") / "cells.zarr"
+    return Fits(_first(activation, 2500, 5, store), 1)
 
 
 def test_import_activation__keeps_the_gates(shared_data: Path, activation: Cells):
@@ -69,73 +80,116 @@ def test_load_gvhd__drops_the_unlabelled_cells(shared_data: Path):
     assert [sample.n_classes for sample in samples] == [4, 4, 4, 4, 4, 3, 5, 4, 5, 3, 3, 3]
 
 
-def test_best_f1__is_the_best_of_all_clusters_by_sklearn():
-    rng = np.random.default_rng(4)
-    populations = rng.integers(0, 4, 400)
-    clusters = np.where(rng.random(400) < 0.6, populations // 2, rng.integers(0, 6, 400))
-    expected = sum(
-        np.mean(populations == one)
-        * max(f1_score(populations == one, clusters == other) for other in range(6))
-        for one in range(4)
-    )
-    assert best_f1(clusters, populations) == pytest.approx(expected, abs=1e-12)
-    unknown = np.append(populations, [-1, -1]), np.append(clusters, [0, 1])
-    assert best_f1(unknown[1], unknown[0]) == pytest.approx(expected, abs=1e-12)
-    assert best_f1(np.full(400, -1), populations) == 0
-
-
 def test_score__every_seeded_method_finds_the_classes_of_a_sample(shared_data: Path):
     pytest.importorskip("flowsom", reason=NEEDS_FLOWSOM)
     sample = load_gvhd(shared_data / "gvhd.npz")[9]
-    scores = {name: score(method, sample, 0) for name, method in SEEDED.items()}
+    # populations of a chosen number are not told how many classes there are, and split some
+    told = {name: method for name, method in SEEDED.items() if name != AUTOMATIC}
+    scores = {name: score(method, sample, 0) for name, method in told.items()}
     assert min(scores.values()) > 0.95, scores
 
 
-def test_summary_rows__hold_both_bars():
-    scores = {
-        KMEANS_START: np.full((12, 2), 0.92),
-        FLOWSOM: np.array([[0.8, 1.0]] * 12),
-        GMM_DIAGONAL: np.repeat([[0.92], [0.93]], [10, 2], axis=0),
-    }
-    mean, spread, not_worse = summary_rows(scores)
-    assert (mean[KMEANS_START], mean["holds"]) == (pytest.approx(0.92), True)
-    assert spread[FLOWSOM] == pytest.approx(0.1)
-    assert (not_worse[KMEANS_START], not_worse["holds"]) == (10, True)
-    scores[KMEANS_START] = np.full((12, 2), 0.909)
-    mean, _, not_worse = summary_rows(scores)
-    assert (mean["holds"], not_worse[KMEANS_START], not_worse["holds"]) == (False, 0, False)
-
-
-def test_figure_rows__hold_the_populations_to_the_better_peer():
-    found = [
-        _clustering(10, POPULATIONS, 0.6),
-        _clustering(10, POPULATIONS, 0.5),
-        _clustering(10, FLOWSOM, 0.4),
-        _clustering(10, GMM_FULL, 0.56),
-        _clustering("auto", POPULATIONS, 0.3, clusters=3),
-        _clustering("auto", POPULATIONS, 0.3, clusters=5),
-        _clustering("auto", FLOWSOM, 0.3),
-        _clustering("auto", GMM_FULL, 0.1),
-    ]
-    table = figure_rows(found, held=True)
-    assert [row["k"] for row in table] == ["10"] * 3 + ["auto: 3 to 5", "auto: 10", "auto: 10"]
-    assert table[0]["mean F1"] == pytest.approx(0.55)
-    assert (table[0]["seeds"], table[0]["lowest"]) == (2, 0.5)
-    assert [row.get("holds") for row in table] == [False, None, None, True, None, None]
-    assert not any("holds" in row for row in figure_rows(found, held=False))
-    assert gate_rows(found, ["a", "b"])[0]["b"] == pytest.approx(0.55)
-
-
-def test_population_labels__are_those_of_a_fit_with_that_number(activation: Cells, tmp_path: Path):
-    cells = _first(activation, 2500, 5, tmp_path / "first.zarr")
-    # one fit of 10 components for 2 and 3 populations, another one of 12 for 4
-    found = {count: labels for count, _, labels in population_labels(cells, [2, 3, 4], 1)}
+def test_fits__populations_are_those_of_a_fit_with_that_number(fits: Fits):
+    cells = fits.cells
+    # one fit of 50 components serves all numbers
+    found = {count: np.asarray(fits.populations(count).predict(cells.store)) for count in (2, 3, 4)}
     assert [len(np.unique(labels)) for labels in found.values()] == [2, 3, 4]
     for count in (3, 4):
-        alone = kernel_mixture_labels(cells.store, 1, n_populations=count, views=cells.views)
+        alone = kernel_mixture_labels(
+            cells.store, fits.seed, n_populations=count, views=cells.views
+        )
         np.testing.assert_array_equal(found[count], alone)
     one_cluster = np.zeros(2500, np.intp)
     assert best_f1(found[4], cells.gates) > best_f1(one_cluster, cells.gates) + 0.05
+
+
+def test_cut_scores__are_those_of_predicted_populations(fits: Fits):
+    scores = cut_scores(fits.populations("auto"), fits.cells)
+    assert list(scores) == list(range(4, 31))
+    for count in (4, 11, 30):
+        labels = np.asarray(fits.populations(count).predict(fits.cells.store))
+        assert scores[count] == pytest.approx(match_clusters(labels, fits.cells.gates).mean_f1)
+
+
+def test_reliabilities__are_of_the_gated_cells(fits: Fits):
+    curves = reliabilities(fits, {4: 4})
+    assert list(curves) == [(4, POPULATIONS), (4, GMM_FULL)]
+    gated = int((fits.cells.gates >= 0).sum())
+    assert all(curve.rows.sum() == gated for curve in curves.values())
+    labels = np.asarray(fits.populations(4).predict(fits.cells.gated_values()))
+    classes = fits.cells.gated_classes
+    right = sum(np.bincount(classes[labels == one]).max() for one in np.unique(labels))
+    assert curves[4, POPULATIONS].right.sum() >= right
+    table = calibration_rows({name: [curve] for name, curve in curves.items()}, 1.0)
+    assert [row.get("holds") for row in table] == [True, None]
+    assert table[0]["calibration error"] < table[1]["calibration error"] + 0.2
+
+
+def test_distances__of_gated_shares_and_of_parts(fits: Fits):
+    values, classes = fits.cells.gated_values(), fits.cells.gated_classes
+    model = fits.populations(4)
+    parts = tilted(classes, 3, np.random.default_rng(0))
+    ours, counted = distances(model, values, classes, parts, np.asarray(model.predict(values)))
+    assert 0 < ours < 0.5
+    assert ours == pytest.approx(counted, abs=0.1)
+
+
+def test_gvhd_probabilities__are_measured_for_every_model(shared_data: Path, capsys):
+    whole = load_gvhd(shared_data / "gvhd.npz")[9]
+    sample = Sample(whole.number, whole.values[::8], whole.classes[::8])
+    report = Report("cytometry", {})
+    add_gvhd_probabilities(report, [sample], 1)
+    errors, curve, weights = (table["rows"] for table in report.tables.values())
+    assert [row["method"] for row in errors] == [POPULATIONS, POPULATIONS, KMEANS_START, GMM_FULL]
+    assert all(row["calibration error"] < 0.05 for row in errors)
+    cells = sum(row[f"{POPULATIONS}: rows"] for row in curve)
+    assert cells == len(sample.values)
+    assert score(SEEDED[AUTOMATIC], sample, 0) > 0.8
+    assert len(weights) == 6
+    assert all(row["weights_by"] < 0.1 for row in weights)
+
+
+def test_main__measures_the_sets_that_nothing_was_tuned_on(
+    shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for slow in ("breast cancer", "digits"):
+        monkeypatch.delitem(LOADERS, slow)
+    out = tmp_path / "cytometry.json"
+    options = ["--only", "mfeat", "sklearn", "simulated", "--seeds", "1", "--rows", "200"]
+    sizes = ["--cells", "5000", "--outliers", "3"]
+    main(["--data", str(shared_data), *options, *sizes, "--out", str(out)])
+    stored = json.loads(out.read_text())
+    assert (stored["settings"]["rows"], stored["settings"]["cells"]) == (200, 5000)
+    digits, sets, simulated, curve = (table["rows"] for table in stored["tables"].values())
+    assert digits[0]["accuracy"] > 0.6
+    assert [row["rows"] for row in sets] == [178, 150]
+    assert all(row["KernelMixture(k)"] > 0.2 for row in sets)
+    assert [row["k"] for row in simulated] == ["10", "10", "auto", "auto"]
+    assert simulated[0]["found"] >= 6
+    assert sum(row[f"{POPULATIONS}: rows"] for row in curve) == 5000 - 3
+
+
+def test_import_hipc__gives_every_cell_a_class(shared_data: Path, tmp_path: Path):
+    cells = import_hipc(shared_data / "hipc_w2.npz", tmp_path / "hipc.zarr", 2000)
+    assert cells.values().shape == (2000, 7)
+    assert cells.features[:2] == ["CCR7", "CD4"]
+    assert set(np.unique(cells.gates)) <= set(range(10))
+    whole = import_hipc(shared_data / "hipc_w2.npz", tmp_path / "hipc.zarr", 10**6)
+    assert np.bincount(whole.gates).tolist()[:2] == [6371, 6387]
+
+
+@pytest.mark.slow
+def test_measure__has_the_figures_of_every_table(shared_data: Path, tmp_path: Path):
+    pytest.importorskip("flowsom", reason=NEEDS_FLOWSOM)
+    cells = import_hipc(shared_data / "hipc_w2.npz", tmp_path / "hipc.zarr", 3000)
+    found = measure(cells, [10, "auto"], 2)
+    assert len(found.cuts) == 2
+    assert [len(curves) for curves in found.curves.values()] == [2] * 4
+    table = figure_rows(found.clusterings, HIPC_BARS, len(cells.gates))
+    assert [row["bars"] for row in table if "holds" in row] == [
+        "mean F1 >= 0.580",
+        "mean F1 >= 0.520",
+    ]
 
 
 def test_flowsom_labels_of_counts__are_those_of_a_run_for_each(activation: Cells):
@@ -152,11 +206,11 @@ def test_clusterings__every_method_finds_the_b_cells_of_a_spleen(shared_data: Pa
     pytest.importorskip("flowsom", reason=NEEDS_FLOWSOM)
     cells = import_spleen(shared_data / "mouse_spleen", tmp_path / "cells.zarr")
     assert (cells.gates >= 0).sum() == 13_671
-    found = list(clusterings(cells, [6], 1))
+    found = list(clusterings(Fits(cells, 0), [6]))
     table = gate_rows(found, cells.names)
     assert [row["method"] for row in table] == list(METHODS)
     assert all(row["B cells"] > 0.4 for row in table), table
-    assert all(0 < row["mean F1"] <= 1 for row in figure_rows(found, held=False))
+    assert all(0 < row["mean F1"] <= 1 for row in figure_rows(found, Bars(), 0))
 
 
 @pytest.mark.slow
@@ -175,12 +229,16 @@ def test_main__writes_what_it_prints(shared_data: Path, tmp_path: Path, capsys):
     out = tmp_path / "cytometry.json"
     options = ["--only", "activation", "--files", "1", "--clusters", "10", "--seeds", "1"]
     code = main(["--data", str(shared_data), *options, "--out", str(out)])
-    figures, gates = json.loads(out.read_text())["tables"].values()
+    tables = json.loads(out.read_text())["tables"]
+    figures, gates, cuts, errors, _, weights = tables.values()
     assert [row["method"] for row in figures["rows"]] == [*METHODS, *METHODS]
     assert [row["k"] for row in figures["rows"]][:5] == ["10"] * 5
     assert gates["rows"][0]["CD4 T CD69-"] > 0.6
     assert gates["rows"][0]["Dead"] > 0.4
-    missed = sum(row.get("holds") is False for row in figures["rows"])
+    assert cuts["rows"][-1]["mean F1"] == figures["rows"][5]["mean F1"]
+    assert all(row["calibration error"] < 0.2 for row in errors["rows"])
+    assert [row["k"] for row in weights["rows"]] == ["10", "10", "auto", "auto"]
+    missed = sum(row.get("holds") is False for table in tables.values() for row in table["rows"])
     assert f"{missed} rows miss a bar" in capsys.readouterr().out
     assert code == (missed > 0)
 
@@ -191,9 +249,3 @@ def _first(cells: Cells, rows: int, features: int, store: Path) -> Cells:
     with SampleStoreWriter(store, names, rows=rows) as writer:
         writer.append(cells.values()[:rows, :features])
     return Cells(store, names, cells.gates[:rows], cells.names)
-
-
-def _clustering(asked: int | str, method: str, f1: float, clusters: int = 10) -> Clustering:
-    """Return a clustering with the same F1 of two gates."""
-    match = Match(np.full(2, f1), np.arange(2), np.array([5, 5]), f1)
-    return Clustering(asked, clusters, method, match)

@@ -7,38 +7,7 @@ import pytest
 
 from bigtensor import KernelMixture
 from tests.benchmarks.cytometry.cells import import_activation, load_gvhd
-
-
-def tilted(classes, samples, rng):
-    """Put rows into samples of very different composition."""
-    shares = rng.dirichlet(np.full(samples, 0.5), size=classes.max() + 1)
-    drawn = rng.uniform(size=len(classes))
-    return (drawn[:, None] > shares.cumsum(axis=1)[classes]).sum(axis=1).clip(0, samples - 1)
-
-
-def distances(model, X, classes, sample, label):
-    """Return the distances of `weights_by` and of counted labels to the shares of the classes.
-
-    Total variation, mean over samples. A label stands for the class that most of its rows have.
-    """
-    table = model.weights_by(X, sample)
-    by, level = table["weight"].dims
-    order = np.argsort(table[by].to_numpy().astype(int))
-    k, kinds, kept = table.sizes[level], classes.max() + 1, sample >= 0
-    counts = np.zeros((k, kinds))
-    np.add.at(counts, (label[kept], classes[kept]), 1)
-    annotated = np.eye(kinds)[counts.argmax(axis=1)]
-    truth, counted = (
-        np.stack([np.bincount(of[sample == s], minlength=m) / (sample == s).sum() for s in groups])
-        for of, m, groups in (
-            (classes, kinds, np.unique(sample[kept])),
-            (label, k, np.unique(sample[kept])),
-        )
-    )
-    return [
-        0.5 * np.abs(weights @ annotated - truth).sum(axis=1).mean()
-        for weights in (table["weight"].to_numpy()[order], counted)
-    ]
+from tests.benchmarks.cytometry.weights import distances, tilted
 
 
 @pytest.mark.slow

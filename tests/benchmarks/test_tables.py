@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from tests.benchmarks.tables import Report, aligned
+from tests.benchmarks.tables import Report, aligned, bars
 
 
 def test_aligned__has_a_column_for_every_key_and_a_dash_for_missing_values():
@@ -32,3 +32,9 @@ def test_report__writes_every_table_and_names_what_is_missed(tmp_path, capsys):
     assert [row["ratio"] for row in report.missed] == [3.0]
     assert "a note" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == [out]
+
+
+def test_bars__all_have_to_hold():
+    assert bars({}) == {}
+    assert bars({"a": True, "b": False}) == {"bars": "a, b", "holds": False}
+    assert bars({"a": True})["holds"]

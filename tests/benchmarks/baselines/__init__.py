@@ -8,6 +8,7 @@ and a grid for every view, and returns the component densities on the grids, one
 from tests.benchmarks.baselines.flowsom import flowsom_labels, flowsom_labels_of_counts
 from tests.benchmarks.baselines.gaussian_mixture import (
     diagonal_mixture_densities,
+    fitted_gaussian_mixture,
     gaussian_mixture_labels,
 )
 from tests.benchmarks.baselines.histogram_spectral import histogram_spectral_densities
@@ -16,6 +17,7 @@ from tests.benchmarks.baselines.npem import npem_densities
 
 __all__ = [
     "diagonal_mixture_densities",
+    "fitted_gaussian_mixture",
     "flowsom_labels",
     "flowsom_labels_of_counts",
     "gaussian_mixture_labels",

@@ -45,6 +45,22 @@ def gaussian_mixture_labels(
     seed: int = 0,
 ) -> NDArray[np.intp]:
     """Fit a mixture, to a part of the rows if asked, and label all rows."""
+    mixture = fitted_gaussian_mixture(
+        values, n_components, n_init, fit_rows, covariance=covariance, seed=seed
+    )
+    return np.asarray(mixture.predict(values))
+
+
+def fitted_gaussian_mixture(
+    values: NDArray[Any],
+    n_components: int,
+    n_init: int,
+    fit_rows: int | None = None,
+    *,
+    covariance: Literal["full", "diag"] = "full",
+    seed: int = 0,
+) -> GaussianMixture:
+    """Fit a mixture, to a part of the rows if asked."""
     chosen = values
     if fit_rows is not None and fit_rows < len(values):
         rng = np.random.default_rng(seed)
@@ -53,8 +69,7 @@ def gaussian_mixture_labels(
         n_components, covariance_type=covariance, n_init=n_init, random_state=seed
     )
     with _unfinished_fits_allowed():
-        mixture.fit(chosen)
-    return np.asarray(mixture.predict(values))
+        return mixture.fit(chosen)
 
 
 @contextmanager

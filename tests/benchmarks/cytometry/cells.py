@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.importers.files import import_files
 from bigtensor.data.importers.transforms import is_untransformed
-from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM, SampleStoreWriter
 from bigtensor.errors import FileFormatWarning
 
 Labels = NDArray[Any]
@@ -46,6 +46,21 @@ class Cells:
         """Return the features to cluster on."""
         with xr.open_zarr(self.store) as data:
             return np.ascontiguousarray(data["X"].sel(feature=self.features).to_numpy())
+
+    def gated_values(self) -> xr.DataArray:
+        """Return the features to cluster on, of the cells inside a gate, with their names."""
+        values = self.values()[self.gates >= 0]
+        return xr.DataArray(values, {FEATURE_DIM: self.features}, (SAMPLE_DIM, FEATURE_DIM))
+
+    @property
+    def gated_classes(self) -> Labels:
+        """The gate of every cell inside a gate."""
+        return self.gates[self.gates >= 0]
+
+    def gated_files(self) -> Labels:
+        """Return the number of the file of every cell inside a gate."""
+        with xr.open_zarr(self.store) as data:
+            return np.asarray(data["sample_id"].to_numpy()[self.gates >= 0])
 
 
 @dataclass(frozen=True)
@@ -80,6 +95,24 @@ def import_spleen(folder: Path, store: Path) -> Cells:
     for code, name in enumerate(names):
         codes[written == name] = code
     return _imported([path], store, {path.stem: codes}, names)
+
+
+def import_hipc(path: Path, store: Path, rows: int) -> Cells:
+    """Import blood of one HIPC centre, or so many of its cells at random; all have a class."""
+    with np.load(path, allow_pickle=False) as stored:
+        chosen = random_rows(len(stored["X"]), rows)
+        values, classes = stored["X"][chosen], stored["labels"][chosen].astype(np.int32) - 1
+        features = [str(name) for name in stored["features"]]
+    with SampleStoreWriter(store, features, rows=len(values), overwrite=True) as writer:
+        writer.append(values)
+    return Cells(store, features, classes, [str(number) for number in range(1, 11)])
+
+
+def random_rows(rows: int, most: int) -> NDArray[np.intp]:
+    """Return the places of all rows, or of so many at random in their order."""
+    if rows <= most:
+        return np.arange(rows)
+    return np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
 
 
 def load_gvhd(path: Path) -> list[Sample]:

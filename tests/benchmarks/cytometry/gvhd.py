@@ -11,6 +11,7 @@ from sklearn.cluster import KMeans
 
 from tests.benchmarks.baselines import flowsom_labels, gaussian_mixture_labels
 from tests.benchmarks.cytometry.cells import Labels, Sample
+from tests.benchmarks.cytometry.gvhd_probabilities import add_gvhd_probabilities
 from tests.benchmarks.cytometry.methods import (
     FLOWSOM,
     GMM_DIAGONAL,
@@ -32,6 +33,8 @@ TOLERANCE = 0.005
 LEAST_SHARE = 10 / 12
 """Of the samples on which the k-means start is no worse, by more than the tolerance, than EM."""
 
+AUTOMATIC = f"{POPULATIONS}, auto"
+
 Method = Callable[[Sample, int], Labels]
 """Labels of the cells of a sample, from a seed."""
 
@@ -48,6 +51,9 @@ SEEDED: dict[str, Method] = {
     KMEANS_START: partial(library_labels, start="kmeans"),
     POPULATIONS: lambda sample, seed: kernel_mixture_labels(
         sample.values, seed, n_populations=sample.n_classes
+    ),
+    AUTOMATIC: lambda sample, seed: kernel_mixture_labels(
+        sample.values, seed, n_populations="auto"
     ),
     SPECTRAL_START: partial(library_labels, start="spectral"),
     FLOWSOM: lambda sample, seed: flowsom_labels(sample.values, sample.n_classes, seed),
@@ -67,7 +73,10 @@ RESTARTED: dict[str, Method] = {
 
 
 def add_gvhd(report: Report, samples: Sequence[Sample], seeds: int) -> None:
-    """Print F1 of every sample and method, their means, and the bars."""
+    """Print F1 of every sample and method, their means, and the bars.
+
+    Then calibration and weights of the samples.
+    """
     notes = [
         f"unlabelled cells dropped, values as stored, k = classes; {seeds} seeds of ours and "
         "FlowSOM",
@@ -76,6 +85,7 @@ def add_gvhd(report: Report, samples: Sequence[Sample], seeds: int) -> None:
     ]
     scores = measure(samples, seeds)
     report.add("GvHD", [*sample_rows(samples, scores), *summary_rows(scores)], notes)
+    add_gvhd_probabilities(report, samples, seeds)
 
 
 def measure(samples: Sequence[Sample], seeds: int) -> Scores:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,8 +11,7 @@ import numpy as np
 
 from bigtensor import KernelMixture
 from bigtensor.errors import RefinementWarning
-from bigtensor.models.kernel_mixture.parameters import n_components_of
-from tests.benchmarks.cytometry.cells import Cells, Labels
+from tests.benchmarks.cytometry.cells import Labels
 from tests.benchmarks.preparations import doubtful_starts_allowed
 
 POPULATIONS = "bigtensor, populations"
@@ -32,30 +31,15 @@ def kernel_mixture(seed: int, **options: Any) -> KernelMixture:
     return KernelMixture(units="common", random_state=seed, **options)
 
 
+def fitted_kernel_mixture(data: Any, seed: int, **options: Any) -> KernelMixture:
+    """Fit such a model to all cells."""
+    with unsettled_fits_allowed():
+        return kernel_mixture(seed, **options).fit(data)
+
+
 def kernel_mixture_labels(data: Any, seed: int, **options: Any) -> Labels:
     """Fit such a model to all cells and label them."""
-    model = kernel_mixture(seed, **options)
-    with unsettled_fits_allowed():
-        model.fit(data)
-    return np.asarray(model.predict(data))
-
-
-def population_labels(
-    cells: Cells, counts: Sequence[Count], seed: int
-) -> Iterator[tuple[Count, int, Labels]]:
-    """Yield, for every number of populations, that number, how many there are, and the labels.
-
-    Models with equally many components differ only in where their tree is cut, and are fitted once.
-    """
-    fitted: dict[int, KernelMixture] = {}
-    for count in counts:
-        model = kernel_mixture(seed, views=cells.views, n_populations=count)
-        components = n_components_of(model, len(cells.gates))
-        if components not in fitted:
-            with unsettled_fits_allowed():
-                fitted[components] = model.fit(cells.store)
-        model = fitted[components].cut_populations(count)
-        yield count, len(model.population_weights_), np.asarray(model.predict(cells.store))
+    return np.asarray(fitted_kernel_mixture(data, seed, **options).predict(data))
 
 
 @contextmanager
