@@ -38,16 +38,19 @@ class Responsibilities(RowFunction):
         The population that every component belongs to, from 0. Labels and probabilities are then
         those of populations, whose probability is the sum over their components;
         ``"component_label"`` and ``"component_probability"`` are those of components.
+    temperature : float, default 1.0
+        The probabilities of populations are raised to its reciprocal, and scaled to sum to one.
 
     Raises
     ------
     ParameterError
-        When a name is unknown or repeated, or there is none.
+        When a name is unknown or repeated, or there is none, or the temperature is not positive.
     """
 
     mixture: MixtureDensities
     names: tuple[str, ...] = ("label",)
     populations: NDArray[np.intp] | None = None
+    temperature: float = 1.0
 
     block_rows: ClassVar[int] = 15360
 
@@ -57,6 +60,8 @@ class Responsibilities(RowFunction):
             raise ParameterError(
                 f"outputs of a row must be distinct and among {', '.join(known)}, got {self.names}"
             )
+        if not self.temperature > 0:
+            raise ParameterError(f"temperature must be positive, not {self.temperature!r}")
 
     @property
     def outputs(self) -> tuple[RowOutput, ...]:
@@ -97,15 +102,31 @@ class Responsibilities(RowFunction):
                 if "label" in wanted:
                     _write_labels(shares, out["label"][window], work)
             if "probability" in wanted:
+                if self.populations is not None and self.temperature != 1:
+                    self._temper(shares, work)
                 np.copyto(out["probability"][window], shares.T, casting="same_kind")
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
         tile = min(rows, self.mixture.tile_rows)
         k, dtype = self.mixture.n_components, self.mixture.dtype
-        per_row = dtype.itemsize * (k + self._count) + 8
+        per_row = dtype.itemsize * (k + self._count + 1) + 8
         labels = sum(buffers_nbytes(_label_buffers(n, tile, dtype)) for n in (k, self._count) if n)
         return per_row * tile + labels + self.mixture.work_nbytes(tile) + normalise_nbytes(tile)
+
+    def _temper(self, shares: NDArray[Any], work: Workspace) -> None:
+        """Raise probabilities to the reciprocal of the temperature, and scale them to sum to one.
+
+        Parameters
+        ----------
+        shares : (populations, rows) array
+            Overwritten.
+        work : Workspace
+        """
+        np.power(shares, 1 / self.temperature, out=shares)
+        total = work.take("rows.total", (shares.shape[1],), shares.dtype)
+        np.sum(shares, axis=0, out=total)
+        shares /= total
 
     @property
     def _count(self) -> int:

@@ -1,4 +1,4 @@
-"""Dependence of features within components: whether a mixture of products fits the pilot sample."""
+"""Dependence of features within components: whether products fit, and how much they overcount."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bigtensor.models.kernel_mixture.preparation import Preparation, prepare
 from bigtensor.models.kernel_mixture.refinement import clustered_start, refined
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import responsibilities_of
+from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.row_sample import Sample
 
@@ -61,6 +62,40 @@ def dependence_within_components(sample: Sample, settings: Settings) -> float:
     if not pairs.any():
         return 0.0
     return _mean_correlation(np.asarray(sample.values, np.float64), posterior, pairs)
+
+
+def product_temperature(
+    mixture: MixtureDensities, sample: Sample, preparation: Preparation
+) -> float:
+    """Return by how much log ratios of products of densities overstate what the views tell.
+
+    A product counts what several views tell alike once for each of them. Let two components have
+    the correlation matrix R of the views within them and means that differ by d standard
+    deviations. The log ratio of their products then has ``d'Rd / d'd`` times the variance that
+    belongs to its mean, and divided by this number it is the log ratio of true densities that are
+    normal along d. Its expectation over differences along which rows vary is
+    ``tr(R R) / tr(R) = 1 + mean_i sum_(j != i) R_ij**2`` (the products are a composite likelihood,
+    see Varin, Reid and Firth 2011, "An overview of composite likelihood methods", Statistica
+    Sinica 21).
+
+    Parameters
+    ----------
+    mixture : MixtureDensities
+    sample : Sample
+    preparation : Preparation
+
+    Returns
+    -------
+    float
+        At least one; one without two views of one measured feature.
+    """
+    columns = list(preparation.grids.columns)
+    values = np.asarray(sample.values[:, columns], np.float64)
+    pairs = np.tri(len(columns), k=-1, dtype=bool)
+    if not pairs.any():
+        return 1.0
+    posterior = responsibilities_of(mixture, sample, preparation.slices)
+    return 1.0 + (len(columns) - 1) * _mean_correlation(values, posterior, pairs) ** 2
 
 
 def _pairs_of_views(preparation: Preparation, settings: Settings) -> NDArray[np.bool_]:

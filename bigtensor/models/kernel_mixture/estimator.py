@@ -231,8 +231,10 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
 
     def _row_function(self, outputs: tuple[str, ...]) -> Responsibilities:
         """Return the function that answers for every row."""
-        populations = None if self._populations is None else self._populations.of_component
-        return Responsibilities(self._solution.mixture(), outputs, populations)
+        mixture, found = self._solution.mixture(), self._populations
+        if found is None:
+            return Responsibilities(mixture, outputs)
+        return Responsibilities(mixture, outputs, found.of_component, found.temperature)
 
     def _likelihood_mixture(self) -> MixtureDensities:
         """Return the densities that weights of groups are estimated under."""

@@ -53,10 +53,10 @@ class TwoLevelMixture(LatentMixture):
         ParameterError
             When there are fewer components, or components were not merged.
         """
-        tree = self._require_populations().tree
+        found = self._require_populations()
         if n_populations != "auto":
             check_integer("n_populations", n_populations, 1, len(self.weights_))
-        self._populations = Populations.cut(tree, n_populations)
+        self._populations = Populations.cut(found.tree, n_populations, found.temperature)
         return self
 
     def predict(self, X: Any, level: str | None = None) -> Any:
@@ -78,6 +78,10 @@ class TwoLevelMixture(LatentMixture):
 
     def predict_proba(self, X: Any, level: str | None = None) -> Any:
         """Return the posterior probability of every population, or component.
+
+        Probabilities of populations are broader than the sums of those of their components where
+        features depend on each other within components, see
+        ``diagnostics_["probability_temperature"]``. Labels are the same.
 
         Parameters
         ----------

@@ -12,6 +12,7 @@ from bigtensor.decomposition.component_merging import SEPARATION, merge_componen
 from bigtensor.decomposition.consensus_tree import CONSENSUS, consensus_tree
 from bigtensor.decomposition.merge_tree import MergeTree
 from bigtensor.decomposition.population_count import choose_population_count, finest_separate_cut
+from bigtensor.models.kernel_mixture.dependence import product_temperature
 from bigtensor.models.kernel_mixture.populations import Populations
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.replicates import (
@@ -50,7 +51,8 @@ def find_populations(
     preparation : Preparation
     settings : Settings
     diagnostics : dict
-        Receives ``outlying_components`` and, for the consensus, ``population_count``.
+        Receives ``outlying_components``, ``probability_temperature`` and, for the consensus,
+        ``population_count``.
 
     Returns
     -------
@@ -62,15 +64,25 @@ def find_populations(
         "count": int(light.sum()),
         "share": float(sums.mass[light].sum() / sums.mass.sum()),
     }
-    if settings.merging == CONSENSUS and sample is not None and len(sums.mass) > 1:
-        tree = _consensus(solution, sums, sample, preparation, settings, diagnostics)
+    temperature = 1.0
+    if sample is None or settings.merging != CONSENSUS or len(sums.mass) == 1:
+        tree = _tree_of_all_rows(sums, settings)
     else:
-        criterion = SEPARATION if settings.merging == CONSENSUS else settings.merging
-        tree = merge_components(sums, criterion=criterion, least_mass=least_mass(sums))
-        if criterion == SEPARATION:
-            count = finest_separate_cut(tree, sums.assigned, MOST_POPULATIONS)
-            tree = replace(tree, automatic_count=count)
-    return Populations.cut(tree, settings.n_populations)
+        tree = _consensus(solution, sums, sample, preparation, settings, diagnostics)
+    if sample is not None:
+        temperature = product_temperature(solution.mixture(), sample, preparation)
+    diagnostics["probability_temperature"] = temperature
+    return Populations.cut(tree, settings.n_populations, temperature)
+
+
+def _tree_of_all_rows(sums: CoPosteriorSumsResult, settings: Settings) -> MergeTree:
+    """Return the tree by the criterion of the settings, or by that which a consensus unites."""
+    criterion = SEPARATION if settings.merging == CONSENSUS else settings.merging
+    tree = merge_components(sums, criterion=criterion, least_mass=least_mass(sums))
+    if criterion != SEPARATION:
+        return tree
+    count = finest_separate_cut(tree, sums.assigned, MOST_POPULATIONS)
+    return replace(tree, automatic_count=count)
 
 
 def _consensus(

@@ -14,6 +14,8 @@ from bigtensor.errors import ParameterError
 _TREE = "merge_tree_"
 """Before the names of the arrays of the tree."""
 
+_TEMPERATURE = "population_temperature"
+
 
 @dataclass(frozen=True, eq=False)
 class Populations:
@@ -26,14 +28,19 @@ class Populations:
         The population of every component, by descending weight of the populations.
     weights : (populations,) float64 array
         Sums of the weights of the components.
+    temperature : float, default 1.0
+        Posterior probabilities of populations are raised to its reciprocal, and scaled.
     """
 
     tree: MergeTree
     of_component: NDArray[np.intp]
     weights: NDArray[np.float64]
+    temperature: float = 1.0
 
     @classmethod
-    def cut(cls, tree: MergeTree, n_populations: int | str) -> Populations:
+    def cut(
+        cls, tree: MergeTree, n_populations: int | str, temperature: float = 1.0
+    ) -> Populations:
         """Cut the tree.
 
         Raises
@@ -49,13 +56,14 @@ class Populations:
         count = tree.cut_automatically() if isinstance(n_populations, str) else n_populations
         of_component = tree.cut(count)
         weights = np.bincount(of_component, weights=tree.weights, minlength=count)
-        return cls(tree, of_component, weights / weights.sum())
+        return cls(tree, of_component, weights / weights.sum(), temperature)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything as named arrays."""
         return {
             "population_of_component": self.of_component,
             "population_weights": self.weights,
+            _TEMPERATURE: np.array(self.temperature),
             **{_TREE + name: array for name, array in self.tree.arrays().items()},
         }
 
@@ -73,4 +81,6 @@ class Populations:
             MergeTree.from_arrays(tree),
             arrays["population_of_component"],
             arrays["population_weights"],
+            # models of earlier versions have none
+            float(arrays.get(_TEMPERATURE, 1.0)),
         )

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from bigtensor.errors import DataError
 from bigtensor.features.bandwidth import SampleClusters, cluster_sample
+from bigtensor.features.local_density import sparse_row_weights
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import find_categories
 from bigtensor.models.kernel_mixture.groups import Groups, OtherView, projected_views
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
-from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
+from bigtensor.models.kernel_mixture.settings import MANY, Settings, purpose_seed
 from bigtensor.models.kernel_mixture.view_features import fine_maps
 from bigtensor.statistics.row_sample import Sample
 
@@ -34,6 +35,8 @@ class Preparation:
     slices : mapping of str to slice
     assignment : (n0,) integer array
         The k-means cluster of every row of the sample.
+    clustering_weight : (n0,) float64 array, optional
+        Weights of the rows in that clustering; None stands for ones.
     shared : bool
         Whether all views have the same components.
     grids : Grids
@@ -54,6 +57,7 @@ class Preparation:
     views: tuple[tuple[str, tuple[str, ...]], ...]
     slices: Mapping[str, slice]
     assignment: NDArray[np.intp]
+    clustering_weight: FloatArray | None
     shared: bool
     grids: Grids
     posterior_widths: FloatArray | None
@@ -93,7 +97,13 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
     """
     names = [name for _, members in settings.views for name in members]
     rows = np.asarray(sample.values, np.float64)
-    clusters = sample_clusters(rows, sample.weight, settings)
+    clustering_weight = sample.weight
+    if settings.n_populations is not None and settings.n_components >= MANY:
+        # rare populations want components of their own, for which few components do not suffice
+        seed = purpose_seed(settings.random_state, "density")
+        positions = sample_positions(rows, settings)
+        clustering_weight = sparse_row_weights(positions, sample.weight, seed)
+    clusters = sample_clusters(rows, clustering_weight, settings)
     scale = clusters.scale
     columns = tuple(settings.slices[name].start for name in settings.tabulated)
     grids = Grids.over_sample(
@@ -114,6 +124,7 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
         views=settings.views,
         slices=settings.slices,
         assignment=clusters.labels,
+        clustering_weight=clustering_weight,
         shared=settings.shared,
         grids=grids,
         posterior_widths=_posterior_widths(scale, columns, settings, diagnostics),

@@ -91,6 +91,7 @@ def preparation_from(
         views=views,
         slices=view_slices(views),
         assignment=np.empty(0, np.intp),
+        clustering_weight=None,
         shared=attrs["shared"],
         grids=Grids(
             columns,

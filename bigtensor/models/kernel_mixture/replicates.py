@@ -22,7 +22,7 @@ from bigtensor.statistics.row_sample import Sample
 
 FloatArray = NDArray[np.float64]
 
-SPLITS = 2
+SPLITS = 4
 """Random splits of the pilot sample into two halves.
 
 Over five seeds the F1 of gated cells varied by 0.005 to 0.09 from 10 populations on, and by up to
@@ -99,8 +99,11 @@ def _replicate(
     """Fit components to some rows of the sample, and merge them."""
     half = _part(sample, rows)
     count = max(2, min(preparation.n_components, len(rows) // FEWEST_ROWS_OF_A_COMPONENT))
-    clusters = kmeans(positions[rows], count, seed, weight=half.weight, n_starts=1)
-    own = replace(preparation, n_components=count, assignment=clusters.labels)
+    weight = None if preparation.clustering_weight is None else preparation.clustering_weight[rows]
+    clusters = kmeans(positions[rows], count, seed, weight=weight, n_starts=1)
+    own = replace(
+        preparation, n_components=count, assignment=clusters.labels, clustering_weight=weight
+    )
     solution = clustered_start(half, own)
     block = Block(half.values, preparation.slices, 0, len(rows), half.weight)
     for iteration in range(ITERATIONS):
