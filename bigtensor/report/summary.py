@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.kernel_mixture.parameters import BROAD_WIDTH
 from bigtensor.models.summary import population_of_component
 from bigtensor.report.rows import ReportRows
 from bigtensor.report.words import counted, size, words_of
@@ -207,10 +206,8 @@ def _kernel_sentences(model: Any) -> list[str]:
             f"The kernel features of a view have {many} landmarks: "
             f"{_LANDMARKS[given['landmarks']]}."
         )
-    width = given.get("posterior_width")
-    if found.get("posterior_widths") and width == "auto":
-        width = BROAD_WIDTH
-    if isinstance(width, float | int):
+    width = found.get("posterior_width")
+    if width is not None:
         sentences.append(
             "Labels and probabilities come from densities of a width of at least "
             f"{width:g} times the scale of the feature inside components; those shown here are "

@@ -72,8 +72,8 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         multiples of the scale of the feature inside components, as the clusters of the sample
         show it (views of one measured feature). With None these are the densities that are
         reported, whose widths are each component's own. ``"auto"`` is None after a spectral start,
-        and 1.25 after k-means: broad densities keep labels steady where components are no products
-        of views, as in cytometry.
+        1.25 after k-means, and 1 where components are merged: broad densities keep labels steady
+        where components are no products of views, as in cytometry.
     posterior_passes : int, optional
         At most this many posterior passes over all rows, at least one. By default 2 after a
         spectral start (4 from half a million rows on) and before components are merged; after a

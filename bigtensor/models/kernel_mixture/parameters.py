@@ -35,6 +35,14 @@ On 12 samples of gated cells a width of 0.5, 1 and 1.25 gave a mean class-weight
 separated mixtures.
 """
 
+BROAD_WIDTH_OF_POPULATIONS = 1.0
+"""The same where components are merged.
+
+Over five seeds the F1 of 15,000 spleen cells in 6 and 8 populations was 0.80 and 0.95 with this
+width, 0.79 and 0.90 with 1.25, and 0.77 and 0.95 with 0.9. Chosen with these gates in sight; of
+600,000 activated T cells it was 0.63, 0.62 and 0.63, averaged over 10 to 30 populations.
+"""
+
 PILOT_ROWS, PILOT_ROWS_OF_POPULATIONS = 20_000, 50_000
 """Rows of the pilot sample, and where components are merged.
 
@@ -289,7 +297,9 @@ def start_of(model: Any) -> str:
 def _posterior_width(model: Any, start: str) -> float | None:
     """Return the width of the posterior passes in scales inside components, if any."""
     if model.posterior_width == "auto":
-        return BROAD_WIDTH if start == "kmeans" else None
+        if start != "kmeans":
+            return None
+        return BROAD_WIDTH if model.n_populations is None else BROAD_WIDTH_OF_POPULATIONS
     return None if model.posterior_width is None else float(model.posterior_width)
 
 

@@ -231,5 +231,6 @@ def _posterior_widths(
     widths = settings.posterior_width * (
         np.full_like(within, within.mean()) if settings.shared else within
     )
+    diagnostics["posterior_width"] = settings.posterior_width
     diagnostics["posterior_widths"] = dict(zip(settings.tabulated, widths.tolist(), strict=True))
     return np.asarray(widths)
