@@ -90,11 +90,14 @@ def log_density(rows: Floats, weight: Floats, random_state: int) -> Floats:
     found = kmeans(sample, count, random_state, weight=sample_weight, n_starts=1)
     indicator = np.zeros((len(sample), count))
     indicator[np.arange(len(sample)), found.labels] = sample_weight
-    mass = indicator.sum(axis=0)
-    means = found.centres
-    variance = indicator.T @ (sample - means[found.labels]) ** 2 / mass[:, None]
+    squares = indicator.T @ (sample - found.centres[found.labels]) ** 2
+    # k-means leaves clusters empty where rows are equal
+    occupied = indicator.any(axis=0)
+    mass, means = indicator.sum(axis=0)[occupied], found.centres[occupied]
+    variance = squares[occupied] / mass[:, None]
     variance += COMMON_SPREAD * (mass @ variance / mass.sum())
-    variance = np.maximum(variance, np.finfo(np.float64).eps * np.maximum(1.0, rows.var(axis=0)))
+    spread = rows.var(axis=0)
+    variance = np.maximum(variance, np.finfo(np.float64).eps * np.where(spread > 0, spread, 1.0))
     constants = np.log(mass / mass.sum()) - 0.5 * np.log(variance).sum(axis=1)
     density = np.empty(len(rows))
     for start in range(0, len(rows), _TILE_ROWS):

@@ -203,6 +203,29 @@ def test_populations__have_a_dimension_of_their_own():
     assert np.isnan([fill["probability"], fill["component_probability"]]).all()
 
 
+@pytest.mark.parametrize("temperature", [0.5, 1.4])
+def test_populations__have_probabilities_at_a_temperature(temperature):
+    mixture, block = MIXTURES["both"], rows(700)
+    names = tuple(BOTH_LEVELS)
+    plain = evaluate(Responsibilities(mixture, names, POPULATIONS), block)
+    out = evaluate(Responsibilities(mixture, names, POPULATIONS, temperature), block)
+    log_odds, expected = (
+        np.log(found["probability"][:, 0]) - np.log(found["probability"][:, 1])
+        for found in (out, plain)
+    )
+    np.testing.assert_allclose(log_odds, expected / temperature, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(out["probability"].sum(axis=1), 1.0, atol=1e-6)
+    for name in names:
+        if name != "probability":
+            np.testing.assert_array_equal(out[name], plain[name])
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, np.nan])
+def test_populations__refuse_a_temperature(temperature):
+    with pytest.raises(ParameterError, match="temperature must be positive"):
+        Responsibilities(MIXTURES["both"], ("label",), POPULATIONS, temperature)
+
+
 @pytest.mark.parametrize("names", [(), ("population",), ("component_label", "component_label")])
 def test_populations__refuse_unknown_outputs(names):
     with pytest.raises(ParameterError, match="component_label, component_probability, got"):
