@@ -132,6 +132,10 @@ def cuts_sentences(model: Any) -> list[str]:
     return sentences
 
 
+NOTABLE_TEMPERATURE = 1.005
+"""Temperature of probabilities from which on a report tells of it."""
+
+
 def likelihood_sentence(found: Mapping[str, Any]) -> str:
     """Say how to read the likelihood of the passes.
 
@@ -212,6 +216,13 @@ def _kernel_sentences(model: Any) -> list[str]:
             "Labels and probabilities come from densities of a width of at least "
             f"{width:g} times the scale of the feature inside components; those shown here are "
             "finer."
+        )
+    temperature = found.get("probability_temperature", 1.0)
+    if temperature >= NOTABLE_TEMPERATURE:
+        sentences.append(
+            "Features depend on each other within components, so that products of densities are "
+            "too sure: probabilities of populations are raised to the power "
+            f"1 / {temperature:.2f}, and scaled to sum to one."
         )
     return sentences
 
