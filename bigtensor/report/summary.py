@@ -213,9 +213,9 @@ def _kernel_sentences(model: Any) -> list[str]:
     width = found.get("posterior_width")
     if width is not None:
         sentences.append(
-            "Labels and probabilities come from densities of a width of at least "
-            f"{width:g} times the scale of the feature inside components; those shown here are "
-            "finer."
+            "Labels and probabilities come from densities at least "
+            f"{width:g} times as wide as the spread of the feature inside components; those shown "
+            "here are finer."
         )
     temperature = found.get("probability_temperature", 1.0)
     if temperature >= NOTABLE_TEMPERATURE:

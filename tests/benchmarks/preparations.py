@@ -17,8 +17,8 @@ from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import ConditioningWarning
 from bigtensor.models.base import DataShape
+from bigtensor.models.kernel_mixture.stages import pilot_windows
 from bigtensor.statistics.base import Pass, Statistic
-from bigtensor.statistics.windows import sample_windows
 
 PILOT_ROWS = 20_000
 
@@ -49,7 +49,7 @@ def statistic_of(model: KernelMixture, samples: Samples, name: str) -> Statistic
         ``"moments"`` or ``"posterior 1"``.
     """
     shape = DataShape(samples.rows, samples.views.features, str(samples.dtype), has_weight=False)
-    windows, runtime = sample_windows(samples.rows, PILOT_ROWS), ThreadedRuntime(1)
+    windows, runtime = pilot_windows(samples.rows, PILOT_ROWS), ThreadedRuntime(1)
     script = model._passes(shape)
     result: Any = None
     with single_blas_thread(), doubtful_starts_allowed():

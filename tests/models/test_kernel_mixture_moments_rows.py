@@ -131,3 +131,12 @@ def test_signal_to_noise__of_components_that_are_not_there_is_near_one():
 def test_moments_rows__that_cannot_be_are_refused(wrong):
     with pytest.raises(ParameterError, match="moments_rows"):
         KernelMixture(3, moments_rows=wrong).fit(np.zeros((10, 3)))
+
+
+@pytest.mark.parametrize("size", [20_000, 50_000, 600_000])
+def test_pilot_windows__look_at_a_million_rows_and_at_all_of_fewer(size):
+    assert stages.pilot_windows(stages.PILOT_ROWS_SEEN, size) is None
+    windows = stages.pilot_windows(10**8, size)
+    assert windows is not None
+    seen = sum(stop - start for start, stop in windows)
+    assert max(stages.PILOT_ROWS_SEEN, 2 * size) <= seen <= 4 * max(stages.PILOT_ROWS_SEEN, size)

@@ -1,6 +1,7 @@
 import copy
 
 import numpy as np
+import pytest
 
 from bigtensor.decomposition.population_count import AS_GOOD
 from bigtensor.report import summary
@@ -96,7 +97,14 @@ def test_fit_sentences__name_every_criterion_of_merging():
 def test_fit_sentences__say_how_populations_came_about(merged_model):
     text = " ".join(summary.fit_sentences(merged_model))
     assert "The 30 components were merged into 4 populations that several trees agree on" in text
-    assert "of a width of at least 1.25 times the scale of the feature inside components" in text
+    assert "at least 1 times as wide as the spread of the feature inside components" in text
+
+
+@pytest.mark.parametrize(("temperature", "told"), [(1.0, False), (1.254, True)])
+def test_fit_sentences__tell_of_a_temperature(merged_model, monkeypatch, temperature, told):
+    monkeypatch.setitem(merged_model.diagnostics_, "probability_temperature", temperature)
+    text = " ".join(summary.fit_sentences(merged_model))
+    assert ("raised to the power 1 / 1.25" in text) == told
 
 
 def test_fit_sentences__name_kernels_and_shared_components(mixture):

@@ -28,6 +28,7 @@ from bigtensor.models.kernel_mixture.stages import (
     Stage,
     longest_stages,
     moments_windows,
+    pilot_windows,
     settling_windows,
 )
 from bigtensor.statistics.base import Statistic
@@ -36,7 +37,6 @@ from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.row_sample import RowSample
 from bigtensor.statistics.triple_moments import TripleMoments
 from bigtensor.statistics.validity import Checked
-from bigtensor.statistics.windows import sample_windows
 
 FloatArray = NDArray[np.float64]
 
@@ -89,7 +89,7 @@ def _larger(size: PassSize, other: PassSize) -> PassSize:
 
 def preparation_sizes(shape: DataShape, settings: Settings) -> list[PassSize]:
     """Return upper bounds of the passes before the moments."""
-    seen = _rows_in(sample_windows(shape.rows, settings.sample_size), shape.rows)
+    seen = _rows_in(pilot_windows(shape.rows, settings.sample_size), shape.rows)
     n_features = len(shape.features)
     sample = RowSample(settings.sample_size, n_features, shape.dtype, 0, shape.has_weight)
     sizes = [pass_size("pilot", 1, seen, sample)]

@@ -18,12 +18,12 @@ from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.refinement import refined
 from bigtensor.models.kernel_mixture.solution import KernelSolution
+from bigtensor.models.kernel_mixture.stages import pilot_windows
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.posterior_sums import PosteriorSums, PosteriorSumsResult
 from bigtensor.statistics.row_sample import RowSample, Sample
 from bigtensor.statistics.triple_moments import TripleMoments, TripleMomentsResult
-from bigtensor.statistics.windows import sample_windows
 
 SETTLED = 5e-4
 """Change of the mean log-likelihood, in nats a row, below which the passes stop.
@@ -43,7 +43,7 @@ def pilot(
 ) -> Generator[Pass[Sample], Sample, Sample]:
     """Draw the sample that everything is prepared from."""
     statistic = RowSample(size, len(shape.features), shape.dtype, random_state, shape.has_weight)
-    return (yield Pass("pilot", statistic, rows=sample_windows(shape.rows, size)))
+    return (yield Pass("pilot", statistic, rows=pilot_windows(shape.rows, size)))
 
 
 def moments_pass(

@@ -38,6 +38,16 @@ SETTLING_WINDOWS = 32
 """Ranges that these rows lie in, about as long as the chunks of a store."""
 
 
+PILOT_ROWS_SEEN = 1_000_000
+"""Rows that a pilot sample is drawn from at least; of fewer rows all are looked at.
+
+A window holds rows of one file and one time. The F1 of 600,000 activated T cells of 12 files in
+10, 15 and 20 populations was 0.57, 0.56 and 0.61 with a sample of 262,144 rows in 64 windows (three
+seeds), and 0.58, 0.63 and 0.64 with one of all rows (five seeds). Reading a row takes less than a
+tenth of a microsecond.
+"""
+
+
 @dataclass(frozen=True)
 class Stage:
     """Posterior passes over the same rows.
@@ -61,6 +71,11 @@ class Stage:
     settle: bool
     windows: tuple[tuple[int, int], ...] | None = None
     co_posterior: bool = False
+
+
+def pilot_windows(rows: int, size: int) -> tuple[tuple[int, int], ...] | None:
+    """Return the rows that a pilot sample of so many rows is drawn from; None for all."""
+    return sample_windows(rows, max(size, PILOT_ROWS_SEEN // 2))
 
 
 def posterior_stages(settings: Settings, rows: int, *, doubtful: bool) -> list[Stage]:
