@@ -24,8 +24,13 @@ Three times the rule of thumb. Dependence needs few digits, and wide kernels hav
 between half and one and a half times this the count is the same on the mixtures it was tried on.
 """
 
-COMPONENTS_TO_MERGE = 3
-"""Fewest components to merge for every component that was counted."""
+FEWEST_TO_MERGE = 10
+"""Fewest components that a choice by the data merges.
+
+They may be fewer than were counted: dependence within components raises the count. Of 569 rows of
+breast cancers 16 to 18 components were counted, with an adjusted Rand index of 0.12; 11 components
+merged into 4 to 11 populations have one of 0.23 to 0.64.
+"""
 
 ROWS_OF_A_CLUSTER = 10
 """Fewest rows of the sample a cluster, on average, for the scale inside components."""
@@ -95,7 +100,7 @@ def with_populations_if_dependent(
         Root mean square correlation within components, if it was looked for.
     """
     merged = settings.if_dependent
-    if merged is None or merged.n_components < COMPONENTS_TO_MERGE * settings.n_components:
+    if merged is None or merged.n_components < FEWEST_TO_MERGE:
         return settings, None
     dependence = dependence_within_components(sample, settings)
     if dependence < DEPENDENT_FROM:
