@@ -14,6 +14,9 @@ from bigtensor.report.words import counted, size, words_of
 
 FloatArray = NDArray[np.float64]
 
+NOTABLE_TEMPERATURE = 1.005
+"""Temperature of probabilities from which on a report tells of it."""
+
 _STARTS = {
     "spectral": "The components were found from moments of kernel features",
     "kmeans": "The components started from k-means clusters of the sample",
@@ -130,10 +133,6 @@ def cuts_sentences(model: Any) -> list[str]:
             f"{found['chosen']}."
         )
     return sentences
-
-
-NOTABLE_TEMPERATURE = 1.005
-"""Temperature of probabilities from which on a report tells of it."""
 
 
 def likelihood_sentence(found: Mapping[str, Any]) -> str:
