@@ -127,7 +127,7 @@ def test_reliabilities__are_of_the_gated_cells(fits: Fits):
 
 def test_distances__of_gated_shares_and_of_parts(fits: Fits):
     values, classes = fits.cells.gated_values(), fits.cells.gated_classes
-    model = fits.populations(4)
+    model = fits.populations(11)
     parts = tilted(classes, 3, np.random.default_rng(0))
     ours, counted = distances(model, values, classes, parts, np.asarray(model.predict(values)))
     assert 0 < ours < 0.5

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
@@ -130,6 +130,8 @@ def test_merge__is_one_pass_over_all_rows(request, rows, which, cuts, weighted, 
 @settings(max_examples=5, deadline=None)
 @given(cuts=splits)
 def test_partial_fit__in_batches_is_accumulate_over_all(rows, prepared, cuts):
+    # every batch is followed by a solution, and a few rows have no rank for three components
+    assume(cuts[1] >= 200)
     model = KernelMixture(3, **PRECISE).prepare(rows)
     for start, stop in itertools.pairwise(cuts):
         model.partial_fit(rows[start:stop])
