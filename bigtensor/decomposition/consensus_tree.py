@@ -18,6 +18,7 @@ def consensus_tree(
     trees: Sequence[MergeTree],
     shares: Sequence[FloatArray],
     weights: FloatArray,
+    reliability: Sequence[FloatArray],
     least_weight: float = 0.0,
 ) -> MergeTree:
     """Merge components that several trees unite early.
@@ -26,6 +27,10 @@ def consensus_tree(
     early. The similarity of two components is the expectation of this number over one row of
     each, scaled to lie between 0 and 1 and averaged over the trees. Components are merged by the
     average similarity of their rows (evidence accumulation, Fred and Jain 2005).
+
+    A tree whose leaves are much heavier than a component puts its rows into a leaf of others, and
+    would vote to merge it with them. In the average over trees it counts by the smaller
+    reliability of the two components.
 
     Parameters
     ----------
@@ -36,6 +41,9 @@ def consensus_tree(
         the array sums to one.
     weights : ndarray of shape (k,)
         Shares of the components in all rows, positive.
+    reliability : sequence of ndarrays of shape (k,)
+        For every tree, how well it tells each component from others, from 0 to 1. For every
+        component it is positive in one tree at least.
     least_weight : float, default 0.0
         Share of all rows below which a population is merged before all others, with the most
         similar one. The height of such a merge is one.
@@ -62,11 +70,12 @@ def consensus_tree(
             f"shares of the shapes {expected} are needed for {len(trees)} trees and {k} "
             f"components, got {[share.shape for share in shares]}"
         )
-    similarity = np.mean(
-        [share @ joining_counts(tree) @ share.T for tree, share in zip(trees, shares, strict=True)],
-        axis=0,
-    )
-    return _average_linkage(similarity, np.asarray(weights, np.float64), least_weight)
+    total, counted = np.zeros((k, k)), np.zeros((k, k))
+    for tree, share, known in zip(trees, shares, reliability, strict=True):
+        of_pair = np.minimum.outer(known, known)
+        total += of_pair * (share @ joining_counts(tree) @ share.T)
+        counted += of_pair
+    return _average_linkage(total / counted, np.asarray(weights, np.float64), least_weight)
 
 
 def joining_counts(tree: MergeTree) -> FloatArray:

@@ -29,6 +29,10 @@ SETTLED = 0.25
 """Length in standard errors of a group's last Newton step, which is still taken. What remains is of
 second order: at most a tenth of a standard error on the cytometry data of the benchmarks."""
 
+STILL_MOVING = 1.0
+"""Length in standard errors of the last step of all, above which a group's weights are called
+unsettled: less is smaller than what the rows can tell."""
+
 LARGEST_MISFIT = 0.1
 """Relative difference between the mean uncertainty of labels that the densities let expect and that
 of the rows, above which weights are scaled to the labels. At most .03 where simulated rows follow
@@ -46,7 +50,7 @@ class GroupWeights:
     covariance : (groups, classes, classes) float64 array
     sums : GroupSumsResult
     unsettled : int
-        Groups whose weights still moved after `MOST_PASSES` passes.
+        Groups whose weights still moved by more than a standard error after `MOST_PASSES` passes.
     """
 
     weights: FloatArray
@@ -78,7 +82,7 @@ def group_weight_passes(
     for _ in range(MOST_PASSES - 1):
         present = np.zeros_like(weights)
         for group, ascent in ascents.items():
-            if not ascent.settled:
+            if ascent.distance > SETTLED:
                 present[group] = ascent.weights
         if not present.any():
             break
@@ -89,7 +93,7 @@ def group_weight_passes(
     for group, ascent in ascents.items():
         weights[group] = ascent.weights
         covariance[group] = ascent.covariance()
-    unsettled = sum(not ascent.settled for ascent in ascents.values())
+    unsettled = sum(ascent.distance > STILL_MOVING for ascent in ascents.values())
     return GroupWeights(weights, covariance, sums, unsettled)
 
 
@@ -170,13 +174,14 @@ class _Ascent:
         Effective number of rows for every unit of weight.
     best : tuple of weights and ProportionSums, optional
         Where the likelihood is largest so far.
-    settled : bool
+    distance : float
+        Length of the last Newton step, in standard errors.
     """
 
     weights: FloatArray
     per_weight: float
     best: tuple[FloatArray, ProportionSums] | None = None
-    settled: bool = False
+    distance: float = float("inf")
 
     def advance(self, found: GroupLikelihoodResult, group: int) -> None:
         """Take the next step from the sums at the present weights."""
@@ -192,8 +197,7 @@ class _Ascent:
             self.weights = em_step(*self.best)
             return
         self.best = self.weights, sums
-        self.weights, distance = newton_step(self.weights, sums)
-        self.settled = distance <= SETTLED
+        self.weights, self.distance = newton_step(self.weights, sums)
 
     def covariance(self) -> FloatArray:
         """Return the covariance of the weights."""

@@ -31,6 +31,11 @@ def random_case(k, leaves, seed=0):
     return trees, shares, random.dirichlet(np.ones(k))
 
 
+def equal(trees, k):
+    """Reliability of trees that tell all components apart."""
+    return [np.ones(k)] * len(trees)
+
+
 def same_partition(first, second):
     pairs = np.unique(np.stack([first, second]), axis=1)
     return pairs.shape[1] == len(np.unique(first)) == len(np.unique(second))
@@ -49,7 +54,7 @@ def test_joining_counts__are_the_largest_cut_that_keeps_two_together(k):
 @pytest.mark.parametrize("k", [1, 2, 5, 30])
 def test_consensus_tree__of_one_tree_is_this_tree(k):
     tree = random_tree(k, seed=k)
-    found = consensus_tree([tree], [np.eye(k)], tree.weights)
+    found = consensus_tree([tree], [np.eye(k)], tree.weights, [np.ones(k)])
     assert found.criterion == CONSENSUS
     np.testing.assert_allclose(found.weights, tree.weights, rtol=1e-12)
     for count in range(1, k + 1):
@@ -61,7 +66,7 @@ def test_consensus_tree__of_one_tree_is_this_tree(k):
 @pytest.mark.parametrize("seed", range(5))
 def test_consensus_tree__heights_never_rise(seed):
     trees, shares, weights = random_case(20, [20, 9, 31], seed)
-    heights = consensus_tree(trees, shares, weights).heights
+    heights = consensus_tree(trees, shares, weights, equal(trees, 20)).heights
     assert (np.diff(heights) <= 0).all()
     assert heights.min() >= 0
     assert heights.max() <= 1
@@ -69,7 +74,7 @@ def test_consensus_tree__heights_never_rise(seed):
 
 def test_consensus_tree__of_trees_with_one_leaf_has_equal_heights():
     trees, shares, weights = random_case(6, [1, 1])
-    tree = consensus_tree(trees, shares, weights)
+    tree = consensus_tree(trees, shares, weights, equal(trees, 6))
     np.testing.assert_allclose(tree.heights, 1.0, rtol=1e-12)
 
 
@@ -77,8 +82,14 @@ def test_consensus_tree__of_trees_with_one_leaf_has_equal_heights():
 def test_consensus_tree__the_order_of_the_components_changes_their_numbers_only(seed):
     trees, shares, weights = random_case(15, [12, 17, 8], seed)
     order = np.random.default_rng(seed + 50).permutation(15)
-    tree = consensus_tree(trees, shares, weights)
-    shuffled = consensus_tree(trees, [share[order] for share in shares], weights[order])
+    reliability = list(np.random.default_rng(seed).uniform(0.1, 1, (3, 15)))
+    tree = consensus_tree(trees, shares, weights, reliability)
+    shuffled = consensus_tree(
+        trees,
+        [share[order] for share in shares],
+        weights[order],
+        [known[order] for known in reliability],
+    )
     np.testing.assert_allclose(shuffled.heights, tree.heights, rtol=1e-10)
     for count in range(1, 16):
         np.testing.assert_array_equal(shuffled.cut(count), tree.cut(count)[order])
@@ -90,8 +101,8 @@ def test_consensus_tree__the_order_of_the_leaves_changes_nothing():
     number = np.concatenate([np.argsort(order), np.arange(14, 27)])
     merges = np.sort(number[trees[0].merges], axis=1)
     shuffled = MergeTree(merges, trees[0].heights, trees[0].weights[order], "separation")
-    expected = consensus_tree(trees, shares, weights)
-    found = consensus_tree([shuffled], [shares[0][:, order]], weights)
+    expected = consensus_tree(trees, shares, weights, equal(trees, 10))
+    found = consensus_tree([shuffled], [shares[0][:, order]], weights, equal(trees, 10))
     np.testing.assert_array_equal(found.merges, expected.merges)
     np.testing.assert_allclose(found.heights, expected.heights, rtol=1e-12)
 
@@ -103,9 +114,25 @@ def test_consensus_tree__two_trees_that_agree_outvote_a_third(odd):
     common = MergeTree(np.array([[0, 1], [2, 3], [4, 5]]), heights, weights, "separation")
     other = MergeTree(np.array([[0, 2], [1, 3], [4, 5]]), heights, weights, "separation")
     trees = [other if place == odd else common for place in range(3)]
-    tree = consensus_tree(trees, [np.eye(4)] * 3, weights)
+    tree = consensus_tree(trees, [np.eye(4)] * 3, weights, equal(trees, 4))
     for count in range(1, 5):
         assert same_partition(tree.cut(count), common.cut(count))
+
+
+def test_consensus_tree__a_tree_that_does_not_resolve_a_component_has_no_say_in_it():
+    # the second tree has one leaf for the light component 2 and the heavy component 1
+    weights = np.array([0.4, 0.35, 0.001, 0.249])
+    first = MergeTree(
+        np.array([[0, 1], [3, 4], [2, 5]]), np.array([0.5, 0.3, 0.1]), weights, "separation"
+    )
+    leaves = np.array([0.4, 0.351, 0.249])
+    second = MergeTree(np.array([[0, 1], [2, 3]]), np.array([0.5, 0.1]), leaves, "separation")
+    shares = [np.eye(4), np.array([[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]])]
+    apart, together = [0, 0, 1, 0], [0, 0, 0, 1]
+    for light, expected in ((0.0, apart), (0.1, apart), (1.0, together)):
+        known = [np.ones(4), np.array([1, 1, light, 1])]
+        tree = consensus_tree([first, second], shares, weights, known)
+        assert same_partition(tree.cut(2), np.array(expected)), light
 
 
 def test_consensus_tree__averages_over_rows_and_not_over_components():
@@ -116,7 +143,7 @@ def test_consensus_tree__averages_over_rows_and_not_over_components():
     similarity = joining_counts(trees[0])
     weights = np.array([0.7, 0.1, 0.1, 0.1])
     shares = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0.6, 0.4, 0]])
-    tree = consensus_tree(trees, [shares], weights)
+    tree = consensus_tree(trees, [shares], weights, equal(trees, 4))
     of_components = shares @ similarity @ shares.T
     np.testing.assert_array_equal(tree.merges[0], [0, 1])
     joined = (0.7 * of_components[0] + 0.1 * of_components[1]) / 0.8
@@ -130,4 +157,6 @@ def test_consensus_tree__averages_over_rows_and_not_over_components():
 def test_consensus_tree__says_what_does_not_belong_together(leaves, shapes):
     trees = [random_tree(count) for count in leaves]
     with pytest.raises(ParameterError, match=f"are needed for {len(trees)} trees and 4 components"):
-        consensus_tree(trees, [np.ones(shape) for shape in shapes], np.full(4, 0.25))
+        consensus_tree(
+            trees, [np.ones(shape) for shape in shapes], np.full(4, 0.25), equal(trees, 4)
+        )

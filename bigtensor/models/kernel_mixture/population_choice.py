@@ -18,6 +18,7 @@ from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.replicates import (
     grow_replicates,
     least_mass,
+    reliability_of,
     shares_of_leaves,
 )
 from bigtensor.models.kernel_mixture.settings import Settings
@@ -100,13 +101,15 @@ def _consensus(
     labels: NDArray[np.intp] = np.argmax(posterior, axis=1)
     own = merge_components(sums, criterion=SEPARATION, least_mass=least_mass(sums))
     replicates = [replicate for pair in pairs for replicate in pair]
+    k, weights = len(sums.mass), sums.mass / sums.mass.sum()
     tree = consensus_tree(
         [own, *(replicate.tree for replicate in replicates)],
         [
-            np.eye(len(sums.mass)),
+            np.eye(k),
             *(shares_of_leaves(labels, posterior, replicate) for replicate in replicates),
         ],
-        sums.mass / sums.mass.sum(),
+        weights,
+        [np.ones(k), *(reliability_of(weights, replicate) for replicate in replicates)],
         least_mass(sums) / sums.mass.sum(),
     )
     halves = [((first.tree, first.labels), (second.tree, second.labels)) for first, second in pairs]

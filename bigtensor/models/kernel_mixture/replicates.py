@@ -44,6 +44,15 @@ LEAST_SHARE, LEAST_ROWS = 2e-4, 10
 The share lets a population of one cell in two thousand stand.
 """
 
+RESOLVED_SHARE = 0.3
+"""Mass of a component that a replicate resolves, in parts of the mean mass of its own components.
+
+Half of 50,000 rows hold twelve of a population of one cell in two thousand, which get no component
+of their own. All ten populations of simulated cells, the rarest of this share, were found in 6 of
+ten sets in place of 1. Parts from 0.15 to 0.5 and powers from 1 to 4 changed the F1 of gated cells
+by at most 0.04 from 10 populations on. Chosen with these cells in sight.
+"""
+
 
 @dataclass(frozen=True, eq=False)
 class Replicate:
@@ -150,6 +159,25 @@ def shares_of_leaves(
     for component in np.flatnonzero(without):
         counts[component] = np.bincount(replicate.labels, posterior[:, component], minlength=leaves)
     return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+
+
+def reliability_of(weights: FloatArray, replicate: Replicate) -> FloatArray:
+    """Return how well a replicate tells components from others, by their mass.
+
+    Parameters
+    ----------
+    weights : (k,) float64 array
+        Shares of the components of the solution in all rows.
+    replicate : Replicate
+
+    Returns
+    -------
+    (k,) float64 array
+        One for components that are as heavy as a replicate's own; it falls with the square of the
+        mass of lighter ones.
+    """
+    relative = weights * replicate.tree.n_components
+    return np.asarray(np.minimum(1.0, relative / RESOLVED_SHARE) ** 2)
 
 
 def _part(sample: Sample, rows: NDArray[np.intp]) -> Sample:
