@@ -59,8 +59,8 @@ def export(
     AnnData: obs["bigtensor_label"], obsm["X_bigtensor_proba"], var["bigtensor_used"] and
     uns["bigtensor"] are written into the file where it lies; X is neither read nor written.
 
-    FCS: every file is copied with the channels bigtensor_label (component + 1; 0 for events left
-    out) and bigtensor_proba_1, bigtensor_proba_2 and so on.
+    FCS: every file is copied with the channels bigtensor_label (population; -1 for events left out;
+    in integer data population + 1 and 0), bigtensor_proba_0, bigtensor_proba_1 and so on.
     """
     kind = _kind(target, files)
     _check_options(kind, model_path=model_path, cells=cells, offsets=offsets)

@@ -95,7 +95,7 @@ def test_export__to_fcs_from_import_to_copies(run, tmp_path):
     assert result.stdout == f"exported   {labels} to {tmp_path / 'out'} (2 FCS files)\n"
     label = zarr.open_group(labels, mode="r")["label"][:]
     read = [flowio.FlowData(tmp_path / "out" / path.name).as_array()[:, -1] for path in paths]
-    np.testing.assert_array_equal(np.concatenate(read), label + 1)
+    np.testing.assert_array_equal(np.concatenate(read), label)
 
 
 @pytest.mark.parametrize(
