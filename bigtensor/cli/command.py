@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from bigtensor.errors import BigtensorError, BigtensorWarning, OutputError
+from bigtensor.errors import BigtensorError, BigtensorWarning
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C: 128 and the number of the signal, as shells do it."""
@@ -87,27 +87,6 @@ def when_interrupted(outputs: Sequence[Path], otherwise: str = "nothing was writ
     otherwise : str
     """
     click.get_current_context().meta[_KEPT] = Kept(outputs, otherwise)
-
-
-def check_new_file(path: Path, *, overwrite: bool) -> None:
-    """Refuse a file to be made that exists, or whose folder does not.
-
-    Parameters
-    ----------
-    path : Path
-    overwrite : bool
-        Whether an existing file may be replaced.
-
-    Raises
-    ------
-    OutputError
-    """
-    if not path.parent.is_dir():
-        raise OutputError(f"the folder {path.parent} does not exist; make it first")
-    if path.is_dir():
-        raise OutputError(f"{path} is a folder; give the name of a file")
-    if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists already; choose another name or allow overwriting")
 
 
 def in_options(message: str, command: click.Command) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from bigtensor.cli.command import Command, check_new_file, when_interrupted
+from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.options import PATH, overwrite_option
 from bigtensor.cli.progress import reporter
 
@@ -107,8 +107,9 @@ def _check_options(kind: str, **given: Any) -> None:
 def _to_csv(labels: Path, target: Path, overwrite: bool, progress: Any) -> None:
     """Make a CSV file."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
+    from bigtensor.data.targets import check_target_file
 
-    check_new_file(target, overwrite=overwrite)
+    check_target_file(target, overwrite=overwrite)
     write_answers_to_csv(labels, target, progress=progress)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bigtensor.cli.command import Command, check_new_file, when_interrupted
+from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.options import (
     PATH,
     missing_option,
@@ -86,12 +86,12 @@ def predict(
     where = runtime(workers, scheduler, memory_limit)
     when_interrupted([out, *files])
     from bigtensor.cli.group_table import table_in_words, write_table
-    from bigtensor.data.targets import check_target
+    from bigtensor.data.targets import check_target, check_target_file
     from bigtensor.models.loading import load_model
 
     check_target(out, overwrite=overwrite)
     for path in files:
-        check_new_file(path, overwrite=overwrite)
+        check_target_file(path, overwrite=overwrite)
     model = load_model(model_path)
     if missing is not None:
         model.set_params(missing=missing)
