@@ -9,6 +9,7 @@ import click
 
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.options import PATH, overwrite_option
+from bigtensor.cli.output import say
 from bigtensor.cli.progress import reporter
 
 _ANNDATA = (".h5ad", ".zarr")
@@ -75,7 +76,7 @@ def export(
             when_interrupted([target / path.name for path in files])
             _to_fcs(labels, files, target, cells, offsets, overwrite, advance)
     count = f" ({len(files)} FCS file{'s' * (len(files) != 1)})" if files else ""
-    click.echo(f"exported   {labels} to {target}{count}")
+    say(f"exported   {labels} to {target}{count}")
 
 
 def _kind(target: Path, files: tuple[Path, ...]) -> str:
