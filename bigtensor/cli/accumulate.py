@@ -16,6 +16,7 @@ from bigtensor.cli.options import (
     runtime,
     runtime_options,
 )
+from bigtensor.cli.output import say
 from bigtensor.cli.progress import duration, pace, reporter
 from bigtensor.cli.workers import started
 
@@ -73,7 +74,7 @@ def accumulate(
     seconds = time.perf_counter() - begin
     statistics.save(out, overwrite=overwrite)
     left_out = statistics.rows_left_out
-    click.echo(
+    say(
         f"statistics {out}: {statistics.pass_name} of {statistics.rows:,} rows"
         + (f", {left_out:,} left out" if left_out else "")
         + f"\ntook       {duration(seconds)}, {pace(statistics.rows, seconds, None)}"

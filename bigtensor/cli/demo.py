@@ -15,6 +15,7 @@ import click
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.fit import verdict_line
 from bigtensor.cli.options import PATH, count, runtime
+from bigtensor.cli.output import say
 from bigtensor.cli.progress import Reporter, duration, pace, reporter
 from bigtensor.cli.workers import started
 
@@ -38,7 +39,7 @@ def demo(rows: int, out: Path | None) -> None:
     """Simulate, fit, label, compare with the truth."""
     when_interrupted([], "nothing was kept" if out is None else f"what was finished is in {out}")
     processors = os.cpu_count() or 1
-    click.echo(
+    say(
         f"demo       {rows:,} simulated cells, {MARKERS} markers, {POPULATIONS} populations; "
         f"{processors} worker process{'es' * (processors != 1)} on this machine"
     )
@@ -47,14 +48,14 @@ def demo(rows: int, out: Path | None) -> None:
             model, taken = _run(folder, rows, processors, progress)
         report = _write_report(model, folder)
         for step, seconds in taken.items():
-            click.echo(f"{step:<10} {duration(seconds)}, {pace(rows, seconds, None)}")
-        click.echo(f"{report}\n{verdict_line(model)}".rstrip())
-        click.echo(_comparison(folder, model))
+            say(f"{step:<10} {duration(seconds)}, {pace(rows, seconds, None)}")
+        say(f"{report}\n{verdict_line(model)}".rstrip())
+        say(_comparison(folder, model))
     if out is None:
-        click.echo("\nNothing was kept; 'bigtensor demo --out DIR' keeps everything in DIR.")
+        say("\nNothing was kept; 'bigtensor demo --out DIR' keeps everything in DIR.")
     else:
         names = ", ".join(sorted(path.name for path in out.iterdir()))
-        click.echo(f"\nkept       {out}: {names}")
+        say(f"\nkept       {out}: {names}")
 
 
 @contextmanager

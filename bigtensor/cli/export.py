@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from bigtensor.cli.command import Command, check_new_file, when_interrupted
+from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.options import PATH, overwrite_option
+from bigtensor.cli.output import say
 from bigtensor.cli.progress import reporter
 
 _ANNDATA = (".h5ad", ".zarr")
@@ -75,7 +76,7 @@ def export(
             when_interrupted([target / path.name for path in files])
             _to_fcs(labels, files, target, cells, offsets, overwrite, advance)
     count = f" ({len(files)} FCS file{'s' * (len(files) != 1)})" if files else ""
-    click.echo(f"exported   {labels} to {target}{count}")
+    say(f"exported   {labels} to {target}{count}")
 
 
 def _kind(target: Path, files: tuple[Path, ...]) -> str:
@@ -107,8 +108,9 @@ def _check_options(kind: str, **given: Any) -> None:
 def _to_csv(labels: Path, target: Path, overwrite: bool, progress: Any) -> None:
     """Make a CSV file."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
+    from bigtensor.data.targets import check_target_file
 
-    check_new_file(target, overwrite=overwrite)
+    check_target_file(target, overwrite=overwrite)
     write_answers_to_csv(labels, target, progress=progress)
 
 

@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 MOST_ROWS, MOST_COLUMNS = 20, 8
 """What is shown; all is in the file."""
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\N{FULLWIDTH EQUALS SIGN}")
+"""What a spreadsheet takes for the beginning of a formula, or skips before one."""
+
 
 def write_table(weights: xr.Dataset, path: Path) -> None:
     """Write the weights as text to a file that appears under its name when it is whole.
 
     Columns are the variable, ``rows``, ``component_0``, ... or ``population_0``, ... for the
-    weights, and ``component_0_error``, ... for their standard errors.
+    weights, and ``component_0_error``, ... for their standard errors. Names that a spreadsheet
+    would take for a formula begin with an apostrophe.
 
     Parameters
     ----------
@@ -41,9 +45,13 @@ def write_table(weights: xr.Dataset, path: Path) -> None:
         with partial.open("w", encoding="utf-8", newline="") as file:
             lines = csv.writer(file, lineterminator="\n")
             columns = [f"{level}_{h}" for h in range(weights.sizes[level])]
-            lines.writerow([by, "rows", *columns, *(f"{column}_error" for column in columns)])
+            lines.writerow(
+                [_as_text(by), "rows", *columns, *(f"{column}_error" for column in columns)]
+            )
             for name, rows, shares, errors in _entries(weights):
-                lines.writerow([name, rows, *(f"{value:.9g}" for value in (*shares, *errors))])
+                lines.writerow(
+                    [_as_text(name), rows, *(f"{value:.9g}" for value in (*shares, *errors))]
+                )
         partial.replace(path)
     except OSError as error:
         if not error.errno:
@@ -54,6 +62,14 @@ def write_table(weights: xr.Dataset, path: Path) -> None:
         ) from error
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _as_text(name: str) -> str:
+    """Return a name that no spreadsheet runs as a formula.
+
+    It could send the other cells away, or start a program (OWASP, "CSV injection").
+    """
+    return f"'{name}" if name.startswith(_FORMULA) else name
 
 
 def table_in_words(weights: xr.Dataset, path: Path) -> str:

@@ -9,6 +9,7 @@ import click
 
 from bigtensor.cli.command import Command
 from bigtensor.cli.options import PATH, count, overwrite_option, refuse_inputs
+from bigtensor.cli.output import say
 from bigtensor.cli.progress import reporter
 
 
@@ -78,7 +79,7 @@ def import_command(
     transform = dict(summary.transform)
     name, linear = transform.pop("name"), transform.pop("untransformed")
     words = ", ".join([name, *(f"{key} {value:g}" for key, value in transform.items())])
-    click.echo(
+    say(
         f"data       {summary.path}: {summary.rows:,} rows x {len(summary.features)} features from "
         f"{len(summary.files)} file{'s' * (len(summary.files) != 1)}, "
         f"{summary.bytes / 2**20:,.1f} MiB\n"

@@ -12,6 +12,7 @@ import click
 
 from bigtensor.cli.command import Command
 from bigtensor.cli.options import PATH
+from bigtensor.cli.output import one_line, say
 from bigtensor.errors import LayoutWarning, StoreReadError
 
 
@@ -28,7 +29,7 @@ def info(store: Path) -> None:
         lines = _label_lines(store, group)
     else:
         lines = _data_lines(store, group)
-    click.echo("\n".join(lines))
+    say("\n".join(lines))
 
 
 def _open(store: Path) -> Any:
@@ -56,7 +57,7 @@ def _data_lines(store: Path, group: Any) -> Iterator[str]:
         samples = open_samples(str(store))
     source = samples.sources[0]
     yield f"data       {store}: {samples.rows:,} rows x {len(samples.features)} features"
-    yield f"features   {', '.join(samples.features)}"
+    yield f"features   {', '.join(map(one_line, samples.features))}"
     if isinstance(source, ZarrSource):
         array = group[source.variable]
         shards = f" in shards of {_shape(array.shards)}" if array.shards else ""
@@ -71,7 +72,7 @@ def _data_lines(store: Path, group: Any) -> Iterator[str]:
         dims = ", ".join(str(dim) for dim in array.metadata.dimension_names or ())
         categories = array.attrs.get("categories")
         named = f": {_shortened(categories)}" if categories else ""
-        yield f"  {name:<20} ({dims}) {_type_name(array.dtype)}{named}"
+        yield f"  {one_line(name):<20} ({one_line(dims)}) {_type_name(array.dtype)}{named}"
     for key in ("transform", "compensation", "source_files", "simulator", "random_state"):
         if key in group.attrs:
             yield f"{key:<10} {_attribute(group.attrs[key])}"
@@ -110,7 +111,7 @@ def _model_lines(store: Path) -> Iterator[str]:
         yield f"  {entry['name']:<20} {entry['rows']:>14,} rows in {entry['parts']} parts{reused}"
     yield "views"
     for name, features in model.views_.as_mapping().items():
-        yield f"  {name:<20} {', '.join(features)}"
+        yield f"  {one_line(name):<20} {', '.join(map(one_line, features))}"
     if not fitted:
         yield "next       accumulate statistics with it, and solve them"
         return
@@ -182,10 +183,10 @@ def _shape(shape: tuple[int, ...]) -> str:
 def _shortened(names: list[str], most: int = 6) -> str:
     """List the first names."""
     more = f", ... {len(names)} in all" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return ", ".join(map(one_line, names[:most])) + more
 
 
 def _attribute(value: Any) -> str:
     """Return an attribute as one line of bounded length."""
-    text = value if isinstance(value, str) else json.dumps(value)
+    text = one_line(value) if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= 300 else f"{text[:300]}..."

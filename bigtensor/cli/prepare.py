@@ -20,6 +20,7 @@ from bigtensor.cli.options import (
     runtime_options,
     seed_option,
 )
+from bigtensor.cli.output import say
 from bigtensor.cli.progress import duration, reporter
 from bigtensor.cli.workers import started
 
@@ -71,7 +72,7 @@ def prepare(
         model.prepare(str(cells), rows=rows, listeners=[progress.listen], **running)
     model.save(out, overwrite=overwrite)
     expected = rows or model.diagnostics_["rows"]
-    click.echo(
+    say(
         f"prepared   {out}: {model.n_components} components in {len(model.views_.names)} views, "
         f"for {expected:,} rows\n"
         f"pilot      {model.diagnostics_['sample_rows']:,} rows, "

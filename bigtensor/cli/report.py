@@ -8,6 +8,7 @@ import click
 
 from bigtensor.cli.command import Command
 from bigtensor.cli.options import PATH, overwrite_option
+from bigtensor.cli.output import say
 
 
 @click.command(cls=Command)
@@ -53,4 +54,4 @@ def report(
         truth=truth,
         overwrite=overwrite,
     )
-    click.echo(f"report     {out}")
+    say(f"report     {out}")

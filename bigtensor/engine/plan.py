@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Protocol
 
 from dask.utils import format_bytes
@@ -175,7 +176,8 @@ class Plan:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{self}</pre>"
+        # names of files and features come from others
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 class Processes(Protocol):

@@ -34,6 +34,16 @@ def plan_of(
     return make_plan(samples, passes, PlannedProcesses(workers, limit, threads))
 
 
+def test_plan__as_html_shows_names_and_runs_none() -> None:
+    names = tuple("abcd")
+    url = "<img src=x onerror=alert(1)>.zarr"
+    source = ZarrSource(url, "X", 10**8, names, np.dtype("float32"), 65_536)
+    samples = Samples((source,), Views.resolve(None, names))
+    page = make_plan(samples, PASSES, PlannedProcesses(2, "1GiB", 1))._repr_html_()
+    assert "<img" not in page
+    assert "&lt;img src=x onerror=alert(1)&gt;.zarr" in page
+
+
 def test_plan__prints_passes_memory_and_that_it_fits() -> None:
     plan = plan_of()
     assert plan.fits

@@ -40,7 +40,7 @@ MAY_IMPORT = {
     # the driver of passes, and that of row functions
     "models.base": {"data", "engine"},
     "models.answers": {"data", "engine"},
-    "report": {"models", "store"},
+    "report": {"models", "store", "data"},
     # the data's side of the estimators
     "accessor": set(),
     "annotation": {"data", "models", "store"},
