@@ -1,4 +1,4 @@
-"""``bigtensor info``: what a store holds."""
+"""``bigtensor info``: what stores and FCS files hold."""
 
 from __future__ import annotations
 
@@ -11,25 +11,48 @@ from typing import Any
 import click
 
 from bigtensor.cli.command import Command
+from bigtensor.cli.fcs_info import common_lines, fcs_lines, is_fcs
 from bigtensor.cli.options import PATH
-from bigtensor.cli.output import one_line, say
-from bigtensor.errors import LayoutWarning, StoreReadError
+from bigtensor.cli.output import complain, one_line, say
+from bigtensor.errors import BigtensorError, LayoutWarning, StoreReadError
 
 
 @click.command(cls=Command)
-@click.argument("store", type=PATH, metavar="STORE.zarr")
-def info(store: Path) -> None:
-    """Describe a store of data, a model, statistics or labels."""
+@click.argument("paths", type=PATH, nargs=-1, required=True, metavar="STORE.zarr|FILE.fcs...")
+@click.pass_context
+def info(context: click.Context, paths: tuple[Path, ...]) -> None:
+    """Describe stores of data, models, statistics or labels, and FCS files.
+
+    Of an FCS file the header is read, and no event: channels, markers, scales, and what 'bigtensor
+    import' does without options.
+    """
+    unread = 0
+    for number, path in enumerate(paths):
+        if number:
+            say("")
+        try:
+            say("\n".join(fcs_lines(path) if is_fcs(path) else _store_lines(path)))
+        except BigtensorError as error:
+            if len(paths) == 1:
+                raise
+            unread += 1
+            complain(f"error: {one_line(str(error))}")
+    if len(paths) > 1 and not unread and all(is_fcs(path) for path in paths):
+        say("\n" + "\n".join(common_lines(paths)))
+    if unread:
+        context.exit(1)
+
+
+def _store_lines(store: Path) -> Iterator[str]:
+    """Describe a store of any kind."""
     group = _open(store)
     if group.attrs.get("kind") == "Statistics":
-        lines = _statistics_lines(store)
-    elif "bigtensor_format" in group.attrs:
-        lines = _model_lines(store)
-    elif "label" in group and "model" in group.attrs:
-        lines = _label_lines(store, group)
-    else:
-        lines = _data_lines(store, group)
-    say("\n".join(lines))
+        return _statistics_lines(store)
+    if "bigtensor_format" in group.attrs:
+        return _model_lines(store)
+    if "label" in group and "model" in group.attrs:
+        return _label_lines(store, group)
+    return _data_lines(store, group)
 
 
 def _open(store: Path) -> Any:

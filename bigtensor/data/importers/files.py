@@ -24,7 +24,7 @@ from bigtensor.data.importers.transforms import (
 from bigtensor.data.targets import check_target
 from bigtensor.errors import DataError, FileFormatError, ParameterError
 
-__all__ = ["Format", "ImportSummary", "import_files"]
+__all__ = ["Format", "ImportSummary", "fcs_defaults", "import_files"]
 
 Format = Literal["fcs", "csv", "parquet", "anndata"]
 
@@ -161,6 +161,29 @@ def import_files(
         has_label=label is not None or labels is not None,
     )
     return job.run(target, dtype=dtype, keep_raw=keep_raw, overwrite=overwrite, progress=progress)
+
+
+def fcs_defaults(sources: Sequence[ImportSource]) -> tuple[Transform, tuple[str, ...]]:
+    """Return what an import of FCS files without options does to their values.
+
+    Parameters
+    ----------
+    sources : sequence of ImportSource
+        FCS files with the same features.
+
+    Returns
+    -------
+    transform : Transform
+    linear : tuple of str
+        Features that stay linear.
+
+    Raises
+    ------
+    DataError
+        If no one transform suits all files.
+    """
+    features = sources[0].features
+    return _transform("fcs", None, None, sources), _linear_features(sources[0], features, None)
 
 
 def _kind(files: Sequence[Path], chosen: Format | None) -> Format:
