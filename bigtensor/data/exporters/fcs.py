@@ -34,7 +34,7 @@ from bigtensor.data.exporters.labels import LabelBlock, LabelStore, open_labels
 from bigtensor.data.exporters.sample_rows import rows_of_samples
 from bigtensor.data.importers.fcs_header import FcsHeader, Offsets, read_fcs_header
 from bigtensor.data.importers.fcs_segments import HEADER_BYTES
-from bigtensor.data.importers.fcs_text import join_text
+from bigtensor.data.importers.fcs_text import join_text, listed
 from bigtensor.data.importers.job import bare_name
 from bigtensor.data.importers.source import warn_of_notes
 from bigtensor.errors import DataError, FileFormatError, OutputError, ParameterError
@@ -270,7 +270,7 @@ def _keywords(
         notes.append(f"segments beside TEXT and DATA are not copied: {segments}")
     keywords, beyond = _replaced(header, new)
     if beyond:
-        notes.append(f"keywords of channels beyond $PAR are not copied: {beyond}")
+        notes.append(f"keywords of channels beyond $PAR are not copied: {listed(beyond)}")
     warn_of_notes(header.path, notes)
     return keywords
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bigtensor.data.importers.fcs_keywords import Keywords, index_keywords, whole_number
-from bigtensor.data.importers.fcs_text import Encoding, TextSegment, split_text
+from bigtensor.data.importers.fcs_text import Encoding, TextSegment, listed, split_text
 from bigtensor.errors import FileFormatError
 
 HEADER_BYTES = 58
@@ -102,7 +102,9 @@ def read_dataset(path: Path, start: int) -> Dataset:
     added = [pair for pair in supplement or () if pair[0].strip().lower() not in names]
     notes = list(text.notes)
     if repeated:
-        notes.append(f"keywords are repeated with other values, and the last counts: {repeated}")
+        notes.append(
+            f"keywords are repeated with other values, and the last counts: {listed(repeated)}"
+        )
     unread = []
     if supplement is None:
         unread.append("supplemental TEXT")

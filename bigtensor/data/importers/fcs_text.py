@@ -23,6 +23,7 @@ from bigtensor.errors import DataError
 
 Encoding = Literal["utf-8", "latin-1"]
 
+_MOST_LISTED = 6
 _PADDING = " \t\r\n\0"
 # Form feed first: it is what most instruments write, and no name or comment holds one.
 _DELIMITERS = "\x0c\x1e\x1f|/!\\*~" + string.punctuation.replace("$", "")
@@ -88,8 +89,8 @@ def split_text(raw: bytes, delimiter: str | None = None) -> TextSegment:
     guessed = _guessed(names, values)
     if guessed:
         notes.append(
-            f"the doubled delimiter after {guessed} is read as an empty value; the standard would "
-            "have it belong to the keyword's name"
+            f"the doubled delimiter after {listed(guessed)} is read as an empty value; the standard "
+            "would have it belong to the keyword's name"
         )
     pairs = tuple(zip(names, values, strict=True))
     return TextSegment(pairs, delimiter, encoding, ended and not alone, tuple(notes))
@@ -130,6 +131,21 @@ def join_text(keywords: Iterable[tuple[str, str]], encoding: Encoding = "utf-8")
     return (mark + "".join(f"{name}{mark}{value}{mark}" for name, value in doubled)).encode(
         encoding
     )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names of a list that may be long.
+
+    Parameters
+    ----------
+    names : sequence of str
+
+    Returns
+    -------
+    str
+    """
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    return ", ".join(map(repr, names[:_MOST_LISTED])) + more
 
 
 def _decode(raw: bytes) -> tuple[str, Encoding]:

@@ -213,13 +213,13 @@ def test_fcs__files_of_instruments_keep_events_and_keywords(shared_data, tmp_pat
 def test_fcs__keywords_that_are_hard_to_separate_are_kept(tmp_path):
     keywords = {"$OP": "", "note": "", "x": "y//", "$FIL": "//home//me", "$COM": "//", "µ": "é"}
     source = _write_fcs(tmp_path / "a.fcs", TYPES["floats"], keywords)
-    with pytest.warns(FileFormatWarning, match=r"doubled delimiter after \['note'\]"):
+    with pytest.warns(FileFormatWarning, match="doubled delimiter after 'note' is"):
         labels, _, _ = imported([source], tmp_path / "cells.zarr")
-    with pytest.warns(FileFormatWarning, match=r"doubled delimiter after \['note'\]"):
+    with pytest.warns(FileFormatWarning, match="doubled delimiter after 'note' is"):
         (copy,) = write_answers_to_fcs(
             labels, [source], tmp_path / "out", cells=tmp_path / "cells.zarr"
         )
-    with pytest.warns(FileFormatWarning, match=r"doubled delimiter after \['note'\]"):
+    with pytest.warns(FileFormatWarning, match="doubled delimiter after 'note' is"):
         before, after = read_fcs_header(source), read_fcs_header(copy)
     assert before.spelled[-6:] == (
         ("$OP", ""),
@@ -251,9 +251,7 @@ def test_fcs__bytes_alone_get_a_byte_order(tmp_path):
 def test_fcs__keywords_of_no_channel_do_not_reach_a_new_one(tmp_path):
     source = _write_fcs(tmp_path / "a.fcs", TYPES["floats"], {"$P3S": "CD8", "$P3G": "2"})
     labels, label, _ = imported([source], tmp_path / "cells.zarr")
-    with pytest.warns(
-        FileFormatWarning, match=r"beyond \$PAR are not copied: \['\$P3S', '\$P3G'\]"
-    ):
+    with pytest.warns(FileFormatWarning, match=r"beyond \$PAR are not copied: '\$P3S', '\$P3G'"):
         (copy,) = write_answers_to_fcs(
             labels, [source], tmp_path / "out", cells=tmp_path / "cells.zarr", probabilities=False
         )

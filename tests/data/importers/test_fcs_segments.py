@@ -54,8 +54,8 @@ def test_supplement__that_is_no_text_is_unread(write_fcs: FcsWriter) -> None:
 @pytest.mark.parametrize(
     ("keywords", "note"),
     [
-        ({"GUID": "", "CREATOR": "me"}, r"after \['GUID'\] is read as an empty value"),
-        ({"$OP": "me", "$op": "you"}, r"repeated with other values, .*: \['\$op'\]"),
+        ({"GUID": "", "CREATOR": "me"}, "after 'GUID' is read as an empty value"),
+        ({"$OP": "me", "$op": "you"}, r"repeated with other values, .*: '\$op'"),
         ({"LAST": "a/b"}, "ends with the keyword 'b', which has no value"),
     ],
 )

@@ -71,7 +71,7 @@ def test_split__reads_what_is_certain_without_notes(
 @pytest.mark.parametrize(
     ("raw", "keywords", "note"),
     [
-        (b"/GUID//CREATOR/me/", [("GUID", ""), ("CREATOR", "me")], r"after \['GUID'\] is read as"),
+        (b"/GUID//CREATOR/me/", [("GUID", ""), ("CREATOR", "me")], "after 'GUID' is read as"),
         (b"/a/b/c/", [("a", "b"), ("c", "")], "ends with the keyword 'c', which has no value"),
         (b"/a/b", [("a", "b")], "does not end with its delimiter '/', but with 'a/b'"),
     ],
@@ -84,6 +84,12 @@ def test_split__says_what_it_guessed(
     assert len(segment.notes) == 1
     assert re.search(note, segment.notes[0])
     assert segment.complete == ("is read as" in segment.notes[0])
+
+
+def test_split__long_lists_are_cut() -> None:
+    segment = split_text(b"/" + b"".join(b"k%d//" % number for number in range(10)))
+    assert len(segment.keywords) == 10
+    assert "after 'k0', 'k1', 'k2', 'k3', 'k4', 'k5' and 3 more is read" in segment.notes[0]
 
 
 def test_split__a_supplement_may_begin_with_a_keyword() -> None:
