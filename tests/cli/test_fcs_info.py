@@ -74,7 +74,7 @@ def test_info__notes_and_matrices_that_cannot_be_used(run, tmp_path):
     result = run("info", path)
     assert result.exit_code == 0
     assert "spillover matrix names ['FL1-A'] more than once" in result.stdout
-    assert "note       $TIMESTEP is no number ('none')" in result.stdout
+    assert "note       $TIMESTEP=none is no number" in result.stdout
     assert result.stderr == ""
 
 

@@ -288,7 +288,7 @@ def _replaced(header: FcsHeader, new: Mapping[str, str]) -> tuple[list[tuple[str
             beyond.append(key)
         elif name not in new:
             # Blanks around a name are padding, which other readers take for a part of it.
-            keywords.append((key.strip(), value))
+            keywords.append((key.strip() or key, value))
         elif name in added:
             keywords.append((name, added.pop(name)))
     return [*keywords, *added.items()], beyond

@@ -91,15 +91,16 @@ def _channel_count(keywords: Keywords) -> int:
 
 def _dtypes(keywords: Keywords, count: int) -> tuple[str, ...]:
     """Return the NumPy type of each stored number."""
-    kind, mode = keywords.text("datatype").upper(), keywords.text("mode")
-    if mode.upper() != "L":
+    kind = keywords.text("datatype").upper()
+    if keywords.text("mode").upper() != "L":
         raise FileFormatError(
-            f"{keywords.path}: $MODE is {mode!r}; only lists of events (L) are read, export the "
-            "file as one"
+            f"{keywords.path}: {keywords.spelled('mode')}, but only lists of events (L) are read; "
+            "export the file as one"
         )
     if kind not in ("I", "F", "D"):
         raise FileFormatError(
-            f"{keywords.path}: $DATATYPE={kind} is not read; export the file as F, D or I"
+            f"{keywords.path}: {keywords.spelled('datatype')} is not read; export the file as F, D "
+            "or I"
         )
     sizes = [_integer_bytes(keywords, n) for n in range(1, count + 1)] if kind == "I" else []
     order = _byte_order(keywords, any_order=set(sizes) == {1})
@@ -110,12 +111,12 @@ def _dtypes(keywords: Keywords, count: int) -> tuple[str, ...]:
 
 def _integer_bytes(keywords: Keywords, number: int) -> int:
     """Return the bytes of an integer channel."""
-    value = keywords.text(f"p{number}b")
-    width = whole_number(value)
+    key = f"p{number}b"
+    width = whole_number(keywords.text(key))
     if width not in _INTEGER_WIDTHS:
         raise FileFormatError(
-            f"{keywords.path}: integers of 8, 16 and 32 bits are read, but $P{number}B={value}; "
-            "export the file as floating point"
+            f"{keywords.path}: integers of 8, 16 and 32 bits are read, but "
+            f"{keywords.spelled(key)}; export the file as floating point"
         )
     return width // 8
 
@@ -125,8 +126,7 @@ def _byte_order(keywords: Keywords, *, any_order: bool) -> str:
 
     One byte alone has no order, so that ``1`` says nothing about numbers of several bytes.
     """
-    value = keywords.text("byteord")
-    given = [item.strip() for item in value.split(",")]
+    given = [item.strip() for item in keywords.text("byteord").split(",")]
     ascending = [str(place) for place in range(1, len(given) + 1)]
     if len(given) in _WORD_BYTES or (len(given) == 1 and any_order):
         if given == ascending:
@@ -139,8 +139,8 @@ def _byte_order(keywords: Keywords, *, any_order: bool) -> str:
             "is a mixed byte order" if len(given) > 1 else "does not order the bytes of the data"
         )
     raise FileFormatError(
-        f"{keywords.path}: $BYTEORD={value} {reason}; export the file with 1,2,3,4 (little-endian) "
-        "or 4,3,2,1 (big-endian)"
+        f"{keywords.path}: {keywords.spelled('byteord')} {reason}; export the file with 1,2,3,4 "
+        "(little-endian) or 4,3,2,1 (big-endian)"
     )
 
 

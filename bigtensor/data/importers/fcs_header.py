@@ -60,7 +60,7 @@ class FcsHeader:
     spelled : tuple of (str, str)
         The same keywords as they are spelled, in their order.
     encoding : {"utf-8", "latin-1"}
-        Encoding of the TEXT segment.
+        An encoding that can write all keywords: that of the TEXT segment, if it can.
     unread : tuple of str
         Segments that hold something that is not read.
     notes : tuple of str
@@ -225,7 +225,7 @@ def _time_step(keywords: Keywords, channels: Sequence[str], note: Callable[[str]
     if step is not None and step > 0:
         return step
     reason = "is no number" if step is None else "is not positive"
-    note(f"$TIMESTEP {reason} ({value!r}), so that Time stays in the instrument's units")
+    note(f"{keywords.spelled('timestep')} {reason}, so that Time stays in the instrument's units")
     return 1.0
 
 

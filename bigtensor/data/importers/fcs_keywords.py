@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bigtensor.errors import FileFormatError
 
+_MOST_SHOWN = 60
 _REMEDY = "correct the keyword, or export the file again from the instrument's software"
 
 
@@ -117,9 +118,23 @@ class Keywords:
         -------
         FileFormatError
         """
+        return FileFormatError(f"{self.path}: {self.spelled(key)} {reason}; {_REMEDY}")
+
+    def spelled(self, key: str) -> str:
+        """Return keyword and value for a message, of bounded length.
+
+        Parameters
+        ----------
+        key : str
+            The keyword, in lower case and without ``$``.
+
+        Returns
+        -------
+        str
+        """
         value = self.text(key, "")
-        shown = value if len(value) <= 60 else f"{value[:60]}..."
-        return FileFormatError(f"{self.path}: ${key.upper()}={shown} {reason}; {_REMEDY}")
+        shown = value if len(value) <= _MOST_SHOWN else f"{value[:_MOST_SHOWN]}..."
+        return f"${key.upper()}={shown}"
 
 
 def index_keywords(pairs: Iterable[tuple[str, str]]) -> tuple[dict[str, str], list[str]]:

@@ -1,5 +1,6 @@
 """Segments of FCS files: HEADER, TEXT and supplemental TEXT of one data set."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,7 +45,7 @@ class Dataset:
     spelled : tuple of (str, str)
         Keywords and values as they are spelled, in their order.
     encoding : {"utf-8", "latin-1"}
-        Encoding of the TEXT segment.
+        An encoding that can write all keywords: that of the TEXT segment, if it can.
     unread : tuple of str
         Segments that hold something that is not read.
     notes : tuple of str
@@ -115,7 +116,7 @@ def read_dataset(path: Path, start: int) -> Dataset:
         segments=segments,
         keywords=Keywords(path, index_keywords([*added, *text.keywords])[0]),
         spelled=(*text.keywords, *added),
-        encoding=text.encoding,
+        encoding=_common_encoding(text.encoding, added),
         unread=tuple(unread),
         notes=tuple(notes),
     )
@@ -174,6 +175,15 @@ def _read_supplement(
         return None
     segment = split_text(_read_between(path, start + first, start + last), delimiter)
     return segment.keywords if segment.complete else None
+
+
+def _common_encoding(encoding: Encoding, added: Sequence[tuple[str, str]]) -> Encoding:
+    """Return the encoding of the primary TEXT if it can write the supplemental keywords too."""
+    try:
+        "".join(part for pair in added for part in pair).encode(encoding)
+    except UnicodeEncodeError:
+        return "utf-8"
+    return encoding
 
 
 def _place(keywords: Keywords, segment: str) -> tuple[int, int]:

@@ -25,7 +25,7 @@ Encoding = Literal["utf-8", "latin-1"]
 
 _MOST_LISTED = 6
 _PADDING = " \t\r\n\0"
-# Form feed first: it is what most instruments write, and no name or comment holds one.
+# Characters first that no name and no comment holds.
 _DELIMITERS = "\x0c\x1e\x1f|/!\\*~" + string.punctuation.replace("$", "")
 
 
@@ -89,8 +89,8 @@ def split_text(raw: bytes, delimiter: str | None = None) -> TextSegment:
     guessed = _guessed(names, values)
     if guessed:
         notes.append(
-            f"the doubled delimiter after {listed(guessed)} is read as an empty value; the standard "
-            "would have it belong to the keyword's name"
+            f"the doubled delimiter after {listed(guessed)} is read as an empty value; the "
+            "standard would have it belong to the keyword's name"
         )
     pairs = tuple(zip(names, values, strict=True))
     return TextSegment(pairs, delimiter, encoding, ended and not alone, tuple(notes))
@@ -128,9 +128,8 @@ def join_text(keywords: Iterable[tuple[str, str]], encoding: Encoding = "utf-8")
     written = names + "".join(value for _, value in pairs)
     mark = next((mark for mark in usable if mark not in written), usable[0])
     doubled = ((name, value.replace(mark, mark * 2)) for name, value in pairs)
-    return (mark + "".join(f"{name}{mark}{value}{mark}" for name, value in doubled)).encode(
-        encoding
-    )
+    text = mark + "".join(f"{name}{mark}{value}{mark}" for name, value in doubled)
+    return text.encode(encoding)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -211,7 +211,15 @@ def test_fcs__files_of_instruments_keep_events_and_keywords(shared_data, tmp_pat
 
 
 def test_fcs__keywords_that_are_hard_to_separate_are_kept(tmp_path):
-    keywords = {"$OP": "", "note": "", "x": "y//", "$FIL": "//home//me", "$COM": "//", "µ": "é"}
+    keywords = {
+        "$OP": "",
+        "note": "",
+        " ": "z",
+        "x": "y//",
+        "$FIL": "//home//me",
+        "$COM": "//",
+        "µ": "é",
+    }
     source = _write_fcs(tmp_path / "a.fcs", TYPES["floats"], keywords)
     with pytest.warns(FileFormatWarning, match="doubled delimiter after 'note' is"):
         labels, _, _ = imported([source], tmp_path / "cells.zarr")
@@ -221,9 +229,10 @@ def test_fcs__keywords_that_are_hard_to_separate_are_kept(tmp_path):
         )
     with pytest.warns(FileFormatWarning, match="doubled delimiter after 'note' is"):
         before, after = read_fcs_header(source), read_fcs_header(copy)
-    assert before.spelled[-6:] == (
+    assert before.spelled[-7:] == (
         ("$OP", ""),
         ("note", ""),
+        (" ", "z"),
         ("x", "y/"),
         ("$FIL", "/home/me"),
         ("$COM", "/"),

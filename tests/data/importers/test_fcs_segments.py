@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bigtensor.data.importers.fcs import iterate_fcs, read_fcs_header
+from bigtensor.data.importers.fcs_text import join_text, split_text
 from bigtensor.errors import FileFormatError, FileFormatWarning
 
 FcsWriter = Callable[..., Path]
@@ -39,6 +40,14 @@ def test_supplement__adds_keywords_and_replaces_none(
     assert header.spelled[-1] == ("STAIN", "x/y")
     assert ("CYT", "mine") in header.spelled
     assert header.unread == ()
+
+
+def test_supplement__of_another_encoding_can_be_written(write_fcs: FcsWriter) -> None:
+    path = write_fcs("a.fcs", COLUMNS, {**PLACEHOLDERS, "$COM": "~m"})
+    path.write_bytes(path.read_bytes().replace(b"~m", b"\xb5m"))
+    header = read_fcs_header(with_supplement(path, "/NAME/\u7d30\u80de/".encode()))
+    assert (header.keywords["com"], header.keywords["name"]) == ("µm", "\u7d30\u80de")
+    assert split_text(join_text(header.spelled, header.encoding)).keywords == header.spelled
 
 
 def test_supplement__that_is_no_text_is_unread(write_fcs: FcsWriter) -> None:
