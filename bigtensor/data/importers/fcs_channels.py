@@ -94,12 +94,12 @@ def _dtypes(keywords: Keywords, count: int) -> tuple[str, ...]:
     kind = keywords.text("datatype").upper()
     if keywords.text("mode").upper() != "L":
         raise FileFormatError(
-            f"{keywords.path}: {keywords.spelled('mode')}, but only lists of events (L) are read; "
+            f"{keywords.path}: {keywords.shown('mode')}, but only lists of events (L) are read; "
             "export the file as one"
         )
     if kind not in ("I", "F", "D"):
         raise FileFormatError(
-            f"{keywords.path}: {keywords.spelled('datatype')} is not read; export the file as F, D "
+            f"{keywords.path}: {keywords.shown('datatype')} is not read; export the file as F, D "
             "or I"
         )
     sizes = [_integer_bytes(keywords, n) for n in range(1, count + 1)] if kind == "I" else []
@@ -116,7 +116,7 @@ def _integer_bytes(keywords: Keywords, number: int) -> int:
     if width not in _INTEGER_WIDTHS:
         raise FileFormatError(
             f"{keywords.path}: integers of 8, 16 and 32 bits are read, but "
-            f"{keywords.spelled(key)}; export the file as floating point"
+            f"{keywords.shown(key)}; export the file as floating point"
         )
     return width // 8
 
@@ -139,7 +139,7 @@ def _byte_order(keywords: Keywords, *, any_order: bool) -> str:
             "is a mixed byte order" if len(given) > 1 else "does not order the bytes of the data"
         )
     raise FileFormatError(
-        f"{keywords.path}: {keywords.spelled('byteord')} {reason}; export the file with 1,2,3,4 "
+        f"{keywords.path}: {keywords.shown('byteord')} {reason}; export the file with 1,2,3,4 "
         "(little-endian) or 4,3,2,1 (big-endian)"
     )
 

@@ -225,7 +225,7 @@ def _time_step(keywords: Keywords, channels: Sequence[str], note: Callable[[str]
     if step is not None and step > 0:
         return step
     reason = "is no number" if step is None else "is not positive"
-    note(f"{keywords.spelled('timestep')} {reason}, so that Time stays in the instrument's units")
+    note(f"{keywords.shown('timestep')} {reason}, so that Time stays in the instrument's units")
     return 1.0
 
 

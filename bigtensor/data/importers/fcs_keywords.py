@@ -118,9 +118,9 @@ class Keywords:
         -------
         FileFormatError
         """
-        return FileFormatError(f"{self.path}: {self.spelled(key)} {reason}; {_REMEDY}")
+        return FileFormatError(f"{self.path}: {self.shown(key)} {reason}; {_REMEDY}")
 
-    def spelled(self, key: str) -> str:
+    def shown(self, key: str) -> str:
         """Return keyword and value for a message, of bounded length.
 
         Parameters
@@ -133,8 +133,8 @@ class Keywords:
         str
         """
         value = self.text(key, "")
-        shown = value if len(value) <= _MOST_SHOWN else f"{value[:_MOST_SHOWN]}..."
-        return f"${key.upper()}={shown}"
+        cut = value if len(value) <= _MOST_SHOWN else f"{value[:_MOST_SHOWN]}..."
+        return f"${key.upper()}={cut}"
 
 
 def index_keywords(pairs: Iterable[tuple[str, str]]) -> tuple[dict[str, str], list[str]]:

@@ -153,9 +153,10 @@ def test_fcs__a_labelled_copy_is_imported_like_any_file(tmp_path):
         write_answers_to_fcs(labels, [copy], tmp_path / "o2", cells=tmp_path / "cells.zarr")
 
 
-PLACES = {"$PAR", "$BEGINDATA", "$ENDDATA", "$BEGINSTEXT", "$ENDSTEXT", "$NEXTDATA"} | {
-    "$BEGINANALYSIS",
-    "$ENDANALYSIS",
+PLACES = {
+    "$PAR",
+    "$NEXTDATA",
+    *(f"${end}{name}" for end in ("BEGIN", "END") for name in ("DATA", "STEXT", "ANALYSIS")),
 }
 INSTRUMENTS: dict[str, dict[str, str]] = {
     **{f"activation/Activation_{number}.fcs": {} for number in range(1, 13)},
