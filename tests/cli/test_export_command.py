@@ -1,5 +1,7 @@
 """export: labels of a store to CSV, AnnData and FCS."""
 
+import json
+
 import anndata
 import flowio
 import numpy as np
@@ -60,6 +62,39 @@ def test_export__to_anndata_with_the_model(run, labels, cells, model, annotated)
     assert again.exit_code == 1
     assert "give --overwrite" in again.stderr
     assert run(*command, "--overwrite").exit_code == 0
+
+
+def test_export__makes_an_anndata_file_of_cells_and_labels(run, labels, cells, model, tmp_path):
+    out = tmp_path / "new.h5ad"
+    result = run("export", labels, "--to", out, "--model", model, "--cells", cells)
+    assert result.exit_code == 0, result.stderr
+    made = anndata.read_h5ad(out)
+    with xr.open_zarr(cells, chunks=None) as data:
+        np.testing.assert_array_equal(made.X, data["X"])
+        assert made.var_names.tolist() == data["feature"].to_numpy().tolist()
+        for name in ("sample_id", "label"):
+            names = np.array(data[name].attrs["categories"])[data[name]]
+            assert made.obs[name].astype(str).tolist() == names.tolist()
+    group = zarr.open_group(labels, mode="r")
+    assert made.obs["bigtensor_label"].astype(int).tolist() == group["label"][:].tolist()
+    np.testing.assert_array_equal(made.obsm["X_bigtensor_proba"], group["probability"][:])
+    assert json.loads(made.uns["bigtensor"]["description"])["kind"] == "KernelMixture"
+    assert made.obs_names[:2].tolist() == ["0", "1"]
+    made.write_h5ad(tmp_path / "again.h5ad")
+    again = run("export", labels, "--to", out, "--model", model, "--cells", cells)
+    assert (again.exit_code, "exists already" in again.stderr) == (1, True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.h5ad", "new.h5ad"]
+
+
+def test_export__to_no_anndata_file_says_how_to_make_one(run, labels, cells, model, tmp_path):
+    result = run("export", labels, "--to", tmp_path / "new.h5ad", "--model", model)
+    assert result.exit_code == 1
+    assert "give the store that was labelled (--cells)" in result.stderr
+    zarr_made = run(
+        "export", labels, "--to", tmp_path / "new.zarr", "--model", model, "--cells", cells
+    )
+    assert "ends in .h5ad" in zarr_made.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_export__another_model_is_refused(run, labels, cells, annotated, tmp_path):
