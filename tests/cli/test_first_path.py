@@ -1,6 +1,9 @@
 """From files to a fit with what is there: starter views, features by name, refused outputs."""
 
+import re
+import shlex
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,3 +85,25 @@ def test_import__to_another_kind_of_file_names_the_export(run, table):
     result = run("import", table, "--out", table.with_name("cells.h5ad"))
     assert result.exit_code == 2
     assert "bigtensor export" in result.stderr
+
+
+def test_readme__from_cytometer_files_to_anndata(run, shared_data, tmp_path, monkeypatch):
+    """The commands of the README, as they stand there, without the ones that only show."""
+    anndata = pytest.importorskip("anndata")
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^bigtensor ((?:import|fit|predict|export) .*)$", readme, re.MULTILINE)
+    assert [line.split()[0] for line in shown] == ["import", "fit", "predict", "export"]
+    for file in sorted((shared_data / "activation").glob("*.fcs"))[:2]:
+        (tmp_path / file.name).symlink_to(file)
+    monkeypatch.chdir(tmp_path)
+    for line in shown:
+        threads = THREADS if line.startswith(("fit", "predict")) else ()
+        # the pattern is left to the command, as in quotes
+        result = run(*shlex.split(line), *threads)
+        assert result.exit_code == 0, result.stderr
+    made = anndata.read_h5ad("cells.h5ad")
+    assert made.n_obs == 100_000
+    assert len(made.obs["sample_id"].cat.categories) == 2
+    populations = made.obs["bigtensor_label"].cat.categories
+    assert 8 <= len(populations) <= 30
+    np.testing.assert_allclose(made.obsm["X_bigtensor_proba"].sum(axis=1), 1.0, rtol=1e-5)
