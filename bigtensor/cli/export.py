@@ -42,6 +42,11 @@ _ANNDATA = (".h5ad", ".zarr")
     "bigtensor wrote it.",
 )
 @click.option(
+    "--features",
+    metavar="A,B,C",
+    help="CSV: the features of --cells to write beside sample_id and the labels.",
+)
+@click.option(
     "--offsets",
     type=click.Choice(["header", "text"]),
     help="FCS: as for the import.",
@@ -53,6 +58,7 @@ def export(
     target: Path,
     model_path: Path | None,
     cells: Path | None,
+    features: str | None,
     offsets: str | None,
     overwrite: bool,
 ) -> None:
@@ -66,11 +72,13 @@ def export(
     out) and bigtensor_proba_1, bigtensor_proba_2 and so on.
     """
     kind = _kind(target, files)
-    _check_options(kind, model_path=model_path, cells=cells, offsets=offsets)
+    _check_options(kind, model_path=model_path, cells=cells, features=features, offsets=offsets)
+    if features is not None and cells is None:
+        raise click.UsageError("--features are those of a store; give it with --cells")
     with reporter() as progress, progress.rows("export") as advance:
         if kind == "csv":
             when_interrupted([target])
-            _to_csv(labels, target, overwrite, advance)
+            _to_csv(labels, target, cells, features, overwrite, advance)
         elif kind == "anndata":
             when_interrupted([], f"{target} has no answers, or those it had")
             _to_anndata(labels, target, model_path, cells, overwrite, advance)
@@ -98,7 +106,10 @@ def _kind(target: Path, files: tuple[Path, ...]) -> str:
 def _check_options(kind: str, **given: Any) -> None:
     """End with a usage error when an option is missing, or is one of another kind."""
     needed = {"anndata": ["model_path"], "fcs": ["cells"], "csv": []}[kind]
-    allowed = {*needed, *{"fcs": ["offsets"], "anndata": ["cells"], "csv": []}[kind]}
+    allowed = {
+        *needed,
+        *{"fcs": ["offsets"], "anndata": ["cells"], "csv": ["cells", "features"]}[kind],
+    }
     for name, value in given.items():
         option = f"--{name.removesuffix('_path')}"
         if name in needed and value is None:
@@ -107,13 +118,21 @@ def _check_options(kind: str, **given: Any) -> None:
             raise click.UsageError(f"{option} has no meaning for an export to {kind} files")
 
 
-def _to_csv(labels: Path, target: Path, overwrite: bool, progress: Any) -> None:
+def _to_csv(
+    labels: Path,
+    target: Path,
+    cells: Path | None,
+    features: str | None,
+    overwrite: bool,
+    progress: Any,
+) -> None:
     """Make a CSV file."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
     from bigtensor.data.targets import check_target_file
 
     check_target_file(target, overwrite=overwrite)
-    write_answers_to_csv(labels, target, progress=progress)
+    names = [] if features is None else [name.strip() for name in features.split(",")]
+    write_answers_to_csv(labels, target, cells=cells, features=names, progress=progress)
 
 
 def _to_anndata(

@@ -47,6 +47,26 @@ def test_export__to_csv(run, labels, tmp_path):
     assert "give --overwrite" in again.stderr
 
 
+def test_export__to_csv_with_samples_and_markers(run, labels, cells, tmp_path):
+    out = tmp_path / "l.csv"
+    with xr.open_zarr(cells, chunks=None) as data:
+        features = [str(name) for name in data["feature"].to_numpy()[[3, 0]]]
+        expected = data["X"].sel(feature=features).to_numpy()
+        samples = np.array(data["sample_id"].attrs["categories"])[data["sample_id"]]
+    chosen = ("--cells", cells, "--features", ", ".join(features))
+    result = run("export", labels, "--to", out, *chosen)
+    assert result.exit_code == 0, result.stderr
+    table = pd.read_csv(out)
+    assert table.columns.tolist()[:5] == ["row", "sample_id", *features, "label"]
+    assert table["sample_id"].tolist() == samples.tolist()
+    np.testing.assert_allclose(table[features], expected, rtol=1e-6)
+    unknown = run("export", labels, "--to", tmp_path / "u.csv", *chosen[:3], "CD3,none")
+    assert unknown.exit_code == 1
+    assert "has no feature none; it has" in unknown.stderr
+    alone = run("export", labels, "--to", tmp_path / "u.csv", *chosen[2:])
+    assert (alone.exit_code, "give it with --cells" in alone.stderr) == (2, True)
+
+
 def test_export__to_anndata_with_the_model(run, labels, cells, model, annotated):
     command = ("export", labels, "--to", annotated, "--model", model)
     result = run(*command)
