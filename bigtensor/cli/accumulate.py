@@ -9,6 +9,7 @@ import click
 
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.options import (
+    DATA,
     PATH,
     missing_option,
     overwrite_option,
@@ -23,7 +24,7 @@ from bigtensor.cli.workers import started
 
 @click.command(cls=Command)
 @click.argument("model_path", type=PATH, metavar="PREPARED.zarr|MODEL.zarr")
-@click.argument("cells", type=PATH, metavar="CELLS.zarr")
+@click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option(
     "--out", type=PATH, required=True, metavar="STATISTICS.zarr", help="The statistics to write."
 )
@@ -37,7 +38,7 @@ from bigtensor.cli.workers import started
 @overwrite_option
 def accumulate(
     model_path: Path,
-    cells: Path,
+    cells: str,
     out: Path,
     checkpoint: str | None,
     workers: int | None,
@@ -69,7 +70,7 @@ def accumulate(
     begin = time.perf_counter()
     with started(where) as running, reporter() as progress:
         statistics = model.accumulate(
-            str(cells), checkpoint=checkpoint, listeners=[progress.listen], **running
+            cells, checkpoint=checkpoint, listeners=[progress.listen], **running
         )
     seconds = time.perf_counter() - begin
     statistics.save(out, overwrite=overwrite)

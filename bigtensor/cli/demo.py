@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,7 +22,10 @@ from bigtensor.cli.workers import started
 
 POPULATIONS = 8
 MARKERS = 6
-CELLS, MODEL, LABELS = "cells.zarr", "model.zarr", "labels.zarr"
+CELLS, MODEL, LABELS, REPORT = "cells.zarr", "model.zarr", "labels.zarr", "report.html"
+
+KEPT = "bigtensor-demo"
+"""The folder that the report is kept in without ``--out``."""
 
 
 @click.command(cls=Command)
@@ -33,7 +37,7 @@ CELLS, MODEL, LABELS = "cells.zarr", "model.zarr", "labels.zarr"
     type=PATH,
     metavar="DIR",
     help="A new folder to keep the data, the model, the labels and the report in; without it "
-    "they are removed at the end.",
+    "only the report is kept, in bigtensor-demo.",
 )
 def demo(rows: int, out: Path | None) -> None:
     """Simulate, fit, label, compare with the truth."""
@@ -51,9 +55,9 @@ def demo(rows: int, out: Path | None) -> None:
             say(f"{step:<10} {duration(seconds)}, {pace(rows, seconds, None)}")
         say(f"{report}\n{verdict_line(model)}".rstrip())
         say(_comparison(folder, model))
-    if out is None:
-        say("\nNothing was kept; 'bigtensor demo --out DIR' keeps everything in DIR.")
-    else:
+        if out is None:
+            say(_kept_report(folder, Path(KEPT)))
+    if out is not None:
         names = ", ".join(sorted(path.name for path in out.iterdir()))
         say(f"\nkept       {out}: {names}")
 
@@ -114,7 +118,7 @@ def _write_report(model: Any, folder: Path) -> str:
     """Write the report, and say where it is or how to get it."""
     from bigtensor.errors import MissingDependencyError
 
-    path = folder / "report.html"
+    path = folder / REPORT
     started = time.perf_counter()
     try:
         from bigtensor.report.html import write_report
@@ -123,6 +127,19 @@ def _write_report(model: Any, folder: Path) -> str:
     except MissingDependencyError as error:
         return f"report     not written: {error}"
     return f"report     {path.name}, {duration(time.perf_counter() - started)}"
+
+
+def _kept_report(folder: Path, kept: Path) -> str:
+    """Copy the report out of the folder that will be removed, and say where it is."""
+    everything = "'bigtensor demo --out DIR' keeps the data, the model and the labels too."
+    if not (folder / REPORT).exists():
+        return f"\nNothing was kept; {everything}"
+    try:
+        kept.mkdir(exist_ok=True)
+        shutil.copyfile(folder / REPORT, kept / REPORT)
+    except OSError as error:
+        return f"\nNothing was kept ({error.strerror}: {kept / REPORT}); {everything}"
+    return f"\nkept       {kept / REPORT}; {everything}"
 
 
 def _comparison(folder: Path, model: Any) -> str:

@@ -11,6 +11,7 @@ import click
 from bigtensor.cli.command import FactsCommand, in_options, when_interrupted
 from bigtensor.cli.model_options import model_options
 from bigtensor.cli.options import (
+    DATA,
     PATH,
     missing_option,
     overwrite_option,
@@ -29,7 +30,7 @@ MOST_WEIGHTS = 30
 
 
 @click.command(cls=FactsCommand)
-@click.argument("cells", type=PATH, metavar="CELLS.zarr")
+@click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option("--out", type=PATH, required=True, metavar="MODEL.zarr", help="The model to write.")
 @model_options
 @click.option(
@@ -42,7 +43,7 @@ MOST_WEIGHTS = 30
 @missing_option
 @overwrite_option
 def fit(
-    cells: Path,
+    cells: str,
     out: Path,
     parameters: dict[str, Any],
     checkpoint: str | None,
@@ -73,7 +74,7 @@ def fit(
     planned = _show_plan(model, cells, where)
     begin = time.perf_counter()
     with started(where) as running, reporter() as progress:
-        model.fit(str(cells), checkpoint=checkpoint, listeners=[progress.listen], **running)
+        model.fit(cells, checkpoint=checkpoint, listeners=[progress.listen], **running)
     model.save(out, overwrite=overwrite)
     seconds = time.perf_counter() - begin
     say(_summary(model, out, seconds), {**_facts(model, out, seconds), "plan": planned})
@@ -81,11 +82,11 @@ def fit(
         say(f"checkpoint {checkpoint}: no longer needed, remove it when you like")
 
 
-def _show_plan(model: Any, cells: Path, where: dict[str, Any]) -> dict[str, Any]:
+def _show_plan(model: Any, cells: str, where: dict[str, Any]) -> dict[str, Any]:
     """Print the plan, and refuse it in one line when it does not fit; return its facts."""
     from bigtensor.errors import PlanError
 
-    plan = model.plan(str(cells), **where)
+    plan = model.plan(cells, **where)
     say(in_options(f"{plan}\n", click.get_current_context().command))
     if not plan.fits:
         raise PlanError(f"the plan does not fit: {plan.advice()}")

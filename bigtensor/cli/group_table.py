@@ -8,6 +8,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bigtensor.data.exporters.spreadsheet import as_text
 from bigtensor.errors import OutputError
 
 if TYPE_CHECKING:
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 
 MOST_ROWS, MOST_COLUMNS = 20, 8
 """What is shown; all is in the file."""
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\N{FULLWIDTH EQUALS SIGN}")
-"""What a spreadsheet takes for the beginning of a formula, or skips before one."""
 
 
 def write_table(weights: xr.Dataset, path: Path) -> None:
@@ -46,11 +44,11 @@ def write_table(weights: xr.Dataset, path: Path) -> None:
             lines = csv.writer(file, lineterminator="\n")
             columns = [f"{level}_{h}" for h in range(weights.sizes[level])]
             lines.writerow(
-                [_as_text(by), "rows", *columns, *(f"{column}_error" for column in columns)]
+                [as_text(by), "rows", *columns, *(f"{column}_error" for column in columns)]
             )
             for name, rows, shares, errors in _entries(weights):
                 lines.writerow(
-                    [_as_text(name), rows, *(f"{value:.9g}" for value in (*shares, *errors))]
+                    [as_text(name), rows, *(f"{value:.9g}" for value in (*shares, *errors))]
                 )
         partial.replace(path)
     except OSError as error:
@@ -62,14 +60,6 @@ def write_table(weights: xr.Dataset, path: Path) -> None:
         ) from error
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _as_text(name: str) -> str:
-    """Return a name that no spreadsheet runs as a formula.
-
-    It could send the other cells away, or start a program (OWASP, "CSV injection").
-    """
-    return f"'{name}" if name.startswith(_FORMULA) else name
 
 
 def table_in_words(weights: xr.Dataset, path: Path) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bigtensor.cli.command import FactsCommand, in_options
 from bigtensor.cli.model_options import model_options
-from bigtensor.cli.options import PATH, runtime, runtime_options
+from bigtensor.cli.options import DATA, runtime, runtime_options
 from bigtensor.cli.output import say
 
 if TYPE_CHECKING:
@@ -18,11 +17,11 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=FactsCommand)
-@click.argument("cells", type=PATH, metavar="CELLS.zarr")
+@click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @model_options
 @runtime_options
 def plan(
-    cells: Path,
+    cells: str,
     parameters: dict[str, Any],
     workers: int | None,
     scheduler: str | None,
@@ -35,7 +34,7 @@ def plan(
     where = runtime(workers, scheduler, memory_limit)
     from bigtensor.models.kernel_mixture import KernelMixture
 
-    planned = KernelMixture(**parameters).plan(str(cells), **where)
+    planned = KernelMixture(**parameters).plan(cells, **where)
     command = click.get_current_context().command
     say(in_options(str(planned), command), plan_facts(planned))
 

@@ -10,6 +10,7 @@ import click
 
 from bigtensor.cli.command import FactsCommand, when_interrupted
 from bigtensor.cli.options import (
+    DATA,
     PATH,
     missing_option,
     overwrite_option,
@@ -24,7 +25,7 @@ from bigtensor.cli.workers import started
 
 @click.command(cls=FactsCommand)
 @click.argument("model_path", type=PATH, metavar="MODEL.zarr")
-@click.argument("cells", type=PATH, metavar="CELLS.zarr")
+@click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option("--out", type=PATH, required=True, metavar="LABELS.zarr", help="The store to write.")
 @click.option(
     "--probabilities",
@@ -55,7 +56,7 @@ from bigtensor.cli.workers import started
 @overwrite_option
 def predict(
     model_path: Path,
-    cells: Path,
+    cells: str,
     out: Path,
     probabilities: bool,
     level: str | None,
@@ -102,11 +103,11 @@ def predict(
             # first, so that an unknown variable ends it before anything is written
             if by is not None:
                 weights = model.weights_by(
-                    str(cells), by, level=level, listeners=[progress.listen], **running
+                    cells, by, level=level, listeners=[progress.listen], **running
                 )
             begin = time.perf_counter()
             model.write(
-                str(cells),
+                cells,
                 out,
                 outputs=outputs,
                 overwrite=overwrite,

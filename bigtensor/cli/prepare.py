@@ -11,6 +11,7 @@ import click
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.model_options import model_options
 from bigtensor.cli.options import (
+    DATA,
     PATH,
     count,
     missing_option,
@@ -26,7 +27,7 @@ from bigtensor.cli.workers import started
 
 
 @click.command(cls=Command)
-@click.argument("cells", type=PATH, metavar="CELLS.zarr")
+@click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option(
     "--out", type=PATH, required=True, metavar="PREPARED.zarr", help="The prepared model to write."
 )
@@ -43,7 +44,7 @@ from bigtensor.cli.workers import started
 @missing_option
 @overwrite_option
 def prepare(
-    cells: Path,
+    cells: str,
     out: Path,
     rows: int | None,
     parameters: dict[str, Any],
@@ -69,7 +70,7 @@ def prepare(
     check_target(out, overwrite=overwrite)
     begin = time.perf_counter()
     with started(where) as running, reporter() as progress:
-        model.prepare(str(cells), rows=rows, listeners=[progress.listen], **running)
+        model.prepare(cells, rows=rows, listeners=[progress.listen], **running)
     model.save(out, overwrite=overwrite)
     expected = rows or model.diagnostics_["rows"]
     say(

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from bigtensor.cli.command import Command
-from bigtensor.cli.options import PATH, overwrite_option
+from bigtensor.cli.options import DATA, PATH, overwrite_option
 from bigtensor.cli.output import say
 
 
@@ -15,14 +15,14 @@ from bigtensor.cli.output import say
 @click.argument("model_path", type=PATH, metavar="MODEL.zarr")
 @click.option(
     "--data",
-    type=PATH,
+    type=DATA,
     required=True,
     metavar="CELLS.zarr",
     help="The rows that the report shows a sample of.",
 )
 @click.option(
     "--labels",
-    type=PATH,
+    type=DATA,
     metavar="LABELS.zarr",
     help="Their labels; computed for the sample where not given.",
 )
@@ -35,8 +35,8 @@ from bigtensor.cli.output import say
 @overwrite_option
 def report(
     model_path: Path,
-    data: Path,
-    labels: Path | None,
+    data: str,
+    labels: str | None,
     truth: str | None,
     out: Path,
     overwrite: bool,
@@ -49,8 +49,8 @@ def report(
     write_report(
         model,
         out,
-        data=str(data),
-        labels=None if labels is None else str(labels),
+        data=data,
+        labels=labels,
         truth=truth,
         overwrite=overwrite,
     )

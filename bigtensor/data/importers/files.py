@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from bigtensor.data.importers.anndata import open_anndata
+from bigtensor.data.importers.expansion import expand_paths
 from bigtensor.data.importers.fcs import Offsets, open_fcs
 from bigtensor.data.importers.job import ImportJob, ImportSummary, bare_name, sample_names
 from bigtensor.data.importers.matching import Channels, match_features
@@ -74,7 +75,8 @@ def import_files(
     Parameters
     ----------
     paths : path-like or iterable of path-like
-        Files of one kind; their rows follow each other in this order.
+        Files of one kind; their rows follow each other in this order. A folder stands for the
+        files in it that have a known ending, a pattern such as ``day1/*.fcs`` for what matches it.
     out : path-like
         The store to make; it appears under this name when it is whole.
     format : {"fcs", "csv", "parquet", "anndata"}, optional
@@ -131,7 +133,8 @@ def import_files(
         If something in an FCS file was repaired or left out.
     """
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    files = [Path(path) for path in given]
+    endings = [ending for ending, kind in _FORMATS.items() if format in (None, kind)]
+    files = expand_paths(map(Path, given), endings)
     kind = _kind(files, format)
     target = Path(out)
     check_target(target, overwrite=overwrite)

@@ -332,11 +332,15 @@ def test_paths__get_clear_errors(tmp_path: Path, write_fcs: FcsWriter) -> None:
     path, out = write_fcs("a.fcs", columns(1)), tmp_path / "o.zarr"
     (tmp_path / "empty.csv").touch()
     (tmp_path / "notes.docx").write_text("x")
+    nothing = tmp_path / "nothing"
+    nothing.mkdir()
     (tmp_path / "b.csv").write_text("a\n1\n")
     cases: list[tuple[list[Path], type[Exception], str]] = [
         ([], ParameterError, "no files"),
         ([tmp_path / "nowhere.fcs"], FileFormatError, "nowhere.fcs does not exist"),
-        ([tmp_path], FileFormatError, "unknown kind"),
+        ([tmp_path], FileFormatError, "is empty"),
+        ([nothing], FileFormatError, r"holds no file that ends in one of \.fcs"),
+        ([tmp_path / "day*.fcs"], FileFormatError, r"no file matches .*day\*"),
         ([tmp_path / "empty.csv"], FileFormatError, "is empty"),
         ([tmp_path / "notes.docx"], FileFormatError, r"unknown kind; known are \.fcs"),
         ([path, path], ParameterError, "given twice"),
@@ -345,8 +349,8 @@ def test_paths__get_clear_errors(tmp_path: Path, write_fcs: FcsWriter) -> None:
     for paths, kind, message in cases:
         with pytest.raises(kind, match=message):
             import_files(paths, out)
-    with pytest.raises(FileFormatError, match="is a folder"):
-        import_files(tmp_path, out, format="csv")
+    with pytest.raises(FileFormatError, match=r"ends in one of \.parquet, \.pq"):
+        import_files(tmp_path, out, format="parquet")
     with pytest.raises(OutputError, match="does not exist; make it first"):
         import_files(path, tmp_path / "nowhere" / "o.zarr")
     assert not out.exists()
