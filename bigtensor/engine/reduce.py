@@ -68,7 +68,8 @@ def run_pass(
             raise
         if stored is not None:
             stored.store(None, state)
-            stored.drop_parts()
+    if stored is not None:
+        stored.drop_parts()
     progress.finish()
     return pass_.statistic.finalize(state)
 
