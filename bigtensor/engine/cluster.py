@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import dask
 from dask.delayed import delayed
@@ -36,6 +36,7 @@ class DistributedRuntime:
 
     client: Any
     limit: int | None = None
+    in_driver: ClassVar[bool] = False
 
     @property
     def workers(self) -> int:
