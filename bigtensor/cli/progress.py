@@ -111,7 +111,10 @@ class Reporter:
             words = pace(self._computed, event.seconds, left)
             self._display.show(event.rows, event.total_rows, words)
         else:
-            self._display.end(event.rows, _summary(self._computed, event.reused, event.seconds))
+            words = _summary(self._computed, event.reused, event.seconds)
+            if event.repeated_reads:
+                words += f", {event.repeated_reads} failed reads repeated"
+            self._display.end(event.rows, words)
 
     @contextmanager
     def rows(self, name: str) -> Iterator[Callable[[int, int | None], None]]:

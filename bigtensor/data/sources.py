@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.coding import Coding
 from bigtensor.data.process_wide import ProcessWide
+from bigtensor.data.repeated_reads import is_transient
 from bigtensor.errors import StoreReadError
 
 ZARR_CONCURRENCY = {"async.concurrency": 4, "threading.max_workers": 4}
@@ -167,10 +168,15 @@ class ZarrSource:
         except (MemoryError, PermissionError):
             raise
         except Exception as error:
+            remedy = (
+                "the disk or the network failed: check it and run the same command again"
+                if is_transient(error)
+                else "a chunk or shard is missing, truncated or corrupted: restore the file from "
+                "a copy or import the data again"
+            )
             raise StoreReadError(
                 f"rows {start:,} to {stop - 1:,} of {self.variable!r} in {self.url} cannot be "
-                f"read ({type(error).__name__}: {error}); a chunk or shard is missing, truncated "
-                "or corrupted: restore the file from a copy or import the data again"
+                f"read ({type(error).__name__}: {error}); {remedy}"
             ) from error
 
     def _values(self, start: int, stop: int) -> NDArray[Any]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from zarr.errors import ZarrUserWarning
 
 from bigtensor.data.block import Block
+from bigtensor.data.repeated_reads import ReadTally
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import LazySource
 from bigtensor.data.targets import check_target, move_into_place
@@ -185,8 +186,9 @@ def _run(
     progress = Progress(name, task.samples.rows, len(ranges), tuple(listeners))
     found: dict[int, Validity] = {}
 
-    def collect(index: int, result: tuple[Arrays, Validity]) -> None:
-        arrays, found[index] = result
+    def collect(index: int, result: tuple[Arrays, Validity, int]) -> None:
+        arrays, found[index], repeated_reads = result
+        progress.repeated_reads += repeated_reads
         if place is not None:
             place(ranges[index], arrays)
         start, stop = ranges[index]
@@ -200,20 +202,29 @@ def _run(
     return _total([found[index] for index in range(len(ranges))])
 
 
-def _evaluate_range(task: RowTask, part: Part, *arrays: Any) -> tuple[Arrays, Validity]:
-    """Evaluate the segments of one range; return the outputs, or write them and return none."""
+def _evaluate_range(task: RowTask, part: Part, *arrays: Any) -> tuple[Arrays, Validity, int]:
+    """Evaluate the segments of one range.
+
+    Returns
+    -------
+    outputs : dict of str to ndarray
+        Empty where the task wrote them.
+    validity : Validity
+    repeated_reads : int
+    """
     first, last = span(part)
-    blocks = blocks_of(task.samples, part, task.function.block_rows, 0, arrays)
+    tally = ReadTally()
+    blocks = blocks_of(task.samples, part, task.function.block_rows, 0, arrays, tally)
     outputs, validity = _evaluate_blocks(task.function, blocks, first, last - first)
     if task.path is None:
-        return outputs, validity
+        return outputs, validity, tally.repeated
     group = zarr.open_group(task.path, mode="r+")
     for name, array in outputs.items():
         stored: Any = group[name]
         stored[first:last] = array
     if not Path(task.path, "zarr.json").exists():
         shutil.rmtree(task.path, ignore_errors=True)
-    return {}, validity
+    return {}, validity, tally.repeated
 
 
 def _evaluate_blocks(
@@ -284,7 +295,7 @@ def _evaluate_one(
     task: RowTask, missing: str, start: int, stop: int, arrays: tuple[Any, ...]
 ) -> NDArray[Any]:
     """Evaluate the only output of a row function over one range."""
-    outputs, validity = _evaluate_range(task, ((start, stop),), *arrays)
+    outputs, validity, _ = _evaluate_range(task, ((start, stop),), *arrays)
     if missing == "raise" and validity.dropped:
         raise MissingValueError(explain(validity, task.samples.views.feature_names))
     (output,) = outputs.values()

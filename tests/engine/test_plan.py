@@ -62,6 +62,21 @@ def test_plan__prints_passes_memory_and_that_it_fits() -> None:
     assert text in plan._repr_html_()
 
 
+def test_plan__counts_what_the_driver_holds_where_tasks_run_beside_it() -> None:
+    samples = open_samples(np.ones((100_000, 4)))
+    passes = [PassSize("pilot", 1, 100_000, MiB, MiB, driver_nbytes=90 * MiB)]
+    elsewhere = make_plan(samples, passes, PlannedProcesses(1, None))
+    assert elsewhere.driver_nbytes == 0
+    here = make_plan(samples, passes, ThreadedRuntime(1))
+    assert here.driver_nbytes >= 90 * MiB
+    assert here.projected_nbytes == elsewhere.projected_nbytes + here.driver_nbytes
+    tight = make_plan(samples, passes, ThreadedRuntime(1, 400 * MiB))
+    with pytest.raises(
+        PlanError, match=r"the sample and its features take .* a smaller sample_size"
+    ):
+        tight.check()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
