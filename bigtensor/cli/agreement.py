@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+
+from bigtensor.data.stores import open_whole_group
 
 BLOCK_ROWS = 1_048_576
 
@@ -108,7 +109,7 @@ def label_counts(labels: Path) -> dict[int, int]:
 
 def _label_blocks(store: Path) -> Iterator[NDArray[np.int32]]:
     """Read the labels of a store block by block."""
-    array: Any = zarr.open_group(str(store), mode="r")["label"]
+    array: Any = open_whole_group(store)["label"]
     for start in range(0, array.shape[0], BLOCK_ROWS):
         yield np.asarray(array[start : start + BLOCK_ROWS])
 

@@ -12,14 +12,16 @@ import click
 
 from bigtensor.cli.command import Command
 from bigtensor.cli.options import PATH
-from bigtensor.errors import LayoutWarning, StoreReadError
+from bigtensor.errors import LayoutWarning
 
 
 @click.command(cls=Command)
 @click.argument("store", type=PATH, metavar="STORE.zarr")
 def info(store: Path) -> None:
     """Describe a store of data, a model, statistics or labels."""
-    group = _open(store)
+    from bigtensor.data.stores import open_group
+
+    group = open_group(store)
     if group.attrs.get("kind") == "Statistics":
         lines = _statistics_lines(store)
     elif "bigtensor_format" in group.attrs:
@@ -29,21 +31,6 @@ def info(store: Path) -> None:
     else:
         lines = _data_lines(store, group)
     click.echo("\n".join(lines))
-
-
-def _open(store: Path) -> Any:
-    """Open a Zarr group."""
-    import zarr
-
-    if not store.exists():
-        raise StoreReadError(f"there is nothing at {store}; check the path")
-    try:
-        return zarr.open_group(str(store), mode="r")
-    except Exception as error:
-        raise StoreReadError(
-            f"{store} is not a Zarr store of data, of a model or of labels "
-            f"({type(error).__name__}: {error}); 'bigtensor import' makes a store of data"
-        ) from error
 
 
 def _data_lines(store: Path, group: Any) -> Iterator[str]:

@@ -34,13 +34,14 @@ MAY_IMPORT = {
     "engine": {"data", "statistics"},
     "decomposition": set(),
     # outputs that appear when they are whole
-    "store": {"data.targets"},
+    "store": {"data.targets", "data.stores", "data.stored_arrays", "data.manifest"},
     # what a row function is given
     "models": {"features", "statistics", "decomposition", "store", "data.block"},
     # the driver of passes, and that of row functions
     "models.base": {"data", "engine"},
     "models.answers": {"data", "engine"},
-    "report": {"models", "store"},
+    # a dataset to show rows of
+    "report": {"models", "store", "data.zarr_datasets"},
     # the data's side of the estimators
     "accessor": set(),
     "annotation": {"data", "models", "store"},

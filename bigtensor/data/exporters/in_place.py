@@ -13,6 +13,8 @@ from numpy.typing import DTypeLike
 from zarr.errors import ZarrUserWarning
 
 from bigtensor.data.importers.source import optional_module
+from bigtensor.data.stored_arrays import create_array
+from bigtensor.data.stores import open_group
 from bigtensor.errors import FileFormatError, OutputError
 
 CHUNK_ROWS = 65_536
@@ -82,12 +84,12 @@ class ZarrInPlace:
         self._root = path
         self._consolidated = [folder for folder in (path, *path.parents) if _consolidated(folder)]
         # through consolidated metadata new elements would not be seen
-        self.group = zarr.open_group(path, mode="r+", use_consolidated=False)
+        self.group = open_group(path, mode="r+", consolidated=False)
 
     def create(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
         """Create an array that is chunked along its rows."""
         chunks = (max(min(shape[0], CHUNK_ROWS), 1), *shape[1:])
-        return self.group.create_array(name, shape=shape, dtype=dtype, chunks=chunks)
+        return create_array(self.group, name, shape=shape, dtype=dtype, chunks=chunks)
 
     def move(self, source: str, target: str) -> None:
         """Rename a folder."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 
+from bigtensor.data.stores import open_group, open_whole_group
 from bigtensor.errors import DataError, StoreReadError
 
 BLOCK_ROWS = 262_144
@@ -89,7 +89,7 @@ class LabelStore:
         StoreReadError
             When a chunk is missing or damaged.
         """
-        group = zarr.open_group(self.path, mode="r")
+        group = open_group(self.path)
         label: Any = group["label"]
         wanted = probabilities and self.components is not None
         probability: Any = group["probability"] if wanted else None
@@ -133,19 +133,13 @@ def open_labels(path: str | os.PathLike[str]) -> LabelStore:
     Raises
     ------
     StoreReadError
-        When there is no such store.
+        When there is no such store, or it is damaged.
     DataError
         When it holds no labels.
     """
     path = Path(path)
-    try:
-        group = zarr.open_group(path, mode="r")
-        arrays: dict[str, Any] = dict(group.arrays())
-    except Exception as error:
-        raise StoreReadError(
-            f"{path} cannot be opened as a store of labels ({type(error).__name__}: {error}); "
-            "check the path"
-        ) from error
+    group = open_whole_group(path)
+    arrays: dict[str, Any] = dict(group.arrays())
     label, probability = arrays.get("label"), arrays.get("probability")
     if label is None or label.ndim != 1 or "model" not in group.attrs:
         raise DataError(
