@@ -77,14 +77,14 @@ def check_manifest(path: str | os.PathLike[str]) -> None:
     attributes = root.get("attributes", {})
     for name, digest in manifest["attributes"].items():
         if name not in attributes or _digest(attributes[name]) != digest:
-            raise _changed(files, f"its attribute {name!r} is")
+            raise _changed(files, f"its attribute {name!r} is not what was written")
     listed = _listed(root)
     for name, entry in manifest["arrays"].items():
         document = files.document(f"{name}/{_METADATA}")
         if document is None or name not in (listed or manifest["arrays"]):
             raise _damaged(files, f"the array {name!r} or its {name}/{_METADATA} is absent")
         if any(_digest(found) != entry["metadata"] for found in (document, *_of(listed, name))):
-            raise _changed(files, f"the metadata of the array {name!r} are")
+            raise _changed(files, f"the metadata of the array {name!r} are not what was written")
         _check_files(files, name, entry)
 
 
@@ -101,7 +101,7 @@ def _manifest(files: StoreFiles, root: Mapping[str, Any]) -> Any:
         attributes = document.get("attributes", {})
         manifest = attributes.get("manifest")
         if manifest is None or _digest(manifest) != attributes.get("digest"):
-            raise _changed(files, f"its manifest {MANIFEST}/{_METADATA} is")
+            raise _changed(files, f"its manifest {MANIFEST}/{_METADATA} is not what was written")
     return manifest
 
 
@@ -123,8 +123,11 @@ def _check_files(files: StoreFiles, name: str, entry: Mapping[str, int]) -> None
     if found.present < entry["files"]:
         raise _damaged(files, found.describe_absent(name))
     if nbytes != entry["bytes"]:
-        size = f"{nbytes:,} bytes in the files of {name!r}, in place of {entry['bytes']:,}, are"
-        raise _changed(files, size)
+        raise _changed(
+            files,
+            f"the files of {name!r} have {nbytes:,} bytes in place of {entry['bytes']:,}, so that "
+            "one of them is truncated or was changed",
+        )
 
 
 def _count_files(files: StoreFiles, name: str, array: Any) -> tuple[ChunkFiles, int]:
@@ -143,12 +146,11 @@ def _damaged(files: StoreFiles, reason: str) -> StoreReadError:
     )
 
 
-def _changed(files: StoreFiles, what: str) -> StoreReadError:
+def _changed(files: StoreFiles, reason: str) -> StoreReadError:
     """Describe a store of which something is not what was written."""
     return StoreReadError(
-        f"{files.url} is damaged: {what} not what was written. Restore the store from a copy or "
-        "write it again. If it was changed on purpose, bigtensor.data.manifest.seal(path) accepts "
-        "the change"
+        f"{files.url} is damaged: {reason}. Restore the store from a copy or write it again. If it "
+        "was changed on purpose, bigtensor.data.manifest.seal(path) accepts the change"
     )
 
 
