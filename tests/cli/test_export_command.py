@@ -1,5 +1,7 @@
 """export: labels of a store to CSV, AnnData and FCS."""
 
+import shutil
+
 import anndata
 import flowio
 import numpy as np
@@ -113,3 +115,14 @@ def test_export__wrong_usage_says_what_is_needed(run, labels, options, message):
     result = run("export", labels, *options)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("name", ["label", "probability"])
+def test_export__of_labels_with_a_lost_chunk_is_refused(run, labels, tmp_path, name):
+    copy = shutil.copytree(labels, tmp_path / "copy.zarr")
+    shutil.rmtree(copy / name / "c")
+    for command in (("export", copy, "--to", tmp_path / "l.csv"), ("info", copy)):
+        result = run(*command)
+        assert result.exit_code == 1
+        assert f"1 of the 1 files of '{name}' are absent" in result.stderr.replace("\n", " ")
+    assert not (tmp_path / "l.csv").exists()
