@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from bigtensor.data.stores import open_whole_group
+from bigtensor.data.stores import open_whole_group, read_rows
 
 BLOCK_ROWS = 1_048_576
 
@@ -111,7 +111,7 @@ def _label_blocks(store: Path) -> Iterator[NDArray[np.int32]]:
     """Read the labels of a store block by block."""
     array: Any = open_whole_group(store)["label"]
     for start in range(0, array.shape[0], BLOCK_ROWS):
-        yield np.asarray(array[start : start + BLOCK_ROWS])
+        yield read_rows(array, start, min(start + BLOCK_ROWS, array.shape[0]))
 
 
 def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -70,6 +70,12 @@ def check_manifest(path: str | os.PathLike[str]) -> None:
         When a file is absent or has another size, or metadata are not what was written.
     """
     files = StoreFiles(path)
+    with files.reading():
+        _compare(files)
+
+
+def _compare(files: StoreFiles) -> None:
+    """Compare a store with its manifest if it has one."""
     root = files.document(_METADATA) or {}
     manifest = _manifest(files, root)
     if manifest is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import fsspec
@@ -30,6 +31,20 @@ class StoreFiles:
     def exists(self) -> bool:
         """Return True if there is anything at the address."""
         return bool(self._filesystem.exists(self._root))
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Turn what Zarr and file systems raise into an error that names the store."""
+        try:
+            yield
+        except StoreReadError:
+            raise
+        except Exception as error:
+            raise StoreReadError(
+                f"{self.url} cannot be opened as a Zarr group ({type(error).__name__}: {error}); "
+                "check the path. 'bigtensor import' makes a store of FCS, CSV, Parquet or AnnData "
+                "files"
+            ) from error
 
     def document(self, name: str) -> dict[str, Any] | None:
         """Read a metadata document.

@@ -7,7 +7,9 @@ import warnings
 from collections.abc import Container
 from typing import Any, Literal
 
+import numpy as np
 import zarr
+from numpy.typing import NDArray
 
 from bigtensor.data.array_documents import check_document, check_documents
 from bigtensor.data.manifest import check_manifest
@@ -46,22 +48,15 @@ def open_group(
         When there is no group, its metadata make no sense, or an array could run code.
     """
     files = StoreFiles(path)
-    if not files.exists():
-        raise StoreReadError(f"there is no store at {files.url}; check the path")
-    check_documents(files, consolidated=consolidated)
-    try:
+    with files.reading():
+        if not files.exists():
+            raise StoreReadError(f"there is no store at {files.url}; check the path")
+        check_documents(files, consolidated=consolidated)
         group = zarr.open_group(files.url, mode=mode, use_consolidated=consolidated)
         with warnings.catch_warnings():
             # of files that are no part of a Zarr group; to find them is not the task here
             warnings.simplefilter("ignore")
             dict(group.arrays())
-    except PermissionError:
-        raise
-    except Exception as error:
-        raise StoreReadError(
-            f"{files.url} cannot be opened as a Zarr group ({type(error).__name__}: {error}); "
-            "check the path. 'bigtensor import' makes a store of FCS, CSV, Parquet or AnnData files"
-        ) from error
     if group.metadata.zarr_format not in formats:
         raise StoreReadError(
             f"{files.url} is a Zarr group of format {group.metadata.zarr_format}, which this "
@@ -79,6 +74,25 @@ def open_array(url: str, name: str) -> Any:
     array = zarr.open_array(url, path=name, mode="r")
     check_document(url, name, array.metadata.to_dict())
     return array
+
+
+def read_rows(array: Any, start: int, stop: int) -> NDArray[Any]:
+    """Read rows of an array of an opened group.
+
+    Raises
+    ------
+    StoreReadError
+        When a chunk is absent or damaged.
+    """
+    try:
+        return np.asarray(array[start:stop])
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise StoreReadError(
+            f"rows {start:,} to {stop - 1:,} of {array.store_path} cannot be read "
+            f"({type(error).__name__}: {error}); restore the store from a copy or write it again"
+        ) from error
 
 
 def open_whole_group(path: str | os.PathLike[str], formats: Container[int] = (2, 3)) -> zarr.Group:

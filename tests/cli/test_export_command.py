@@ -126,3 +126,16 @@ def test_export__of_labels_with_a_lost_chunk_is_refused(run, labels, tmp_path, n
         assert result.exit_code == 1
         assert f"1 of the 1 files of '{name}' are absent" in result.stderr.replace("\n", " ")
     assert not (tmp_path / "l.csv").exists()
+
+
+@pytest.mark.parametrize("command", ["info", "export"])
+def test_labels__with_a_flipped_bit_name_their_rows(run, labels, tmp_path, command):
+    copy = shutil.copytree(labels, tmp_path / "copy.zarr")
+    chunk = copy / "label" / "c" / "0"
+    content = bytearray(chunk.read_bytes())
+    content[len(content) // 2] ^= 1
+    chunk.write_bytes(content)
+    options = ("--to", tmp_path / "l.csv") if command == "export" else ()
+    result = run(command, copy, *options)
+    assert result.exit_code == 1
+    assert "rows 0 to 49,999 of" in result.stderr.replace("\n", " ")

@@ -89,9 +89,9 @@ class ZarrInPlace:
 
     def __init__(self, path: Path) -> None:
         self._root = path
-        self._consolidated = [folder for folder in (path, *path.parents) if _consolidated(folder)]
         # through consolidated metadata new elements would not be seen
         self.group = open_group(path, mode="r+", consolidated=False)
+        self._consolidated = [folder for folder in (path, *path.parents) if _consolidated(folder)]
 
     def create(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
         """Create an array that is chunked along its rows."""

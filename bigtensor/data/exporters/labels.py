@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.stores import open_group, open_whole_group
-from bigtensor.errors import DataError, StoreReadError
+from bigtensor.data.stores import open_group, open_whole_group, read_rows
+from bigtensor.errors import DataError
 
 BLOCK_ROWS = 262_144
 """Rows of one chunk of a store of labels."""
@@ -95,18 +95,12 @@ class LabelStore:
         probability: Any = group["probability"] if wanted else None
         stop = self.rows if stop is None else stop
         for first in range(start, stop, block_rows):
-            rows = slice(first, min(first + block_rows, stop))
-            try:
-                values = None if probability is None else np.asarray(probability[rows], np.float32)
-                block = LabelBlock(first, np.asarray(label[rows], np.int32), values)
-            except MemoryError:
-                raise
-            except Exception as error:
-                raise StoreReadError(
-                    f"rows {rows.start:,} to {rows.stop - 1:,} of {self.path} cannot be read "
-                    f"({type(error).__name__}: {error}); write the labels again"
-                ) from error
-            yield block
+            rows = first, min(first + block_rows, stop)
+            values = None
+            if probability is not None:
+                values = read_rows(probability, *rows).astype(np.float32, copy=False)
+            labels = read_rows(label, *rows).astype(np.int32, copy=False)
+            yield LabelBlock(first, labels, values)
 
     def count_labels(self) -> int:
         """Return the number of labels there can be: a column of the probabilities each.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.data.stores import open_whole_group
+from bigtensor.data.stores import open_whole_group, read_rows
 from bigtensor.errors import DataError
 
 _BLOCK_ROWS = 1_048_576
@@ -65,7 +65,7 @@ def rows_of_samples(cells: str | os.PathLike[str], rows: int) -> dict[str, tuple
 def _runs(codes: Any, rows: int) -> Iterator[tuple[int, int, int]]:
     """Yield every code with the range of rows that have it, cut where blocks are read."""
     for start in range(0, rows, _BLOCK_ROWS):
-        block = np.asarray(codes[start : start + _BLOCK_ROWS])
+        block = read_rows(codes, start, min(start + _BLOCK_ROWS, rows))
         edges = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(block)]
         for first, last in pairwise(edges):
             yield int(block[first]), start + first, start + last
