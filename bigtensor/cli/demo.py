@@ -144,13 +144,11 @@ def _kept_report(folder: Path, kept: Path) -> str:
 
 def _comparison(folder: Path, model: Any) -> str:
     """Compare labels and weights with the truth, population by population."""
-    import xarray as xr
-
     from bigtensor.cli.agreement import agreement
+    from bigtensor.data.zarr_datasets import open_dataset
 
     found = agreement(folder / CELLS, folder / LABELS, POPULATIONS)
-    with xr.open_zarr(folder / CELLS, chunks=None) as truth:
-        names = truth["label"].attrs["categories"]
+    names = open_dataset(str(folder / CELLS))[1]["label"].attrs["categories"]
     cells = found.counts.sum(axis=1)
     lines = [
         "",

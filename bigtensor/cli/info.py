@@ -14,7 +14,7 @@ from bigtensor.cli.command import Command
 from bigtensor.cli.fcs_info import common_lines, fcs_lines, is_fcs
 from bigtensor.cli.options import PATH
 from bigtensor.cli.output import complain, one_line, say
-from bigtensor.errors import BigtensorError, LayoutWarning, StoreReadError
+from bigtensor.errors import BigtensorError, LayoutWarning
 
 
 @click.command(cls=Command)
@@ -45,7 +45,9 @@ def info(context: click.Context, paths: tuple[Path, ...]) -> None:
 
 def _store_lines(store: Path) -> Iterator[str]:
     """Describe a store of any kind."""
-    group = _open(store)
+    from bigtensor.data.stores import open_group
+
+    group = open_group(store)
     if group.attrs.get("kind") == "Statistics":
         return _statistics_lines(store)
     if "bigtensor_format" in group.attrs:
@@ -53,21 +55,6 @@ def _store_lines(store: Path) -> Iterator[str]:
     if "label" in group and "model" in group.attrs:
         return _label_lines(store, group)
     return _data_lines(store, group)
-
-
-def _open(store: Path) -> Any:
-    """Open a Zarr group."""
-    import zarr
-
-    if not store.exists():
-        raise StoreReadError(f"there is nothing at {store}; check the path")
-    try:
-        return zarr.open_group(str(store), mode="r")
-    except Exception as error:
-        raise StoreReadError(
-            f"{store} is not a Zarr store of data, of a model or of labels "
-            f"({type(error).__name__}: {error}); 'bigtensor import' makes a store of data"
-        ) from error
 
 
 def _data_lines(store: Path, group: Any) -> Iterator[str]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import fsspec
 import numpy as np
 import xarray as xr
 import zarr
@@ -16,6 +15,8 @@ from numpy.typing import NDArray
 from bigtensor.data.coding import Coding
 from bigtensor.data.process_wide import ProcessWide
 from bigtensor.data.repeated_reads import is_transient
+from bigtensor.data.store_files import StoreFiles
+from bigtensor.data.stores import open_array
 from bigtensor.errors import StoreReadError
 
 ZARR_CONCURRENCY = {"async.concurrency": 4, "threading.max_workers": 4}
@@ -196,7 +197,7 @@ class ZarrSource:
 
     def _array(self, name: str) -> Any:
         """Open a variable without its group, whose metadata take longer to read."""
-        return zarr.open_array(self.url, path=name, mode="r")
+        return open_array(self.url, name)
 
     def fingerprint(self) -> str:
         """Return the digest of the metadata and of the size and time of every chunk on disk."""
@@ -208,16 +209,9 @@ class ZarrSource:
     def _files(self) -> Iterator[tuple[str, int, str]]:
         """List the chunks of all variables that are read."""
         for variable in filter(None, (self.variable, self.weight, self.sequence)):
-            for name, info in self.files(variable).items():
+            for name, info in StoreFiles(self.url).infos(variable):
                 stamps = [info[key] for key in _STAMPS if info.get(key)]
                 yield f"{variable}/{name}", int(info["size"]), repr(stamps[:1])
-
-    def files(self, variable: str) -> dict[str, Any]:
-        """Return what the file system knows of the files of a variable, by name below it."""
-        filesystem, root = fsspec.core.url_to_fs(self.url)
-        folder = f"{root.rstrip('/')}/{variable}/"
-        found: dict[str, Any] = filesystem.find(folder, detail=True)
-        return {name.removeprefix(folder): info for name, info in found.items()}
 
     def describe(self) -> str:
         """Return the words that name the source in messages."""

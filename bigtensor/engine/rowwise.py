@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import shutil
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,12 +15,13 @@ import dask.array as da
 import numpy as np
 import zarr
 from numpy.typing import NDArray
-from zarr.errors import ZarrUserWarning
 
 from bigtensor.data.block import Block
+from bigtensor.data.manifest import seal
 from bigtensor.data.repeated_reads import ReadTally
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import LazySource
+from bigtensor.data.stored_arrays import create_array, open_to_write
 from bigtensor.data.targets import check_target, move_into_place
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.events import Listener, Progress
@@ -108,6 +108,7 @@ def evaluate_to_store(
         _create_outputs(partial, samples.rows, function.outputs, sample_dim, attrs or {})
         validity = _run(task, ranges, runtime, None, name, listeners)
         check(validity)
+        seal(partial)
         move_into_place(partial, target, overwrite=overwrite)
     except OSError as error:
         _discard(partial)
@@ -220,8 +221,7 @@ def _evaluate_range(task: RowTask, part: Part, *arrays: Any) -> tuple[Arrays, Va
         return outputs, validity, tally.repeated
     group = zarr.open_group(task.path, mode="r+")
     for name, array in outputs.items():
-        stored: Any = group[name]
-        stored[first:last] = array
+        open_to_write(group, name)[first:last] = array
     if not Path(task.path, "zarr.json").exists():
         shutil.rmtree(task.path, ignore_errors=True)
     return {}, validity, tally.repeated
@@ -313,15 +313,12 @@ def _create_outputs(
     group = zarr.create_group(path, attributes=dict(attrs))
     for output in outputs:
         trailing = tuple(output.dims.values())
-        group.create_array(
+        create_array(
+            group,
             output.name,
             shape=(rows, *trailing),
             chunks=(min(rows, CHUNK_ROWS), *trailing),
             dtype=output.dtype,
             fill_value=output.fill,
-            dimension_names=(sample_dim, *output.dims),
+            dimensions=(sample_dim, *output.dims),
         )
-    with warnings.catch_warnings():
-        # xarray consolidates v3 stores in the same way, and warns of those that are not
-        warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
-        zarr.consolidate_metadata(group.store)

@@ -1,6 +1,7 @@
 """export: labels of a store to CSV, AnnData and FCS."""
 
 import json
+import shutil
 
 import anndata
 import flowio
@@ -168,3 +169,27 @@ def test_export__wrong_usage_says_what_is_needed(run, labels, options, message):
     result = run("export", labels, *options)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("name", ["label", "probability"])
+def test_export__of_labels_with_a_lost_chunk_is_refused(run, labels, tmp_path, name):
+    copy = shutil.copytree(labels, tmp_path / "copy.zarr")
+    shutil.rmtree(copy / name / "c")
+    for command in (("export", copy, "--to", tmp_path / "l.csv"), ("info", copy)):
+        result = run(*command)
+        assert result.exit_code == 1
+        assert f"1 of the 1 files of '{name}' are absent" in result.stderr.replace("\n", " ")
+    assert not (tmp_path / "l.csv").exists()
+
+
+@pytest.mark.parametrize("command", ["info", "export"])
+def test_labels__with_a_flipped_bit_name_their_rows(run, labels, tmp_path, command):
+    copy = shutil.copytree(labels, tmp_path / "copy.zarr")
+    chunk = copy / "label" / "c" / "0"
+    content = bytearray(chunk.read_bytes())
+    content[len(content) // 2] ^= 1
+    chunk.write_bytes(content)
+    options = ("--to", tmp_path / "l.csv") if command == "export" else ()
+    result = run(command, copy, *options)
+    assert result.exit_code == 1
+    assert "rows 0 to 49,999 of" in result.stderr.replace("\n", " ")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bigtensor.data.exporters.labels import BLOCK_ROWS, LabelStore, open_labels
 from bigtensor.data.exporters.spreadsheet import as_cell
 from bigtensor.data.layout import FEATURE_DIM
-from bigtensor.data.stores import open_dataset
+from bigtensor.data.zarr_datasets import open_dataset
 from bigtensor.errors import DataError, OutputError, ViewError
 
 

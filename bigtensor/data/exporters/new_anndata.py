@@ -20,8 +20,8 @@ import xarray as xr
 from bigtensor.data.exporters.anndata import write_answers_to_anndata
 from bigtensor.data.importers.source import optional_module
 from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM
-from bigtensor.data.stores import open_dataset
 from bigtensor.data.targets import check_target_file
+from bigtensor.data.zarr_datasets import open_dataset
 from bigtensor.errors import BigtensorError, LayoutError, OutputError, ParameterError
 
 _BLOCK_ROWS = 65_536

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 
 from bigtensor.data.importers.source import (
@@ -17,6 +16,7 @@ from bigtensor.data.importers.source import (
     unique_names,
     warn_of_notes,
 )
+from bigtensor.data.stores import open_group
 from bigtensor.errors import DataError, FileFormatError
 
 
@@ -78,7 +78,7 @@ def _open_group(path: Path) -> AbstractContextManager[Any]:
     """Open the root group of either kind of file for reading."""
     try:
         if path.is_dir():
-            return nullcontext(zarr.open_group(path, mode="r"))
+            return nullcontext(open_group(path))
         group: AbstractContextManager[Any] = optional_module("h5py", "cytometry").File(path, "r")
     except (OSError, ValueError, KeyError) as error:
         raise FileFormatError(f"{path} cannot be opened as AnnData: {error}") from error
@@ -124,7 +124,10 @@ def _dense(part: Any) -> NDArray[np.floating]:
 
 def _index_name(frame: Any) -> str:
     """Return the name of the column that holds the index of a stored data frame."""
-    return str(frame.attrs.get("_index", "_index"))
+    name = str(frame.attrs.get("_index", "_index"))
+    if "/" in name:
+        raise FileFormatError(f"the index of a data frame is at {name!r}, which is no column of it")
+    return name
 
 
 def _column(frame: Any, name: str) -> Any:
