@@ -97,6 +97,9 @@ class AnndataFileSource:
         try:
             with optional_module("h5py", "cytometry").File(self.path, "r") as file:
                 part = _row_reader(file["X"])[start:stop]
+                if hasattr(part, "check_format"):
+                    # SciPy writes outside its memory where damaged indices point outside of X.
+                    part.check_format(full_check=True)
                 values = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
         except (MemoryError, PermissionError):
             raise
