@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import fsspec
 import xarray as xr
 import zarr
 
+from bigtensor.data.store_address import check_store_address
 from bigtensor.errors import StoreReadError
 
 
@@ -17,9 +17,7 @@ def open_dataset(path: str) -> tuple[zarr.Group, xr.Dataset]:
     StoreReadError
         When there is none, or it is something else.
     """
-    filesystem, root = fsspec.core.url_to_fs(path)
-    if not filesystem.exists(root):
-        raise StoreReadError(f"there is no store at {path}; check the path")
+    check_store_address(path)
     try:
         group = zarr.open_group(path, mode="r")
         # told whether the metadata are consolidated, xarray does not warn that they are not
