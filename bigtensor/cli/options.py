@@ -13,7 +13,23 @@ from bigtensor.errors import ParameterError, ViewError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-PATH = click.Path(path_type=Path)
+
+class LocalPath(click.Path):
+    """A path, and no URL: a `Path` would drop one of its slashes."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        if "://" in str(value):
+            self.fail(
+                f"{str(value)!r} is a URL; the command line takes paths on a local or mounted "
+                "disk, and URLs of stores are opened from Python",
+                param,
+                ctx,
+            )
+        return super().convert(value, param, ctx)
+
+
+PATH = LocalPath(path_type=Path)
 
 DATA = click.STRING
 """Of arguments that name data: a path, or a URL, which would lose a slash as a path."""
@@ -114,6 +130,9 @@ def runtime(workers: int | None, scheduler: str | None, memory_limit: int | None
     dict
         ``scheduler``, ``workers`` and ``memory_limit``.
     """
+    from bigtensor.models.parameters import check_workers
+
+    check_workers(workers)
     if workers is not None and scheduler not in (None, "threads", "processes"):
         raise click.UsageError(
             f"--workers starts processes on this machine and --scheduler {scheduler} uses those "
@@ -223,7 +242,8 @@ def _read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ViewError(f"{path} cannot be read ({error.strerror}); check the path") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
+        # Numbers of thousands of digits and deep nesting fail outside of the parser's own errors.
         raise ViewError(f"{path} is not TOML ({error}); {_EXAMPLE}") from error
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bigtensor.data.importers.source import optional_module, unique_names
 from bigtensor.data.plain_arrays import without_mask
 from bigtensor.data.sources import ArraySource, Columns, LazySource, Source
-from bigtensor.errors import DataError, StoreReadError
+from bigtensor.errors import DataError, MissingDependencyError, StoreReadError
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +97,16 @@ class AnndataFileSource:
         try:
             with optional_module("h5py", "cytometry").File(self.path, "r") as file:
                 part = _row_reader(file["X"])[start:stop]
+                if hasattr(part, "check_format"):
+                    # SciPy writes outside its memory where damaged indices point outside of X.
+                    part.check_format(full_check=True)
                 values = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
-        except (MemoryError, PermissionError):
+        except (MemoryError, MissingDependencyError):
             raise
+        except PermissionError as error:
+            raise StoreReadError(
+                f"{self.path} may not be read ({error}); ask its owner for permission"
+            ) from error
         except Exception as error:
             raise StoreReadError(
                 f"rows {start:,} to {stop - 1:,} of X in {self.path} cannot be read "

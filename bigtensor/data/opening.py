@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
-from bigtensor.data.anndata_source import SparseSource, anndata_source, is_anndata
+from bigtensor.data.anndata_source import anndata_source, is_anndata
 from bigtensor.data.inspection import inspect_store
-from bigtensor.data.plain_arrays import native_dtype, without_mask
+from bigtensor.data.matrices import as_matrix, feature_names, is_lazy_table
+from bigtensor.data.plain_arrays import native_dtype
 from bigtensor.data.row_groups import with_groups
+from bigtensor.data.sample_weights import check_weight_dtype, with_weight
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import ArraySource, LazySource, Source, XarraySource, ZarrSource
 from bigtensor.data.views import Views, ViewsLike
@@ -41,11 +41,12 @@ def open_samples(
 
     Parameters
     ----------
-    data : path, xarray, AnnData, dask array, array-like, or a list of these
+    data : path, xarray, AnnData, dask array or DataFrame, array-like, or a list of these
         Several data sets are read one after the other, as one. A path names a Zarr store. A
         Dataset holds one numeric variable with the sample dimension and one other; where there
         are several it is the one called ``X``. Variables called ``weight`` and ``sequence`` along
-        the sample dimension are used as such. Of AnnData it is X, dense, sparse or backed.
+        the sample dimension are used as such. Of AnnData it is X, dense, sparse or backed. The
+        rows of a Dask DataFrame are counted, which computes its graph once.
     views : mapping of str to features, optional
         See `Views.resolve`. By default every feature is its own view, except for features that
         an import left linear while it transformed others, such as scatter and time.
@@ -76,7 +77,7 @@ def open_samples(
         sources = [_source(part, sample_dim) for part in parts]
         samples = _samples(sources, views, _untransformed(parts[0], sources[0]))
     if weight is not None:
-        samples = _with_weight(samples, weight)
+        samples = with_weight(samples, weight)
     return samples if groups is None else with_groups(samples, parts, groups, sample_dim)
 
 
@@ -132,33 +133,15 @@ def _source(data: Any, sample_dim: str) -> Source:
         return _data_array_source(data, sample_dim, None, None)
     if is_anndata(data):
         return anndata_source(data)
+    if is_lazy_table(data):
+        rows = data.to_dask_array(lengths=True)
+        return _lazy_source(rows, feature_names(data.columns), None, None)
     if hasattr(data, "__dask_graph__"):
         return _lazy_source(data, _default_names(data), None, None)
     columns = getattr(data, "columns", None)
-    array = _as_matrix(data)
-    names = _default_names(array) if columns is None else tuple(str(name) for name in columns)
+    array = as_matrix(data)
+    names = _default_names(array) if columns is None else feature_names(columns)
     return ArraySource(array, names)
-
-
-def _as_matrix(data: Any) -> NDArray[Any]:
-    """Return an array-like as a matrix of rows and features."""
-    if hasattr(data, "toarray"):
-        raise DataError(
-            "sparse input is not supported by this model; give a dense array (.toarray())"
-        )
-    array = np.asarray(without_mask(data))
-    if array.dtype == object:
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"the data hold objects that are not numbers: {error}") from error
-    if array.ndim != 2:
-        raise LayoutError(
-            f"expected 2D array (rows, features), got {array.ndim}D array instead with shape "
-            f"{array.shape}. Reshape your data either using array.reshape(-1, 1) if it has a "
-            "single feature or array.reshape(1, -1) if it contains a single sample."
-        )
-    return array
 
 
 def _default_names(array: Any) -> tuple[str, ...]:
@@ -206,7 +189,11 @@ def _stored_unit(values: xr.DataArray, sample_dim: str) -> int:
 
 def _row_variable(dataset: xr.Dataset, name: str, sample_dim: str) -> str | None:
     """Return the name of a variable along the samples, if the data set has it."""
-    return name if name in dataset and dataset[name].dims == (sample_dim,) else None
+    if name not in dataset or dataset[name].dims != (sample_dim,):
+        return None
+    if name == "weight":
+        check_weight_dtype(dataset[name].dtype, "the variable 'weight'")
+    return name
 
 
 def _values_of(dataset: xr.Dataset, sample_dim: str) -> xr.DataArray:
@@ -219,7 +206,10 @@ def _values_of(dataset: xr.Dataset, sample_dim: str) -> xr.DataArray:
     named = [variable for variable in candidates if variable.name == VALUES]
     if len(candidates) == 1 or named:
         return (named or candidates)[0]
-    found = {str(name): variable.dims for name, variable in dataset.data_vars.items()}
+    found = {
+        str(name): f"{variable.dtype} {variable.dims}"
+        for name, variable in dataset.data_vars.items()
+    }
     if not candidates:
         raise LayoutError(
             f"no two-dimensional numeric variable has the sample dimension {sample_dim!r}; there "
@@ -287,7 +277,7 @@ def _feature_names(array: xr.DataArray, sample_dim: str) -> tuple[str, ...]:
     """Return the feature names from the coordinate of the feature dimension."""
     dim = _feature_dim(array, sample_dim)
     if dim in array.coords:
-        return tuple(str(name) for name in array.coords[dim].to_numpy())
+        return feature_names(array.coords[dim].to_numpy())
     return tuple(f"x{column}" for column in range(array.sizes[dim]))
 
 
@@ -329,26 +319,3 @@ def _check_values(source: Source) -> None:
             f"the values of {source.describe()} are {source.dtype}; continuous models take "
             "float32 or float64: convert with .astype('float32') if the numbers are measurements"
         )
-
-
-def _with_weight(samples: Samples, weight: Any) -> Samples:
-    """Attach sample weights to rows in memory or in a graph."""
-    weight = weight.data if isinstance(weight, xr.DataArray) else weight
-    lazy = hasattr(weight, "__dask_graph__") and isinstance(samples.sources[0], LazySource)
-    weights = weight if lazy else np.asarray(without_mask(weight), np.float64)
-    if weights.shape != (samples.rows,):
-        raise DataError(
-            f"sample_weight has shape {weights.shape}; expected ({samples.rows},), one a row"
-        )
-    source: Source = samples.sources[0]
-    in_memory = isinstance(source, ArraySource | SparseSource | LazySource | XarraySource)
-    if len(samples.sources) > 1 or not in_memory:
-        raise DataError(
-            "sample_weight goes with one data set in memory; store the weights of a Zarr store as "
-            "its variable 'weight' along the sample dimension"
-        )
-    if isinstance(source, XarraySource):
-        source = replace(source, weight=xr.DataArray(weights, dims=[source.sample_dim]))
-    elif isinstance(source, ArraySource | SparseSource | LazySource):
-        source = replace(source, weight=weights)
-    return Samples((source,), samples.views)

@@ -166,8 +166,13 @@ class ZarrSource:
                 if sequence is not None and self.coding is not None:
                     sequence = self.coding(sequence)
                 return Columns(values, weight, sequence)
-        except (MemoryError, PermissionError):
+        except MemoryError:
             raise
+        except PermissionError as error:
+            raise StoreReadError(
+                f"rows {start:,} to {stop - 1:,} of {self.variable!r} in {self.url} may not be "
+                f"read ({error}); ask the owner of the store for permission"
+            ) from error
         except Exception as error:
             remedy = (
                 "the disk or the network failed: check it and run the same command again"

@@ -28,10 +28,6 @@ class StoreFiles:
         self._filesystem, root = fsspec.core.url_to_fs(self.url)
         self._root = root.rstrip("/")
 
-    def exists(self) -> bool:
-        """Return True if there is anything at the address."""
-        return bool(self._filesystem.exists(self._root))
-
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Turn what Zarr and file systems raise into an error that names the store."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.array_documents import check_document, check_documents
 from bigtensor.data.manifest import check_manifest
+from bigtensor.data.store_address import check_store_address
 from bigtensor.data.store_files import StoreFiles
 from bigtensor.errors import StoreReadError
 
@@ -47,10 +48,9 @@ def open_group(
     StoreReadError
         When there is no group, its metadata make no sense, or an array could run code.
     """
+    check_store_address(os.fspath(path))
     files = StoreFiles(path)
     with files.reading():
-        if not files.exists():
-            raise StoreReadError(f"there is no store at {files.url}; check the path")
         check_documents(files, consolidated=consolidated)
         group = zarr.open_group(files.url, mode=mode, use_consolidated=consolidated)
         with warnings.catch_warnings():

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bigtensor._version import __version__
 from bigtensor.data.anndata_source import is_anndata
+from bigtensor.data.matrices import is_lazy_table
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.data.views import Views
@@ -142,7 +143,8 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         if validity.bad_weights:
             raise DataError(
                 explain(validity, views.feature_names)
-                + "; sample weights have to be zero or positive"
+                + "; sample weights have to be zero or positive: scale large ones so that they add "
+                "up to the number of rows"
             )
         if validity.dropped and self.missing == "raise":
             raise MissingValueError(
@@ -198,7 +200,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
 
 def is_named(X: Any) -> bool:
     """Whether features go by name, whatever their order."""
-    return is_labelled(X) or isinstance(X, Samples) or is_anndata(X)
+    return is_labelled(X) or isinstance(X, Samples) or is_anndata(X) or is_lazy_table(X)
 
 
 def is_plain(X: Any) -> bool:

@@ -30,7 +30,7 @@ from bigtensor.models.answers import RowAnswers, is_named, is_plain
 from bigtensor.models.callbacks import callback_listener
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.finished_run import Ran, finished_passes
-from bigtensor.models.parameters import check_inputs, plain
+from bigtensor.models.parameters import check_inputs, check_workers, plain
 from bigtensor.models.run_options import RunOptions
 from bigtensor.models.summary import summary_html
 from bigtensor.statistics.base import Narrowing, Pass, Statistic
@@ -140,6 +140,7 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
         ParameterError, DataError, PlanError, CheckpointError, ClusterError
             See `bigtensor.errors`; every message names what would help.
         """
+        check_workers(workers)
         samples = self._open(X, sample_weight)
         shape = shape_of(samples)
         if is_plain(X):
@@ -182,6 +183,7 @@ class LatentVariableModel(CallbackSupportMixin, RowAnswers):  # type: ignore[mis
         Plan
             Prints as a table, also when it does not fit.
         """
+        check_workers(workers)
         samples = self._open(X, None)
         if scheduler == "processes" or (scheduler is None and client is None and workers):
             return self._plan(

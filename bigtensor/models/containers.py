@@ -29,7 +29,8 @@ def is_labelled(X: Any) -> bool:
 def is_lazy(X: Any) -> bool:
     """Whether the answer should be lazy: a graph, or a store that is read when needed."""
     if isinstance(X, xr.Dataset):
-        return bool(X.chunks)
+        # X.chunks raises where variables have other chunks than each other
+        return any(variable.chunks is not None for variable in X.variables.values())
     if isinstance(X, xr.DataArray):
         return X.chunks is not None
     return hasattr(X, "__dask_graph__") or is_path(X)

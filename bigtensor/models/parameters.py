@@ -27,6 +27,16 @@ def check_integer(name: str, value: Any, least: int, most: int | None = None) ->
     raise ParameterError(f"{name} is {value!r}; expected an integer {bounds}")
 
 
+MOST_WORKERS = 1024
+"""Processes or threads on this machine: more are a slip of the keyboard."""
+
+
+def check_workers(workers: Any) -> None:
+    """Raise a ParameterError unless this many workers can run on this machine."""
+    if workers is not None:
+        check_integer("workers", workers, 1, MOST_WORKERS)
+
+
 def check_inputs(views: Any, sample_dim: Any, missing: Any, random_state: Any) -> None:
     """Raise a ParameterError for one of the parameters that all models share."""
     if views is not None:

@@ -14,6 +14,12 @@ from bigtensor.statistics.base import State, Statistic, Workspace
 
 _Result = TypeVar("_Result", covariant=True)
 
+LARGEST_VALUE = float(np.sqrt(np.finfo(np.float64).max))
+"""A value whose square overflows spoils every distance and variance, as infinity does."""
+
+LARGEST_WEIGHT = 1e100
+"""Sums over rows of squared weights stay finite below it."""
+
 _NEVER = np.iinfo(np.int64).max
 """Stands in a state for the index of a row that was not met."""
 
@@ -35,11 +41,12 @@ class Validity:
     dropped : int
         Rows that were left out, for a value or for a weight.
     first_row : int, optional
-        Global index of the first row with a value that is not finite; None when there is none.
+        Global index of the first row with a value that is not finite or above `LARGEST_VALUE`; None
+        when there is none.
     first_column : int, optional
         Position of the first such value in that row, over the features of all views.
     bad_weights : int
-        Rows whose weight is negative or not finite.
+        Rows whose weight is negative, not finite or above `LARGEST_WEIGHT`.
     first_bad_weight : int, optional
         Global index of the first of them; None when there is none.
     """
@@ -56,9 +63,10 @@ class Validity:
 class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
     """Shows another statistic the valid rows only, and counts the others.
 
-    A row is valid when its values are finite and its weight is finite and not negative. Integer
-    values are not looked at. Rows cannot be taken out of a block with a halo: there they are
-    counted as dropped and still shown, so that the inner result must not be used.
+    A row is valid when its values and their squares are finite, and its weight is neither negative
+    nor above `LARGEST_WEIGHT`. Integer values are not looked at. Rows cannot be taken out of a
+    block with a halo: there they are counted as dropped and still shown, so that the inner result
+    must not be used.
 
     Parameters
     ----------
@@ -136,7 +144,7 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
 
 
 def finite_rows(block: Block, work: Workspace) -> NDArray[np.bool_] | None:
-    """Return which rows hold finite values only; None, quickly, when all rows do.
+    """Return which rows hold values with finite squares only; None, quickly, when all rows do.
 
     Parameters
     ----------
@@ -156,15 +164,21 @@ def finite_rows(block: Block, work: Workspace) -> NDArray[np.bool_] | None:
         return None
     mask = work.take("validity.finite", (block.rows,), np.bool_)
     mask.fill(True)
+    largest = _largest(numbers)
     if dense:
         column_mask = work.take("validity.column", (block.rows,), np.bool_)
         for column in range(values.shape[1]):
-            np.isfinite(values[:, column], out=column_mask)
+            np.less_equal(np.abs(values[:, column]), largest, out=column_mask)
             np.logical_and(mask, column_mask, out=mask)
     else:
-        bad = np.flatnonzero(~np.isfinite(numbers))
+        bad = np.flatnonzero(~(np.abs(numbers) <= largest))
         mask[np.searchsorted(values.indptr, bad, side="right") - 1] = False
     return None if mask.all() else mask
+
+
+def _largest(numbers: NDArray[Any]) -> float:
+    """Return the largest value that can be used; NaN and infinities compare as larger."""
+    return min(LARGEST_VALUE, float(np.finfo(numbers.dtype).max))
 
 
 def _surely_finite(numbers: NDArray[Any]) -> bool:
@@ -177,15 +191,15 @@ def _surely_finite(numbers: NDArray[Any]) -> bool:
 
 
 def _valid_weights(block: Block, work: Workspace) -> NDArray[np.bool_] | None:
-    """Return which rows have a weight that is finite and not negative; None when all have."""
+    """Return which rows have a weight that can be used; None when all have."""
     if block.weight is None or not block.rows:
         return None
     weight = block.weight[: block.rows]
     # NaN makes the first comparison false
-    if weight.min() >= 0 and weight.max() < np.inf:
+    if weight.min() >= 0 and weight.max() <= LARGEST_WEIGHT:
         return None
     mask = work.take("validity.weight", (block.rows,), np.bool_)
-    np.isfinite(weight, out=mask)
+    np.less_equal(weight, LARGEST_WEIGHT, out=mask)
     mask[weight < 0] = False
     return mask
 
@@ -204,7 +218,7 @@ def _note_value(counts: State, block: Block, finite: NDArray[np.bool_]) -> None:
     if int(counts["first_row"]) < before:
         row = block.values[position : position + 1]
         row = row if isinstance(row, np.ndarray) else row.toarray()
-        counts["first_column"][...] = int(np.argmin(np.isfinite(row[0])))
+        counts["first_column"][...] = int(np.argmin(np.abs(row[0]) <= _largest(row)))
 
 
 def _inner(state: State) -> State:
@@ -242,12 +256,13 @@ def explain(validity: Validity, features: Sequence[str]) -> str:
     if validity.first_row is not None and validity.first_column is not None:
         words.append(
             f"{validity.dropped:,} of {validity.rows:,} rows cannot be used; the first value that "
-            f"is not finite (NaN or infinity) is in row {validity.first_row:,}, feature "
-            f"{features[validity.first_column]!r}"
+            f"is not finite (NaN, infinity or above {LARGEST_VALUE:.0e}) is in row "
+            f"{validity.first_row:,}, feature {features[validity.first_column]!r}"
         )
     if validity.bad_weights:
         words.append(
-            f"{validity.bad_weights:,} of {validity.rows:,} rows have a weight that is negative or "
-            f"not finite; the first is row {validity.first_bad_weight:,}"
+            f"{validity.bad_weights:,} of {validity.rows:,} rows have a weight that is negative, "
+            f"not finite or above {LARGEST_WEIGHT:.0e}; the first is row "
+            f"{validity.first_bad_weight:,}"
         )
     return "; ".join(words)

@@ -1,5 +1,7 @@
 """simulate, import and info."""
 
+import gzip
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -100,6 +102,26 @@ def test_import__csv_with_labels_and_common_features(run, tmp_path):
     with xr.open_zarr(out) as cells:
         assert cells["X"].values.tolist() == [[1, 2], [3, 4], [5, 6]]
         assert cells["label"].values.tolist() == [0, 1, 0]
+
+
+def test_import__numbers_too_large_name_the_option(run, tmp_path):
+    pytest.importorskip("pandas")
+    path, out = tmp_path / "a.csv", tmp_path / "a.zarr"
+    path.write_text("CD3,CD4\n1,2\n3,1e39\n")
+    refused = run("import", path, "--out", out)
+    assert refused.exit_code == 1
+    assert "row 1 (from 0) of 'CD4' holds 1e+39" in refused.stderr
+    assert "import with --dtype float64" in refused.stderr
+    assert run("import", path, "--out", out, "--dtype", "float64").exit_code == 0
+
+
+def test_import__damaged_files_are_one_line(run, tmp_path):
+    pytest.importorskip("pandas")
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"CD3,CD4\n" + b"1,2\n" * 1000)[:-8])
+    result = run("import", path, "--out", tmp_path / "a.zarr")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1].startswith(f"error: {path} cannot be read as a table")
 
 
 def test_import__never_replaces_what_it_reads(run, tmp_path):

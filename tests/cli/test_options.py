@@ -41,6 +41,11 @@ def test_read_views__returns_the_table_in_order(tmp_path):
         ('[views]\nt = "CD3"', "view 't'.*expected a list of feature names"),
         ("[views]\nt = [1, 2]", "view 't'.*expected a list of feature names"),
         ("[views\n", "is not TOML"),
+        ('[views]\nt = ["a"]\nt = ["b"]', "is not TOML"),
+        ("[views]\nt = " + "[" * 100_000, "is not TOML"),
+        ("[views]\nt = " + "9" * 5_000, "is not TOML"),
+        ("[views]\nt = [2020-13-45]", "is not TOML"),
+        ("[views]\nt = [[]]", "view 't'.*expected a list of feature names"),
     ],
 )
 def test_read_views__says_what_is_wrong(tmp_path, text, message):
@@ -48,6 +53,20 @@ def test_read_views__says_what_is_wrong(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(ViewError, match=message):
         read_views(path)
+
+
+def test_read_views__takes_utf_8_only(tmp_path):
+    path = tmp_path / "views.toml"
+    path.write_bytes('[views]\nt = ["é"]'.encode("latin-1"))
+    with pytest.raises(ViewError, match="is not TOML"):
+        read_views(path)
+
+
+def test_path__is_no_url(run):
+    for command in (["fit", "s3://b/c.zarr", "--out", "m.zarr"], ["info", "https://h/c.zarr"]):
+        result = run(*command)
+        assert result.exit_code == 2
+        assert "is a URL; the command line takes paths" in result.stderr
 
 
 def test_read_views__names_a_missing_file(tmp_path):

@@ -8,6 +8,7 @@ from typing import Any
 
 import dask
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -131,6 +132,35 @@ def test_open__takes_dask_pandas_and_lists() -> None:
     assert isinstance(rows.sources[0], ArraySource)
 
 
+def test_open__takes_a_dask_data_frame_by_its_names() -> None:
+    frame = dd.from_pandas(pd.DataFrame(VALUES, columns=NAMES), npartitions=3)
+    samples = open_samples(frame)
+    assert isinstance(samples.sources[0], LazySource)
+    assert samples.features == tuple(NAMES)
+    np.testing.assert_array_equal(read(samples), VALUES)
+
+
+def test_open__takes_variables_with_chunks_of_their_own() -> None:
+    several = dataset().assign(weight=("sample", WEIGHT), sequence=("sample", np.arange(ROWS)))
+    lazy = several.chunk(sample=7)
+    for name, rows in {"weight": 11, "sequence": 60}.items():
+        lazy[name] = several[name].chunk(sample=rows)
+    samples = open_samples(lazy)
+    columns = samples.sources[0].read(5, 40)
+    np.testing.assert_array_equal(columns.values, VALUES[5:40])
+    np.testing.assert_array_equal(columns.weight, WEIGHT[5:40])
+    np.testing.assert_array_equal(columns.sequence, np.arange(5, 40))
+
+
+@pytest.mark.parametrize("dtype", ["Float64", "Float32", "double[pyarrow]", object])
+def test_open__takes_nullable_columns(dtype: str) -> None:
+    frame = pd.DataFrame(VALUES.astype("f8"), columns=NAMES).astype(dtype)
+    frame.iloc[3, 1] = None
+    expected = VALUES.astype("f8")
+    expected[3, 1] = np.nan
+    np.testing.assert_allclose(read(open_samples(frame)), expected, rtol=1e-7)
+
+
 def test_open__joins_several_data_sets_in_their_order(tmp_path: Path) -> None:
     paths = [own_store(tmp_path / "1.zarr", 20), own_store(tmp_path / "2.zarr", 50)]
     samples = open_samples(paths)
@@ -178,7 +208,7 @@ REFUSED = {
         lambda p: (p / "t.txt").write_text("x") and p / "t.txt",
         {},
         StoreReadError,
-        "cannot be opened as a Zarr group",
+        "t.txt is a file; a Zarr store is a folder",
     ),
     "no dims": (
         lambda p: zarr.create_array(str(p / "n.zarr"), shape=(3, 2), dtype="f4") and p / "n.zarr",
@@ -269,6 +299,36 @@ REFUSED = {
         {},
         DataError,
         "one by one, not nested",
+    ),
+    "weight of text": (
+        lambda _: dataset().assign(weight=("sample", ["a"] * ROWS)),
+        {},
+        DataError,
+        "the variable 'weight' holds <U1; expected one real number a row",
+    ),
+    "object column": (
+        lambda _: pd.DataFrame(VALUES, columns=NAMES).assign(b="x"),
+        {},
+        DataError,
+        "row 0 of column 'b' is 'x'; leave the column out",
+    ),
+    "object variable": (
+        lambda _: dataset().astype(object),
+        {},
+        LayoutError,
+        "object ('sample', 'feature')",
+    ),
+    "empty name": (
+        lambda _: dataset().assign_coords(feature=["a", "", "c"]),
+        {},
+        ViewError,
+        "feature 1 (from 0) is named ''; give every feature a name",
+    ),
+    "name that is NaN": (
+        lambda _: pd.DataFrame(VALUES, columns=["a", "b", np.nan]),
+        {},
+        ViewError,
+        "feature 2 (from 0) is named 'nan'",
     ),
     "views": (lambda _: dataset(), {"views": {"v": ["q"]}}, ViewError, "unknown feature 'q'"),
 }

@@ -46,11 +46,19 @@ def make(small):
         ({"start": None}, "start is None; expected one of"),
         ({"decomposition": "cp"}, "decomposition is 'cp'; expected one of jacobi, power"),
         ({"landmarks": 50}, "landmarks is 50; expected one of kmeans, kmeans++, uniform, cholesky"),
-        ({"n_landmarks": 1}, "n_landmarks is 1; expected an integer of at least 2"),
+        ({"n_landmarks": 1}, "n_landmarks is 1; expected an integer from 2 to 65536"),
+        ({"n_landmarks": 2**40}, "n_landmarks is 1099511627776; expected an integer from 2 to"),
+        ({"n_components": float("nan")}, "n_components is nan; expected an integer"),
+        ({"n_components": "3"}, "n_components is '3'; expected an integer"),
         ({"n_directions": 2}, "n_directions is 2; expected an integer from 3 to 9"),
         ({"n_directions": 10}, "n_directions is 10; expected an integer from 3 to 9"),
-        ({"posterior_passes": 0}, "posterior_passes is 0; expected an integer of at least 1"),
-        ({"bins": 8}, "bins is 8; expected an integer of at least 16"),
+        ({"posterior_passes": 0}, "posterior_passes is 0; expected an integer from 1 to"),
+        (
+            {"posterior_passes": 2**40},
+            "posterior_passes is 1099511627776; expected",
+        ),
+        ({"bins": 8}, "bins is 8; expected an integer from 16 to 1048576"),
+        ({"bins": 2**40}, "bins is 1099511627776; expected an integer from 16 to 1048576"),
         ({"sample_size": 50}, "sample_size is 50; expected an integer of at least 100"),
         ({"feature_dtype": "float16"}, "feature_dtype is 'float16'; expected one of"),
         ({"missing": "drop"}, "missing is 'drop'; expected one of raise, omit"),
@@ -230,9 +238,15 @@ def test_all_rows_missing__is_an_error(make):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (-np.ones(4000), "4,000 of 4,000 rows have a weight that is negative .* zero or positive"),
+        (-np.ones(4000), "4,000 of 4,000 rows have a weight that is negative, .* zero or positive"),
         (np.r_[np.ones(3999), np.nan], "1 of 4,000 rows have a weight .* first is row 3,999"),
+        (np.r_[1e308, np.ones(3999)], r"1 of 4,000 rows have a weight .* above 1e\+100"),
         (np.zeros(4000), "every sample weight is zero"),
+        (np.full(4000, "1"), "sample_weight holds <U1; expected one real number a row"),
+        ("weight", "sample_weight holds <U6"),
+        (np.full(4000, 1j), "sample_weight holds complex128"),
+        (np.full(4000, np.datetime64("2026-01-01")), "sample_weight holds datetime64"),
+        (np.full(4000, {}, object), "sample_weight holds no numbers"),
         (np.ones(7), r"sample_weight has shape \(7,\); expected \(4000,\)"),
         (np.ones((4000, 1)), r"sample_weight has shape \(4000, 1\)"),
     ],
@@ -243,6 +257,22 @@ def test_sample_weight__is_checked(make, values, weight, message, missing):
         make(missing=missing).fit(values, sample_weight=weight)
 
 
+@pytest.mark.parametrize("workers", [2**40, 2.0, "2", True, float("nan"), 0])
+def test_workers__are_counted_before_they_are_started(make, values, workers):
+    with pytest.raises(ParameterError, match=f"workers is {workers!r}; expected an integer from 1"):
+        make().fit(values, workers=workers)
+    with pytest.raises(ParameterError, match=f"workers is {workers!r}; expected an integer from 1"):
+        make().plan(values, workers=workers)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"start": "kmeans"}, {"units": "common"}])
+def test_outlier__whose_square_overflows_is_named(make, values, parameters):
+    spoiled = values.astype(np.float64)
+    spoiled[17, 1] = -1e300
+    with pytest.raises(MissingValueError, match=r"above 1e\+154.* is in row 17, feature 'x1'"):
+        make(**parameters).fit(spoiled)
+
+
 @pytest.mark.parametrize(
     ("kind", "error", "message"),
     [
@@ -251,6 +281,8 @@ def test_sample_weight__is_checked(make, values, weight, message, missing):
         (lambda rows: rows[:0], DataError, "0 sample"),
         (lambda rows: rows[:, :0], DataError, "0 feature"),
         (lambda rows: rows[:, 0], LayoutError, "Reshape your data"),
+        (lambda rows: rows[:, :, None], LayoutError, "got 3D array"),
+        (lambda _: [[1.0, 2.0], [3.0]], LayoutError, "give every row as many values"),
         (lambda _: "/no/such/cells.zarr", StoreReadError, "no store at /no/such/cells.zarr"),
     ],
 )

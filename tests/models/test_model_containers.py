@@ -2,6 +2,7 @@
 
 import dask
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -171,6 +172,22 @@ def test_lazy_xarray__answers_are_lazy_and_labelled(values, cells, cell_model):
     assert probability.dims == ("cell", "component")
     assert_array_equal(label["batch"], cells["batch"])
     assert_array_equal(label.compute(), cell_model.predict(cells))
+
+
+def test_lazy_xarray__variables_may_have_chunks_of_their_own(cells, cell_model):
+    lazy = cells.chunk(cell=1000)
+    lazy["weight"] = xr.DataArray(np.ones(lazy.sizes["cell"]), dims="cell").chunk(cell=700)
+    label = cell_model.predict(lazy)
+    assert dask.is_dask_collection(label)
+    assert_array_equal(label.compute(), cell_model.predict(cells))
+
+
+def test_dask_data_frame__is_read_by_name(values, small, model):
+    frame = pd.DataFrame(values, columns=["a", "b", "c"])
+    fitted = KernelMixture(3, **small).fit(dd.from_pandas(frame, npartitions=3))
+    assert_allclose(fitted.weights_, model.weights_, rtol=1e-5)
+    label = fitted.predict(dd.from_pandas(frame[["c", "a", "b"]], npartitions=2))
+    assert_array_equal(label.compute(), fitted.predict(dd.from_pandas(frame, npartitions=1)))
 
 
 def test_fit__on_lazy_rows_equals_the_fit_on_rows_in_memory(values, model, small):

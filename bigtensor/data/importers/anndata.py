@@ -13,6 +13,7 @@ from bigtensor.data.importers.source import (
     ImportBlock,
     ImportSource,
     optional_module,
+    reading,
     unique_names,
     warn_of_notes,
 )
@@ -46,15 +47,20 @@ def open_anndata(
     """
     optional_module("anndata", "cytometry")
     path = Path(path)
-    with _open_group(path) as group:
+    with reading(path, "AnnData"), _open_group(path) as group:
         _check_is_anndata(path, group)
-        given = [str(name) for name in _column(group["var"], _index_name(group["var"]))]
         rows, width = _shape(path, group["X"])
-        if width != len(given):
-            raise FileFormatError(f"{path}: X has {width} columns for {len(given)} var_names")
+        names_of_features, names_of_rows = (_index(group[part]) for part in ("var", "obs"))
+        # Compared before anything is read: a damaged length may claim any size.
+        if _length(names_of_features) != width or _length(names_of_rows) != rows:
+            raise FileFormatError(
+                f"{path}: X has {rows} rows and {width} columns for {_length(names_of_rows)} "
+                f"obs_names and {_length(names_of_features)} var_names; the file is damaged"
+            )
+        given = [str(name) for name in _read(names_of_features)]
         kept = {"label": label, "sample_id": sample_id}
         variables = {
-            key: np.asarray(_obs_column(path, group["obs"], column), dtype=object)
+            key: np.asarray(_obs_column(path, group["obs"], column, rows), dtype=object)
             for key, column in kept.items()
             if column is not None
         }
@@ -64,7 +70,7 @@ def open_anndata(
     warn_of_notes(path, notes)
 
     def blocks(rows_per_block: int) -> Iterator[ImportBlock]:
-        with _open_group(path) as group:
+        with reading(path, "AnnData"), _open_group(path) as group:
             matrix = _row_reader(group["X"])
             for first in range(0, rows, rows_per_block):
                 part = slice(first, min(first + rows_per_block, rows))
@@ -76,13 +82,10 @@ def open_anndata(
 
 def _open_group(path: Path) -> AbstractContextManager[Any]:
     """Open the root group of either kind of file for reading."""
-    try:
-        if path.is_dir():
-            return nullcontext(open_group(path))
-        group: AbstractContextManager[Any] = optional_module("h5py", "cytometry").File(path, "r")
-    except (OSError, ValueError, KeyError) as error:
-        raise FileFormatError(f"{path} cannot be opened as AnnData: {error}") from error
-    return group
+    if path.is_dir():
+        return nullcontext(open_group(path))
+    file: AbstractContextManager[Any] = optional_module("h5py", "cytometry").File(path, "r")
+    return file
 
 
 def _check_is_anndata(path: Path, group: Any) -> None:
@@ -118,26 +121,42 @@ def _row_reader(matrix: Any) -> Any:
 
 def _dense(part: Any) -> NDArray[np.floating]:
     """Return some rows as a dense array of floats."""
-    values = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
+    if hasattr(part, "toarray"):
+        # SciPy writes outside its memory where damaged indices point outside the matrix.
+        part.check_format(full_check=True)
+        part = part.toarray()
+    values: NDArray[Any] = np.asarray(part)
     return values if values.dtype.kind == "f" else values.astype(np.float64)
 
 
-def _index_name(frame: Any) -> str:
-    """Return the name of the column that holds the index of a stored data frame."""
+def _index(frame: Any) -> Any:
+    """Return the stored index of a stored data frame."""
     name = str(frame.attrs.get("_index", "_index"))
     if "/" in name:
         raise FileFormatError(f"the index of a data frame is at {name!r}, which is no column of it")
-    return name
+    return frame[name]
 
 
-def _column(frame: Any, name: str) -> Any:
-    """Read one column of a stored data frame."""
-    return optional_module("anndata.io", "cytometry").read_elem(frame[name])
+def _read(element: Any) -> Any:
+    """Read a stored column."""
+    return optional_module("anndata.io", "cytometry").read_elem(element)
 
 
-def _obs_column(path: Path, obs: Any, name: str) -> Any:
+def _length(column: Any) -> int:
+    """Return the rows of a stored column: of its codes or values where it has several arrays."""
+    if hasattr(column, "keys"):
+        column = column["codes" if "codes" in column else "values"]
+    return int(column.shape[0])
+
+
+def _obs_column(path: Path, obs: Any, name: str, rows: int) -> Any:
     """Read one column of obs, or say which there are."""
     if name not in obs:
         columns = [str(column) for column in obs.attrs.get("column-order", [])]
         raise DataError(f"obs of {path} has no column {name!r}; it has {columns}")
-    return _column(obs, name)
+    if _length(obs[name]) != rows:
+        raise FileFormatError(
+            f"{path}: column {name!r} of obs has {_length(obs[name])} rows, X has {rows}; the file "
+            "is damaged"
+        )
+    return _read(obs[name])

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource
 from bigtensor.data.importers.transforms import Transform
 from bigtensor.data.layout import SampleStoreWriter, chunk_rows
+from bigtensor.errors import DataError
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
@@ -109,7 +110,7 @@ class ImportJob:
         """
         total = self._total_rows()
         samples, labels = Categories(), Categories()
-        done = 0
+        done, seen = 0, dict.fromkeys(self.names, 0)
         with SampleStoreWriter(
             out,
             self.features,
@@ -128,7 +129,12 @@ class ImportJob:
                     given = block.variables["label"]
                     codes["label"] = labels.encode(given) if self.label_names is None else given
                 raw = _columns(block.raw, columns) if keep_raw else None
-                store.append(self._values(block, columns), raw=raw, **codes)
+                values = self._values(block, columns)
+                for held in (values, raw):
+                    if held is not None:
+                        self._check_range(name, held, dtype, seen[name])
+                store.append(values, raw=raw, **codes)
+                seen[name] += len(values)
                 done += len(block.values)
                 if progress is not None:
                     progress(done, total)
@@ -188,6 +194,23 @@ class ImportJob:
         changed = [j for j, name in enumerate(self.features) if name not in self.linear]
         values[:, changed] = self.transform(values[:, changed])
         return values
+
+    def _check_range(
+        self, name: str, values: NDArray[np.float64], dtype: DTypeLike, first: int
+    ) -> None:
+        """Refuse numbers that become infinite as the type of the store.
+
+        Rows are counted from ``first``, that of the block in its file.
+        """
+        most = float(np.finfo(np.dtype(dtype)).max)
+        too_large = np.isfinite(values) & (np.abs(values) > most)
+        if too_large.any():
+            row, column = (int(place) for place in np.argwhere(too_large)[0])
+            raise DataError(
+                f"{name}: row {first + row} (from 0) of {self.features[column]!r} holds "
+                f"{values[row, column]:g}, which is infinite as {np.dtype(dtype)}; mend the "
+                "number, or import with dtype='float64'"
+            )
 
     def _compensations(self) -> list[dict[str, Any]]:
         """Return the spillover matrices that were removed, each once, with its files."""

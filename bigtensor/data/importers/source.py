@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -10,7 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.errors import FileFormatWarning, MissingDependencyError
+from bigtensor.errors import (
+    BigtensorError,
+    FileFormatError,
+    FileFormatWarning,
+    MissingDependencyError,
+)
 
 
 @dataclass(frozen=True)
@@ -126,15 +132,49 @@ def unique_names(names: "list[str] | tuple[str, ...]") -> list[str]:
     return result
 
 
-def optional_module(name: str, extra: str) -> Any:
+@contextmanager
+def reading(path: Path, kind: str) -> Iterator[None]:
+    """Turn what libraries raise while they read a file into a `FileFormatError`.
+
+    Which errors damaged bytes cause is no promise of any library, so that all of them are caught.
+    Errors of this package and a lack of memory pass through.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    kind : str
+        What the file should be, such as "Parquet".
+
+    Raises
+    ------
+    FileFormatError
+    """
+    try:
+        yield
+    except (BigtensorError, MemoryError):
+        raise
+    except PermissionError as error:
+        raise FileFormatError(
+            f"{path} may not be read ({error.strerror}); ask its owner for permission"
+        ) from error
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise FileFormatError(
+            f"{path} cannot be read as {kind} ({type(error).__name__}: {reason}); it is damaged, "
+            "incomplete or something else: copy or export it again"
+        ) from error
+
+
+def optional_module(name: str, extra: str | None = None) -> Any:
     """Import a module that only some installations have.
 
     Parameters
     ----------
     name : str
         The module.
-    extra : str
-        The extra of the package that brings it.
+    extra : str, optional
+        The extra of the package that brings it. None: its own package does.
 
     Returns
     -------
@@ -148,9 +188,10 @@ def optional_module(name: str, extra: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
+        package = name.partition(".")[0]
         raise MissingDependencyError(
-            f"this file needs the package {name.partition('.')[0]}, which could not be imported "
-            f"({error}): pip install 'bigtensor[{extra}]'"
+            f"this file needs the package {package}, which could not be imported "
+            f"({error}): pip install " + (package if extra is None else f"'bigtensor[{extra}]'")
         ) from error
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.data.importers.csv_text import CsvText
 from bigtensor.data.importers.source import (
     ImportBlock,
     ImportSource,
     optional_module,
+    reading,
     unique_names,
     warn_of_notes,
 )
@@ -18,6 +20,7 @@ from bigtensor.errors import DataError, FileFormatError
 
 _ROWS_TO_GUESS_TYPES = 1000
 _SURPLUS = "<surplus>"
+_SEPARATORS = {",", ";", "\t"}
 
 
 def open_csv(
@@ -45,26 +48,12 @@ def open_csv(
     FileFormatError
         If the table is empty or damaged.
     """
-    pandas = optional_module("pandas", "tables")
     path = Path(path)
-    separator = "\t" if ".tsv" in path.suffixes else ","
-    try:
-        head = pandas.read_csv(
-            path, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False
-        )
-        given = [name.strip() for name in head.iloc[0]]
-        names = unique_names(given)
-        # Without a column to spare, pandas cuts off a row too long that begins a block.
-        columns = [*names, _SURPLUS]
-        options = {"sep": separator, "skiprows": 1, "header": None, "names": columns}
-        guess = pandas.read_csv(path, nrows=_ROWS_TO_GUESS_TYPES, **options)
-        _check_surplus(path, guess)
-    except (pandas.errors.EmptyDataError, pandas.errors.ParserError, UnicodeError) as error:
-        raise FileFormatError(f"{path} cannot be read as a table: {error}") from error
-    if all(_is_number(name) for name in given):
-        raise FileFormatError(
-            f"the first line of {path} holds numbers; put a line with column names before it"
-        )
+    text = CsvText(path, "\t" if ".tsv" in path.suffixes else ",")
+    with reading(path, "a table"):
+        with text.rows() as (given, _):
+            names = _checked_names(text, given)
+        guess = _first_rows(text, names)
     notes, left_out = [], set()
     if len(set(given)) < len(given):
         notes.append(f"repeated column names were numbered: {sorted(_repeated(given))}")
@@ -74,26 +63,16 @@ def open_csv(
     kept = _kept_columns(path, names, label=label, sample_id=sample_id)
     numeric = {name for name in names if guess[name].dtype.kind in "iuf"}
     others = [name for name in names if name not in left_out and name not in kept.values()]
-    features = _feature_columns(path, others, numeric)
+    features = _feature_columns(path, others, numeric, guess)
 
     warn_of_notes(path, notes)
 
     def blocks(rows: int) -> Iterator[ImportBlock]:
-        types = dict.fromkeys([*names, _SURPLUS], "object") | dict.fromkeys(features, "float64")
-        chosen = {**options, "chunksize": rows, "float_precision": "round_trip"}
-        try:
-            with pandas.read_csv(path, dtype=types, **chosen) as reader:
-                for frame in reader:
-                    _check_surplus(path, frame)
-                    values = frame[list(features)].to_numpy(dtype=np.float64)
-                    variables = {key: frame[c].to_numpy(object) for key, c in kept.items()}
-                    yield ImportBlock(values, values, variables)
-        except pandas.errors.ParserError as error:
-            raise FileFormatError(f"{path} is damaged: {error}") from error
-        except DataError:
-            raise
-        except ValueError as error:
-            raise _bad_number(path, features, chosen) or error from error
+        with reading(path, "a table"):
+            for frame in _frames(text, names, features, rows):
+                values = frame[list(features)].to_numpy(dtype=np.float64)
+                variables = {key: frame[c].to_numpy(object) for key, c in kept.items()}
+                yield ImportBlock(values, values, variables)
 
     return ImportSource(path, features, blocks, notes=tuple(notes))
 
@@ -125,11 +104,8 @@ def open_parquet(
     arrow = optional_module("pyarrow", "tables")
     parquet = optional_module("pyarrow.parquet", "tables")
     path = Path(path)
-    try:
-        with parquet.ParquetFile(path) as file:
-            schema, rows = file.schema_arrow, file.metadata.num_rows
-    except (arrow.ArrowException, OSError) as error:
-        raise FileFormatError(f"{path} cannot be read as Parquet: {error}") from error
+    with reading(path, "Parquet"), parquet.ParquetFile(path) as file:
+        schema, rows = file.schema_arrow, file.metadata.num_rows
     names = list(schema.names)
     if _repeated(names):
         raise FileFormatError(f"{path} repeats the columns {sorted(_repeated(names))}; rename them")
@@ -144,20 +120,20 @@ def open_parquet(
 
     def blocks(rows_per_block: int) -> Iterator[ImportBlock]:
         columns = [*features, *kept.values()]
-        try:
-            with parquet.ParquetFile(path) as file:
-                for batch in file.iter_batches(rows_per_block, columns=columns):
-                    values = np.empty((batch.num_rows, len(features)))
-                    for j, name in enumerate(features):
-                        column = batch.column(name).cast(arrow.float64(), safe=False)
-                        values[:, j] = column.to_numpy(zero_copy_only=False)
-                    variables = {
-                        key: np.array(batch.column(name).to_pylist(), dtype=object)
-                        for key, name in kept.items()
-                    }
-                    yield ImportBlock(values, values, variables)
-        except (arrow.ArrowException, OSError) as error:
-            raise FileFormatError(f"{path} is damaged: {error}") from error
+        with (
+            reading(path, "Parquet"),
+            parquet.ParquetFile(path, page_checksum_verification=True) as file,
+        ):
+            for batch in file.iter_batches(rows_per_block, columns=columns):
+                values = np.empty((batch.num_rows, len(features)))
+                for j, name in enumerate(features):
+                    column = batch.column(name).cast(arrow.float64(), safe=False)
+                    values[:, j] = column.to_numpy(zero_copy_only=False)
+                variables = {
+                    key: np.array(batch.column(name).to_pylist(), dtype=object)
+                    for key, name in kept.items()
+                }
+                yield ImportBlock(values, values, variables)
 
     return ImportSource(path, features, blocks, rows=rows, notes=notes)
 
@@ -201,43 +177,130 @@ def _kept_columns(
     return chosen
 
 
-def _feature_columns(path: Path, names: Sequence[str], numeric: set[str]) -> tuple[str, ...]:
-    """Return the features, refusing columns that hold no numbers."""
+def _feature_columns(
+    path: Path, names: Sequence[str], numeric: set[str], rows: Any = None
+) -> tuple[str, ...]:
+    """Return the features, refusing columns that hold no numbers.
+
+    Where the first rows are given, the error shows a cell that is no number.
+    """
     others = [name for name in names if name not in numeric]
     if others:
+        cell = None if rows is None else _bad_cell(rows, others)
         raise DataError(
-            f"the columns {others} of {path} do not hold numbers; use them as label or sample_id, "
-            "or leave them out of the file"
+            f"the columns {others} of {path} do not hold numbers"
+            + (f": {cell}" if cell else "")
+            + "; use them as label or sample_id, or leave them out of the file"
         )
     if not names:
         raise DataError(f"{path} has no numeric columns to use as features")
     return tuple(names)
 
 
-def _check_surplus(path: Path, frame: Any) -> None:
-    """Refuse rows with more cells than the first line names."""
-    surplus = frame[_SURPLUS].notna().to_numpy()
-    if surplus.any():
-        row = frame.index[int(surplus.argmax())]
+def _checked_names(text: CsvText, header: Sequence[str]) -> list[str]:
+    """Return unique names of the columns, refusing a header that names none."""
+    path = text.path
+    if all(_is_number(name) for name in header):
         raise FileFormatError(
-            f"{path} is damaged: row {row} (from 0) has more cells than there are column names"
+            f"the first line of {path} holds numbers; put a line with column names before it"
         )
+    for other in _SEPARATORS - {text.separator}:
+        if len(header) == 1 and other in header[0]:
+            raise FileFormatError(
+                f"the first line of {path} has one column, {header[0]!r}; cells are separated by "
+                "commas, in .tsv files by tabs: export the table again"
+            )
+    if "" in header[1:]:
+        raise FileFormatError(
+            f"column {header.index('', 1)} (from 0) of {path} has no name; name it in the first "
+            "line, or remove the column"
+        )
+    return unique_names(list(header))
 
 
-def _bad_number(path: Path, features: Sequence[str], options: dict[str, Any]) -> Exception | None:
+def _options(text: CsvText, names: Sequence[str]) -> dict[str, Any]:
+    """Return how pandas reads what follows the header."""
+    # Without a column to spare, pandas cuts off a row too long that begins a block.
+    return {"sep": text.separator, "header": None, "names": [*names, _SURPLUS]}
+
+
+def _first_rows(text: CsvText, names: Sequence[str]) -> Any:
+    """Return the rows from which the types of the columns are guessed."""
+    pandas = optional_module("pandas", "tables")
+    with text.rows() as (_, body):
+        try:
+            first = pandas.read_csv(body, nrows=_ROWS_TO_GUESS_TYPES, **_options(text, names))
+        except pandas.errors.ParserError as error:
+            raise text.uneven_row() or error from error
+    if first.empty:
+        raise FileFormatError(
+            f"{text.path} has column names and no rows; was it exported completely?"
+        )
+    _check_rows(text, first)
+    return first
+
+
+def _frames(
+    text: CsvText, names: Sequence[str], features: Sequence[str], rows: int
+) -> Iterator[Any]:
+    """Yield blocks of checked rows."""
+    pandas = optional_module("pandas", "tables")
+    types = dict.fromkeys([*names, _SURPLUS], "object") | dict.fromkeys(features, "float64")
+    options = {"chunksize": rows, **_options(text, names)}
+    checked = False
+    try:
+        with text.rows() as (_, body):
+            for frame in pandas.read_csv(
+                body, dtype=types, float_precision="round_trip", **options
+            ):
+                checked = checked or _check_rows(text, frame)
+                yield frame
+    except pandas.errors.ParserError as error:
+        raise text.uneven_row() or error from error
+    except DataError:
+        raise
+    except ValueError as error:
+        raise _bad_number(text, features, options) or error from error
+
+
+def _check_rows(text: CsvText, frame: Any) -> bool:
+    """Refuse rows with more or fewer cells than the header, and return whether all were counted.
+
+    pandas fills a short row, so that it looks like a row whose last cell is empty. Only where there
+    are such rows all cells of the file are counted.
+    """
+    even = frame[_SURPLUS].isna().all() and frame.iloc[:, -2].notna().all()
+    error = None if even else text.uneven_row()
+    if error is not None:
+        raise error
+    return not even
+
+
+def _bad_cell(frame: Any, names: Sequence[str], first: int = 0) -> str | None:
+    """Say where the first cell is that is no number; ``first`` is the number of the first row."""
+    pandas = optional_module("pandas", "tables")
+    for name in names:
+        column = frame[name]
+        bad = column.notna() & pandas.to_numeric(column.astype(object), errors="coerce").isna()
+        if bad.any():
+            at = int(bad.to_numpy().argmax())
+            return f"column {name!r} holds {column.iloc[at]!r} in row {first + at} (from 0)"
+    return None
+
+
+def _bad_number(
+    text: CsvText, features: Sequence[str], options: dict[str, Any]
+) -> FileFormatError | None:
     """Find the first cell that is no number after a fast read failed."""
     pandas = optional_module("pandas", "tables")
     first = 0
-    with pandas.read_csv(path, dtype=object, **options) as reader:
-        for frame in reader:
-            for name in features:
-                column = frame[name]
-                bad = column.notna() & pandas.to_numeric(column, errors="coerce").isna()
-                if bad.any():
-                    at = int(bad.to_numpy().argmax())
-                    return FileFormatError(
-                        f"{path}: column {name!r} holds {column.iloc[at]!r} in row {first + at} "
-                        "(from 0), which is no number; mend the file, or leave the cell empty"
-                    )
+    with text.rows() as (_, body):
+        for frame in pandas.read_csv(body, dtype=object, **options):
+            cell = _bad_cell(frame, features, first)
+            if cell is not None:
+                return FileFormatError(
+                    f"{text.path}: {cell}, which is no number; mend the file, or leave the cell "
+                    "empty"
+                )
             first += len(frame)
     return None

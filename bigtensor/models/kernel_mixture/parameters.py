@@ -50,6 +50,9 @@ The F1 of 10 to 30 populations of activation cells varied by up to 0.12 between 
 20,000 rows, and by up to 0.06 between five seeds with 50,000.
 """
 
+MOST_LANDMARKS, MOST_BINS, MOST_PASSES = 2**16, 2**20, 10**6
+"""Largest counts with which a fit is planned; the plan tells whether the memory holds it."""
+
 MOST_COUNTED = 20
 """Largest number of components that is looked for."""
 
@@ -72,13 +75,13 @@ def check_parameters(model: Any) -> None:
     if model.n_components != "auto":
         check_integer("n_components", model.n_components, 1)
     k = model.n_components if isinstance(model.n_components, int) else 1
-    check_integer("n_landmarks", model.n_landmarks, 2)
+    check_integer("n_landmarks", model.n_landmarks, 2, MOST_LANDMARKS)
     if model.bins is not None:
-        check_integer("bins", model.bins, 16)
+        check_integer("bins", model.bins, 16, MOST_BINS)
     if model.sample_size != "auto":
         check_integer("sample_size", model.sample_size, max(100, k))
     if model.posterior_passes is not None:
-        check_integer("posterior_passes", model.posterior_passes, 1)
+        check_integer("posterior_passes", model.posterior_passes, 1, MOST_PASSES)
     if model.moments_rows not in ("auto", "all"):
         _check_moments_rows(model.moments_rows)
     if model.n_directions is not None:

@@ -93,7 +93,7 @@ def test_anndata__repeated_names_are_numbered(tmp_path: Path) -> None:
 
 def test_anndata__something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.h5ad").write_bytes(b"not HDF5 at all")
-    with pytest.raises(FileFormatError, match="cannot be opened as AnnData"):
+    with pytest.raises(FileFormatError, match="cannot be read as AnnData"):
         open_anndata(tmp_path / "a.h5ad")
     with h5py.File(tmp_path / "b.h5ad", "w") as file:
         file["X"] = np.ones((2, 2))
@@ -103,7 +103,7 @@ def test_anndata__something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="needs no import"):
         open_anndata(tmp_path / "c.zarr")
     (tmp_path / "d.zarr").mkdir()
-    with pytest.raises(FileFormatError, match="cannot be opened as AnnData"):
+    with pytest.raises(FileFormatError, match="cannot be read as AnnData"):
         open_anndata(tmp_path / "d.zarr")
 
 
@@ -111,5 +111,5 @@ def test_anndata__truncated_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.h5ad"
     make(path, "dense")
     path.write_bytes(path.read_bytes()[:3000])
-    with pytest.raises(FileFormatError, match="cannot be opened as AnnData"):
+    with pytest.raises(FileFormatError, match="cannot be read as AnnData"):
         open_anndata(path)

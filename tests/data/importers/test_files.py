@@ -296,6 +296,18 @@ def test_tables__may_be_transformed(tmp_path: Path) -> None:
     np.testing.assert_allclose(x, [[100, np.arcsinh(20)]], rtol=1e-6)
 
 
+def test_tables__numbers_too_large_for_the_store_are_located(tmp_path: Path) -> None:
+    path, out = tmp_path / "a.csv", tmp_path / "o.zarr"
+    path.write_text("a,b\n" + "1,2\n" * 70_000 + "nan,inf\n3,-1e39\n")
+    message = r"a: row 70001 \(from 0\) of 'b' holds -1e\+39, .* dtype='float64'"
+    with pytest.raises(DataError, match=message):
+        import_files(path, out)
+    with pytest.raises(DataError, match=message):
+        import_files(path, out, transform="arcsinh", cofactor=1, keep_raw=True)
+    import_files(path, out, dtype="float64")
+    assert xr.open_zarr(out)["X"][70_001, 1] == -1e39
+
+
 def test_anndata__is_imported(tmp_path: Path) -> None:
     import anndata
 

@@ -11,7 +11,12 @@ import pytest
 
 from bigtensor.data.importers.source import ImportSource
 from bigtensor.data.importers.tables import open_csv, open_parquet
-from bigtensor.errors import DataError, FileFormatError, FileFormatWarning
+from bigtensor.errors import (
+    DataError,
+    FileFormatError,
+    FileFormatWarning,
+    MissingDependencyError,
+)
 
 
 def table(rows: int = 500) -> pd.DataFrame:
@@ -114,10 +119,16 @@ def test_csv__repeated_names_are_numbered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "cannot be read as a table"),
+        ("", "is empty"),
+        ("\n  \n", "is empty"),
+        ("a,b\r\n", "column names and no rows"),
         ("1,2\n3,4\n", "first line of .* holds numbers"),
-        ("a,b\n1,2\n3,4,5\n", r"row 1 \(from 0\) has more cells"),
-        ("a,b\n1,2\n3,4,5,6\n", "cannot be read as a table"),
+        ("a,b\n1,2\n3,4,5\n", r"row 1 \(from 0\) has 3 cells for 2 column names"),
+        ("a,b\n1,2\n3,4,5,6\n", r"row 1 \(from 0\) has 4 cells for 2 column names"),
+        ("a,b\n1,2\n\n3\n5,6\n", r"row 1 \(from 0\) has 1 cells for 2 column names"),
+        ("a,b\n1,2\n3", r"row 1 \(from 0\) has 1 cells for 2 column names"),
+        ("a,,b\n1,2,3\n", r"column 1 \(from 0\) of .* has no name"),
+        ("a;b\n1,5;2,5\n", "has one column, 'a;b'; cells are separated by commas"),
         ('a,b\n1,"2\n', "cannot be read as a table"),
     ],
 )
@@ -132,8 +143,55 @@ def test_csv__late_damage_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("a,b\n" + "1,2\n" * 2000 + "1,2,3\n")
     source = open_csv(path)
-    with pytest.raises(FileFormatError, match=r"row 2000 \(from 0\) has more cells"):
+    with pytest.raises(FileFormatError, match=r"row 2000 \(from 0\) has 3 cells"):
         whole(source, 500)
+
+
+def test_csv__a_late_short_row_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n" + "1,2\n" * 2000 + "1,\n1")
+    source = open_csv(path)
+    with pytest.raises(FileFormatError, match=r"row 2001 \(from 0\) has 1 cells"):
+        whole(source, 500)
+
+
+def test_csv__text_among_numbers_is_located(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('a,b\n1,2\n3,"1,5"\n')
+    with pytest.raises(DataError, match=r"column 'b' holds '1,5' in row 1 \(from 0\)"):
+        open_csv(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\xef\xbb\xbfa,b,kind\n1,2,x\n,4,\n",
+        b"a,b,kind\r\n1,2,x\r\n,4,\r\n",
+        b'\n"a",b,kind\n\n1,2,x\n,4,""\n',
+        b"a,b,kind\n1,2,x,\n,4,,",
+    ],
+)
+def test_csv__is_read_as_programs_write_it(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(text)
+    source = open_csv(path, label="kind")
+    assert source.features == ("a", "b")
+    np.testing.assert_array_equal(whole(source, 1), [[1, 2], [np.nan, 4]])
+
+
+def test_csv__names_and_cells_may_hold_line_ends(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('"CD3\n(log)",kind\n1,"T\ncell"\n2,"B,\n"\n')
+    source = open_csv(path, label="kind")
+    assert source.features == ("CD3\n(log)",)
+    assert variable(source, "label") == ["T\ncell", "B,\n"]
+
+
+def test_csv__the_package_of_zstandard_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv.zst"
+    path.write_bytes(b"\x28\xb5\x2f\xfd")
+    with pytest.raises(MissingDependencyError, match="pip install zstandard"):
+        open_csv(path)
 
 
 def test_csv__binary_rubbish_is_refused(tmp_path: Path) -> None:

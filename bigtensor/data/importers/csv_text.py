@@ -1,0 +1,90 @@
+"""The text of a CSV file: decompressed, its header apart, its rows counted cell by cell."""
+
+import bz2
+import csv
+import gzip
+import lzma
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, TextIO
+
+from bigtensor.data.importers.source import optional_module
+from bigtensor.errors import FileFormatError
+
+
+def _open_plain(path: Path) -> Any:
+    """Open a file that is not compressed."""
+    return path.open("rb")
+
+
+def _open_zstandard(path: Path) -> Any:
+    """Open a file that Zstandard compressed."""
+    return optional_module("zstandard").open(path, "rb")
+
+
+_DECOMPRESSORS: Mapping[str, Callable[[Path], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": _open_zstandard,
+}
+
+
+@dataclass(frozen=True)
+class CsvText:
+    """A table of text with a header.
+
+    Parameters
+    ----------
+    path : Path
+        The file, possibly compressed.
+    separator : str
+        Between two cells.
+    """
+
+    path: Path
+    separator: str
+
+    @contextmanager
+    def rows(self) -> Iterator[tuple[list[str], TextIO]]:
+        """Open the table behind its header.
+
+        Yields
+        ------
+        header : list of str
+        text : file
+            Everything that follows the header.
+
+        Raises
+        ------
+        FileFormatError
+            If there is no header.
+        """
+        raw = _DECOMPRESSORS.get(self.path.suffix.lower(), _open_plain)(self.path)
+        with TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
+            for header in csv.reader(text, delimiter=self.separator):
+                if not _is_blank(header):
+                    yield [name.strip() for name in header], text
+                    return
+        raise FileFormatError(f"{self.path} is empty; was it copied completely?")
+
+    def uneven_row(self) -> FileFormatError | None:
+        """Return an error for the first row with more or fewer cells than the header, if any."""
+        with self.rows() as (header, text):
+            cells = csv.reader(text, delimiter=self.separator)
+            for number, row in enumerate(row for row in cells if not _is_blank(row)):
+                surplus = any(row[len(header) :])
+                if surplus or len(row) < len(header):
+                    return FileFormatError(
+                        f"{self.path} is damaged: row {number} (from 0) has {len(row)} cells for "
+                        f"{len(header)} column names; export it again, or mend or remove the row"
+                    )
+        return None
+
+
+def _is_blank(row: list[str]) -> bool:
+    """Say whether a line holds nothing, which is no row of a table."""
+    return not row or (len(row) == 1 and not row[0].strip())

@@ -1,0 +1,113 @@
+"""Tables and array-likes in memory as matrices of numbers, and the names of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.plain_arrays import without_mask
+from bigtensor.errors import DataError, LayoutError, ViewError
+
+
+def as_matrix(data: Any) -> NDArray[Any]:
+    """Return an array-like or a pandas DataFrame as a matrix of rows and features.
+
+    Parameters
+    ----------
+    data : array-like
+        Missing values of nullable columns, such as ``pandas.NA``, become NaN.
+
+    Returns
+    -------
+    (rows, features) array
+
+    Raises
+    ------
+    DataError
+        When values are no numbers.
+    LayoutError
+        When there are no two dimensions.
+    """
+    if hasattr(data, "toarray"):
+        raise DataError(
+            "sparse input is not supported by this model; give a dense array (.toarray())"
+        )
+    try:
+        array = np.asarray(without_mask(data))
+    except ValueError as error:
+        raise LayoutError(
+            f"the data are no matrix of rows and features ({error}); give every row as many values"
+        ) from error
+    if array.dtype == object:
+        array = _numbers(array, data)
+    if array.ndim != 2:
+        raise LayoutError(
+            f"expected 2D array (rows, features), got {array.ndim}D array instead with shape "
+            f"{array.shape}. Reshape your data either using array.reshape(-1, 1) if it has a "
+            "single feature or array.reshape(1, -1) if it contains a single sample."
+        )
+    return array
+
+
+def is_lazy_table(data: Any) -> bool:
+    """Say whether this is a Dask DataFrame; its library is not imported to find out."""
+    return hasattr(data, "to_dask_array") and hasattr(data, "columns")
+
+
+def feature_names(names: Iterable[Any]) -> tuple[str, ...]:
+    """Return names of features as strings.
+
+    Parameters
+    ----------
+    names : iterable
+        Strings, bytes, numbers or tuples, as xarray and pandas name columns.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    ViewError
+        When a feature has no name.
+    """
+    listed = [name.decode() if isinstance(name, bytes) else name for name in names]
+    for column, name in enumerate(listed):
+        if name is None or name != name or not str(name).strip():
+            raise ViewError(
+                f"feature {column} (from 0) is named {str(name)!r}; give every feature a name"
+            )
+    return tuple(str(name) for name in listed)
+
+
+def _numbers(array: NDArray[Any], data: Any) -> NDArray[Any]:
+    """Return an array of objects as numbers, or say where the first object is no number."""
+    if hasattr(data, "isna"):
+        array = array.copy()
+        array[np.asarray(data.isna())] = np.nan
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"the data hold objects that are not numbers: {_first_object(array, data) or error}"
+        ) from error
+
+
+def _first_object(array: NDArray[Any], data: Any) -> str | None:
+    """Say where a matrix holds the first object that is no number."""
+    if array.ndim != 2:
+        return None
+    names = getattr(data, "columns", range(array.shape[1]))
+    for row, values in enumerate(array):
+        for name, value in zip(names, values, strict=True):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                return (
+                    f"row {row} of column {name!r} is {value!r}; leave the column out, or make it "
+                    "a number"
+                )
+    return None
