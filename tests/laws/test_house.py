@@ -163,6 +163,7 @@ def test_stores__are_opened_in_one_place():
         "data.manifest",
         "data.simulate.rows",
         "data.exporters.in_place",
+        "data.exporters.new_anndata",
         "engine.rowwise",
     }
 
