@@ -163,7 +163,6 @@ def test_stores__are_opened_in_one_place():
         "data.manifest",
         "data.simulate.rows",
         "data.exporters.in_place",
-        "data.exporters.new_anndata",
         "engine.rowwise",
     }
 
@@ -174,6 +173,7 @@ def test_arrays__are_created_in_one_place():
         "data.stored_arrays",
         # HDF5 has no checksum that every reader knows
         "data.exporters.in_place",
+        "data.exporters.new_anndata",
         # variables of a Dataset, with the compressors of `stored_arrays`
         "data.simulate.rows",
     }
