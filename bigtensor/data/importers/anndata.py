@@ -48,7 +48,7 @@ def open_anndata(
     path = Path(path)
     with _open_group(path) as group:
         _check_is_anndata(path, group)
-        given = [str(name) for name in _column(group["var"], _index_name(group["var"]))]
+        given = [str(name) for name in _column(group["var"], index_name(group["var"]))]
         rows, width = _shape(path, group["X"])
         if width != len(given):
             raise FileFormatError(f"{path}: X has {width} columns for {len(given)} var_names")
@@ -122,8 +122,14 @@ def _dense(part: Any) -> NDArray[np.floating]:
     return values if values.dtype.kind == "f" else values.astype(np.float64)
 
 
-def _index_name(frame: Any) -> str:
-    """Return the name of the column that holds the index of a stored data frame."""
+def index_name(frame: Any) -> str:
+    """Return the name of the column that holds the index of a stored data frame.
+
+    Raises
+    ------
+    FileFormatError
+        When it is a path, which could lead to what nobody has looked at.
+    """
     name = str(frame.attrs.get("_index", "_index"))
     if "/" in name:
         raise FileFormatError(f"the index of a data frame is at {name!r}, which is no column of it")
