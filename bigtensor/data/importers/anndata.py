@@ -134,10 +134,21 @@ def _dense(part: Any) -> NDArray[np.floating]:
 
 def _index(frame: Any) -> Any:
     """Return the stored index of a stored data frame."""
+    return frame[index_name(frame)]
+
+
+def index_name(frame: Any) -> str:
+    """Return the name of the column that holds the index of a stored data frame.
+
+    Raises
+    ------
+    FileFormatError
+        When it is a path, which could lead to what nobody has looked at.
+    """
     name = str(frame.attrs.get("_index", "_index"))
     if "/" in name:
         raise FileFormatError(f"the index of a data frame is at {name!r}, which is no column of it")
-    return frame[name]
+    return name
 
 
 def _read(element: Any) -> Any:
