@@ -1,7 +1,8 @@
 """Named arrays and JSON in a versioned Zarr group: how models and statistics are kept.
 
 Nothing here knows a model, and nothing is pickled. Every array and the description carry the digest
-of their contents, so that a damaged file is refused instead of giving other numbers.
+of their contents, so that a damaged file is refused instead of giving other numbers. Arrays are
+stored as all of the package are, with checksums and a manifest.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ import zarr
 from numpy.typing import NDArray
 
 from bigtensor._version import __version__
+from bigtensor.data.manifest import check_manifest, seal
+from bigtensor.data.stored_arrays import create_array
+from bigtensor.data.stores import open_group
 from bigtensor.data.targets import check_target, move_into_place
-from bigtensor.errors import ModelFileError, OutputError
+from bigtensor.errors import ModelFileError, OutputError, StoreReadError
 
 FORMAT_VERSION = 2
 """Version of the layout of a group; a newer one is refused."""
@@ -85,8 +89,9 @@ def write_group(path: str | Path, contents: Contents, *, overwrite: bool = False
             },
         )
         for name, array in contents.arrays.items():
-            stored = group.create_array(name, shape=array.shape, dtype=array.dtype)
+            stored = create_array(group, name, shape=array.shape, dtype=array.dtype)
             stored[...] = array
+        seal(partial)
         move_into_place(partial, target, overwrite=overwrite)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
@@ -109,11 +114,9 @@ def read_group(path: str | Path) -> Contents:
         is missing or damaged.
     """
     try:
-        group = zarr.open_group(str(path), mode="r")
-    except Exception as error:
-        raise ModelFileError(
-            f"{path} holds no saved model ({type(error).__name__}: {error}); check the path"
-        ) from error
+        group = open_group(path, formats=(3,))
+    except StoreReadError as error:
+        raise ModelFileError(f"{path} holds no saved model: {error}") from error
     attrs = dict(group.attrs)
     version = attrs.get(_MARK)
     if not isinstance(version, int) or isinstance(version, bool):
@@ -130,6 +133,10 @@ def read_group(path: str | Path) -> Contents:
             f"{path} is damaged: its description is not what was written; restore the file from a "
             "copy or fit the model again"
         )
+    try:
+        check_manifest(path)
+    except StoreReadError as error:
+        raise ModelFileError(str(error)) from error
     digests: Mapping[str, str] = description["digests"]
     arrays = {name: _read_array(group, name, digest, path) for name, digest in digests.items()}
     return Contents(description["kind"], description["contents"], arrays)

@@ -1,5 +1,8 @@
 """Fixtures shared by all tests."""
 
+import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,3 +15,21 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"the real data are not on this machine (looked in {folder})")
     return folder
+
+
+@pytest.fixture
+def locked_folder() -> Iterator[Path]:
+    """A folder in which this process can read but not write, whoever runs the tests."""
+    # outside of the folders of pytest, which nobody else may enter
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o555)
+        root = os.geteuid() == 0
+        if root:
+            os.seteuid(65_534)
+        try:
+            yield folder
+        finally:
+            if root:
+                os.seteuid(0)
+            folder.chmod(0o755)

@@ -9,6 +9,7 @@ import click
 
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.options import (
+    DATA,
     PATH,
     missing_option,
     overwrite_option,
@@ -16,13 +17,14 @@ from bigtensor.cli.options import (
     runtime,
     runtime_options,
 )
+from bigtensor.cli.output import say
 from bigtensor.cli.progress import duration, pace, reporter
 from bigtensor.cli.workers import started
 
 
 @click.command(cls=Command)
 @click.argument("model_path", type=PATH, metavar="PREPARED.zarr|MODEL.zarr")
-@click.argument("cells", type=PATH, metavar="CELLS.zarr")
+@click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option(
     "--out", type=PATH, required=True, metavar="STATISTICS.zarr", help="The statistics to write."
 )
@@ -36,7 +38,7 @@ from bigtensor.cli.workers import started
 @overwrite_option
 def accumulate(
     model_path: Path,
-    cells: Path,
+    cells: str,
     out: Path,
     checkpoint: str | None,
     workers: int | None,
@@ -68,12 +70,12 @@ def accumulate(
     begin = time.perf_counter()
     with started(where) as running, reporter() as progress:
         statistics = model.accumulate(
-            str(cells), checkpoint=checkpoint, listeners=[progress.listen], **running
+            cells, checkpoint=checkpoint, listeners=[progress.listen], **running
         )
     seconds = time.perf_counter() - begin
     statistics.save(out, overwrite=overwrite)
     left_out = statistics.rows_left_out
-    click.echo(
+    say(
         f"statistics {out}: {statistics.pass_name} of {statistics.rows:,} rows"
         + (f", {left_out:,} left out" if left_out else "")
         + f"\ntook       {duration(seconds)}, {pace(statistics.rows, seconds, None)}"

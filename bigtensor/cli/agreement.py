@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+
+from bigtensor.data.stores import open_whole_group, read_rows
 
 BLOCK_ROWS = 1_048_576
 
@@ -108,9 +109,9 @@ def label_counts(labels: Path) -> dict[int, int]:
 
 def _label_blocks(store: Path) -> Iterator[NDArray[np.int32]]:
     """Read the labels of a store block by block."""
-    array: Any = zarr.open_group(str(store), mode="r")["label"]
+    array: Any = open_whole_group(store)["label"]
     for start in range(0, array.shape[0], BLOCK_ROWS):
-        yield np.asarray(array[start : start + BLOCK_ROWS])
+        yield read_rows(array, start, min(start + BLOCK_ROWS, array.shape[0]))
 
 
 def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:

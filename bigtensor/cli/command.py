@@ -1,60 +1,89 @@
-"""What every command does alike: warnings in one line, errors in one line, exit codes."""
+"""What every command does alike: warnings in one line, errors in one line, signals, exit codes."""
 
 from __future__ import annotations
 
 import errno
 import logging
 import re
+import signal
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 import click
 
-from bigtensor.errors import BigtensorError, BigtensorWarning, OutputError
+from bigtensor.cli.output import complain, set_output
+from bigtensor.errors import BigtensorError, BigtensorWarning
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C: 128 and the number of the signal, as shells do it."""
+INTERRUPTED, TERMINATED = 130, 143
+"""Exit codes after Ctrl-C and SIGTERM: 128 and the number of the signal, as shells do it."""
 
 _KEPT = "bigtensor.kept"
 _NOISY_LOGGERS = ("distributed", "tornado", "asyncio", "concurrent")
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM arrived: what a batch system or a service manager sends before it kills."""
+
+
 class Command(click.Command):
     """A command whose failures end in one line on standard error and an exit code.
 
-    Every command has the option ``--debug``, which adds the traceback and the warnings of other
-    libraries.
+    Every command has the options ``--quiet`` and ``--debug``, which adds the traceback and the
+    warnings of other libraries.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params.append(
-            click.Option(["--debug"], is_flag=True, help="Show the traceback of an error.")
-        )
+        self.params += [
+            click.Option(
+                ["--quiet", "-q"], is_flag=True, help="Print nothing but warnings and errors."
+            ),
+            click.Option(["--debug"], is_flag=True, help="Show the traceback of an error."),
+        ]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, and turn what goes wrong into words and an exit code."""
-        debug = bool(ctx.params.pop("debug", False))
-        with _one_line_warnings(self, show_all=debug), _quiet_loggers(debug=debug):
+        debug, quiet, as_json = (
+            bool(ctx.params.pop(name, False)) for name in ("debug", "quiet", "json")
+        )
+        set_output(ctx, quiet=quiet, as_json=as_json)
+        with (
+            _one_line_warnings(self, show_all=debug),
+            _quiet_loggers(debug=debug),
+            _termination_raises(),
+        ):
             try:
                 return super().invoke(ctx)
             except (click.ClickException, click.exceptions.Exit, click.Abort):
                 raise
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as signalled:
                 kept = ctx.meta.get(_KEPT, Kept(()))
-                click.echo(f"interrupted: {kept.in_words()}", err=True)
-                ctx.exit(INTERRUPTED)
+                terminated = isinstance(signalled, Terminated)
+                how = "terminated" if terminated else "interrupted"
+                complain(f"{how}: {kept.in_words()}")
+                ctx.exit(TERMINATED if terminated else INTERRUPTED)
             except Exception as error:
                 if getattr(error, "errno", None) == errno.EPIPE:
                     raise
                 if debug:
                     traceback.print_exc()
-                click.echo(f"error: {_explanation(error, self)}", err=True)
+                complain(f"error: {_explanation(error, self)}")
                 ctx.exit(1)
+
+
+class FactsCommand(Command):
+    """A command that prints what it found as one JSON object with ``--json``."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.append(
+            click.Option(["--json"], is_flag=True, help="Print one JSON object in place of words.")
+        )
 
 
 class Kept:
@@ -87,27 +116,6 @@ def when_interrupted(outputs: Sequence[Path], otherwise: str = "nothing was writ
     otherwise : str
     """
     click.get_current_context().meta[_KEPT] = Kept(outputs, otherwise)
-
-
-def check_new_file(path: Path, *, overwrite: bool) -> None:
-    """Refuse a file to be made that exists, or whose folder does not.
-
-    Parameters
-    ----------
-    path : Path
-    overwrite : bool
-        Whether an existing file may be replaced.
-
-    Raises
-    ------
-    OutputError
-    """
-    if not path.parent.is_dir():
-        raise OutputError(f"the folder {path.parent} does not exist; make it first")
-    if path.is_dir():
-        raise OutputError(f"{path} is a folder; give the name of a file")
-    if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists already; choose another name or allow overwriting")
 
 
 def in_options(message: str, command: click.Command) -> str:
@@ -187,13 +195,32 @@ def _one_line_warnings(command: click.Command, *, show_all: bool) -> Iterator[No
             text = in_options(text, command)
         if text not in shown:
             shown.add(text)
-            click.echo(f"warning: {text}", err=True)
+            complain(f"warning: {text}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("default" if show_all else "ignore")
         warnings.simplefilter("always", BigtensorWarning)
         warnings.showwarning = show
         yield
+
+
+@contextmanager
+def _termination_raises() -> Iterator[None]:
+    """Let SIGTERM end the command as Ctrl-C does: outputs that are not whole are removed."""
+
+    def terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
+        raise Terminated
+
+    try:
+        before = signal.signal(signal.SIGTERM, terminate)
+    except ValueError:
+        # signals belong to the main thread, and this is another one
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -15,12 +16,16 @@ import click
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.fit import verdict_line
 from bigtensor.cli.options import PATH, count, runtime
+from bigtensor.cli.output import say
 from bigtensor.cli.progress import Reporter, duration, pace, reporter
 from bigtensor.cli.workers import started
 
 POPULATIONS = 8
 MARKERS = 6
-CELLS, MODEL, LABELS = "cells.zarr", "model.zarr", "labels.zarr"
+CELLS, MODEL, LABELS, REPORT = "cells.zarr", "model.zarr", "labels.zarr", "report.html"
+
+KEPT = "bigtensor-demo"
+"""The folder that the report is kept in without ``--out``."""
 
 
 @click.command(cls=Command)
@@ -32,13 +37,13 @@ CELLS, MODEL, LABELS = "cells.zarr", "model.zarr", "labels.zarr"
     type=PATH,
     metavar="DIR",
     help="A new folder to keep the data, the model, the labels and the report in; without it "
-    "they are removed at the end.",
+    "only the report is kept, in bigtensor-demo.",
 )
 def demo(rows: int, out: Path | None) -> None:
     """Simulate, fit, label, compare with the truth."""
     when_interrupted([], "nothing was kept" if out is None else f"what was finished is in {out}")
     processors = os.cpu_count() or 1
-    click.echo(
+    say(
         f"demo       {rows:,} simulated cells, {MARKERS} markers, {POPULATIONS} populations; "
         f"{processors} worker process{'es' * (processors != 1)} on this machine"
     )
@@ -47,14 +52,14 @@ def demo(rows: int, out: Path | None) -> None:
             model, taken = _run(folder, rows, processors, progress)
         report = _write_report(model, folder)
         for step, seconds in taken.items():
-            click.echo(f"{step:<10} {duration(seconds)}, {pace(rows, seconds, None)}")
-        click.echo(f"{report}\n{verdict_line(model)}".rstrip())
-        click.echo(_comparison(folder, model))
-    if out is None:
-        click.echo("\nNothing was kept; 'bigtensor demo --out DIR' keeps everything in DIR.")
-    else:
+            say(f"{step:<10} {duration(seconds)}, {pace(rows, seconds, None)}")
+        say(f"{report}\n{verdict_line(model)}".rstrip())
+        say(_comparison(folder, model))
+        if out is None:
+            say(_kept_report(folder, Path(KEPT)))
+    if out is not None:
         names = ", ".join(sorted(path.name for path in out.iterdir()))
-        click.echo(f"\nkept       {out}: {names}")
+        say(f"\nkept       {out}: {names}")
 
 
 @contextmanager
@@ -113,7 +118,7 @@ def _write_report(model: Any, folder: Path) -> str:
     """Write the report, and say where it is or how to get it."""
     from bigtensor.errors import MissingDependencyError
 
-    path = folder / "report.html"
+    path = folder / REPORT
     started = time.perf_counter()
     try:
         from bigtensor.report.html import write_report
@@ -124,15 +129,26 @@ def _write_report(model: Any, folder: Path) -> str:
     return f"report     {path.name}, {duration(time.perf_counter() - started)}"
 
 
+def _kept_report(folder: Path, kept: Path) -> str:
+    """Copy the report out of the folder that will be removed, and say where it is."""
+    everything = "'bigtensor demo --out DIR' keeps the data, the model and the labels too."
+    if not (folder / REPORT).exists():
+        return f"\nNothing was kept; {everything}"
+    try:
+        kept.mkdir(exist_ok=True)
+        shutil.copyfile(folder / REPORT, kept / REPORT)
+    except OSError as error:
+        return f"\nNothing was kept ({error.strerror}: {kept / REPORT}); {everything}"
+    return f"\nkept       {kept / REPORT}; {everything}"
+
+
 def _comparison(folder: Path, model: Any) -> str:
     """Compare labels and weights with the truth, population by population."""
-    import xarray as xr
-
     from bigtensor.cli.agreement import agreement
+    from bigtensor.data.zarr_datasets import open_dataset
 
     found = agreement(folder / CELLS, folder / LABELS, POPULATIONS)
-    with xr.open_zarr(folder / CELLS, chunks=None) as truth:
-        names = truth["label"].attrs["categories"]
+    names = open_dataset(str(folder / CELLS))[1]["label"].attrs["categories"]
     cells = found.counts.sum(axis=1)
     lines = [
         "",

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from bigtensor.cli.command import Command, check_new_file, when_interrupted
+from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.options import PATH, overwrite_option
+from bigtensor.cli.output import say
 from bigtensor.cli.progress import reporter
 
 _ANNDATA = (".h5ad", ".zarr")
@@ -23,8 +24,8 @@ _ANNDATA = (".h5ad", ".zarr")
     type=PATH,
     required=True,
     metavar="TARGET",
-    help="A file .csv to make, an AnnData file .h5ad or .zarr to write into, or a folder for "
-    "copies of the FCS files.",
+    help="A file .csv to make, an AnnData file .h5ad or .zarr to write into, a file .h5ad to make "
+    "(with --cells), or a folder for copies of the FCS files.",
 )
 @click.option(
     "--model",
@@ -37,7 +38,13 @@ _ANNDATA = (".h5ad", ".zarr")
     "--cells",
     type=PATH,
     metavar="CELLS.zarr",
-    help="FCS: the store that was imported from the files and labelled.",
+    help="The store that was labelled. FCS: as it was imported from the files; a new .h5ad: as "
+    "bigtensor wrote it.",
+)
+@click.option(
+    "--features",
+    metavar="A,B,C",
+    help="CSV: the features of --cells to write beside sample_id and the labels.",
 )
 @click.option(
     "--offsets",
@@ -51,31 +58,35 @@ def export(
     target: Path,
     model_path: Path | None,
     cells: Path | None,
+    features: str | None,
     offsets: str | None,
     overwrite: bool,
 ) -> None:
     """Write labels, and probabilities where there are any, to CSV, AnnData or FCS files.
 
     AnnData: obs["bigtensor_label"], obsm["X_bigtensor_proba"], var["bigtensor_used"] and
-    uns["bigtensor"] are written into the file where it lies; X is neither read nor written.
+    uns["bigtensor"] are written into the file where it lies; X is neither read nor written. With
+    --cells a new file .h5ad is made of the rows of the store, with sample_id and the labels.
 
-    FCS: every file is copied with the channels bigtensor_label (component + 1; 0 for events left
-    out) and bigtensor_proba_1, bigtensor_proba_2 and so on.
+    FCS: every file is copied with the channels bigtensor_label (population; -1 for events left out;
+    in integer data population + 1 and 0), bigtensor_proba_0, bigtensor_proba_1 and so on.
     """
     kind = _kind(target, files)
-    _check_options(kind, model_path=model_path, cells=cells, offsets=offsets)
+    _check_options(kind, model_path=model_path, cells=cells, features=features, offsets=offsets)
+    if features is not None and cells is None:
+        raise click.UsageError("--features are those of a store; give it with --cells")
     with reporter() as progress, progress.rows("export") as advance:
         if kind == "csv":
             when_interrupted([target])
-            _to_csv(labels, target, overwrite, advance)
+            _to_csv(labels, target, cells, features, overwrite, advance)
         elif kind == "anndata":
             when_interrupted([], f"{target} has no answers, or those it had")
-            _to_anndata(labels, target, model_path, overwrite, advance)
+            _to_anndata(labels, target, model_path, cells, overwrite, advance)
         else:
             when_interrupted([target / path.name for path in files])
             _to_fcs(labels, files, target, cells, offsets, overwrite, advance)
     count = f" ({len(files)} FCS file{'s' * (len(files) != 1)})" if files else ""
-    click.echo(f"exported   {labels} to {target}{count}")
+    say(f"exported   {labels} to {target}{count}")
 
 
 def _kind(target: Path, files: tuple[Path, ...]) -> str:
@@ -95,7 +106,10 @@ def _kind(target: Path, files: tuple[Path, ...]) -> str:
 def _check_options(kind: str, **given: Any) -> None:
     """End with a usage error when an option is missing, or is one of another kind."""
     needed = {"anndata": ["model_path"], "fcs": ["cells"], "csv": []}[kind]
-    allowed = {*needed, "offsets"} if kind == "fcs" else set(needed)
+    allowed = {
+        *needed,
+        *{"fcs": ["offsets"], "anndata": ["cells"], "csv": ["cells", "features"]}[kind],
+    }
     for name, value in given.items():
         option = f"--{name.removesuffix('_path')}"
         if name in needed and value is None:
@@ -104,22 +118,37 @@ def _check_options(kind: str, **given: Any) -> None:
             raise click.UsageError(f"{option} has no meaning for an export to {kind} files")
 
 
-def _to_csv(labels: Path, target: Path, overwrite: bool, progress: Any) -> None:
+def _to_csv(
+    labels: Path,
+    target: Path,
+    cells: Path | None,
+    features: str | None,
+    overwrite: bool,
+    progress: Any,
+) -> None:
     """Make a CSV file."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
+    from bigtensor.data.targets import check_target_file
 
-    check_new_file(target, overwrite=overwrite)
-    write_answers_to_csv(labels, target, progress=progress)
+    check_target_file(target, overwrite=overwrite)
+    names = [] if features is None else [name.strip() for name in features.split(",")]
+    write_answers_to_csv(labels, target, cells=cells, features=names, progress=progress)
 
 
 def _to_anndata(
-    labels: Path, target: Path, model_path: Any, overwrite: bool, progress: Any
+    labels: Path,
+    target: Path,
+    model_path: Any,
+    cells: Path | None,
+    overwrite: bool,
+    progress: Any,
 ) -> None:
-    """Write into an AnnData file, after looking whether the labels are the model's."""
+    """Write into an AnnData file or make one, after looking whether the labels are the model's."""
     from bigtensor.annotation import model_record
     from bigtensor.data.exporters.anndata import write_answers_to_anndata
     from bigtensor.data.exporters.labels import open_labels
-    from bigtensor.errors import DataError
+    from bigtensor.data.exporters.new_anndata import write_new_anndata
+    from bigtensor.errors import DataError, OutputError
     from bigtensor.store import read_group
 
     contents = read_group(model_path)
@@ -132,6 +161,13 @@ def _to_anndata(
             "the model that 'bigtensor predict' was given"
         )
     record = model_record(contents)
+    if cells is not None:
+        write_new_anndata(labels, cells, target, record, progress=progress)
+        return
+    if not target.exists():
+        raise OutputError(
+            f"{target} does not exist; to make it, give the store that was labelled (--cells)"
+        )
     write_answers_to_anndata(labels, target, record, overwrite=overwrite, progress=progress)
 
 

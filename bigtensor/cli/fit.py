@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from bigtensor.cli.command import Command, in_options, when_interrupted
+from bigtensor.cli.command import FactsCommand, in_options, when_interrupted
 from bigtensor.cli.model_options import model_options
 from bigtensor.cli.options import (
+    DATA,
     PATH,
     missing_option,
     overwrite_option,
@@ -19,6 +20,8 @@ from bigtensor.cli.options import (
     runtime_options,
     seed_option,
 )
+from bigtensor.cli.output import say
+from bigtensor.cli.plan import plan_facts
 from bigtensor.cli.progress import duration, reporter
 from bigtensor.cli.workers import started
 
@@ -26,8 +29,8 @@ MOST_WEIGHTS = 30
 """Weights that are shown at the end."""
 
 
-@click.command(cls=Command)
-@click.argument("cells", type=PATH, metavar="CELLS.zarr")
+@click.command(cls=FactsCommand)
+@click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option("--out", type=PATH, required=True, metavar="MODEL.zarr", help="The model to write.")
 @model_options
 @click.option(
@@ -40,7 +43,7 @@ MOST_WEIGHTS = 30
 @missing_option
 @overwrite_option
 def fit(
-    cells: Path,
+    cells: str,
     out: Path,
     parameters: dict[str, Any],
     checkpoint: str | None,
@@ -68,30 +71,53 @@ def fit(
 
     model = KernelMixture(**parameters, missing=missing or "raise", random_state=seed)
     check_target(out, overwrite=overwrite)
-    _show_plan(model, cells, where)
+    planned = _show_plan(model, cells, where)
     begin = time.perf_counter()
     with started(where) as running, reporter() as progress:
-        model.fit(str(cells), checkpoint=checkpoint, listeners=[progress.listen], **running)
+        model.fit(cells, checkpoint=checkpoint, listeners=[progress.listen], **running)
     model.save(out, overwrite=overwrite)
-    click.echo(_summary(model, out, time.perf_counter() - begin))
+    seconds = time.perf_counter() - begin
+    say(_summary(model, out, seconds), {**_facts(model, out, seconds), "plan": planned})
     if checkpoint is not None:
-        click.echo(f"checkpoint {checkpoint}: no longer needed, remove it when you like")
+        say(f"checkpoint {checkpoint}: no longer needed, remove it when you like")
 
 
-def _show_plan(model: Any, cells: Path, where: dict[str, Any]) -> None:
-    """Print the plan, and refuse it in one line when it does not fit."""
+def _show_plan(model: Any, cells: str, where: dict[str, Any]) -> dict[str, Any]:
+    """Print the plan, and refuse it in one line when it does not fit; return its facts."""
     from bigtensor.errors import PlanError
 
-    plan = model.plan(str(cells), **where)
-    click.echo(in_options(f"{plan}\n", click.get_current_context().command))
+    plan = model.plan(cells, **where)
+    say(in_options(f"{plan}\n", click.get_current_context().command))
     if not plan.fits:
         raise PlanError(f"the plan does not fit: {plan.advice()}")
+    return plan_facts(plan)
 
 
 def verdict_line(model: Any) -> str:
     """Return the verdict on a mixture without a fault. A fault was told in a warning."""
     verdict = model.diagnostics_["verdict"]
     return f"verdict    {' '.join(verdict['sentences'])}\n" if verdict["good"] else ""
+
+
+def _facts(model: Any, out: Path, seconds: float) -> dict[str, Any]:
+    """Return what was fitted, as ``--json`` prints it."""
+    from bigtensor.models.summary import population_of_component
+
+    found = model.diagnostics_
+    merged = population_of_component(model) is not None
+    return {
+        "model": out,
+        "components": len(model.weights_),
+        "weights": model.weights_,
+        "populations": len(model.population_weights_) if merged else None,
+        "population_weights": model.population_weights_ if merged else None,
+        "views": model.views_.as_mapping(),
+        "rows": found["rows"],
+        "passes": len(found["passes"]),
+        "seconds": seconds,
+        "verdict": found["verdict"],
+        "notes": found["notes"],
+    }
 
 
 def _summary(model: Any, out: Path, seconds: float) -> str:

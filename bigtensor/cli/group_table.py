@@ -8,6 +8,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bigtensor.data.exporters.spreadsheet import as_text
 from bigtensor.errors import OutputError
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ def write_table(weights: xr.Dataset, path: Path) -> None:
     """Write the weights as text to a file that appears under its name when it is whole.
 
     Columns are the variable, ``rows``, ``component_0``, ... or ``population_0``, ... for the
-    weights, and ``component_0_error``, ... for their standard errors.
+    weights, and ``component_0_error``, ... for their standard errors. Names that a spreadsheet
+    would take for a formula begin with an apostrophe.
 
     Parameters
     ----------
@@ -41,9 +43,13 @@ def write_table(weights: xr.Dataset, path: Path) -> None:
         with partial.open("w", encoding="utf-8", newline="") as file:
             lines = csv.writer(file, lineterminator="\n")
             columns = [f"{level}_{h}" for h in range(weights.sizes[level])]
-            lines.writerow([by, "rows", *columns, *(f"{column}_error" for column in columns)])
+            lines.writerow(
+                [as_text(by), "rows", *columns, *(f"{column}_error" for column in columns)]
+            )
             for name, rows, shares, errors in _entries(weights):
-                lines.writerow([name, rows, *(f"{value:.9g}" for value in (*shares, *errors))])
+                lines.writerow(
+                    [as_text(name), rows, *(f"{value:.9g}" for value in (*shares, *errors))]
+                )
         partial.replace(path)
     except OSError as error:
         if not error.errno:

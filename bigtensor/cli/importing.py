@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,14 @@ import click
 
 from bigtensor.cli.command import Command
 from bigtensor.cli.options import PATH, count, overwrite_option, refuse_inputs
+from bigtensor.cli.output import one_line, say
 from bigtensor.cli.progress import reporter
+
+_OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 
 
 @click.command("import", cls=Command)
-@click.argument("files", type=PATH, nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", type=PATH, nargs=-1, required=True, metavar="FILE|FOLDER...")
 @click.option("--out", type=PATH, required=True, metavar="CELLS.zarr", help="The store to write.")
 @click.option(
     "--format",
@@ -72,9 +76,18 @@ def import_command(
 ) -> None:
     """Make a store from FCS, CSV and other files.
 
-    FCS, CSV, Parquet and AnnData files are known; all files must be of one kind. Their rows
-    follow each other in the order given.
+    FCS, CSV, Parquet and AnnData files are known; all files must be of one kind. A folder stands
+    for the files in it, a pattern in quotes for what matches it. The rows of files follow each
+    other in the order given.
+
+    A file views.toml beside the store lists the views that a fit has by itself, to be edited; one
+    that is there already stays as it is.
     """
+    if out.suffix.lower() in _OTHER_KINDS:
+        raise click.UsageError(
+            f"--out {out} is to be a Zarr store; for a file {out.suffix} with labels, import to a "
+            "store, fit it, and use 'bigtensor export'"
+        )
     refuse_inputs(out, *files)
     from bigtensor.data.importers.files import import_files
 
@@ -85,10 +98,23 @@ def import_command(
     transform = dict(summary.transform)
     name, linear = transform.pop("name"), transform.pop("untransformed")
     words = ", ".join([name, *(f"{key} {value:g}" for key, value in transform.items())])
-    click.echo(
+    say(
         f"data       {summary.path}: {summary.rows:,} rows x {len(summary.features)} features from "
         f"{len(summary.files)} file{'s' * (len(summary.files) != 1)}, "
         f"{summary.bytes / 2**20:,.1f} MiB\n"
-        f"features   {', '.join(summary.features)}\n"
-        f"transform  {words}" + (f"; linear: {', '.join(linear)}" if linear else "")
+        f"features   {', '.join(map(one_line, summary.features))}\n"
+        f"transform  {words}"
+        + (f"; linear: {', '.join(map(one_line, linear))}" if linear else "")
+        + _starter_views(out, summary.features, linear)
     )
+
+
+def _starter_views(out: Path, features: Sequence[str], linear: Sequence[str]) -> str:
+    """Write a file of views to begin with, and return the line that says so."""
+    from bigtensor.cli.starter_views import write_starter_views
+
+    try:
+        path = write_starter_views(out, features, linear)
+    except OSError as error:
+        return f"\nviews      not written: {error.strerror}"
+    return "" if path is None else f"\nviews      {path}: those of a fit without --views, to edit"

@@ -1,4 +1,4 @@
-"""``bigtensor info``: what a store holds."""
+"""``bigtensor info``: what stores and FCS files hold."""
 
 from __future__ import annotations
 
@@ -11,39 +11,50 @@ from typing import Any
 import click
 
 from bigtensor.cli.command import Command
+from bigtensor.cli.fcs_info import common_lines, fcs_lines, is_fcs
 from bigtensor.cli.options import PATH
-from bigtensor.errors import LayoutWarning, StoreReadError
+from bigtensor.cli.output import complain, one_line, say
+from bigtensor.errors import BigtensorError, LayoutWarning
 
 
 @click.command(cls=Command)
-@click.argument("store", type=PATH, metavar="STORE.zarr")
-def info(store: Path) -> None:
-    """Describe a store of data, a model, statistics or labels."""
-    group = _open(store)
+@click.argument("paths", type=PATH, nargs=-1, required=True, metavar="STORE.zarr|FILE.fcs...")
+@click.pass_context
+def info(context: click.Context, paths: tuple[Path, ...]) -> None:
+    """Describe stores of data, models, statistics or labels, and FCS files.
+
+    Of an FCS file the header is read, and no event: channels, markers, scales, and what 'bigtensor
+    import' does without options.
+    """
+    unread = 0
+    for number, path in enumerate(paths):
+        if number:
+            say("")
+        try:
+            say("\n".join(fcs_lines(path) if is_fcs(path) else _store_lines(path)))
+        except BigtensorError as error:
+            if len(paths) == 1:
+                raise
+            unread += 1
+            complain(f"error: {one_line(str(error))}")
+    if len(paths) > 1 and not unread and all(is_fcs(path) for path in paths):
+        say("\n" + "\n".join(common_lines(paths)))
+    if unread:
+        context.exit(1)
+
+
+def _store_lines(store: Path) -> Iterator[str]:
+    """Describe a store of any kind."""
+    from bigtensor.data.stores import open_group
+
+    group = open_group(store)
     if group.attrs.get("kind") == "Statistics":
-        lines = _statistics_lines(store)
-    elif "bigtensor_format" in group.attrs:
-        lines = _model_lines(store)
-    elif "label" in group and "model" in group.attrs:
-        lines = _label_lines(store, group)
-    else:
-        lines = _data_lines(store, group)
-    click.echo("\n".join(lines))
-
-
-def _open(store: Path) -> Any:
-    """Open a Zarr group."""
-    import zarr
-
-    if not store.exists():
-        raise StoreReadError(f"there is nothing at {store}; check the path")
-    try:
-        return zarr.open_group(str(store), mode="r")
-    except Exception as error:
-        raise StoreReadError(
-            f"{store} is not a Zarr store of data, of a model or of labels "
-            f"({type(error).__name__}: {error}); 'bigtensor import' makes a store of data"
-        ) from error
+        return _statistics_lines(store)
+    if "bigtensor_format" in group.attrs:
+        return _model_lines(store)
+    if "label" in group and "model" in group.attrs:
+        return _label_lines(store, group)
+    return _data_lines(store, group)
 
 
 def _data_lines(store: Path, group: Any) -> Iterator[str]:
@@ -56,7 +67,7 @@ def _data_lines(store: Path, group: Any) -> Iterator[str]:
         samples = open_samples(str(store))
     source = samples.sources[0]
     yield f"data       {store}: {samples.rows:,} rows x {len(samples.features)} features"
-    yield f"features   {', '.join(samples.features)}"
+    yield f"features   {', '.join(map(one_line, samples.features))}"
     if isinstance(source, ZarrSource):
         array = group[source.variable]
         shards = f" in shards of {_shape(array.shards)}" if array.shards else ""
@@ -71,7 +82,7 @@ def _data_lines(store: Path, group: Any) -> Iterator[str]:
         dims = ", ".join(str(dim) for dim in array.metadata.dimension_names or ())
         categories = array.attrs.get("categories")
         named = f": {_shortened(categories)}" if categories else ""
-        yield f"  {name:<20} ({dims}) {_type_name(array.dtype)}{named}"
+        yield f"  {one_line(name):<20} ({one_line(dims)}) {_type_name(array.dtype)}{named}"
     for key in ("transform", "compensation", "source_files", "simulator", "random_state"):
         if key in group.attrs:
             yield f"{key:<10} {_attribute(group.attrs[key])}"
@@ -110,7 +121,7 @@ def _model_lines(store: Path) -> Iterator[str]:
         yield f"  {entry['name']:<20} {entry['rows']:>14,} rows in {entry['parts']} parts{reused}"
     yield "views"
     for name, features in model.views_.as_mapping().items():
-        yield f"  {name:<20} {', '.join(features)}"
+        yield f"  {one_line(name):<20} {', '.join(map(one_line, features))}"
     if not fitted:
         yield "next       accumulate statistics with it, and solve them"
         return
@@ -182,10 +193,10 @@ def _shape(shape: tuple[int, ...]) -> str:
 def _shortened(names: list[str], most: int = 6) -> str:
     """List the first names."""
     more = f", ... {len(names)} in all" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return ", ".join(map(one_line, names[:most])) + more
 
 
 def _attribute(value: Any) -> str:
     """Return an attribute as one line of bounded length."""
-    text = value if isinstance(value, str) else json.dumps(value)
+    text = one_line(value) if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= 300 else f"{text[:300]}..."

@@ -8,6 +8,7 @@ import click
 
 from bigtensor.cli.command import Command
 from bigtensor.cli.options import PATH, overwrite_option, refuse_inputs
+from bigtensor.cli.output import say
 
 
 @click.command(cls=Command)
@@ -25,6 +26,6 @@ def merge(sources: tuple[Path, ...], out: Path, overwrite: bool) -> None:
     check_target(out, overwrite=overwrite)
     merged = add(sources)
     merged.save(out, overwrite=overwrite)
-    click.echo(
+    say(
         f"statistics {out}: {merged.pass_name} of {merged.rows:,} rows in {len(merged.parts)} parts"
     )

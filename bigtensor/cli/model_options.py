@@ -83,6 +83,11 @@ _OPTIONS = (
         "[kernels] of name = 'laplace' or 'delta' gives views another kernel.",
     ),
     click.option(
+        "--features",
+        metavar="A,B,C",
+        help="The features to use, each its own view, in place of --views.",
+    ),
+    click.option(
         "--start",
         type=click.Choice(["auto", "spectral", "kmeans"]),
         default="auto",
@@ -147,7 +152,7 @@ _OPTIONS = (
 )
 
 _NAMES = (
-    *("n_components", "n_populations", "views", "start", "units", "posterior_width"),
+    *("n_components", "n_populations", "views", "features", "start", "units", "posterior_width"),
     *("bandwidth", "moments_rows", "kernels", "landmarks", "views_share_components"),
 )
 
@@ -173,6 +178,7 @@ def model_parameters(
     n_components: int | str | None,
     n_populations: int | str | None,
     views: Path | None,
+    features: str | None,
     start: str,
     units: str,
     posterior_width: float | str,
@@ -190,6 +196,8 @@ def model_parameters(
         None where the option is left out.
     views : Path, optional
         A file with the tables ``[views]`` and ``[kernels]``.
+    features : str, optional
+        Names with commas between them, in place of ``views``.
     start : {"auto", "spectral", "kmeans"}
     units : {"auto", "own", "common"}
     posterior_width : float, "auto" or "none"
@@ -208,7 +216,9 @@ def model_parameters(
         When the file of views cannot be read or used.
     """
     _check_together(n_components, n_populations, start, bandwidth)
-    named = read_views(views)
+    if views is not None and features is not None:
+        raise click.UsageError("--features makes a view of each of them; give it or --views")
+    named = read_views(views) if features is None else _single_views(features)
     kernel_of_view = read_kernels(views)
     return {
         "n_components": "auto" if n_components is None else n_components,
@@ -225,6 +235,19 @@ def model_parameters(
         "landmarks": landmarks,
         "views_share_components": views_share_components,
     }
+
+
+def _single_views(features: str) -> dict[str, list[str]]:
+    """Return a view of each of some features."""
+    names = [name.strip() for name in features.split(",")]
+    wrong = "an empty name" if "" in names else ""
+    wrong = next((f"{name!r} twice" for name in names if names.count(name) > 1 and name), wrong)
+    if wrong:
+        raise click.UsageError(
+            f"--features {features!r} holds {wrong}; separate names by single commas (those with "
+            "commas of their own need --views)"
+        )
+    return {name: [name] for name in names}
 
 
 def _check_together(

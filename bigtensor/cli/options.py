@@ -31,6 +31,9 @@ class LocalPath(click.Path):
 
 PATH = LocalPath(path_type=Path)
 
+DATA = click.STRING
+"""Of arguments that name data: a path, or a URL, which would lose a slash as a path."""
+
 
 def count(least: int = 1) -> Callable[[Any], int]:
     """Return the type of a whole number of at least ``least``, also written as 1e6 or 1_000_000."""
@@ -142,16 +145,24 @@ def runtime(workers: int | None, scheduler: str | None, memory_limit: int | None
     }
 
 
-def refuse_inputs(out: Path, *inputs: Path) -> None:
+def refuse_inputs(out: Path, *inputs: Path | str) -> None:
     """Raise a usage error when an output has the name of an input, which would be replaced.
 
     Parameters
     ----------
     out : Path
-    *inputs : Path
+    *inputs : Path, or str that may be a URL
     """
-    if out.resolve() in [path.resolve() for path in inputs]:
+    if out.resolve() in [path.resolve() for path in map(_on_this_machine, inputs) if path]:
         raise click.UsageError(f"{out} is read and would be replaced; give another output")
+
+
+def _on_this_machine(address: Path | str) -> Path | None:
+    """Return the path that an address stands for; None where it lies elsewhere."""
+    scheme, separator, rest = str(address).partition("://")
+    if not separator:
+        return Path(address)
+    return Path(rest) if scheme in ("file", "local") else None
 
 
 def read_views(path: Path | None) -> dict[str, list[str]] | None:

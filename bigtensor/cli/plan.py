@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bigtensor.cli.command import Command, in_options
+from bigtensor.cli.command import FactsCommand, in_options
 from bigtensor.cli.model_options import model_options
-from bigtensor.cli.options import PATH, runtime, runtime_options
+from bigtensor.cli.options import DATA, runtime, runtime_options
+from bigtensor.cli.output import say
+
+if TYPE_CHECKING:
+    from bigtensor.engine.plan import Plan
 
 
-@click.command(cls=Command)
-@click.argument("cells", type=PATH, metavar="CELLS.zarr")
+@click.command(cls=FactsCommand)
+@click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @model_options
 @runtime_options
 def plan(
-    cells: Path,
+    cells: str,
     parameters: dict[str, Any],
     workers: int | None,
     scheduler: str | None,
@@ -30,5 +34,21 @@ def plan(
     where = runtime(workers, scheduler, memory_limit)
     from bigtensor.models.kernel_mixture import KernelMixture
 
-    planned = KernelMixture(**parameters).plan(str(cells), **where)
-    click.echo(in_options(str(planned), click.get_current_context().command))
+    planned = KernelMixture(**parameters).plan(cells, **where)
+    command = click.get_current_context().command
+    say(in_options(str(planned), command), plan_facts(planned))
+
+
+def plan_facts(planned: Plan) -> dict[str, Any]:
+    """Return a plan as ``--json`` prints it.
+
+    Parameters
+    ----------
+    planned : Plan
+
+    Returns
+    -------
+    dict
+        The fields of the plan; sizes are bytes.
+    """
+    return {**asdict(planned), "fits": planned.fits}

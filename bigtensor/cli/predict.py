@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from bigtensor.cli.command import Command, check_new_file, when_interrupted
+from bigtensor.cli.command import FactsCommand, when_interrupted
 from bigtensor.cli.options import (
+    DATA,
     PATH,
     missing_option,
     overwrite_option,
@@ -17,13 +18,14 @@ from bigtensor.cli.options import (
     runtime,
     runtime_options,
 )
+from bigtensor.cli.output import say
 from bigtensor.cli.progress import duration, pace, reporter
 from bigtensor.cli.workers import started
 
 
-@click.command(cls=Command)
+@click.command(cls=FactsCommand)
 @click.argument("model_path", type=PATH, metavar="MODEL.zarr")
-@click.argument("cells", type=PATH, metavar="CELLS.zarr")
+@click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option("--out", type=PATH, required=True, metavar="LABELS.zarr", help="The store to write.")
 @click.option(
     "--probabilities",
@@ -54,7 +56,7 @@ from bigtensor.cli.workers import started
 @overwrite_option
 def predict(
     model_path: Path,
-    cells: Path,
+    cells: str,
     out: Path,
     probabilities: bool,
     level: str | None,
@@ -86,12 +88,12 @@ def predict(
     where = runtime(workers, scheduler, memory_limit)
     when_interrupted([out, *files])
     from bigtensor.cli.group_table import table_in_words, write_table
-    from bigtensor.data.targets import check_target
+    from bigtensor.data.targets import check_target, check_target_file
     from bigtensor.models.loading import load_model
 
     check_target(out, overwrite=overwrite)
     for path in files:
-        check_new_file(path, overwrite=overwrite)
+        check_target_file(path, overwrite=overwrite)
     model = load_model(model_path)
     if missing is not None:
         model.set_params(missing=missing)
@@ -101,11 +103,11 @@ def predict(
             # first, so that an unknown variable ends it before anything is written
             if by is not None:
                 weights = model.weights_by(
-                    str(cells), by, level=level, listeners=[progress.listen], **running
+                    cells, by, level=level, listeners=[progress.listen], **running
                 )
             begin = time.perf_counter()
             model.write(
-                str(cells),
+                cells,
                 out,
                 outputs=outputs,
                 overwrite=overwrite,
@@ -117,11 +119,12 @@ def predict(
             _write_csv(out, csv_path, progress, probabilities=probabilities)
     if table is not None:
         write_table(weights, table)
-    click.echo(_summary(out, outputs, seconds))
+    facts = _facts(out, outputs, seconds)
+    say(_summary(facts), {**facts, "csv": csv_path, "table": table})
     if csv_path is not None:
-        click.echo(f"csv        {csv_path}")
+        say(f"csv        {csv_path}")
     if table is not None:
-        click.echo(table_in_words(weights, table))
+        say(table_in_words(weights, table))
 
 
 def _outputs(model: Any, level: str | None, *, probabilities: bool) -> tuple[str, ...]:
@@ -160,17 +163,28 @@ def _write_csv(out: Path, csv_path: Path, progress: Any, *, probabilities: bool)
         write_answers_to_csv(out, csv_path, probabilities=probabilities, progress=advance)
 
 
-def _summary(out: Path, outputs: tuple[str, ...], seconds: float) -> str:
-    """Say what was written where, and how many rows have each label."""
+def _facts(out: Path, outputs: tuple[str, ...], seconds: float) -> dict[str, Any]:
+    """Return what was written, as ``--json`` prints it."""
     from bigtensor.cli.agreement import label_counts
 
     counts = label_counts(out)
-    rows = sum(counts.values())
+    return {
+        "labels": out,
+        "outputs": outputs,
+        "rows": sum(counts.values()),
+        "counts": counts,
+        "seconds": seconds,
+    }
+
+
+def _summary(facts: dict[str, Any]) -> str:
+    """Say what was written where, and how many rows have each label."""
+    counts, rows, seconds = facts["counts"], facts["rows"], facts["seconds"]
     listed = ", ".join(
         f"{'left out' if label < 0 else label}: {count:,}" for label, count in counts.items()
     )
     return (
-        f"labels     {out}: {', '.join(outputs)} of {rows:,} rows\n"
+        f"labels     {facts['labels']}: {', '.join(facts['outputs'])} of {rows:,} rows\n"
         f"counts     {listed}\n"
         f"took       {duration(seconds)}, {pace(rows, seconds, None)}"
     )

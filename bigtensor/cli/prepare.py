@@ -11,6 +11,7 @@ import click
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.model_options import model_options
 from bigtensor.cli.options import (
+    DATA,
     PATH,
     count,
     missing_option,
@@ -20,12 +21,13 @@ from bigtensor.cli.options import (
     runtime_options,
     seed_option,
 )
+from bigtensor.cli.output import say
 from bigtensor.cli.progress import duration, reporter
 from bigtensor.cli.workers import started
 
 
 @click.command(cls=Command)
-@click.argument("cells", type=PATH, metavar="CELLS.zarr")
+@click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option(
     "--out", type=PATH, required=True, metavar="PREPARED.zarr", help="The prepared model to write."
 )
@@ -42,7 +44,7 @@ from bigtensor.cli.workers import started
 @missing_option
 @overwrite_option
 def prepare(
-    cells: Path,
+    cells: str,
     out: Path,
     rows: int | None,
     parameters: dict[str, Any],
@@ -68,10 +70,10 @@ def prepare(
     check_target(out, overwrite=overwrite)
     begin = time.perf_counter()
     with started(where) as running, reporter() as progress:
-        model.prepare(str(cells), rows=rows, listeners=[progress.listen], **running)
+        model.prepare(cells, rows=rows, listeners=[progress.listen], **running)
     model.save(out, overwrite=overwrite)
     expected = rows or model.diagnostics_["rows"]
-    click.echo(
+    say(
         f"prepared   {out}: {model.n_components} components in {len(model.views_.names)} views, "
         f"for {expected:,} rows\n"
         f"pilot      {model.diagnostics_['sample_rows']:,} rows, "

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-import click
+from bigtensor.cli.output import complain, is_quiet, printable
 
 if TYPE_CHECKING:
     from bigtensor.engine.events import Event
@@ -44,11 +44,24 @@ class Lines:
             return
         self._last = time.perf_counter()
         share = "" if not total else f"{done / total:.0%} of {total:,} rows, "
-        click.echo(f"{self._name}: {share}{words}", err=True)
+        complain(f"{self._name}: {share}{words}")
 
     def end(self, done: int, words: str) -> None:
         """Write a line."""
-        click.echo(f"{self._name}: {done:,} rows, {words}", err=True)
+        complain(f"{self._name}: {done:,} rows, {words}")
+
+
+class Silence:
+    """Shows nothing."""
+
+    def begin(self, name: str) -> None:
+        """Start a step."""
+
+    def show(self, done: int, total: int | None, words: str) -> None:
+        """Go on."""
+
+    def end(self, done: int, words: str) -> None:
+        """End a step."""
 
 
 class Bars:
@@ -59,7 +72,7 @@ class Bars:
 
     def begin(self, name: str) -> None:
         """Add a bar."""
-        self._task = self._progress.add_task(name, total=None, words="")
+        self._task = self._progress.add_task(printable(name), total=None, words="")
 
     def show(self, done: int, total: int | None, words: str) -> None:
         """Move the bar."""
@@ -98,7 +111,10 @@ class Reporter:
             words = pace(self._computed, event.seconds, left)
             self._display.show(event.rows, event.total_rows, words)
         else:
-            self._display.end(event.rows, _summary(self._computed, event.reused, event.seconds))
+            words = _summary(self._computed, event.reused, event.seconds)
+            if event.repeated_reads:
+                words += f", {event.repeated_reads} failed reads repeated"
+            self._display.end(event.rows, words)
 
     @contextmanager
     def rows(self, name: str) -> Iterator[Callable[[int, int | None], None]]:
@@ -130,12 +146,15 @@ class Reporter:
 
 @contextmanager
 def reporter() -> Iterator[Reporter]:
-    """Open the display that suits standard error.
+    """Open the display that suits standard error, and none with ``--quiet``.
 
     Yields
     ------
     Reporter
     """
+    if is_quiet():
+        yield Reporter(Silence())
+        return
     if not sys.stderr.isatty():
         yield Reporter(Lines())
         return
@@ -143,10 +162,10 @@ def reporter() -> Iterator[Reporter]:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
     columns = (
-        TextColumn("{task.description:<12}"),
+        TextColumn("{task.description:<12}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
-        TextColumn("{task.fields[words]}"),
+        TextColumn("{task.fields[words]}", markup=False),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
         yield Reporter(Bars(progress))

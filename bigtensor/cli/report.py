@@ -7,21 +7,22 @@ from pathlib import Path
 import click
 
 from bigtensor.cli.command import Command
-from bigtensor.cli.options import PATH, overwrite_option
+from bigtensor.cli.options import DATA, PATH, overwrite_option
+from bigtensor.cli.output import say
 
 
 @click.command(cls=Command)
 @click.argument("model_path", type=PATH, metavar="MODEL.zarr")
 @click.option(
     "--data",
-    type=PATH,
+    type=DATA,
     required=True,
     metavar="CELLS.zarr",
     help="The rows that the report shows a sample of.",
 )
 @click.option(
     "--labels",
-    type=PATH,
+    type=DATA,
     metavar="LABELS.zarr",
     help="Their labels; computed for the sample where not given.",
 )
@@ -34,8 +35,8 @@ from bigtensor.cli.options import PATH, overwrite_option
 @overwrite_option
 def report(
     model_path: Path,
-    data: Path,
-    labels: Path | None,
+    data: str,
+    labels: str | None,
     truth: str | None,
     out: Path,
     overwrite: bool,
@@ -48,9 +49,9 @@ def report(
     write_report(
         model,
         out,
-        data=str(data),
-        labels=None if labels is None else str(labels),
+        data=data,
+        labels=labels,
         truth=truth,
         overwrite=overwrite,
     )
-    click.echo(f"report     {out}")
+    say(f"report     {out}")

@@ -9,6 +9,7 @@ import click
 
 from bigtensor.cli.command import Command
 from bigtensor.cli.options import PATH, components_option, count, overwrite_option, seed_option
+from bigtensor.cli.output import say
 from bigtensor.cli.progress import reporter
 
 
@@ -37,4 +38,4 @@ def simulate(kind: str, out: Path, rows: int, components: int, seed: int, overwr
             write_cytometry(out, rows, components, **common)
         else:
             write_kernel_mixture(out, rows, components, **common)
-    click.echo(f"data       {out}: {rows:,} rows of {components} components, with their labels")
+    say(f"data       {out}: {rows:,} rows of {components} components, with their labels")

@@ -8,6 +8,7 @@ import click
 
 from bigtensor.cli.command import Command
 from bigtensor.cli.options import PATH, overwrite_option, refuse_inputs
+from bigtensor.cli.output import say
 
 
 @click.command(cls=Command)
@@ -31,7 +32,7 @@ def solve(model_path: Path, statistics: Path, out: Path, overwrite: bool) -> Non
     model.save(out, overwrite=overwrite)
     weights = ", ".join(f"{weight:.4f}" for weight in model.weights_)
     rounds = [entry["name"] for entry in model.diagnostics_["passes"]]
-    click.echo(
+    say(
         f"model      {out}: {len(model.weights_)} components in {len(model.views_.names)} views\n"
         f"weights    {weights}\n"
         f"solved     {', '.join(rounds)}; {model.diagnostics_['rows']:,} rows"

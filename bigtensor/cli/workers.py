@@ -1,4 +1,4 @@
-"""Worker processes of a command, which Ctrl-C reaches through the command alone."""
+"""Worker processes of a command, which signals reach through the command alone."""
 
 from __future__ import annotations
 
@@ -32,19 +32,21 @@ def started(where: dict[str, Any]) -> Iterator[dict[str, Any]]:
     from bigtensor.engine.local_cluster import local_cluster
 
     with ExitStack() as stack:
-        with _interrupts_wait():
+        with _signals_wait():
             cluster = local_cluster(where["workers"] or os.cpu_count() or 1, where["memory_limit"])
             client = stack.enter_context(cluster)
         try:
             yield {"client": client}
         finally:
-            with _interrupts_wait():
+            with _signals_wait():
                 stack.close()
 
 
 @contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    """Hold Ctrl-C back until the end of the block, and for good from what is started in it.
+def _signals_wait() -> Iterator[None]:
+    """Hold Ctrl-C and SIGTERM back until the end of the block.
+
+    Ctrl-C is held back for good from what is started in it.
 
     A terminal sends Ctrl-C to all processes of a command. Workers would die of it with tracebacks
     before the command can stop them in order, and a cluster cannot be closed that is half started
@@ -58,12 +60,19 @@ def _interrupts_wait() -> Iterator[None]:
     resource_tracker.ensure_running()
     held: list[tuple[int, FrameType | None]] = []
     # Other threads may have no mask; Python then runs the handler in this one all the same.
-    handler = signal.signal(signal.SIGINT, lambda *received: held.append(received))
+    handlers = {
+        number: signal.signal(number, lambda *received: held.append(received))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    # SIGTERM is not masked: workers that did not know it could not be ended
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        signal.signal(signal.SIGINT, handler)
-        if held and callable(handler):
-            handler(*held[0])
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if held:
+            first = handlers[signal.Signals(held[0][0])]
+            if callable(first):
+                first(*held[0])

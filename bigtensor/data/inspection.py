@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from itertools import product
 from math import prod
 from pathlib import PurePosixPath
 from typing import Any
 
 import zarr
 
+from bigtensor.data.chunk_files import ChunkFiles
 from bigtensor.data.layout import chunk_rows
 from bigtensor.data.sources import ZarrSource
+from bigtensor.data.store_files import StoreFiles
 from bigtensor.errors import LayoutWarning, StoreReadError
 
 SMALL_DATA_NBYTES = 64 * 2**20
@@ -93,19 +93,13 @@ def _inspect_chunks(
 def _inspect_files(source: ZarrSource, group: zarr.Group, variable: str) -> None:
     """Compare the files of a variable with those that its shape asks for."""
     array: Any = group[variable]
-    edges = array.shards or array.chunks
-    counts = [-(-length // edge) for length, edge in zip(array.shape, edges, strict=True)]
-    absent = list(_absent(source.files(variable), array, counts))
-    if not absent:
+    found = ChunkFiles(array)
+    for name in StoreFiles(source.url).names(variable):
+        found.count(name)
+    if not found.absent:
         return
-    name, place = absent[0]
     axis = int(source.transposed and variable == source.variable)
-    start = place[axis] * edges[axis]
-    stop = min(start + edges[axis], source.rows)
-    words = (
-        f"{len(absent)} of the {prod(counts)} files of {variable!r} are absent from {source.url}; "
-        f"the first is {variable}/{name}, with rows {start:,} to {stop - 1:,}"
-    )
+    words = f"{source.url}: {found.describe_absent(variable, axis)}"
     if "bigtensor_layout" in group.attrs:
         raise StoreReadError(f"{words}: restore it from a copy or import the data again")
     warnings.warn(
@@ -115,13 +109,3 @@ def _inspect_files(source: ZarrSource, group: zarr.Group, variable: str) -> None
         LayoutWarning,
         stacklevel=2,
     )
-
-
-def _absent(
-    files: dict[str, Any], array: Any, counts: list[int]
-) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield the name and the grid position of every chunk or shard without a file."""
-    for place in product(*map(range, counts)):
-        name = array.metadata.encode_chunk_key(place)
-        if name not in files:
-            yield name, place

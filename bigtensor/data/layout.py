@@ -18,11 +18,13 @@ Arrays are chunked along samples only. A reader asks for row ranges, so an inner
 features of a power of two of rows (at most 2 MiB), and a file on disk, a shard, holds a power of
 two of inner chunks (at most 64 MiB). A shard is always written whole: two writers inside one
 shard overwrite each other without an error, and writing a shard twice is slow.
+
+Every chunk ends with a checksum, all shards are written, and the manifest of the store says which
+files there have to be: see `bigtensor.data.stored_arrays` and `bigtensor.data.manifest`.
 """
 
 import secrets
 import shutil
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -31,9 +33,10 @@ from typing import Any, Self
 import numpy as np
 import zarr
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from zarr.errors import ZarrUserWarning
 
 from bigtensor.data.compression import choose_compressors
+from bigtensor.data.manifest import seal
+from bigtensor.data.stored_arrays import create_array, open_to_write
 from bigtensor.data.targets import check_target, move_into_place
 from bigtensor.errors import DataError, OutputError, ParameterError
 
@@ -311,8 +314,7 @@ class SampleStoreWriter:
             if self._group is None:
                 self._group = self._create(rows)
             for name, buffer in self._buffers.items():
-                array = self._group[name]
-                assert isinstance(array, zarr.Array)
+                array = open_to_write(self._group, name)
                 array.resize((rows, *array.shape[1:]))
                 array[self.rows_written : rows] = buffer[: self._filled]
         except OSError as error:
@@ -324,8 +326,8 @@ class SampleStoreWriter:
         group = zarr.create_group(self._partial, zarr_format=3, attributes=self._attrs)
         for name, values in {FEATURE_DIM: self.features, **self._coordinates}.items():
             # The variable-length type: fixed-length strings have no Zarr v3 specification.
-            names = group.create_array(
-                name, shape=(len(values),), dtype="string", dimension_names=(FEATURE_DIM,)
+            names = create_array(
+                group, name, shape=(len(values),), dtype="string", dimensions=(FEATURE_DIM,)
             )
             names[:] = np.array(values, dtype=object)
         chunk = min(self.chunk_rows, rows)
@@ -334,15 +336,15 @@ class SampleStoreWriter:
             width = (len(self.features),) if name in self._matrices else ()
             # A vector is narrow: larger chunks that still divide the shard make fewer reads.
             inner = chunk if width or shard % _MAX_CHUNK_ROWS else _MAX_CHUNK_ROWS
-            group.create_array(
+            create_array(
+                group,
                 name,
                 shape=(rows, *width),
                 dtype=dtype,
                 chunks=(inner, *width),
                 shards=(shard, *width) if shard > inner else None,
                 compressors=choose_compressors(self._buffers[name][: self._filled]),
-                fill_value=np.nan if dtype.kind == "f" else _missing_code(dtype),
-                dimension_names=(SAMPLE_DIM, FEATURE_DIM) if width else (SAMPLE_DIM,),
+                dimensions=(SAMPLE_DIM, FEATURE_DIM) if width else (SAMPLE_DIM,),
             )
         return group
 
@@ -357,10 +359,7 @@ class SampleStoreWriter:
         try:
             for name, attrs in self._variable_attrs.items():
                 self._group[name].attrs.update(attrs)
-            with warnings.catch_warnings():
-                # xarray consolidates v3 stores in the same way, and reads fewer files for it.
-                warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
-                zarr.consolidate_metadata(self._group.store)
+            seal(self._partial)
             move_into_place(self._partial, self.path, overwrite=self._overwrite)
         except OSError as error:
             raise self._cannot_write(error) from error
@@ -371,8 +370,3 @@ class SampleStoreWriter:
             f"could not write {self.path}: {error}; "
             "check that its folder exists, is writable and has free space"
         )
-
-
-def _missing_code(dtype: np.dtype[Any]) -> int:
-    """Return the value of an integer variable where nothing was written."""
-    return -1 if dtype.kind == "i" else 0

@@ -18,8 +18,8 @@ from bigtensor.data.row_groups import with_groups
 from bigtensor.data.sample_weights import check_weight_dtype, with_weight
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import ArraySource, LazySource, Source, XarraySource, ZarrSource
-from bigtensor.data.stores import open_dataset
 from bigtensor.data.views import Views, ViewsLike
+from bigtensor.data.zarr_datasets import open_dataset
 from bigtensor.errors import DataError, LayoutError
 
 SAMPLE_DIM = "sample"

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-import zarr
 from numpy.typing import NDArray
 
 from bigtensor.data.coding import Coding, RowGroups
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import ArraySource, LazySource, Source, XarraySource, ZarrSource
-from bigtensor.data.stores import open_dataset
+from bigtensor.data.stores import open_group
+from bigtensor.data.zarr_datasets import open_dataset
 from bigtensor.errors import DataError, ParameterError, StoreReadError
 
 MOST_GROUPS = 10_000
@@ -213,7 +213,7 @@ def _coded_store(source: ZarrSource, variable: xr.DataArray, coding: Coding) -> 
     """Return a store whose tasks read the variable and code it."""
     stored: Any = None
     if variable.name is not None:
-        stored = zarr.open_group(source.url, mode="r").get(str(variable.name))
+        stored = open_group(source.url).get(str(variable.name))
     if stored is None:
         raise DataError(
             f"an array of groups goes with data in memory; {source.describe()} is a store: name "

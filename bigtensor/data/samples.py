@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice, pairwise
 from typing import Any
@@ -15,6 +15,7 @@ from bigtensor.data.block import Block
 from bigtensor.data.block_cutting import cut_blocks
 from bigtensor.data.coding import RowGroups
 from bigtensor.data.plain_arrays import native_dtype
+from bigtensor.data.repeated_reads import ReadTally, read_repeatedly
 from bigtensor.data.sources import ArraySource, Columns, LazySource, Source, ZarrSource
 from bigtensor.data.views import Views
 from bigtensor.errors import DataError
@@ -135,7 +136,11 @@ class Samples:
         return first if not more else f"{first} and {more} more ({self.rows:,} rows in all)"
 
     def blocks(
-        self, part: Sequence[tuple[int, int]], block_rows: int, halo: int = 0
+        self,
+        part: Sequence[tuple[int, int]],
+        block_rows: int,
+        halo: int = 0,
+        tally: ReadTally | None = None,
     ) -> Iterator[Block]:
         """Read rows ahead of their use and cut them into blocks.
 
@@ -149,6 +154,8 @@ class Samples:
         block_rows : int
         halo : int
             Rows to show after the last row of every block, as far as the source has them.
+        tally : ReadTally, optional
+            Counts the reads that were repeated.
 
         Yields
         ------
@@ -156,7 +163,8 @@ class Samples:
             With the features laid out one view beside the other.
         """
         pieces = [self._pieces(start, stop, halo) for start, stop in part]
-        columns = _read_ahead([piece for of_range in pieces for piece in of_range])
+        everything = [piece for of_range in pieces for piece in of_range]
+        columns = _read_ahead(everything, tally or ReadTally())
         for (start, stop), of_range in zip(part, pieces, strict=True):
             arriving = islice(columns, len(of_range))
             yield from cut_blocks(self.views, arriving, start, stop, block_rows, halo)
@@ -170,22 +178,22 @@ class Samples:
         return [(source, *rows) for rows in pairwise(edges)]
 
 
-def _read_ahead(pieces: Sequence[Piece]) -> Iterator[Columns]:
+def _read_ahead(pieces: Sequence[Piece], tally: ReadTally) -> Iterator[Columns]:
     """Read the next piece while the caller computes on the present one."""
     if len(pieces) <= 1 or all(isinstance(source, ArraySource) for source, _, _ in pieces):
-        for source, start, stop in pieces:
-            yield source.read(start, stop)
+        for piece in pieces:
+            yield _read(piece, tally)
         return
     with ThreadPoolExecutor(1, thread_name_prefix="bigtensor-read") as reader:
-        coming = _begin(reader, pieces[0])
+        coming = reader.submit(_read, pieces[0], tally)
         for following in pieces[1:]:
             present = coming.result()
-            coming = _begin(reader, following)
+            coming = reader.submit(_read, following, tally)
             yield present
         yield coming.result()
 
 
-def _begin(reader: ThreadPoolExecutor, piece: Piece) -> Future[Columns]:
-    """Begin to read a piece."""
+def _read(piece: Piece, tally: ReadTally) -> Columns:
+    """Read a piece, again where a disk or a network fails for a moment."""
     source, start, stop = piece
-    return reader.submit(source.read, start, stop)
+    return read_repeatedly(lambda: source.read(start, stop), tally)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import fsspec
 import numpy as np
 import xarray as xr
 import zarr
@@ -15,6 +14,9 @@ from numpy.typing import NDArray
 
 from bigtensor.data.coding import Coding
 from bigtensor.data.process_wide import ProcessWide
+from bigtensor.data.repeated_reads import is_transient
+from bigtensor.data.store_files import StoreFiles
+from bigtensor.data.stores import open_array
 from bigtensor.errors import StoreReadError
 
 ZARR_CONCURRENCY = {"async.concurrency": 4, "threading.max_workers": 4}
@@ -172,10 +174,15 @@ class ZarrSource:
                 f"read ({error}); ask the owner of the store for permission"
             ) from error
         except Exception as error:
+            remedy = (
+                "the disk or the network failed: check it and run the same command again"
+                if is_transient(error)
+                else "a chunk or shard is missing, truncated or corrupted: restore the file from "
+                "a copy or import the data again"
+            )
             raise StoreReadError(
                 f"rows {start:,} to {stop - 1:,} of {self.variable!r} in {self.url} cannot be "
-                f"read ({type(error).__name__}: {error}); a chunk or shard is missing, truncated "
-                "or corrupted: restore the file from a copy or import the data again"
+                f"read ({type(error).__name__}: {error}); {remedy}"
             ) from error
 
     def _values(self, start: int, stop: int) -> NDArray[Any]:
@@ -195,7 +202,7 @@ class ZarrSource:
 
     def _array(self, name: str) -> Any:
         """Open a variable without its group, whose metadata take longer to read."""
-        return zarr.open_array(self.url, path=name, mode="r")
+        return open_array(self.url, name)
 
     def fingerprint(self) -> str:
         """Return the digest of the metadata and of the size and time of every chunk on disk."""
@@ -207,16 +214,9 @@ class ZarrSource:
     def _files(self) -> Iterator[tuple[str, int, str]]:
         """List the chunks of all variables that are read."""
         for variable in filter(None, (self.variable, self.weight, self.sequence)):
-            for name, info in self.files(variable).items():
+            for name, info in StoreFiles(self.url).infos(variable):
                 stamps = [info[key] for key in _STAMPS if info.get(key)]
                 yield f"{variable}/{name}", int(info["size"]), repr(stamps[:1])
-
-    def files(self, variable: str) -> dict[str, Any]:
-        """Return what the file system knows of the files of a variable, by name below it."""
-        filesystem, root = fsspec.core.url_to_fs(self.url)
-        folder = f"{root.rstrip('/')}/{variable}/"
-        found: dict[str, Any] = filesystem.find(folder, detail=True)
-        return {name.removeprefix(folder): info for name, info in found.items()}
 
     def describe(self) -> str:
         """Return the words that name the source in messages."""

@@ -1,30 +1,108 @@
-"""Opening a Zarr store: its group, and what xarray makes of it, without reading a row."""
+"""Opening a Zarr store that anybody may have written, without reading a row."""
 
 from __future__ import annotations
 
-import xarray as xr
-import zarr
+import os
+import warnings
+from collections.abc import Container
+from typing import Any, Literal
 
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from bigtensor.data.array_documents import check_document, check_documents
+from bigtensor.data.manifest import check_manifest
 from bigtensor.data.store_address import check_store_address
+from bigtensor.data.store_files import StoreFiles
 from bigtensor.errors import StoreReadError
 
 
-def open_dataset(path: str) -> tuple[zarr.Group, xr.Dataset]:
-    """Open a store by its path or URL.
+def open_group(
+    path: str | os.PathLike[str],
+    *,
+    mode: Literal["r", "r+"] = "r",
+    consolidated: bool | None = None,
+    formats: Container[int] = (2, 3),
+) -> zarr.Group:
+    """Open a Zarr group that anybody may have written.
+
+    No array of it can run code when it is decoded: those that could are refused here.
+
+    Parameters
+    ----------
+    path : path or URL
+    mode : {"r", "r+"}, default "r"
+        Read, or also change.
+    consolidated : bool, optional
+        Whether to use consolidated metadata; by default where they are there.
+    formats : container of int, default (2, 3)
+        Versions of the Zarr format to accept.
+
+    Returns
+    -------
+    zarr.Group
 
     Raises
     ------
     StoreReadError
-        When there is none, or it is something else.
+        When there is no group, its metadata make no sense, or an array could run code.
     """
-    check_store_address(path)
+    check_store_address(os.fspath(path))
+    files = StoreFiles(path)
+    with files.reading():
+        check_documents(files, consolidated=consolidated)
+        group = zarr.open_group(files.url, mode=mode, use_consolidated=consolidated)
+        with warnings.catch_warnings():
+            # of files that are no part of a Zarr group; to find them is not the task here
+            warnings.simplefilter("ignore")
+            dict(group.arrays())
+    if group.metadata.zarr_format not in formats:
+        raise StoreReadError(
+            f"{files.url} is a Zarr group of format {group.metadata.zarr_format}, which this "
+            "package does not write; check the path"
+        )
+    return group
+
+
+def open_array(url: str, name: str) -> Any:
+    """Open one array of a group that `open_group` has opened before.
+
+    Its metadata take less time to read than those of the group. They are judged again, because the
+    group may have given consolidated ones.
+    """
+    array = zarr.open_array(url, path=name, mode="r")
+    check_document(url, name, array.metadata.to_dict())
+    return array
+
+
+def read_rows(array: Any, start: int, stop: int) -> NDArray[Any]:
+    """Read rows of an array of an opened group.
+
+    Raises
+    ------
+    StoreReadError
+        When a chunk is absent or damaged.
+    """
     try:
-        group = zarr.open_group(path, mode="r")
-        # told whether the metadata are consolidated, xarray does not warn that they are not
-        consolidated = group.metadata.consolidated_metadata is not None
-        return group, xr.open_zarr(path, chunks=None, consolidated=consolidated)
+        return np.asarray(array[start:stop])
+    except MemoryError:
+        raise
     except Exception as error:
         raise StoreReadError(
-            f"{path} cannot be opened as a Zarr store of samples ({type(error).__name__}: "
-            f"{error}); 'bigtensor import' makes one from FCS, CSV, Parquet or AnnData files"
+            f"rows {start:,} to {stop - 1:,} of {array.store_path} cannot be read "
+            f"({type(error).__name__}: {error}); restore the store from a copy or write it again"
         ) from error
+
+
+def open_whole_group(path: str | os.PathLike[str], formats: Container[int] = (2, 3)) -> zarr.Group:
+    """Open a Zarr group for reading and compare it with its manifest if this package wrote it.
+
+    Raises
+    ------
+    StoreReadError
+        When it cannot be opened, or a file is absent, truncated or changed.
+    """
+    group = open_group(path, formats=formats)
+    check_manifest(path)
+    return group

@@ -70,12 +70,16 @@ def choose_population_count(
     tree: MergeTree,
     assigned: FloatArray,
     most: int,
+    unresolved: float = 0.0,
 ) -> PopulationCount:
     """Choose a cut by how well it is reproduced and how much it tells.
 
     The score of a cut into k populations is ``agreement**3 log k``: the information of k labels,
     discounted where the halves disagree. Cuts from the first one with populations that are not
     separate are not considered.
+
+    Halves of the rows do not tell whether a rare population is one. Finer cuts follow the best
+    one while each only splits off a separate population that the halves cannot judge.
 
     Parameters
     ----------
@@ -87,6 +91,8 @@ def choose_population_count(
         Of its components, see `bigtensor.decomposition.component_merging.CoPosterior`.
     most : int
         Largest number of populations that is considered.
+    unresolved : float, default 0.0
+        Share of all rows below which halves cannot judge a population.
 
     Returns
     -------
@@ -107,8 +113,25 @@ def choose_population_count(
         return PopulationCount(counts, agreement, misclassification, 1, [])
     best = int(np.argmax(score))
     near = np.flatnonzero(score >= (1 - AS_GOOD) * score[best])
-    as_good = [counts[i] for i in near if i != best]
-    return PopulationCount(counts, agreement, misclassification, counts[best], as_good)
+    chosen = counts[best]
+    while chosen < largest and _splits_off_a_rare_one(tree, assigned, chosen, unresolved):
+        chosen += 1
+    as_good = [counts[i] for i in near if counts[i] != chosen]
+    return PopulationCount(counts, agreement, misclassification, chosen, as_good)
+
+
+def _splits_off_a_rare_one(
+    tree: MergeTree, assigned: FloatArray, count: int, unresolved: float
+) -> bool:
+    """Whether one population more is a light one that is separate from all others."""
+    coarse, fine = tree.cut(count), tree.cut(count + 1)
+    mass = np.bincount(fine, tree.weights)
+    parts = next(
+        part for part in (np.unique(fine[coarse == old]) for old in range(count)) if len(part) == 2
+    )
+    lighter = parts[np.argmin(mass[parts])]
+    confused = _misclassification_of_pairs(assigned, fine)[lighter].max()
+    return bool(mass[lighter] < unresolved * mass.sum() and confused < SEPARATE_BELOW)
 
 
 def finest_separate_cut(tree: MergeTree, assigned: FloatArray, most: int) -> int:
@@ -171,7 +194,12 @@ def adjusted_rand_index(first: Labels, second: Labels) -> float:
 
 def _largest_misclassification(assigned: FloatArray, population: NDArray[np.int64]) -> float:
     """Return the largest mean misclassification of two populations of a cut."""
+    return float(_misclassification_of_pairs(assigned, population).max())
+
+
+def _misclassification_of_pairs(assigned: FloatArray, population: NDArray[np.int64]) -> FloatArray:
+    """Return the mean misclassification of every two populations of a cut, zero for one."""
     member = np.asarray(population[:, None] == np.arange(population.max() + 1), np.float64)
     of_pair = mean_misclassification(member.T @ assigned @ member)
     np.fill_diagonal(of_pair, 0.0)
-    return float(of_pair.max())
+    return of_pair

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
@@ -20,15 +19,20 @@ from bigtensor._version import __version__
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import LazySource
 from bigtensor.engine.ranges import Part, RowRange
+from bigtensor.engine.unfinished import finished_name, is_leftover, unfinished_name
 from bigtensor.errors import CheckpointError, ParameterError
 from bigtensor.statistics.base import Pass, State
 
-FORMAT = 1
+FORMAT = 2
 """Version of the layout of a part; another version never matches."""
 
 _MAGIC = b"bigtensor-state\n"
 
 _PART = re.compile(r"(\d+)-(\d+)\.state")
+_SUM = "sum.state"
+
+WRITE_ATTEMPTS = 3
+"""Writes of a file whose unfinished form another process took for a leftover and removed."""
 
 
 @dataclass(frozen=True)
@@ -72,19 +76,22 @@ class PassCheckpoint:
             return None
         except OSError as error:
             raise CheckpointError(f"{path} in the checkpoint cannot be read: {error}") from error
-        return decode_state(content)
+        return decode_state(content, self._label(part))
 
     def store(self, part: RowRange | None, state: State) -> None:
         """Write one part, or the sum of all (None), under its name once it is whole."""
         filesystem, path = fsspec.core.url_to_fs(self._path(part))
-        unfinished = f"{path}.{uuid.uuid4().hex[:8]}.unfinished"
+        content = encode_state(state, self._label(part))
         try:
-            filesystem.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
-            filesystem.pipe_file(unfinished, encode_state(state))
-            filesystem.mv(unfinished, path)
+            for attempt in range(1, WRITE_ATTEMPTS + 1):
+                try:
+                    _write_whole(filesystem, path, content)
+                except FileNotFoundError:
+                    if attempt == WRITE_ATTEMPTS:
+                        raise
+                else:
+                    return
         except OSError as error:
-            with suppress(OSError):
-                filesystem.rm_file(unfinished)
             raise CheckpointError(
                 f"the checkpoint {self.url} cannot be written ({error.strerror or error}); the "
                 "parts stored before are kept: make room or give another folder that holds a "
@@ -92,13 +99,24 @@ class PassCheckpoint:
             ) from error
 
     def drop_parts(self) -> None:
-        """Remove the parts once their sum is stored, and what a killed run left unfinished."""
+        """Remove the parts once their sum is stored, and what a killed run left unfinished.
+
+        Other runs of the same fit may store parts at the same time, so that only what nobody will
+        finish is removed. Files with other names are not of this pass and stay.
+        """
         filesystem, _ = fsspec.core.url_to_fs(self.url)
-        for name in self._names():
-            if not name.endswith("/sum.state"):
+        for path in self._names():
+            name = path.rsplit("/", 1)[-1]
+            unfinished = finished_name(name)
+            if unfinished is None:
+                unwanted = _PART.fullmatch(name) is not None
+            else:
+                own = unfinished == _SUM or _PART.fullmatch(unfinished) is not None
+                unwanted = own and is_leftover(filesystem, path)
+            if unwanted:
                 # another run of the same fit may have removed it
                 with suppress(FileNotFoundError):
-                    filesystem.rm_file(name)
+                    filesystem.rm_file(path)
 
     def _names(self) -> list[str]:
         """List the files of the pass."""
@@ -115,25 +133,50 @@ class PassCheckpoint:
 
     def _path(self, part: RowRange | None) -> str:
         """Return the address of a part."""
-        return f"{self.url}/{'sum' if part is None else f'{part[0]}-{part[1]}'}.state"
+        return f"{self.url}/{_SUM if part is None else f'{part[0]}-{part[1]}.state'}"
+
+    def _label(self, part: RowRange | None) -> str:
+        """Return the key of the pass and the rows of a part, which its digest covers."""
+        return "/".join(self._path(part).rsplit("/", 2)[1:])
 
 
-def encode_state(state: State) -> bytes:
-    """Return a state as bytes that tell when they are torn: a digest, then an archive of arrays."""
+def _write_whole(filesystem: Any, path: str, content: bytes) -> None:
+    """Write a file that appears under its name once it is whole."""
+    unfinished = unfinished_name(path)
+    try:
+        filesystem.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
+        filesystem.pipe_file(unfinished, content)
+        filesystem.mv(unfinished, path)
+    except OSError:
+        with suppress(OSError):
+            filesystem.rm_file(unfinished)
+        raise
+
+
+def encode_state(state: State, label: str) -> bytes:
+    """Return a state as bytes that tell when they are torn or have another label.
+
+    A digest of the version, the label and the archive comes before the archive of arrays.
+    """
     archive = io.BytesIO()
     np.savez(archive, allow_pickle=False, **{json.dumps(name): state[name] for name in state})
     content = archive.getvalue()
-    return _MAGIC + hashlib.sha256(content).digest() + content
+    return _MAGIC + _digest(content, label) + content
 
 
-def decode_state(content: bytes) -> State | None:
-    """Return the state that was encoded, or None when the bytes are torn."""
+def decode_state(content: bytes, label: str) -> State | None:
+    """Return the state that was encoded with this label, or None for torn and other bytes."""
     head = len(_MAGIC)
     digest, body = content[head : head + 32], content[head + 32 :]
-    if content[:head] != _MAGIC or hashlib.sha256(body).digest() != digest:
+    if content[:head] != _MAGIC or _digest(body, label) != digest:
         return None
     with np.load(io.BytesIO(body), allow_pickle=False) as archive:
         return {json.loads(name): archive[name] for name in archive.files}
+
+
+def _digest(content: bytes, label: str) -> bytes:
+    """Return the digest of a labelled archive."""
+    return hashlib.sha256(f"{FORMAT}\n{label}\n".encode() + content).digest()
 
 
 def content_key(value: Any) -> str:

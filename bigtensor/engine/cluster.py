@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, ClassVar, NoReturn
 
 import dask
 from dask.delayed import delayed
 from dask.utils import format_bytes
 
 from bigtensor.engine.runtime import Collect, Job, JobFunction
+from bigtensor.engine.worker_ends import ENDS_WITHOUT_RESULT, START_ATTEMPTS, worker_ends_of
 from bigtensor.errors import ClusterError
 
 IN_FLIGHT = 4
@@ -34,6 +36,7 @@ class DistributedRuntime:
 
     client: Any
     limit: int | None = None
+    in_driver: ClassVar[bool] = False
 
     @property
     def workers(self) -> int:
@@ -94,11 +97,12 @@ class DistributedRuntime:
 
     def _next(self, finished: SimpleQueue[Any]) -> Any:
         """Return the next finished future; a task without a worker would wait for ever."""
+        ended_before = self._ends
         while True:
             try:
                 return finished.get(timeout=LOOK_AFTER)
             except Empty:
-                self._require_workers()
+                self._require_progress(ended_before)
 
     def _result(self, future: Any, limit: int | None) -> Any:
         """Return what a task returned, or raise what it raised; a worker had ``limit`` bytes."""
@@ -121,12 +125,13 @@ class DistributedRuntime:
         After so many ``seconds`` the workers are counted, and the wait begins again: a result that
         is on its way must come in that time.
         """
+        ended_before = self._ends
         while True:
             try:
                 with self._scheduler_expected():
                     return wait(timeout=seconds)
             except TimeoutError:
-                self._require_workers()
+                self._require_progress(ended_before)
 
     @contextmanager
     def _scheduler_expected(self) -> Iterator[None]:
@@ -179,18 +184,42 @@ class DistributedRuntime:
             threads: dict[str, int] = self.client.nthreads()
         return threads
 
+    def _require_progress(self, ended_before: int) -> None:
+        """Require workers, and that they do not end again and again while nothing finishes."""
+        self._require_workers()
+        if self._ends >= ended_before + ENDS_WITHOUT_RESULT * max(1, self.workers):
+            self._raise_ends()
+
     def _require_workers(self) -> None:
         """Wait a little for a worker where there is none, and say so when none comes."""
         if self._threads_of_workers():
             return
-        try:
-            with self._scheduler_expected():
-                self.client.wait_for_workers(1, timeout=START_TIMEOUT)
-        except TimeoutError as error:
+        ended_before = self._ends
+        deadline = time.monotonic() + START_TIMEOUT
+        while time.monotonic() < deadline and self._ends < ended_before + START_ATTEMPTS:
+            with self._scheduler_expected(), suppress(TimeoutError):
+                self.client.wait_for_workers(1, timeout=min(1.0, START_TIMEOUT))
+                return
+        self._raise_ends()
+
+    @property
+    def _ends(self) -> int:
+        """Worker processes that ended so far, where the cluster was started here."""
+        ends = worker_ends_of(self.client)
+        return 0 if ends is None else len(ends.reports)
+
+    def _raise_ends(self) -> NoReturn:
+        """Say why there are no workers."""
+        ends = worker_ends_of(self.client)
+        if ends is None:
             raise ClusterError(
-                f"the scheduler at {self._address} has no workers after "
-                f"{START_TIMEOUT:g} s; start some with 'dask worker ADDRESS' and try again"
-            ) from error
+                f"the scheduler at {self._address} has no workers after {START_TIMEOUT:g} s; "
+                "start some with 'dask worker ADDRESS' and try again"
+            )
+        raise ClusterError(
+            "worker processes ended, and those that followed them ended too; the last one: "
+            f"{ends.explain()}"
+        )
 
 
 def _large_graphs_allowed() -> AbstractContextManager[Any]:

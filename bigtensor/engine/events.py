@@ -36,6 +36,8 @@ class Event:
         over chosen rows may leave out rows between them.
     seconds : float
         Since the pass started.
+    repeated_reads : int
+        Reads of this pass that a disk or a network failed and that were made again.
     """
 
     kind: Kind
@@ -48,6 +50,7 @@ class Event:
     start: int = 0
     stop: int = 0
     seconds: float = 0.0
+    repeated_reads: int = 0
 
 
 Listener = Callable[[Event], None]
@@ -64,6 +67,7 @@ class Progress:
     rows: int = 0
     parts: int = 0
     reused: int = 0
+    repeated_reads: int = 0
     started: float = field(default_factory=time.perf_counter)
 
     def start(self) -> None:
@@ -100,6 +104,7 @@ class Progress:
             start,
             stop,
             time.perf_counter() - self.started,
+            self.repeated_reads,
         )
         logger.debug("%s: %s", kind, event)
         for listener in self.listeners:

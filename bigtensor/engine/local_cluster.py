@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import multiprocessing.spawn
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import dask
 
 from bigtensor.data.process_wide import ProcessWide
+from bigtensor.engine.worker_ends import (
+    START_ATTEMPTS,
+    UNGUARDED,
+    WorkerEnds,
+    attach_worker_ends,
+    watch_worker_ends,
+)
 from bigtensor.errors import ClusterError
 
 KEEP_FREED_MEMORY = {
@@ -30,42 +40,91 @@ DASK_SETTINGS = {
     "distributed.admin.tick.interval": "2s",
     "distributed.admin.system-monitor.interval": "5s",
     "distributed.worker.memory.monitor-interval": "500ms",
+    # pages about tasks and logs, which any user of the machine could read without a certificate
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
 }
+
+_UNGUARDED_SCRIPT = (
+    "worker processes could not start, because every worker imports the script; call bigtensor "
+    "under \"if __name__ == '__main__':\", or use scheduler='threads'"
+)
 
 
 @contextmanager
 def local_cluster(workers: int, memory_limit: int | None = None) -> Iterator[Any]:
     """Start worker processes of one thread each on this machine and yield their client.
 
-    The scheduler listens on loopback only and has no dashboard. Work stealing is off: all tasks
-    of a pass are alike, and stealing can deadlock (dask/distributed#8787).
-    """
-    from distributed import Client, LocalCluster
+    The scheduler, the workers and the client speak TLS with a certificate for this cluster alone:
+    a port on loopback is open to every user of the machine, and whoever may speak to it runs code
+    as the user who started it. Work stealing is off: all tasks of a pass are alike, and stealing
+    can deadlock (dask/distributed#8787).
 
+    Raises
+    ------
+    ClusterError
+        When workers end while they start, again and again.
+    """
+    from distributed import Client
+
+    _refuse_in_imported_script()
+    with (
+        _settings,
+        watch_worker_ends() as ends,
+        _start_cluster(workers, memory_limit, ends) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        attach_worker_ends(client, ends)
+        yield client
+
+
+def _start_cluster(workers: int, memory_limit: int | None, ends: WorkerEnds) -> Any:
+    """Start the processes; when one ends while it starts, start all again a bounded number."""
+    for _ in range(START_ATTEMPTS):
+        try:
+            return _new_cluster(workers, memory_limit)
+        except RuntimeError as error:
+            if "Nanny failed to start" not in str(error):
+                raise
+            if ends.unguarded:
+                raise ClusterError(_UNGUARDED_SCRIPT) from error
+            last = error
+    raise ClusterError(
+        f"worker processes ended while they started, {START_ATTEMPTS} times; the last one: "
+        f"{ends.explain()}"
+    ) from last
+
+
+def _new_cluster(workers: int, memory_limit: int | None) -> Any:
+    """Start a scheduler and worker processes that speak TLS with a certificate of their own."""
+    from distributed import LocalCluster
+    from distributed.security import Security
+
+    return LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        security=Security.temporary(),
+        # a port of its own: the usual one may be taken, and that is a warning
+        scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+        memory_limit="auto" if memory_limit is None else memory_limit,
+        silence_logs=50,
+    )
+
+
+def _refuse_in_imported_script() -> None:
+    """End a process that imports a script which starts workers while it is imported.
+
+    Python starts no process there. A worker tells its nanny with its exit status. Any other
+    process is told with an error.
+    """
     try:
-        with (
-            _settings,
-            LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                # a port of its own: the usual one may be taken, and that is a warning
-                scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
-                memory_limit="auto" if memory_limit is None else memory_limit,
-                silence_logs=50,
-            ) as cluster,
-            Client(cluster, set_as_default=False) as client,
-        ):
-            yield client
+        multiprocessing.spawn.get_preparation_data("worker")
     except RuntimeError as error:
-        if "Nanny failed to start" not in str(error):
-            raise
-        raise ClusterError(
-            "worker processes could not start; in a script, call bigtensor under "
-            "\"if __name__ == '__main__':\", because every worker imports the script, or use "
-            "scheduler='threads'"
-        ) from error
+        if "Dask Worker" in multiprocessing.current_process().name:
+            raise SystemExit(UNGUARDED) from error
+        raise ClusterError(_UNGUARDED_SCRIPT) from error
 
 
 @contextmanager
@@ -74,7 +133,16 @@ def _settings_made() -> Iterator[None]:
     before = {name: os.environ.get(name) for name in KEEP_FREED_MEMORY}
     os.environ.update(KEEP_FREED_MEMORY)
     try:
-        with dask.config.set(DASK_SETTINGS):
+        # Dask puts the folder of its files on the path of modules. Another user may have made the
+        # usual folder in /tmp, and his modules would then be imported.
+        with (
+            TemporaryDirectory(
+                prefix="bigtensor-",
+                dir=dask.config.get("temporary-directory", None),
+                ignore_cleanup_errors=True,
+            ) as folder,
+            dask.config.set({**DASK_SETTINGS, "temporary-directory": folder}),
+        ):
             yield
     finally:
         for name, value in before.items():

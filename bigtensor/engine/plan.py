@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from html import escape
+from typing import ClassVar, Protocol
 
 from dask.utils import format_bytes
 
@@ -42,6 +43,8 @@ class PassSize:
         Rows that each run reads.
     state_nbytes, work_nbytes : int
         Of one task.
+    driver_nbytes : int
+        Of the driver before the pass or with its result, beside the states.
     """
 
     name: str
@@ -49,6 +52,7 @@ class PassSize:
     rows: int
     state_nbytes: int
     work_nbytes: int
+    driver_nbytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -76,9 +80,12 @@ class Plan:
         Read buffers of one task.
     state_nbytes, work_nbytes : int
         Largest of all passes.
+    driver_nbytes : int
+        Largest of all passes where tasks run in the driver's process, with the states that it adds
+        up; 0 where workers are other processes.
     projected_nbytes : int
         Of the process that holds most: ``reserved + held + threads * (buffers + states +
-        workspace)``.
+        workspace) + driver``.
     allowed_nbytes : int, optional
         The memory limit of a process, where one is known.
     """
@@ -95,6 +102,7 @@ class Plan:
     buffer_nbytes: int
     state_nbytes: int
     work_nbytes: int
+    driver_nbytes: int
     projected_nbytes: int
     allowed_nbytes: int | None
 
@@ -137,6 +145,11 @@ class Plan:
             "workspaces": (self.work_nbytes, "use fewer landmarks or wider groups of views"),
         }
         largest = max(parts, key=lambda part: parts[part][0])
+        if self.driver_nbytes > self.threads * parts[largest][0]:
+            return (
+                f"the sample and its features take {format_bytes(self.driver_nbytes)}; use fewer "
+                f"landmarks or a smaller sample_size, or {wanted}"
+            )
         fewer = f", fewer threads a process than {self.threads}" if self.threads > 1 else ""
         return (
             f"{largest} take {format_bytes(parts[largest][0])} a task; "
@@ -175,7 +188,8 @@ class Plan:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{self}</pre>"
+        # names of files and features come from others
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 class Processes(Protocol):
@@ -190,6 +204,10 @@ class Processes(Protocol):
         """Tasks that run at once in one process."""
 
     @property
+    def in_driver(self) -> bool:
+        """Whether tasks run in the process that drives the passes."""
+
+    @property
     def memory_limit(self) -> int | None:
         """Bytes that one process may use."""
 
@@ -201,6 +219,7 @@ class PlannedProcesses:
     workers: int
     limit: str | int | None
     threads: int = 1
+    in_driver: ClassVar[bool] = False
 
     @property
     def memory_limit(self) -> int | None:
@@ -229,7 +248,10 @@ def make_plan(samples: Samples, passes: Sequence[PassSize], runtime: Processes) 
     # a finished state waits in the worker, and once more as bytes, until the driver has fetched it
     task = buffers + work + (1 + IN_FLIGHT) * state
     held = sum(source.held_nbytes for source in samples.sources)
-    tree = state * (2 + max(1, tasks).bit_length()) if runtime.workers == 1 else 0
+    driver = 0
+    if runtime.in_driver:
+        tree = state * (2 + max(1, tasks).bit_length())
+        driver = tree + max((size.driver_nbytes for size in passes), default=0)
     return Plan(
         data=samples.describe(),
         rows=samples.rows,
@@ -243,7 +265,8 @@ def make_plan(samples: Samples, passes: Sequence[PassSize], runtime: Processes) 
         buffer_nbytes=buffers,
         state_nbytes=state,
         work_nbytes=work,
-        projected_nbytes=RESERVED_NBYTES + held + runtime.threads * task + tree,
+        driver_nbytes=driver,
+        projected_nbytes=RESERVED_NBYTES + held + runtime.threads * task + driver,
         allowed_nbytes=runtime.memory_limit,
     )
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from bigtensor.data.block import Block
 from bigtensor.data.block_cutting import cut_blocks
+from bigtensor.data.repeated_reads import ReadTally
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import Columns, LazySource
 from bigtensor.engine.blas import single_blas_thread
@@ -68,7 +69,8 @@ def run_pass(
             raise
         if stored is not None:
             stored.store(None, state)
-            stored.drop_parts()
+    if stored is not None:
+        stored.drop_parts()
     progress.finish()
     return pass_.statistic.finalize(state)
 
@@ -94,13 +96,15 @@ def _sum_parts(
                 progress.part(*span(part), rows_of(part), reused=True)
     todo = sorted(missing)
 
-    def collect(position: int, state: State) -> None:
+    def collect(position: int, result: tuple[State, int]) -> None:
+        state, repeated_reads = result
         index = todo[position]
         part = parts[index]
         logger.debug("computed rows %d to %d of %s", *span(part), progress.name)
         if stored is not None:
             stored.store(span(part), state)
         tree.add(index, state)
+        progress.repeated_reads += repeated_reads
         progress.part(*span(part), rows_of(part), reused=False)
 
     if todo:
@@ -142,14 +146,23 @@ class FixedTree:
         return state
 
 
-def accumulate(shared: tuple[Samples, Statistic[Any]], part: Part, *arrays: Any) -> State:
-    """Stream the blocks of one part into one state: the body of a task."""
+def accumulate(
+    shared: tuple[Samples, Statistic[Any]], part: Part, *arrays: Any
+) -> tuple[State, int]:
+    """Stream the blocks of one part into one state: the body of a task.
+
+    Returns
+    -------
+    state : dict of str to ndarray
+    repeated_reads : int
+    """
     samples, statistic = shared
-    work, state = Workspace(), statistic.init()
+    work, state, tally = Workspace(), statistic.init(), ReadTally()
+    rows, halo = statistic.block_rows, statistic.halo
     with single_blas_thread():
-        for block in blocks_of(samples, part, statistic.block_rows, statistic.halo, arrays):
+        for block in blocks_of(samples, part, rows, halo, arrays, tally):
             statistic.update(state, block, work)
-    return state
+    return state, tally.repeated
 
 
 def job_of(samples: Samples, part: Part, halo: int = 0) -> Job:
@@ -164,11 +177,16 @@ def job_of(samples: Samples, part: Part, halo: int = 0) -> Job:
 
 
 def blocks_of(
-    samples: Samples, part: Part, block_rows: int, halo: int, arrays: Sequence[Any]
+    samples: Samples,
+    part: Part,
+    block_rows: int,
+    halo: int,
+    arrays: Sequence[Any],
+    tally: ReadTally,
 ) -> Iterator[Block]:
     """Return the blocks of a part, from its computed arrays where they were lazy."""
     if not arrays:
-        yield from samples.blocks(part, block_rows, halo)
+        yield from samples.blocks(part, block_rows, halo, tally)
         return
     for index, (start, stop) in enumerate(part):
         columns = Columns(*arrays[3 * index : 3 * index + 3])

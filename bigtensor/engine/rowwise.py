@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import shutil
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,11 +15,13 @@ import dask.array as da
 import numpy as np
 import zarr
 from numpy.typing import NDArray
-from zarr.errors import ZarrUserWarning
 
 from bigtensor.data.block import Block
+from bigtensor.data.manifest import seal
+from bigtensor.data.repeated_reads import ReadTally
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import LazySource
+from bigtensor.data.stored_arrays import create_array, open_to_write
 from bigtensor.data.targets import check_target, move_into_place
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.events import Listener, Progress
@@ -107,6 +108,7 @@ def evaluate_to_store(
         _create_outputs(partial, samples.rows, function.outputs, sample_dim, attrs or {})
         validity = _run(task, ranges, runtime, None, name, listeners)
         check(validity)
+        seal(partial)
         move_into_place(partial, target, overwrite=overwrite)
     except OSError as error:
         _discard(partial)
@@ -185,8 +187,9 @@ def _run(
     progress = Progress(name, task.samples.rows, len(ranges), tuple(listeners))
     found: dict[int, Validity] = {}
 
-    def collect(index: int, result: tuple[Arrays, Validity]) -> None:
-        arrays, found[index] = result
+    def collect(index: int, result: tuple[Arrays, Validity, int]) -> None:
+        arrays, found[index], repeated_reads = result
+        progress.repeated_reads += repeated_reads
         if place is not None:
             place(ranges[index], arrays)
         start, stop = ranges[index]
@@ -200,20 +203,28 @@ def _run(
     return _total([found[index] for index in range(len(ranges))])
 
 
-def _evaluate_range(task: RowTask, part: Part, *arrays: Any) -> tuple[Arrays, Validity]:
-    """Evaluate the segments of one range; return the outputs, or write them and return none."""
+def _evaluate_range(task: RowTask, part: Part, *arrays: Any) -> tuple[Arrays, Validity, int]:
+    """Evaluate the segments of one range.
+
+    Returns
+    -------
+    outputs : dict of str to ndarray
+        Empty where the task wrote them.
+    validity : Validity
+    repeated_reads : int
+    """
     first, last = span(part)
-    blocks = blocks_of(task.samples, part, task.function.block_rows, 0, arrays)
+    tally = ReadTally()
+    blocks = blocks_of(task.samples, part, task.function.block_rows, 0, arrays, tally)
     outputs, validity = _evaluate_blocks(task.function, blocks, first, last - first)
     if task.path is None:
-        return outputs, validity
+        return outputs, validity, tally.repeated
     group = zarr.open_group(task.path, mode="r+")
     for name, array in outputs.items():
-        stored: Any = group[name]
-        stored[first:last] = array
+        open_to_write(group, name)[first:last] = array
     if not Path(task.path, "zarr.json").exists():
         shutil.rmtree(task.path, ignore_errors=True)
-    return {}, validity
+    return {}, validity, tally.repeated
 
 
 def _evaluate_blocks(
@@ -284,7 +295,7 @@ def _evaluate_one(
     task: RowTask, missing: str, start: int, stop: int, arrays: tuple[Any, ...]
 ) -> NDArray[Any]:
     """Evaluate the only output of a row function over one range."""
-    outputs, validity = _evaluate_range(task, ((start, stop),), *arrays)
+    outputs, validity, _ = _evaluate_range(task, ((start, stop),), *arrays)
     if missing == "raise" and validity.dropped:
         raise MissingValueError(explain(validity, task.samples.views.feature_names))
     (output,) = outputs.values()
@@ -302,15 +313,12 @@ def _create_outputs(
     group = zarr.create_group(path, attributes=dict(attrs))
     for output in outputs:
         trailing = tuple(output.dims.values())
-        group.create_array(
+        create_array(
+            group,
             output.name,
             shape=(rows, *trailing),
             chunks=(min(rows, CHUNK_ROWS), *trailing),
             dtype=output.dtype,
             fill_value=output.fill,
-            dimension_names=(sample_dim, *output.dims),
+            dimensions=(sample_dim, *output.dims),
         )
-    with warnings.catch_warnings():
-        # xarray consolidates v3 stores in the same way, and warns of those that are not
-        warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
-        zarr.consolidate_metadata(group.store)

@@ -29,6 +29,10 @@ class Runtime(Protocol):
         """Tasks that run at once in one process."""
 
     @property
+    def in_driver(self) -> bool:
+        """Whether tasks run in the process that drives the passes."""
+
+    @property
     def memory_limit(self) -> int | None:
         """Bytes that one process may use, where that is known."""
 

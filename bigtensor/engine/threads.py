@@ -6,7 +6,7 @@ import threading
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import dask.base
 from dask.delayed import delayed
@@ -22,6 +22,7 @@ class ThreadedRuntime:
     threads: int
     memory_limit: int | None = None
     workers: int = 1
+    in_driver: ClassVar[bool] = True
 
     def run(
         self, function: JobFunction, shared: Any, jobs: Sequence[Job], collect: Collect

@@ -11,6 +11,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from bigtensor._version import __version__
+from bigtensor.data.targets import check_target_file
 from bigtensor.errors import MissingDependencyError, OutputError, ParameterError
 from bigtensor.report import diagnostic_tables, summary, tables
 from bigtensor.report.annotation import annotate_by_majority
@@ -83,7 +84,7 @@ def write_report(
     """
     require_matplotlib()
     target = Path(path)
-    _check_target(target, overwrite=overwrite)
+    check_target_file(target, overwrite=overwrite)
     page = render_report(model, data=data, labels=labels, truth=truth, sample_size=sample_size)
     _write_whole(target, page)
     return target
@@ -233,16 +234,6 @@ def _template() -> Any:
         lstrip_blocks=True,
     )
     return environment.get_template("report.html.jinja")
-
-
-def _check_target(target: Path, *, overwrite: bool) -> None:
-    """Refuse a file that cannot be made, before any work is done."""
-    if not target.parent.is_dir():
-        raise OutputError(f"the folder {target.parent} does not exist; make it first")
-    if target.is_dir():
-        raise OutputError(f"{target} is a folder; give the name of a file, such as report.html")
-    if target.exists() and not overwrite:
-        raise OutputError(f"{target} exists already; choose another name or allow overwriting")
 
 
 def _write_whole(target: Path, page: str) -> None:

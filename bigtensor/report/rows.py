@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.data.zarr_datasets import open_dataset
 from bigtensor.errors import DataError, LayoutError, ParameterError, StoreReadError, ViewError
 
 WINDOWS = 64
@@ -225,17 +225,7 @@ def _dataset(data: Any, name: str, dims: tuple[str, ...]) -> xr.Dataset:
         if array.ndim != len(dims):
             raise LayoutError(f"expected an array of dimensions {dims}, got shape {array.shape}")
         return xr.Dataset({name: (dims, array)})
-    try:
-        with warnings.catch_warnings():
-            # a store of labels has few arrays, and need not list them in one place
-            warnings.filterwarnings("ignore", "Failed to open Zarr store with consolidated")
-            dataset: xr.Dataset = xr.open_zarr(os.fspath(data), chunks=None)
-    except Exception as error:
-        raise StoreReadError(
-            f"{os.fspath(data)} cannot be opened as a Zarr store ({type(error).__name__}: "
-            f"{error}); check the path"
-        ) from error
-    return dataset
+    return open_dataset(os.fspath(data))[1]
 
 
 def _feature_values(dataset: xr.Dataset, model: Any) -> xr.DataArray:

@@ -13,6 +13,9 @@ from bigtensor.data.block import Block
 _DRAWS_PER_COUNTER = 4
 """64-bit numbers that Philox makes of one value of its counter."""
 
+_STRETCH = 65_536
+"""Consecutive rows whose keys are drawn together where only some of them are wanted."""
+
 
 def row_keys(random_state: int, purpose: str, start: int, stop: int) -> NDArray[np.uint64]:
     """Return the keys of consecutive rows.
@@ -49,7 +52,7 @@ def keys_at(random_state: int, purpose: str, index: NDArray[Any]) -> NDArray[np.
     random_state : int
     purpose : str
     index : (rows,) integer array
-        Global row indices. The keys of the whole range they cover are computed.
+        Global row indices, in any order.
 
     Returns
     -------
@@ -58,9 +61,17 @@ def keys_at(random_state: int, purpose: str, index: NDArray[Any]) -> NDArray[np.
     """
     if not index.size:
         return np.empty(0, np.uint64)
-    first, last = int(index.min()), int(index.max())
-    keys = row_keys(random_state, purpose, first, last + 1)
-    return np.take(keys, index - first)
+    order = np.argsort(index, kind="stable")
+    ascending = np.asarray(index)[order].astype(np.int64, copy=False)
+    keys, begin = np.empty(len(ascending), np.uint64), 0
+    while begin < len(ascending):
+        first = int(ascending[begin])
+        # chosen rows may lie anywhere in billions of rows
+        end = int(np.searchsorted(ascending, first + _STRETCH))
+        drawn = row_keys(random_state, purpose, first, int(ascending[end - 1]) + 1)
+        keys[order[begin:end]] = drawn[ascending[begin:end] - first]
+        begin = end
+    return keys
 
 
 def block_keys(random_state: int, purpose: str, block: Block) -> NDArray[np.uint64]:

@@ -1,7 +1,7 @@
 import os
 import re
 
-from bigtensor.cli.demo import _folder
+from bigtensor.cli.demo import REPORT, _folder, _kept_report
 
 
 def number(name, output):
@@ -32,6 +32,18 @@ def test_demo__a_folder_with_something_in_it_is_refused(run, tmp_path):
 
 def test_demo__few_rows_are_wrong_usage(run):
     assert run("demo", "--rows", 10).exit_code == 2
+
+
+def test_report__is_kept_where_nothing_else_is(tmp_path):
+    folder, kept = tmp_path / "temporary", tmp_path / "bigtensor-demo"
+    folder.mkdir()
+    assert _kept_report(folder, kept).startswith("\nNothing was kept; ")
+    for page in ("first", "second"):
+        (folder / REPORT).write_text(page)
+        assert _kept_report(folder, kept).startswith(f"\nkept       {kept / REPORT}; ")
+        assert (kept / REPORT).read_text() == page
+    (tmp_path / "file").touch()
+    assert "Nothing was kept (" in _kept_report(folder, tmp_path / "file")
 
 
 def test_folder__a_temporary_one_is_removed():

@@ -1,5 +1,8 @@
 """export: labels of a store to CSV, AnnData and FCS."""
 
+import json
+import shutil
+
 import anndata
 import flowio
 import numpy as np
@@ -45,6 +48,26 @@ def test_export__to_csv(run, labels, tmp_path):
     assert "give --overwrite" in again.stderr
 
 
+def test_export__to_csv_with_samples_and_markers(run, labels, cells, tmp_path):
+    out = tmp_path / "l.csv"
+    with xr.open_zarr(cells, chunks=None) as data:
+        features = [str(name) for name in data["feature"].to_numpy()[[3, 0]]]
+        expected = data["X"].sel(feature=features).to_numpy()
+        samples = np.array(data["sample_id"].attrs["categories"])[data["sample_id"]]
+    chosen = ("--cells", cells, "--features", ", ".join(features))
+    result = run("export", labels, "--to", out, *chosen)
+    assert result.exit_code == 0, result.stderr
+    table = pd.read_csv(out)
+    assert table.columns.tolist()[:5] == ["row", "sample_id", *features, "label"]
+    assert table["sample_id"].tolist() == samples.tolist()
+    np.testing.assert_allclose(table[features], expected, rtol=1e-6)
+    unknown = run("export", labels, "--to", tmp_path / "u.csv", *chosen[:3], "CD3,none")
+    assert unknown.exit_code == 1
+    assert "has no feature none; it has" in unknown.stderr
+    alone = run("export", labels, "--to", tmp_path / "u.csv", *chosen[2:])
+    assert (alone.exit_code, "give it with --cells" in alone.stderr) == (2, True)
+
+
 def test_export__to_anndata_with_the_model(run, labels, cells, model, annotated):
     command = ("export", labels, "--to", annotated, "--model", model)
     result = run(*command)
@@ -60,6 +83,39 @@ def test_export__to_anndata_with_the_model(run, labels, cells, model, annotated)
     assert again.exit_code == 1
     assert "give --overwrite" in again.stderr
     assert run(*command, "--overwrite").exit_code == 0
+
+
+def test_export__makes_an_anndata_file_of_cells_and_labels(run, labels, cells, model, tmp_path):
+    out = tmp_path / "new.h5ad"
+    result = run("export", labels, "--to", out, "--model", model, "--cells", cells)
+    assert result.exit_code == 0, result.stderr
+    made = anndata.read_h5ad(out)
+    with xr.open_zarr(cells, chunks=None) as data:
+        np.testing.assert_array_equal(made.X, data["X"])
+        assert made.var_names.tolist() == data["feature"].to_numpy().tolist()
+        for name in ("sample_id", "label"):
+            names = np.array(data[name].attrs["categories"])[data[name]]
+            assert made.obs[name].astype(str).tolist() == names.tolist()
+    group = zarr.open_group(labels, mode="r")
+    assert made.obs["bigtensor_label"].astype(int).tolist() == group["label"][:].tolist()
+    np.testing.assert_array_equal(made.obsm["X_bigtensor_proba"], group["probability"][:])
+    assert json.loads(made.uns["bigtensor"]["description"])["kind"] == "KernelMixture"
+    assert made.obs_names[:2].tolist() == ["0", "1"]
+    made.write_h5ad(tmp_path / "again.h5ad")
+    again = run("export", labels, "--to", out, "--model", model, "--cells", cells)
+    assert (again.exit_code, "exists already" in again.stderr) == (1, True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.h5ad", "new.h5ad"]
+
+
+def test_export__to_no_anndata_file_says_how_to_make_one(run, labels, cells, model, tmp_path):
+    result = run("export", labels, "--to", tmp_path / "new.h5ad", "--model", model)
+    assert result.exit_code == 1
+    assert "give the store that was labelled (--cells)" in result.stderr
+    zarr_made = run(
+        "export", labels, "--to", tmp_path / "new.zarr", "--model", model, "--cells", cells
+    )
+    assert "ends in .h5ad" in zarr_made.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_export__another_model_is_refused(run, labels, cells, annotated, tmp_path):
@@ -95,7 +151,7 @@ def test_export__to_fcs_from_import_to_copies(run, tmp_path):
     assert result.stdout == f"exported   {labels} to {tmp_path / 'out'} (2 FCS files)\n"
     label = zarr.open_group(labels, mode="r")["label"][:]
     read = [flowio.FlowData(tmp_path / "out" / path.name).as_array()[:, -1] for path in paths]
-    np.testing.assert_array_equal(np.concatenate(read), label + 1)
+    np.testing.assert_array_equal(np.concatenate(read), label)
 
 
 @pytest.mark.parametrize(
@@ -113,3 +169,27 @@ def test_export__wrong_usage_says_what_is_needed(run, labels, options, message):
     result = run("export", labels, *options)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("name", ["label", "probability"])
+def test_export__of_labels_with_a_lost_chunk_is_refused(run, labels, tmp_path, name):
+    copy = shutil.copytree(labels, tmp_path / "copy.zarr")
+    shutil.rmtree(copy / name / "c")
+    for command in (("export", copy, "--to", tmp_path / "l.csv"), ("info", copy)):
+        result = run(*command)
+        assert result.exit_code == 1
+        assert f"1 of the 1 files of '{name}' are absent" in result.stderr.replace("\n", " ")
+    assert not (tmp_path / "l.csv").exists()
+
+
+@pytest.mark.parametrize("command", ["info", "export"])
+def test_labels__with_a_flipped_bit_name_their_rows(run, labels, tmp_path, command):
+    copy = shutil.copytree(labels, tmp_path / "copy.zarr")
+    chunk = copy / "label" / "c" / "0"
+    content = bytearray(chunk.read_bytes())
+    content[len(content) // 2] ^= 1
+    chunk.write_bytes(content)
+    options = ("--to", tmp_path / "l.csv") if command == "export" else ()
+    result = run(command, copy, *options)
+    assert result.exit_code == 1
+    assert "rows 0 to 49,999 of" in result.stderr.replace("\n", " ")

@@ -19,6 +19,7 @@ DEFAULTS = {
     "n_components": None,
     "n_populations": None,
     "views": None,
+    "features": None,
     "start": "auto",
     "units": "auto",
     "posterior_width": "auto",

@@ -120,6 +120,41 @@ def test_interrupt__in_mid_fit_keeps_finished_parts_and_nothing_half_written(
     assert "posterior 1: 300,000 rows, read from the checkpoint" in again.stderr
 
 
+@pytest.mark.parametrize("where", [("--scheduler", "threads"), ("--workers", "2")])
+def test_termination__says_what_an_interrupt_says(start, many_cells, tmp_path, where):
+    """SIGTERM comes before a batch system kills."""
+    out, parts = tmp_path / "m.zarr", tmp_path / "parts"
+    process = start(
+        *("fit", many_cells, "-k", 8, "--out", out, "--checkpoint", parts, "--start", "kmeans"),
+        *where,
+    )
+    wait_for(process, "posterior 1")
+    process.terminate()
+    _, errors = process.communicate(timeout=240)
+    assert process.returncode == 143, errors
+    assert errors.splitlines()[-1] == (
+        f"terminated: finished parts are kept in {parts}, and the same command continues from them"
+    )
+    assert "Traceback" not in errors
+    assert os.listdir(tmp_path) == ["parts"]  # noqa: PTH208
+
+
+def test_termination__of_an_import_leaves_nothing(start, tmp_path):
+    table = tmp_path / "cells.csv"
+    rows = np.random.default_rng(0).normal(size=(400_000, 6)).astype(np.float32)
+    header = ",".join(f"m{j}" for j in range(6))
+    np.savetxt(table, rows, "%.6g", ",", header=header, comments="")
+    process = start("import", table, "--out", tmp_path / "cells.zarr")
+    while not any("partial" in name for name in os.listdir(tmp_path)):  # noqa: PTH208
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.terminate()
+    _, errors = process.communicate(timeout=240)
+    assert process.returncode == 143, errors
+    assert errors.splitlines()[-1] == "terminated: nothing was written"
+    assert os.listdir(tmp_path) == ["cells.csv"]  # noqa: PTH208
+
+
 def test_interrupt__while_workers_start_is_as_clean(start, many_cells, tmp_path):
     process = start("fit", many_cells, "-k", 8, "--out", tmp_path / "m.zarr", "--workers", 2)
     for line in process.stdout:

@@ -9,6 +9,7 @@ import xarray as xr
 import zarr
 
 from bigtensor.data.layout import SampleStoreWriter, chunk_rows, shard_rows
+from bigtensor.data.manifest import MANIFEST
 from bigtensor.errors import DataError, OutputError, ParameterError
 
 FEATURES = ["CD3", "CD4 β"]
@@ -140,7 +141,7 @@ def test_writer__consolidates_the_metadata(tmp_path: Path) -> None:
     write(tmp_path / "a.zarr", np.ones((3, 2)), [3])
     metadata = json.loads((tmp_path / "a.zarr" / "zarr.json").read_text())
     arrays = metadata["consolidated_metadata"]["metadata"]
-    assert set(arrays) == {"X", "feature", "label", "weight"}
+    assert set(arrays) == {"X", "feature", "label", "weight", MANIFEST}
     assert arrays["X"]["shape"] == [3, 2]
     assert arrays["label"]["attributes"]["categories"] == ["a", "b", "c"]
 

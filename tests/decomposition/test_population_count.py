@@ -130,6 +130,26 @@ def test_choice__is_one_where_halves_do_not_agree_at_all():
     assert found.chosen == 1
 
 
+@pytest.mark.parametrize(
+    ("unresolved", "within", "chosen"),
+    [
+        (0.0, 0.05, 3),  # halves that disagree are believed
+        (0.05, 0.05, 4),  # except where they cannot know: the first pair has a light member
+        (0.05, SEPARATE_BELOW + 0.01, 3),  # and it is separate
+    ],
+)
+def test_choice__goes_on_to_rare_populations_that_halves_cannot_judge(unresolved, within, chosen):
+    weights = np.array([0.3, 0.01, 0.17, 0.17, 0.175, 0.175])
+    # the pair with the light component is the first to be split
+    merges = np.array([[4, 5], [2, 3], [0, 1], [6, 7], [8, 9]])
+    tree = MergeTree(merges, TREE.heights, weights, "separation")
+    first = components()
+    halves = [((TREE, first), (TREE, swapped_in_pairs(first)))]
+    found = choose_population_count(halves, tree, assigned(within), 30, unresolved)
+    assert found.chosen == chosen
+    assert chosen not in found.as_good
+
+
 def test_choice__names_cuts_that_are_as_good():
     first = components(60_000)
     # a share of swapped rows for which six populations score as three do

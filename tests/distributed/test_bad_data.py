@@ -12,6 +12,7 @@ from distributed import Client
 
 from bigtensor import KernelMixture, simulate
 from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.opening import open_samples
 from bigtensor.engine.events import Event
 from bigtensor.errors import (
     DataChangedError,
@@ -43,11 +44,14 @@ def own_store(path: Path, values: np.ndarray = VALUES) -> Path:
 def test_truncated_shard__is_named_with_its_rows(tmp_path: Path) -> None:
     store = own_store(tmp_path / "cells.zarr")
     (shard,) = [path for path in (store / "X" / "c").rglob("*") if path.is_file()]
-    content = shard.read_bytes()
+    content, samples = shard.read_bytes(), open_samples(store)
     for length in (len(content) // 2, len(content) - 3, 0):
         shard.write_bytes(content[:length])
-        with pytest.raises(StoreReadError) as caught:
+        with pytest.raises(StoreReadError, match=r"the files of 'X' have .* one of them is trunc"):
             model().fit(store, scheduler="threads", workers=2)
+        # and after the store was opened
+        with pytest.raises(StoreReadError) as caught:
+            model().fit(samples, scheduler="threads", workers=2)
         message = str(caught.value)
         assert f"of 'X' in {store} cannot be read" in message
         assert "truncated or corrupted: restore the file from a copy or import" in message

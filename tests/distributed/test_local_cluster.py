@@ -65,7 +65,8 @@ def test_local_cluster__keeps_its_settings_to_its_workers(tmp_path: Path) -> Non
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="these are settings of glibc")
 def test_local_cluster__workers_use_freed_buffers_again(one_worker: Client) -> None:
     first, second = one_worker.submit(page_faults_of_two_buffers, pure=False).result()
-    assert second < 0.1 * first
+    # the worker of other tests may have kept enough buffers for the first one too
+    assert second <= 0.1 * first
 
 
 @pytest.mark.parametrize("place", ["deploy/local/start_cluster.sh", "docs/running.md"])

@@ -10,7 +10,7 @@ import psutil
 import pytest
 import xarray as xr
 import zarr
-from distributed import Client
+from distributed import Client, LocalCluster
 
 from bigtensor import KernelMixture, simulate
 from bigtensor.data.opening import open_samples
@@ -140,26 +140,32 @@ def test_row_outputs__of_workers_equal_those_of_threads(
     assert not list(tmp_path.iterdir())
 
 
-def test_open__uses_and_keeps_a_given_current_or_addressed_cluster(one_worker: Client) -> None:
-    address = one_worker.scheduler.address
+def test_open__uses_and_keeps_a_given_or_current_cluster(one_worker: Client) -> None:
     with open_runtime(client=one_worker) as runtime:
         assert (runtime.workers, runtime.threads) == (1, 1)
         assert runtime.memory_limit is not None
     with one_worker.as_current(), open_runtime() as runtime:
         assert runtime == DistributedRuntime(one_worker)
-    with open_runtime(scheduler=address) as runtime:
-        assert isinstance(runtime, DistributedRuntime)
-        own = runtime.client
-        assert own.scheduler.address == address
-    assert own.status == "closed"
     assert one_worker.submit(sum, (1, 2)).result() == 3
+
+
+def test_open__uses_and_keeps_a_cluster_at_an_address() -> None:
+    plain: dict[str, Any] = {"processes": False, "protocol": "tcp", "dashboard_address": None}
+    with LocalCluster(n_workers=1, threads_per_worker=1, silence_logs=50, **plain) as cluster:
+        with open_runtime(scheduler=cluster.scheduler_address) as runtime:
+            assert isinstance(runtime, DistributedRuntime)
+            own = runtime.client
+            assert own.scheduler.address == cluster.scheduler_address
+        assert own.status == "closed"
+        with Client(cluster, set_as_default=False) as client:
+            assert client.submit(sum, (1, 2)).result() == 3
 
 
 def test_open__closes_the_workers_that_it_started() -> None:
     before = set(psutil.Process(os.getpid()).children(recursive=True))
     with open_runtime(workers=2, memory_limit="700MiB") as runtime:
         assert (runtime.workers, runtime.threads, runtime.memory_limit) == (2, 1, 700 * 2**20)
-        assert runtime.client.scheduler.address.startswith("tcp://127.0.0.1:")
+        assert runtime.client.scheduler.address.startswith("tls://127.0.0.1:")
         started = set(psutil.Process(os.getpid()).children(recursive=True)) - before
         assert len(started) >= 2
     _, alive = psutil.wait_procs(started, timeout=20)

@@ -1,6 +1,9 @@
 """Checkpoints: parts match exactly what they were computed from, and damage is noticed."""
 
+import os
+import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -24,6 +28,7 @@ from bigtensor.engine.checkpoint import (
 from bigtensor.engine.events import Event
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime
+from bigtensor.engine.unfinished import unfinished_name
 from bigtensor.errors import CheckpointError
 from bigtensor.statistics.base import Pass
 from tests.engine.sums import ColumnSums
@@ -40,7 +45,7 @@ VALUES = np.random.default_rng(1).normal(size=(100_000, 2))
     )
 )
 def test_state__survives_encoding_bit_for_bit(state: dict[str, Any]) -> None:
-    again = decode_state(encode_state(state))
+    again = decode_state(encode_state(state, "p/0-1.state"), "p/0-1.state")
     assert again is not None
     assert list(again) == list(state)
     for name, array in state.items():
@@ -50,14 +55,37 @@ def test_state__survives_encoding_bit_for_bit(state: dict[str, Any]) -> None:
 
 
 def test_state__that_is_torn_or_flipped_anywhere_is_not_decoded() -> None:
-    content = encode_state(STATE)
+    content = encode_state(STATE, "a")
     for length in range(0, len(content), 7):
-        assert decode_state(content[:length]) is None
+        assert decode_state(content[:length], "a") is None
     for place in range(0, len(content), 11):
         flipped = bytearray(content)
         flipped[place] ^= 0x40
-        assert decode_state(bytes(flipped)) is None
-    assert decode_state(content + b"x") is None
+        assert decode_state(bytes(flipped), "a") is None
+    assert decode_state(content + b"x", "a") is None
+
+
+def test_state__of_another_label_or_version_is_not_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    content = encode_state(STATE, "a")
+    assert decode_state(content, "a") is not None
+    assert decode_state(content, "b") is None
+    monkeypatch.setattr(checkpoint_module, "FORMAT", 99)
+    assert decode_state(content, "a") is None
+
+
+def test_part__that_was_copied_over_another_is_not_used(tmp_path: Path) -> None:
+    first, second = (PassCheckpoint(str(tmp_path / name)) for name in ("moments-0", "moments-1"))
+    first.store((0, 10), STATE)
+    folder = tmp_path / "moments-0"
+    for name in ("10-20.state", "sum.state"):
+        shutil.copy(folder / "0-10.state", folder / name)
+    shutil.copytree(folder, tmp_path / "moments-1")
+    assert first.load((0, 10)) is not None
+    assert first.load((10, 20)) is None
+    assert first.load(None) is None
+    assert second.load((0, 10)) is None
 
 
 @pytest.mark.parametrize("kind", ["folder", "url"])
@@ -80,15 +108,65 @@ def test_parts__are_found_loaded_and_idempotent(tmp_path: Path, kind: str) -> No
     assert parts.load((0, 10)) is None
 
 
-def test_parts__ignore_foreign_files_and_remove_unfinished_ones(tmp_path: Path) -> None:
+def test_parts__are_dropped_without_files_of_others(tmp_path: Path) -> None:
     parts = PassCheckpoint(str(tmp_path))
     parts.store((0, 10), STATE)
-    for name in ("notes.state", "0-10.state.ab12cd34.unfinished", "0-x.state", ".DS_Store"):
+    others = ["notes.txt", "notes.state", "0-x.state", ".DS_Store", "0-10.state.unfinished"]
+    for name in others:
         (tmp_path / name).write_bytes(b"?")
     assert parts.finished() == [(0, 10)]
     parts.store(None, STATE)
     parts.drop_parts()
-    assert [path.name for path in tmp_path.iterdir()] == ["sum.state"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*others, "sum.state"])
+
+
+def test_parts__that_are_dropped_leave_what_others_still_write(tmp_path: Path) -> None:
+    parts = PassCheckpoint(str(tmp_path))
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    running = unfinished_name("0-10.state")
+    here = running.split(".")[2]
+    names = {
+        running: True,
+        f"0-10.state.{here}.{ended.pid}.0123abcd.unfinished": False,
+        f"sum.state.{here}.{ended.pid}.0123abcd.unfinished": False,
+        "0-10.state.another-machine.7.0123abcd.unfinished": True,
+        "10-20.state.another-machine.7.0123abcd.unfinished": False,
+        f"notes.txt.{here}.{ended.pid}.0123abcd.unfinished": True,
+    }
+    for name in names:
+        (tmp_path / name).write_bytes(b"?")
+    two_days_ago = time.time() - 2 * 86_400
+    os.utime(tmp_path / "10-20.state.another-machine.7.0123abcd.unfinished", (two_days_ago,) * 2)
+    parts.drop_parts()
+    assert {path.name for path in tmp_path.iterdir()} == {name for name in names if names[name]}
+
+
+def test_part__whose_unfinished_file_is_removed_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts, move = PassCheckpoint(str(tmp_path)), LocalFileSystem.mv
+    removed: list[str] = []
+
+    def remove_first(self: Any, path: str, target: str, **options: Any) -> None:
+        if not removed:
+            removed.append(path)
+            self.rm_file(path)
+        move(self, path, target, **options)
+
+    monkeypatch.setattr(LocalFileSystem, "mv", remove_first)
+    parts.store((0, 10), STATE)
+    assert removed
+    assert parts.load((0, 10)) is not None
+
+
+def test_sum__that_is_stored_lets_go_of_the_parts_of_a_run_that_was_killed(tmp_path: Path) -> None:
+    pass_, checkpoint = Pass("sums", ColumnSums(2)), Checkpoint(str(tmp_path), "data")
+    assert reused(checkpoint, pass_)[0] == 0
+    (folder,) = tmp_path.iterdir()
+    PassCheckpoint(str(folder)).store((0, 25_000), STATE)
+    assert reused(checkpoint, pass_)[0] == 4
+    assert [path.name for path in folder.iterdir()] == ["sum.state"]
 
 
 @dataclass(frozen=True)

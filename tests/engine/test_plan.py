@@ -34,6 +34,16 @@ def plan_of(
     return make_plan(samples, passes, PlannedProcesses(workers, limit, threads))
 
 
+def test_plan__as_html_shows_names_and_runs_none() -> None:
+    names = tuple("abcd")
+    url = "<img src=x onerror=alert(1)>.zarr"
+    source = ZarrSource(url, "X", 10**8, names, np.dtype("float32"), 65_536)
+    samples = Samples((source,), Views.resolve(None, names))
+    page = make_plan(samples, PASSES, PlannedProcesses(2, "1GiB", 1))._repr_html_()
+    assert "<img" not in page
+    assert "&lt;img src=x onerror=alert(1)&gt;.zarr" in page
+
+
 def test_plan__prints_passes_memory_and_that_it_fits() -> None:
     plan = plan_of()
     assert plan.fits
@@ -50,6 +60,21 @@ def test_plan__prints_passes_memory_and_that_it_fits() -> None:
     ):
         assert words in text
     assert text in plan._repr_html_()
+
+
+def test_plan__counts_what_the_driver_holds_where_tasks_run_beside_it() -> None:
+    samples = open_samples(np.ones((100_000, 4)))
+    passes = [PassSize("pilot", 1, 100_000, MiB, MiB, driver_nbytes=90 * MiB)]
+    elsewhere = make_plan(samples, passes, PlannedProcesses(1, None))
+    assert elsewhere.driver_nbytes == 0
+    here = make_plan(samples, passes, ThreadedRuntime(1))
+    assert here.driver_nbytes >= 90 * MiB
+    assert here.projected_nbytes == elsewhere.projected_nbytes + here.driver_nbytes
+    tight = make_plan(samples, passes, ThreadedRuntime(1, 400 * MiB))
+    with pytest.raises(
+        PlanError, match=r"the sample and its features take .* a smaller sample_size"
+    ):
+        tight.check()
 
 
 @pytest.mark.parametrize(

@@ -34,13 +34,13 @@ MAY_IMPORT = {
     "engine": {"data", "statistics"},
     "decomposition": set(),
     # outputs that appear when they are whole
-    "store": {"data.targets"},
+    "store": {"data.targets", "data.stores", "data.stored_arrays", "data.manifest"},
     # what a row function is given
     "models": {"features", "statistics", "decomposition", "store", "data.block"},
     # the driver of passes, and that of row functions
     "models.base": {"data", "engine"},
     "models.answers": {"data", "engine"},
-    "report": {"models", "store"},
+    "report": {"models", "store", "data"},
     # the data's side of the estimators
     "accessor": set(),
     "annotation": {"data", "models", "store"},
@@ -142,6 +142,40 @@ def test_only_the_engine__imports_dask():
     }
     assert naming
     assert {name.split(".")[0] for name in naming} == {"engine"}
+
+
+def zarr_calls(path: Path, names: set[str]) -> bool:
+    """Return True if a file calls a function of zarr or xarray, or a method, of these names."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in names
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    )
+
+
+def test_stores__are_opened_in_one_place():
+    opening = {"open_zarr", "open_array", "open_group", "open_consolidated", "open_store"}
+    assert {name for name, path in MODULES.items() if zarr_calls(path, opening)} == {
+        "data.stores",
+        "data.zarr_datasets",
+        # what they have written themselves, and what `open_group` has opened before
+        "data.manifest",
+        "data.simulate.rows",
+        "data.exporters.in_place",
+        "engine.rowwise",
+    }
+
+
+def test_arrays__are_created_in_one_place():
+    creating = {"create_array", "create_dataset", "require_array", "to_zarr"}
+    assert {name for name, path in MODULES.items() if zarr_calls(path, creating)} == {
+        "data.stored_arrays",
+        # HDF5 has no checksum that every reader knows
+        "data.exporters.in_place",
+        # variables of a Dataset, with the compressors of `stored_arrays`
+        "data.simulate.rows",
+    }
 
 
 def test_only_two_models__reach_the_engine():

@@ -1,5 +1,8 @@
 """The measured peak of a worker stays below the plan, and does not grow with the rows."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +68,49 @@ def test_fit__stays_below_the_plan_and_flat(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_fit__stays_below_the_plan_and_flat_at_ten_million_rows(tmp_path: Path) -> None:
     check_fits(tmp_path, [900_000, 10_200_000])
+
+
+ON_THREADS = """
+import sys
+
+from bigtensor import KernelMixture
+from tests.memory.test_worker_memory import peak_nbytes
+
+model, where = KernelMixture(4, random_state=0), {"scheduler": "threads", "workers": 2}
+plan = model.plan(sys.argv[1], **where)
+model.fit(sys.argv[1], **where)
+print(peak_nbytes(), plan.projected_nbytes)
+"""
+
+
+def check_fits_on_threads(tmp_path: Path, sizes: list[int], views: int) -> None:
+    measured = []
+    for rows in sizes:
+        path = tmp_path / f"{rows}.zarr"
+        write_kernel_mixture(path, rows, 4, views=views, random_state=1, dtype="float32")
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", ON_THREADS, str(path)],
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        peak, projected = map(int, done.stdout.split())
+        print(f"{rows:,} rows: {peak / MiB:.0f} MiB measured, {projected / MiB:.0f} projected")
+        assert peak <= projected <= 1.5 * peak
+        measured.append(peak)
+    assert max(measured) <= 1.1 * min(measured)
+
+
+def test_fit_on_threads__stays_below_the_plan_and_flat(tmp_path: Path) -> None:
+    check_fits_on_threads(tmp_path, [300_000, 3_000_000], 3)
+
+
+@pytest.mark.slow
+def test_fit_on_threads__stays_below_the_plan_and_flat_at_ten_million_rows(tmp_path: Path) -> None:
+    check_fits_on_threads(tmp_path, [900_000, 10_200_000], 6)
 
 
 @pytest.mark.parametrize("kind", ["large chunks", "transposed", "in memory", "lazy"])

@@ -103,7 +103,7 @@ def test_read_rows__refuses_labels_of_other_data(fitted_mixture, mixture_data):
 
 
 def test_read_rows__says_what_is_wrong_with_the_data(fitted_mixture, mixture_data, tmp_path):
-    with pytest.raises(StoreReadError, match="cannot be opened"):
+    with pytest.raises(StoreReadError, match="there is no store at"):
         read_rows(fitted_mixture, tmp_path / "none.zarr")
     first = str(mixture_data["feature"].values[0])
     with pytest.raises(ViewError, match=f"lack the features {first} "):

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,17 @@ def test_keys_at__are_the_keys_of_the_rows():
     index = np.array([3, 4, 17, 1000])
     np.testing.assert_array_equal(keys_at(1, "fold", index), row_keys(1, "fold", 0, 1001)[index])
     assert keys_at(1, "fold", np.array([], np.int64)).size == 0
+
+
+def test_keys_at__take_no_memory_for_the_rows_between():
+    index = np.array([10**9, 7, 10**12, 8])
+    tracemalloc.start()
+    keys = keys_at(1, "fold", index)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
+    for key, row in zip(keys, index, strict=True):
+        assert key == row_keys(1, "fold", int(row), int(row) + 1)[0]
 
 
 def test_block_keys__follow_the_rows_that_were_kept():

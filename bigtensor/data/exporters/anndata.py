@@ -19,7 +19,6 @@ that lost its consolidated metadata in that way is whole without them, and slowe
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -154,24 +153,20 @@ def _write_partial(
     progress: Callable[[int, int | None], None],
 ) -> None:
     """Write all elements to a group that no reader shows."""
-    write_elem = optional_module("anndata.io", "cytometry").write_elem
     # what a process that was killed has left
     _discard(file, _PARTIAL)
     partial = file.group.create_group(_PARTIAL)
     n_labels = store.count_labels()
-    with warnings.catch_warnings():
-        # anndata announces its next release; small elements come out the same
-        warnings.filterwarnings("ignore", "zarr v3 autosharding", UserWarning)
-        label = partial.create_group("label")
-        label.attrs.update(
-            {"encoding-type": "categorical", "encoding-version": "0.2.0", "ordered": False}
-        )
-        write_elem(label, "categories", np.array([str(h) for h in range(n_labels)], dtype=object))
-        write_elem(partial, "used", np.array(used, dtype=bool))
-        write_elem(partial, "model", dict(model))
-        for parent in ("obsm", "uns"):
-            if parent not in file.group:
-                write_elem(file.group, parent, {})
+    label = partial.create_group("label")
+    label.attrs.update(
+        {"encoding-type": "categorical", "encoding-version": "0.2.0", "ordered": False}
+    )
+    file.write(label, "categories", np.array([str(h) for h in range(n_labels)], dtype=object))
+    file.write(partial, "used", np.array(used, dtype=bool))
+    file.write(partial, "model", dict(model))
+    for parent in ("obsm", "uns"):
+        if parent not in file.group:
+            file.write(file.group, parent, {})
     codes = _array(file, "label/codes", (store.rows,), np.min_scalar_type(-max(n_labels, 1)))
     shape = None if store.components is None else (store.rows, store.components)
     probability = None if shape is None else _array(file, "probability", shape, np.dtype("float32"))

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.exporters.labels import BLOCK_ROWS, LabelStore, open_labels
-from bigtensor.errors import OutputError
+from bigtensor.data.exporters.spreadsheet import as_cell
+from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.zarr_datasets import open_dataset
+from bigtensor.errors import DataError, OutputError, ViewError
 
 
 def write_answers_to_csv(
@@ -20,12 +25,16 @@ def write_answers_to_csv(
     target: str | os.PathLike[str],
     *,
     probabilities: bool = True,
+    cells: str | os.PathLike[str] | None = None,
+    features: Sequence[str] = (),
     block_rows: int = BLOCK_ROWS,
     progress: Callable[[int, int | None], None] = lambda *_: None,
 ) -> None:
     """Write the labels of a store to a CSV file that appears under its name when it is whole.
 
-    Columns are ``row``, ``label`` and, where wanted, ``probability_0``, ``probability_1``, ...
+    Columns are ``row``, where wanted ``sample_id`` and features, ``label`` and, where wanted,
+    ``probability_0``, ``probability_1``, ... Names that a spreadsheet would take for a formula
+    begin with an apostrophe.
 
     Parameters
     ----------
@@ -35,6 +44,10 @@ def write_answers_to_csv(
         An existing file is replaced.
     probabilities : bool, default True
         Whether to write the probabilities too, where there are any.
+    cells : path, optional
+        The store that was labelled, as an import makes it: its ``sample_id`` is written too.
+    features : sequence of str, optional
+        Features of `cells` whose values are written too.
     block_rows : int
         Rows that are held at a time.
     progress : callable, optional
@@ -45,13 +58,16 @@ def write_answers_to_csv(
     OutputError
         When the file cannot be written.
     StoreReadError, DataError
-        When there are no labels, or they are damaged.
+        When there are no labels, or they are damaged, or `cells` has other rows.
+    ViewError
+        When `cells` has no such feature.
     """
     path, store = Path(target), open_labels(labels)
+    known = None if cells is None else _Cells.open(cells, features, store)
     partial = path.with_name(f"{path.name}.partial-{secrets.token_hex(4)}")
     try:
-        with partial.open("w", encoding="ascii", newline="\n") as file:
-            for done, text in _lines(store, probabilities, block_rows):
+        with partial.open("w", encoding="utf-8", newline="\n") as file:
+            for done, text in _lines(store, known, probabilities, block_rows):
                 file.write(text)
                 progress(done, store.rows)
         partial.replace(path)
@@ -65,13 +81,78 @@ def write_answers_to_csv(
         partial.unlink(missing_ok=True)
 
 
-def _lines(store: LabelStore, probabilities: bool, block_rows: int) -> Iterator[tuple[int, str]]:
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """What is written of the rows beside their labels.
+
+    Attributes
+    ----------
+    samples : DataArray, optional
+        Codes of the samples.
+    sample_names : (samples,) object array
+        As they stand in the file; the last one is empty, for the code -1.
+    values : DataArray
+        (sample, feature), of the chosen features.
+    """
+
+    samples: xr.DataArray | None
+    sample_names: NDArray[Any]
+    values: xr.DataArray
+
+    @classmethod
+    def open(
+        cls, cells: str | os.PathLike[str], features: Sequence[str], store: LabelStore
+    ) -> _Cells:
+        """Open a store of samples, and look for what is wanted of it."""
+        _, dataset = open_dataset(os.fspath(cells))
+        values = dataset["X"]
+        if values.shape[0] != store.rows:
+            raise DataError(
+                f"{cells} has {values.shape[0]:,} rows, but there are {store.rows:,} labels; give "
+                "the store that was labelled"
+            )
+        names = [str(name) for name in values[FEATURE_DIM].to_numpy()]
+        unknown = [name for name in features if name not in names]
+        if unknown:
+            raise ViewError(
+                f"{cells} has no feature {', '.join(unknown)}; it has {', '.join(names)}"
+            )
+        samples = dataset.get("sample_id")
+        categories = [] if samples is None else samples.attrs.get("categories", [])
+        cell_names = np.array([*(as_cell(str(name)) for name in categories), ""], object)
+        chosen = values[:, [names.index(name) for name in features]]
+        return cls(samples if categories else None, cell_names, chosen)
+
+    @property
+    def header(self) -> list[str]:
+        """The names of the columns."""
+        features = [as_cell(str(name)) for name in self.values[FEATURE_DIM].to_numpy()]
+        return ["sample_id"] * (self.samples is not None) + features
+
+    @property
+    def formats(self) -> str:
+        """How a row is written, a comma after each column."""
+        return "%s," * (self.samples is not None) + "%.9g," * self.values.shape[1]
+
+    def columns(self, rows: slice) -> list[NDArray[Any]]:
+        """Return the columns of some rows."""
+        names = [] if self.samples is None else [self.sample_names[self.samples[rows].to_numpy()]]
+        return [*names, *self.values[rows].to_numpy().astype(np.float64).T]
+
+
+def _lines(
+    store: LabelStore, cells: _Cells | None, probabilities: bool, block_rows: int
+) -> Iterator[tuple[int, str]]:
     """Yield the rows done and lines of text; the first line holds the names."""
     width = store.components or 0 if probabilities else 0
-    yield 0, ",".join(["row", "label", *(f"probability_{h}" for h in range(width))]) + "\n"
-    line = "%d,%d" + ",%.6g" * width + "\n"
+    known = [] if cells is None else cells.header
+    yield 0, ",".join(["row", *known, "label", *(f"probability_{h}" for h in range(width))]) + "\n"
+    line = "%d," + ("" if cells is None else cells.formats) + "%d" + ",%.6g" * width + "\n"
     for block in store.blocks(probabilities=probabilities, block_rows=block_rows):
-        columns: list[NDArray[Any]] = [np.arange(block.start, block.stop), block.label]
+        columns: list[NDArray[Any]] = [np.arange(block.start, block.stop)]
+        if cells is not None:
+            columns += cells.columns(slice(block.start, block.stop))
+        columns.append(block.label)
         if block.probability is not None:
             columns += list(block.probability.astype(np.float64).T)
         rows = zip(*(column.tolist() for column in columns), strict=True)

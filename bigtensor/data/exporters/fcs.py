@@ -1,17 +1,20 @@
 """Labels and posteriors as further channels of copies of FCS files.
 
-Events and keywords of the source are copied as they are, byte by byte, whatever their type, so that
-a copy gates as the original does. The new channels have the type of the others:
+Events of the source are copied byte by byte, whatever their type, so that a copy gates as the
+original does. Keywords are copied as they are spelled, in their order. The new channels have the
+type of the others:
 
 =====================  =============================================================================
 channel                value
 =====================  =============================================================================
-``bigtensor_label``    number of the component + 1; 0 for events that were left out
-``bigtensor_proba_1``  posterior of the component that has label 1, and so on; 0 for those left out
+``bigtensor_label``    number of the population, from 0; -1 for events that were left out
+``bigtensor_proba_0``  posterior of population 0, and so on; 0 for events that were left out
 =====================  =============================================================================
 
-Labels begin with 1 because integer data (``$DATATYPE`` I) has no negative numbers. In integer data
-posteriors are stored as 0 to 65535 with the gain 65535 (``$PnG``), which a reader divides by.
+Integer data (``$DATATYPE`` I) has no negative numbers and no fractions. There the label is the
+number of the population + 1, and 0 for events that were left out. Posteriors are stored as 0 to
+65535 with the gain 65535 (``$PnG``), which a reader divides by. The keyword ``BIGTENSOR_LABEL`` of
+every copy says which of the two its label is.
 """
 
 from __future__ import annotations
@@ -30,20 +33,26 @@ from numpy.typing import NDArray
 from bigtensor.data.exporters.labels import LabelBlock, LabelStore, open_labels
 from bigtensor.data.exporters.sample_rows import rows_of_samples
 from bigtensor.data.importers.fcs_header import FcsHeader, Offsets, read_fcs_header
+from bigtensor.data.importers.fcs_segments import HEADER_BYTES
+from bigtensor.data.importers.fcs_text import join_text, listed
 from bigtensor.data.importers.job import bare_name
 from bigtensor.data.importers.source import warn_of_notes
 from bigtensor.errors import DataError, FileFormatError, OutputError, ParameterError
 
 LABEL = "bigtensor_label"
 PROBABILITY = "bigtensor_proba_"
+LABEL_KEYWORD = "BIGTENSOR_LABEL"
 
 _BLOCK_ROWS = 65_536
-_HEADER_BYTES = 58
 _HEADER_LIMIT = 99_999_999
 _INTEGER_TOP = 65_535
-_DELIMITER = "\x0c"
 _OFFSETS = ("$BEGINDATA", "$ENDDATA")
+_OFFSET_DIGITS = 12
 _OTHER_SEGMENTS = ("$BEGINSTEXT", "$ENDSTEXT", "$BEGINANALYSIS", "$ENDANALYSIS", "$NEXTDATA")
+_LABEL_MEANING = {
+    "f": "number of the population; -1 for events that were left out",
+    "u": "number of the population + 1; 0 for events that were left out",
+}
 
 
 @dataclass(frozen=True)
@@ -221,74 +230,86 @@ def _added_dtype(header: FcsHeader) -> np.dtype[Any]:
 
 def _added_values(block: LabelBlock, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return the new channels of some events, one row an event."""
-    parts = [block.label[:, None] + 1.0]
+    whole = dtype.kind == "u"
+    parts = [block.label[:, None] + (1.0 if whole else 0.0)]
     if block.probability is not None:
         posterior = np.nan_to_num(block.probability.astype(np.float64), nan=0.0)
-        parts.append(np.rint(posterior * _INTEGER_TOP) if dtype.kind == "u" else posterior)
+        parts.append(np.rint(posterior * _INTEGER_TOP) if whole else posterior)
     return np.hstack(parts).astype(dtype)
 
 
-def _keywords(header: FcsHeader, n_labels: int, width: int, dtype: np.dtype[Any]) -> dict[str, str]:
+def _keywords(
+    header: FcsHeader, n_labels: int, width: int, dtype: np.dtype[Any]
+) -> list[tuple[str, str]]:
     """Return the keywords of the copy: those of the source, and those of the new channels."""
-    if dtype.kind == "u" and n_labels >= _INTEGER_TOP:
+    whole = dtype.kind == "u"
+    if whole and n_labels >= _INTEGER_TOP:
         raise DataError(f"{n_labels:,} labels do not fit into integers of 16 bits")
     count = len(header.channels)
-    keywords = _source_keywords(header)
-    if any(keywords.get(key, "").strip(" 0") for key in ("$BEGINSTEXT", "$BEGINANALYSIS")):
-        warn_of_notes(header.path, ["segments beside TEXT and DATA are not copied"])
-    keywords |= dict.fromkeys(_OTHER_SEGMENTS, "0")
-    keywords["$PAR"] = str(count + 1 + width)
+    new = dict.fromkeys(_OTHER_SEGMENTS, "0")
+    # of a fixed width, so that the length of TEXT does not depend on them
+    new |= dict.fromkeys(_OFFSETS, "0" * _OFFSET_DIGITS)
+    new["$PAR"] = str(count + 1 + width)
+    if header.keywords["byteord"].strip() == "1":
+        # The source has bytes alone, which have no order. The new channels have two bytes.
+        new["$BYTEORD"] = "1,2"
+    new[LABEL_KEYWORD] = _LABEL_MEANING["u" if whole else "f"]
     for j in range(1 + width):
         number = count + 1 + j
-        scale = {"u": str(_INTEGER_TOP + 1)}.get(dtype.kind, str(n_labels + 1) if j == 0 else "1")
-        keywords |= {
-            f"$P{number}N": LABEL if j == 0 else f"{PROBABILITY}{j}",
+        new |= {
+            f"$P{number}N": LABEL if j == 0 else f"{PROBABILITY}{j - 1}",
             f"$P{number}B": str(8 * dtype.itemsize),
             f"$P{number}E": "0,0",
-            f"$P{number}R": scale,
+            f"$P{number}R": str(_INTEGER_TOP + 1 if whole else max(n_labels, 1) if j == 0 else 1),
         }
-        if j and dtype.kind == "u":
-            keywords[f"$P{number}G"] = str(_INTEGER_TOP)
+        if j and whole:
+            new[f"$P{number}G"] = str(_INTEGER_TOP)
+    notes = []
+    if header.unread:
+        segments = ", ".join(header.unread)
+        notes.append(f"segments beside TEXT and DATA are not copied: {segments}")
+    keywords, beyond = _replaced(header, new)
+    if beyond:
+        notes.append(f"keywords of channels beyond $PAR are not copied: {listed(beyond)}")
+    warn_of_notes(header.path, notes)
     return keywords
 
 
-def _source_keywords(header: FcsHeader) -> dict[str, str]:
-    """Read the keywords of a file as they are spelled, standard ones (``$``) in capitals."""
-    with header.path.open("rb") as file:
-        head = file.read(_HEADER_BYTES)
-        start, stop = int(head[10:18]), int(head[18:26])
-        file.seek(start)
-        raw = file.read(stop - start + 1).decode("latin-1")
-    delimiter = re.escape(raw[0])
-    # a doubled delimiter is one that belongs to the value
-    items = re.split(f"(?<!{delimiter}){delimiter}(?!{delimiter})", raw[1:].rstrip(raw[0]))
-    items = [item.replace(raw[0] * 2, raw[0]) for item in items]
-    return {
-        (key.upper() if key.startswith("$") else key): value
-        for key, value in zip(items[::2], items[1::2], strict=False)
-    }
+def _replaced(header: FcsHeader, new: Mapping[str, str]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the keywords of the source with new values, and those that no channel of it has.
+
+    A keyword of a channel beyond ``$PAR`` would describe one of the new channels.
+    """
+    keywords, beyond, added = [], [], dict(new)
+    for key, value in header.spelled:
+        name = key.strip().upper()
+        channel = re.fullmatch(r"\$P([1-9][0-9]{0,8})[A-Z]+", name)
+        if channel and int(channel[1]) > len(header.channels):
+            beyond.append(key)
+        elif name not in new:
+            # Blanks around a name are padding, which other readers take for a part of it.
+            keywords.append((key.strip() or key, value))
+        elif name in added:
+            keywords.append((name, added.pop(name)))
+    return [*keywords, *added.items()], beyond
 
 
-def _head(header: FcsHeader, keywords: Mapping[str, str], row_bytes: int) -> bytes:
+def _head(header: FcsHeader, keywords: Sequence[tuple[str, str]], row_bytes: int) -> bytes:
     """Return everything before the events: the HEADER and the TEXT segment."""
-    version = header.version
-    # offsets of a fixed width, so that the text is as long as it says
-    text = _text({**keywords, **dict.fromkeys(_OFFSETS, "0" * 12)})
-    start = _HEADER_BYTES + len(text)
+    start = HEADER_BYTES + len(join_text(keywords, header.encoding))
     stop = start + header.n_rows * row_bytes - 1
-    text = _text({**keywords, "$BEGINDATA": f"{start:012d}", "$ENDDATA": f"{stop:012d}"})
+    offsets = {
+        key: f"{place:0{_OFFSET_DIGITS}d}"
+        for key, place in zip(_OFFSETS, (start, stop), strict=True)
+    }
+    placed = [(key, offsets.get(key, value)) for key, value in keywords]
+    text = join_text(placed, header.encoding)
     if stop > _HEADER_LIMIT:
-        if version == "2.0":
+        if header.version == "2.0":
             raise FileFormatError(
                 f"the copy of {header.path} would be larger than FCS 2.0 can address; export it as "
                 "FCS 3.1"
             )
         start = stop = 0
-    places = (_HEADER_BYTES, _HEADER_BYTES + len(text) - 1, start, stop, 0, 0)
-    return f"FCS{version}    ".encode() + b"".join(b"%8d" % place for place in places) + text
-
-
-def _text(keywords: Mapping[str, str]) -> bytes:
-    """Return a TEXT segment; a delimiter inside a word is doubled."""
-    words = (word.replace(_DELIMITER, _DELIMITER * 2) for pair in keywords.items() for word in pair)
-    return (_DELIMITER + _DELIMITER.join(words) + _DELIMITER).encode("latin-1")
+    ends = (HEADER_BYTES, HEADER_BYTES + len(text) - 1, start, stop, 0, 0)
+    return f"FCS{header.version}    ".encode() + b"".join(b"%8d" % place for place in ends) + text

@@ -13,6 +13,8 @@ from numpy.typing import DTypeLike
 from zarr.errors import ZarrUserWarning
 
 from bigtensor.data.importers.source import optional_module
+from bigtensor.data.stored_arrays import create_array, default_compressors, every_chunk
+from bigtensor.data.stores import open_group
 from bigtensor.errors import FileFormatError, OutputError
 
 CHUNK_ROWS = 65_536
@@ -26,6 +28,9 @@ class InPlace(Protocol):
 
     def create(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
         """Create an array that is then filled by row blocks."""
+
+    def write(self, parent: Any, name: str, value: Any) -> None:
+        """Write a small element in anndata's own encoding."""
 
     def move(self, source: str, target: str) -> None:
         """Give an element another name, without copying it."""
@@ -59,6 +64,10 @@ class Hdf5InPlace:
         """Create a contiguous dataset, as anndata does."""
         return self.group.create_dataset(name, shape=shape, dtype=dtype)
 
+    def write(self, parent: Any, name: str, value: Any) -> None:
+        """Write an element as anndata does."""
+        optional_module("anndata.io", "cytometry").write_elem(parent, name, value)
+
     def move(self, source: str, target: str) -> None:
         """Rename a link."""
         self.group.move(source, target)
@@ -80,14 +89,25 @@ class ZarrInPlace:
 
     def __init__(self, path: Path) -> None:
         self._root = path
-        self._consolidated = [folder for folder in (path, *path.parents) if _consolidated(folder)]
         # through consolidated metadata new elements would not be seen
-        self.group = zarr.open_group(path, mode="r+", use_consolidated=False)
+        self.group = open_group(path, mode="r+", consolidated=False)
+        self._consolidated = [folder for folder in (path, *path.parents) if _consolidated(folder)]
 
     def create(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
         """Create an array that is chunked along its rows."""
         chunks = (max(min(shape[0], CHUNK_ROWS), 1), *shape[1:])
-        return self.group.create_array(name, shape=shape, dtype=dtype, chunks=chunks)
+        return create_array(self.group, name, shape=shape, dtype=dtype, chunks=chunks)
+
+    def write(self, parent: Any, name: str, value: Any) -> None:
+        """Write an element whose arrays have checksums where the format has a place for them."""
+        checked = self.group.metadata.zarr_format == 3
+        options = {"compressors": default_compressors()} if checked else {}
+        with every_chunk, warnings.catch_warnings():
+            # anndata announces its next release; small elements come out the same
+            warnings.filterwarnings("ignore", "zarr v3 autosharding", UserWarning)
+            optional_module("anndata.io", "cytometry").write_elem(
+                parent, name, value, dataset_kwargs=options
+            )
 
     def move(self, source: str, target: str) -> None:
         """Rename a folder."""

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 
-from bigtensor.errors import DataError, StoreReadError
+from bigtensor.data.stores import open_group, open_whole_group, read_rows
+from bigtensor.errors import DataError
 
 BLOCK_ROWS = 262_144
 """Rows of one chunk of a store of labels."""
@@ -89,24 +89,18 @@ class LabelStore:
         StoreReadError
             When a chunk is missing or damaged.
         """
-        group = zarr.open_group(self.path, mode="r")
+        group = open_group(self.path)
         label: Any = group["label"]
         wanted = probabilities and self.components is not None
         probability: Any = group["probability"] if wanted else None
         stop = self.rows if stop is None else stop
         for first in range(start, stop, block_rows):
-            rows = slice(first, min(first + block_rows, stop))
-            try:
-                values = None if probability is None else np.asarray(probability[rows], np.float32)
-                block = LabelBlock(first, np.asarray(label[rows], np.int32), values)
-            except MemoryError:
-                raise
-            except Exception as error:
-                raise StoreReadError(
-                    f"rows {rows.start:,} to {rows.stop - 1:,} of {self.path} cannot be read "
-                    f"({type(error).__name__}: {error}); write the labels again"
-                ) from error
-            yield block
+            rows = first, min(first + block_rows, stop)
+            values = None
+            if probability is not None:
+                values = read_rows(probability, *rows).astype(np.float32, copy=False)
+            labels = read_rows(label, *rows).astype(np.int32, copy=False)
+            yield LabelBlock(first, labels, values)
 
     def count_labels(self) -> int:
         """Return the number of labels there can be: a column of the probabilities each.
@@ -133,19 +127,13 @@ def open_labels(path: str | os.PathLike[str]) -> LabelStore:
     Raises
     ------
     StoreReadError
-        When there is no such store.
+        When there is no such store, or it is damaged.
     DataError
         When it holds no labels.
     """
     path = Path(path)
-    try:
-        group = zarr.open_group(path, mode="r")
-        arrays: dict[str, Any] = dict(group.arrays())
-    except Exception as error:
-        raise StoreReadError(
-            f"{path} cannot be opened as a store of labels ({type(error).__name__}: {error}); "
-            "check the path"
-        ) from error
+    group = open_whole_group(path)
+    arrays: dict[str, Any] = dict(group.arrays())
     label, probability = arrays.get("label"), arrays.get("probability")
     if label is None or label.ndim != 1 or "model" not in group.attrs:
         raise DataError(

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zarr
 
-from bigtensor.errors import DataError, StoreReadError
+from bigtensor.data.stores import open_whole_group, read_rows
+from bigtensor.errors import DataError
 
 _BLOCK_ROWS = 1_048_576
 
@@ -38,13 +38,7 @@ def rows_of_samples(cells: str | os.PathLike[str], rows: int) -> dict[str, tuple
         When it has another number of rows, no samples, or samples whose rows lie apart.
     """
     path = Path(cells)
-    try:
-        codes: Any = dict(zarr.open_group(path, mode="r").arrays()).get("sample_id")
-    except Exception as error:
-        raise StoreReadError(
-            f"{path} cannot be opened as a store of samples ({type(error).__name__}: {error}); "
-            "check the path"
-        ) from error
+    codes: Any = dict(open_whole_group(path).arrays()).get("sample_id")
     names = [] if codes is None else [str(name) for name in codes.attrs.get("categories", [])]
     if not names:
         raise DataError(
@@ -71,7 +65,7 @@ def rows_of_samples(cells: str | os.PathLike[str], rows: int) -> dict[str, tuple
 def _runs(codes: Any, rows: int) -> Iterator[tuple[int, int, int]]:
     """Yield every code with the range of rows that have it, cut where blocks are read."""
     for start in range(0, rows, _BLOCK_ROWS):
-        block = np.asarray(codes[start : start + _BLOCK_ROWS])
+        block = read_rows(codes, start, min(start + _BLOCK_ROWS, rows))
         edges = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(block)]
         for first, last in pairwise(edges):
             yield int(block[first]), start + first, start + last

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 
 from bigtensor.data.importers.source import (
@@ -18,6 +17,7 @@ from bigtensor.data.importers.source import (
     unique_names,
     warn_of_notes,
 )
+from bigtensor.data.stores import open_group
 from bigtensor.errors import DataError, FileFormatError
 
 
@@ -83,7 +83,7 @@ def open_anndata(
 def _open_group(path: Path) -> AbstractContextManager[Any]:
     """Open the root group of either kind of file for reading."""
     if path.is_dir():
-        return nullcontext(zarr.open_group(path, mode="r"))
+        return nullcontext(open_group(path))
     file: AbstractContextManager[Any] = optional_module("h5py", "cytometry").File(path, "r")
     return file
 
@@ -131,7 +131,10 @@ def _dense(part: Any) -> NDArray[np.floating]:
 
 def _index(frame: Any) -> Any:
     """Return the stored index of a stored data frame."""
-    return frame[str(frame.attrs.get("_index", "_index"))]
+    name = str(frame.attrs.get("_index", "_index"))
+    if "/" in name:
+        raise FileFormatError(f"the index of a data frame is at {name!r}, which is no column of it")
+    return frame[name]
 
 
 def _read(element: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bigtensor.data.importers.fcs_header import FcsHeader, Offsets, read_fcs_header
+from bigtensor.data.importers.fcs_keywords import finite_number, whole_number
 from bigtensor.data.importers.source import ImportBlock, ImportSource
 from bigtensor.errors import DataError, FileFormatError, ParameterError
 
@@ -79,37 +80,61 @@ def read_compensation(header: FcsHeader) -> Compensation:
     DataError
         If the file has none.
     FileFormatError
-        If it is damaged, singular or names a channel that the file does not have.
+        If it is damaged or singular, repeats a channel, or names one that the file does not have.
     """
-    texts = [header.keywords[key] for key in _SPILLOVER_KEYS if key in header.keywords]
-    if not texts:
+    texts = [header.keywords.get(key, "").strip() for key in _SPILLOVER_KEYS]
+    text = next((text for text in texts if text), None)
+    if text is None:
         raise DataError(
             f"{header.path} has no spillover matrix ($SPILLOVER or SPILL); "
             "read it without compensation"
         )
-    items = [item.strip() for item in texts[0].split(",")]
     try:
-        size = int(items[0])
-        names = tuple(items[1 : size + 1])
-        numbers = [float(item) for item in items[size + 1 :] if item]
-        matrix = np.array(numbers, dtype=np.float64).reshape(size, size)
+        names, matrix = _parse_spillover(text)
+        _check_spillover(header, names, matrix)
     except ValueError as error:
         raise FileFormatError(
-            f"{header.path}: the spillover matrix is damaged: {error}; "
-            "read the file without compensation"
+            f"{header.path}: the spillover matrix {error}; read the file without compensation"
         ) from error
+    return Compensation(names, matrix)
+
+
+def _parse_spillover(text: str) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """Split a spillover keyword into channels and matrix."""
+    items = [item.strip() for item in text.split(",")]
+    size = whole_number(items[0])
+    if size is None or size < 1:
+        raise ValueError(
+            f"is damaged: it begins with {items[0]!r} in place of a number of channels"
+        )
+    names, numbers = items[1 : size + 1], [item for item in items[size + 1 :] if item]
+    if len(numbers) != size * size:
+        raise ValueError(
+            f"is damaged: {size} channels need {size * size} numbers, but it has {len(numbers)}"
+        )
+    values = [finite_number(number) for number in numbers]
+    unusable = [number for number, value in zip(numbers, values, strict=True) if value is None]
+    if unusable:
+        raise ValueError(f"is damaged: {unusable} are no finite numbers")
+    return tuple(names), np.array(values, dtype=np.float64).reshape(size, size)
+
+
+def _check_spillover(
+    header: FcsHeader, names: tuple[str, ...], matrix: NDArray[np.float64]
+) -> None:
+    """Refuse a matrix that does not say which channels of the file it acts on, and how."""
+    stored = [header.keywords[f"p{n}n"].strip() for n in range(1, len(header.channels) + 1)]
     unknown = [name for name in names if name not in header.channels]
     if unknown:
-        raise FileFormatError(
-            f"{header.path}: the spillover matrix names {unknown}, but the channels are "
-            f"{list(header.channels)}; read the file without compensation"
-        )
-    if not np.all(np.isfinite(matrix)) or np.linalg.matrix_rank(matrix) < size:
-        raise FileFormatError(
-            f"{header.path}: the spillover matrix has no inverse; "
-            "read the file without compensation"
-        )
-    return Compensation(names, matrix)
+        raise ValueError(f"names {unknown}, but the channels are {list(header.channels)}")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"names {repeated} more than once")
+    ambiguous = [name for name in names if stored.count(name) > 1]
+    if ambiguous:
+        raise ValueError(f"names {ambiguous}, but several channels of the file have that name")
+    if np.linalg.matrix_rank(matrix) < len(names):
+        raise ValueError("has no inverse")
 
 
 def open_fcs(

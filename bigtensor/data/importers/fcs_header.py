@@ -1,7 +1,7 @@
 """Headers of FCS files: what is where, and how stored numbers become values.
 
-Flow Cytometry Standard 2.0, 3.0 and 3.1 (Spidlen et al. 2010). The TEXT segment is parsed by
-flowio; the place and the types of DATA are worked out here, so that the events can be streamed.
+Flow Cytometry Standard 2.0, 3.0 and 3.1 (Spidlen et al. 2010). Numbers of a header are checked
+against the size of what holds them, so that nothing of a size that a damaged file claims is made.
 """
 
 import os
@@ -9,15 +9,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from bigtensor.data.importers.source import optional_module, unique_names, warn_of_notes
+from bigtensor.data.importers.fcs_channels import read_channels
+from bigtensor.data.importers.fcs_keywords import Keywords, finite_number
+from bigtensor.data.importers.fcs_segments import Dataset, read_dataset
+from bigtensor.data.importers.fcs_text import Encoding
+from bigtensor.data.importers.source import unique_names, warn_of_notes
 from bigtensor.errors import FileFormatError, ParameterError
 
 Offsets = Literal["header", "text"]
 
 _VERSIONS = ("2.0", "3.0", "3.1")
-_INTEGER_WIDTHS = (8, 16, 32)
 _ISOTOPE = re.compile(r"([A-Z][a-z]?\d{2,3}\)?|\d{2,3}[A-Z][a-z]?)D[id]$")
 _SCATTER = re.compile(r"(fsc?|ssc?)(?![a-z])", re.IGNORECASE)
 
@@ -53,7 +56,13 @@ class FcsHeader:
     time_step : float
         ``$TIMESTEP``: seconds of one unit of the channel ``Time``.
     keywords : mapping of str to str
-        The TEXT segment; keys in lower case and without ``$``.
+        The TEXT segments; keys in lower case and without ``$``.
+    spelled : tuple of (str, str)
+        The same keywords as they are spelled, in their order.
+    encoding : {"utf-8", "latin-1"}
+        An encoding that can write all keywords: that of the TEXT segment, if it can.
+    unread : tuple of str
+        Segments that hold something that is not read.
     notes : tuple of str
         What was repaired or left out, a sentence each.
     """
@@ -71,6 +80,9 @@ class FcsHeader:
     ranges: tuple[float, ...]
     time_step: float
     keywords: Mapping[str, str] = field(repr=False)
+    spelled: tuple[tuple[str, str], ...] = field(repr=False)
+    encoding: Encoding
+    unread: tuple[str, ...]
     notes: tuple[str, ...]
 
     @property
@@ -132,17 +144,15 @@ def read_fcs_header(
         raise ParameterError(f"dataset must be 0 or larger, not {dataset}")
     path = Path(path)
     _check_is_fcs(path)
-    start = 0
-    for number in range(dataset + 1):
-        segments, parsed = _parse_text(path, start)
-        following = _next_dataset(path, start, parsed.text)
-        if number < dataset:
-            if following is None:
-                raise ParameterError(f"{path} holds {number + 1} data sets; there is no {dataset}")
-            start = following
-    more = following is not None
+    found = read_dataset(path, 0)
+    for number in range(1, dataset + 1):
+        following = found.next_start()
+        if following is None:
+            raise ParameterError(f"{path} holds {number} data sets; there is no {dataset}")
+        found = read_dataset(path, following)
+    more = found.next_start() is not None
     try:
-        header = _translate(path, start, dataset, segments, parsed, offsets, more)
+        header = _translate(dataset, found, offsets, more=more)
     except FileFormatError as error:
         if more:
             raise FileFormatError(f"{error}; or choose its next data set with dataset=") from error
@@ -165,164 +175,65 @@ def _check_is_fcs(path: Path) -> None:
         )
 
 
-def _parse_text(path: Path, start: int) -> tuple[dict[str, int], Any]:
-    """Let flowio parse the HEADER and TEXT segments of the data set at byte `start`."""
-    flowio = optional_module("flowio", "cytometry")
-    parsing_error = optional_module("flowio.exceptions", "cytometry").FCSParsingError
-    size = path.stat().st_size
-    # Either place of DATA may be wrong, and flowio checks one of them against the file's size.
-    for choice in ({"use_header_offsets": True}, {"ignore_offset_discrepancy": True}):
-        try:
-            with path.open("rb") as file:
-                parsed = flowio.FlowData(file, only_text=True, nextdata_offset=start, **choice)
-        except parsing_error:
-            continue
-        except KeyError as error:
-            raise FileFormatError(
-                f"{path} lacks the keyword ${str(error.args[0]).upper()} in its TEXT segment; "
-                "export it again from the instrument's software"
-            ) from error
-        except (ValueError, IndexError, EOFError, OSError, MemoryError, OverflowError) as error:
-            raise FileFormatError(
-                f"{path}: the HEADER or TEXT segment is damaged: {error}"
-            ) from error
-        else:
-            return parsed.header, parsed
-    raise FileFormatError(
-        f"{path} is truncated: its events should lie beyond its end, at {size} bytes"
-    )
-
-
-def _next_dataset(path: Path, start: int, text: Mapping[str, str]) -> int | None:
-    """Return the byte at which the following data set begins, None if there is none."""
-    step = _integer(path, text, "nextdata") if text.get("nextdata", "").strip() else 0
-    if step <= 0:
-        return None
-    with path.open("rb") as file:
-        file.seek(start + step)
-        return start + step if file.read(3) == b"FCS" else None
-
-
-def _translate(
-    path: Path,
-    start: int,
-    dataset: int,
-    segments: Mapping[str, Any],
-    parsed: Any,
-    offsets: Offsets | None,
-    more: bool,
-) -> FcsHeader:
-    """Turn what flowio parsed into a checked header."""
-    text: dict[str, str] = parsed.text
-    version = str(parsed.version)
-    notes = []
+def _translate(dataset: int, found: Dataset, offsets: Offsets | None, *, more: bool) -> FcsHeader:
+    """Turn keywords into a checked header."""
+    path, keywords, version = found.keywords.path, found.keywords, found.segments.version
+    notes = list(found.notes)
     if more and dataset == 0:
         notes.append("the file holds further data sets; this is number 0, choose with dataset=")
     if version not in _VERSIONS:
         notes.append(f"version {version} of the standard is read as 3.1")
-        if any(re.fullmatch(r"p\d+datatype", key) for key in text):
-            raise FileFormatError(f"{path}: data types that differ by channel are not read")
-    count, rows = int(parsed.channel_count), int(parsed.event_count)
-    if count < 1 or rows < 0:
-        raise FileFormatError(f"{path}: $PAR={count} and $TOT={rows} make no sense")
-    if set(parsed.channels) != set(range(1, count + 1)):
-        raise FileFormatError(f"{path}: $PAR says {count} channels, {len(parsed.channels)} named")
-    channels = [parsed.channels[number] for number in range(1, count + 1)]
-    names = [channel["pnn"].strip() for channel in channels]
-    if len(set(names)) < count:
-        repeated = sorted({name for name in names if names.count(name) > 1})
+        if any(re.fullmatch(r"p\d+datatype", key) for key in keywords.values):
+            raise FileFormatError(
+                f"{path}: data types that differ by channel are not read; export it as FCS 3.1"
+            )
+    channels = read_channels(keywords)
+    rows = keywords.integer("tot")
+    if rows < 0:
+        raise keywords.refusal("tot", "is no number of events")
+    if len(set(channels.names)) < len(channels.names):
+        repeated = sorted({name for name in channels.names if channels.names.count(name) > 1})
         notes.append(f"repeated channel names were numbered: {repeated}")
-    dtypes = _dtypes(path, text, count)
-    row_bytes = sum(int(dtype[2:]) for dtype in dtypes)
-    data_start = _data_start(path, start, version, segments, text, rows, row_bytes, offsets)
+    row_bytes = sum(int(dtype[2:]) for dtype in channels.dtypes)
     return FcsHeader(
         path=path,
         version=version,
         dataset=dataset,
         n_rows=rows,
-        channels=tuple(unique_names(names)),
-        markers=tuple(channel["pns"].strip() for channel in channels),
-        data_start=data_start,
-        dtypes=dtypes,
-        amplification=tuple((float(a), float(b)) for a, b in (c["pne"] for c in channels)),
-        gains=tuple(float(channel["png"]) for channel in channels),
-        ranges=tuple(float(channel["pnr"]) for channel in channels),
-        time_step=_time_step(text, names, notes.append),
-        keywords=text,
+        channels=tuple(unique_names(channels.names)),
+        markers=channels.markers,
+        data_start=_data_start(found, rows, row_bytes, offsets),
+        dtypes=channels.dtypes,
+        amplification=channels.amplification,
+        gains=channels.gains,
+        ranges=channels.ranges,
+        time_step=_time_step(keywords, channels.names, notes.append),
+        keywords=keywords.values,
+        spelled=found.spelled,
+        encoding=found.encoding,
+        unread=found.unread,
         notes=tuple(notes),
     )
 
 
-def _integer(path: Path, text: Mapping[str, str], key: str) -> int:
-    """Return the number under a keyword, 0 if there is none."""
-    try:
-        return int(text.get(key, "0"))
-    except ValueError as error:
-        raise FileFormatError(f"{path}: ${key.upper()} is no number: {text[key]!r}") from error
-
-
-def _time_step(
-    text: Mapping[str, str], channels: Sequence[str], note: Callable[[str], None]
-) -> float:
-    """Return $TIMESTEP, 1 if it is absent, empty or no number."""
-    value = text.get("timestep", "").strip()
+def _time_step(keywords: Keywords, channels: Sequence[str], note: Callable[[str], None]) -> float:
+    """Return $TIMESTEP, 1 if it is absent, empty or no time."""
+    value = keywords.text("timestep", "")
     if not value or not any(name.lower() == "time" for name in channels):
         return 1.0
-    try:
-        return float(value)
-    except ValueError:
-        note(f"$TIMESTEP is no number ({value!r}), so that Time stays in the instrument's units")
-        return 1.0
+    step = finite_number(value)
+    if step is not None and step > 0:
+        return step
+    reason = "is no number" if step is None else "is not positive"
+    note(f"{keywords.shown('timestep')} {reason}, so that Time stays in the instrument's units")
+    return 1.0
 
 
-def _dtypes(path: Path, text: Mapping[str, str], count: int) -> tuple[str, ...]:
-    """Return the NumPy type of each stored number."""
-    for key in ("datatype", "mode", "byteord"):
-        if key not in text:
-            raise FileFormatError(f"{path} lacks the keyword ${key.upper()} in its TEXT segment")
-    if text["mode"].strip().upper() != "L":
-        raise FileFormatError(
-            f"{path}: $MODE is {text['mode']!r}; only lists of events (L) are read"
-        )
-    kind = text["datatype"].strip().upper()
-    bytes_in_order = [item.strip() for item in text["byteord"].split(",")]
-    if bytes_in_order == sorted(bytes_in_order):
-        order = "<"
-    elif bytes_in_order == sorted(bytes_in_order, reverse=True):
-        order = ">"
-    else:
-        raise FileFormatError(f"{path}: $BYTEORD={text['byteord']} is a mixed byte order")
-    if kind in ("F", "D"):
-        return (f"{order}f{4 if kind == 'F' else 8}",) * count
-    if kind != "I":
-        raise FileFormatError(f"{path}: $DATATYPE={kind} is not read; export the file as F, D or I")
-    widths = [text.get(f"p{number}b", "").strip() for number in range(1, count + 1)]
-    odd = {
-        f"$P{number}B={width}"
-        for number, width in enumerate(widths, start=1)
-        if not width.isdigit() or int(width) not in _INTEGER_WIDTHS
-    }
-    if odd:
-        raise FileFormatError(
-            f"{path}: integers of 8, 16 and 32 bits are read, but {', '.join(sorted(odd))}; "
-            "export the file as floating point"
-        )
-    return tuple(f"{order}u{int(width) // 8}" for width in widths)
-
-
-def _data_start(
-    path: Path,
-    start: int,
-    version: str,
-    segments: Mapping[str, Any],
-    text: Mapping[str, str],
-    rows: int,
-    row_bytes: int,
-    offsets: Offsets | None,
-) -> int:
+def _data_start(found: Dataset, rows: int, row_bytes: int, offsets: Offsets | None) -> int:
     """Return the byte at which the events begin, after checking their number against $TOT."""
-    in_header = (int(segments["data_start"]), int(segments["data_stop"]))
-    in_text = (_integer(path, text, "begindata"), _integer(path, text, "enddata"))
+    path, start, version = found.keywords.path, found.start, found.segments.version
+    in_header = found.segments.data
+    in_text = (found.keywords.integer("begindata", 0), found.keywords.integer("enddata", 0))
 
     def held(segment: tuple[int, int]) -> int:
         return (segment[1] - segment[0] + 1) // row_bytes

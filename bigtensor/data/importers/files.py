@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from bigtensor.data.importers.anndata import open_anndata
+from bigtensor.data.importers.expansion import expand_paths
 from bigtensor.data.importers.fcs import Offsets, open_fcs
 from bigtensor.data.importers.job import ImportJob, ImportSummary, bare_name, sample_names
 from bigtensor.data.importers.matching import Channels, match_features
@@ -25,7 +26,7 @@ from bigtensor.data.importers.transforms import (
 from bigtensor.data.targets import check_target
 from bigtensor.errors import DataError, FileFormatError, ParameterError
 
-__all__ = ["Format", "ImportSummary", "import_files"]
+__all__ = ["Format", "ImportSummary", "fcs_defaults", "import_files"]
 
 Format = Literal["fcs", "csv", "parquet", "anndata"]
 
@@ -75,7 +76,8 @@ def import_files(
     Parameters
     ----------
     paths : path-like or iterable of path-like
-        Files of one kind; their rows follow each other in this order.
+        Files of one kind; their rows follow each other in this order. A folder stands for the
+        files in it that have a known ending, a pattern such as ``day1/*.fcs`` for what matches it.
     out : path-like
         The store to make; it appears under this name when it is whole.
     format : {"fcs", "csv", "parquet", "anndata"}, optional
@@ -132,7 +134,8 @@ def import_files(
         If something in an FCS file was repaired or left out.
     """
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    files = [Path(path) for path in given]
+    endings = [ending for ending, kind in _FORMATS.items() if format in (None, kind)]
+    files = expand_paths(map(Path, given), endings)
     kind = _kind(files, format)
     target = Path(out)
     check_target(target, overwrite=overwrite)
@@ -162,6 +165,29 @@ def import_files(
         has_label=label is not None or labels is not None,
     )
     return job.run(target, dtype=dtype, keep_raw=keep_raw, overwrite=overwrite, progress=progress)
+
+
+def fcs_defaults(sources: Sequence[ImportSource]) -> tuple[Transform, tuple[str, ...]]:
+    """Return what an import of FCS files without options does to their values.
+
+    Parameters
+    ----------
+    sources : sequence of ImportSource
+        FCS files with the same features.
+
+    Returns
+    -------
+    transform : Transform
+    linear : tuple of str
+        Features that stay linear.
+
+    Raises
+    ------
+    DataError
+        If no one transform suits all files.
+    """
+    features = sources[0].features
+    return _transform("fcs", None, None, sources), _linear_features(sources[0], features, None)
 
 
 def _kind(files: Sequence[Path], chosen: Format | None) -> Format:

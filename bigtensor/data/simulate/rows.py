@@ -2,7 +2,6 @@
 
 import secrets
 import shutil
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,10 @@ import numpy as np
 import xarray as xr
 import zarr
 from numpy.typing import DTypeLike, NDArray
-from zarr.errors import ZarrUserWarning
 
 from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM, SampleStoreWriter
+from bigtensor.data.manifest import seal
+from bigtensor.data.stored_arrays import default_compressors
 from bigtensor.data.targets import check_target, move_into_place
 from bigtensor.errors import OutputError, ParameterError
 
@@ -99,10 +99,15 @@ def write(
         try:
             # xarray replaces the attributes of the group by those of what it adds.
             attrs = dict(zarr.open_group(building, mode="r").attrs)
-            with warnings.catch_warnings():
-                # As the writer did, and for its reason: one read opens the store.
-                warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
-                truth.drop_vars(FEATURE_DIM).assign_attrs(attrs).to_zarr(building, mode="a")
+            added = truth.drop_vars(FEATURE_DIM).assign_attrs(attrs)
+            added.to_zarr(
+                building,
+                mode="a",
+                consolidated=False,
+                write_empty_chunks=True,
+                encoding={name: {"compressors": default_compressors()} for name in added.variables},
+            )
+            seal(building)
             move_into_place(building, target, overwrite=overwrite)
         except OutputError:
             raise

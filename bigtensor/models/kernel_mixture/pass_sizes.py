@@ -92,11 +92,25 @@ def preparation_sizes(shape: DataShape, settings: Settings) -> list[PassSize]:
     seen = _rows_in(pilot_windows(shape.rows, settings.sample_size), shape.rows)
     n_features = len(shape.features)
     sample = RowSample(settings.sample_size, n_features, shape.dtype, 0, shape.has_weight)
-    sizes = [pass_size("pilot", 1, seen, sample)]
+    pilot = pass_size("pilot", 1, seen, sample)
+    sizes = [replace(pilot, driver_nbytes=_sample_nbytes(shape, settings))]
     if settings.spectral and settings.bandwidth == "cross-validation":
         rows = _rows_in(moments_windows(settings, shape.rows), shape.rows)
         sizes += _cross_validation_sizes(rows, settings)
     return sizes
+
+
+def _sample_nbytes(shape: DataShape, settings: Settings) -> int:
+    """Return an upper bound of what the driver makes of the sample, in float64.
+
+    The features of all views lie there once by view and once beside each other in groups, with two
+    more while a view is evaluated. Held-out scores hold six numbers a row and component.
+    """
+    features = 0
+    if settings.spectral:
+        features = (2 * len(settings.views) + 2) * settings.n_landmarks
+    columns = 4 * len(shape.features) + max(features, 6 * settings.n_components)
+    return 8 * min(settings.sample_size, shape.rows) * columns
 
 
 def _rows_in(windows: tuple[tuple[int, int], ...] | None, rows: int) -> int:

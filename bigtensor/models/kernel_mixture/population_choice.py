@@ -16,6 +16,7 @@ from bigtensor.models.kernel_mixture.dependence import product_temperature
 from bigtensor.models.kernel_mixture.populations import Populations
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.replicates import (
+    RESOLVED_SHARE,
     grow_replicates,
     least_mass,
     reliability_of,
@@ -113,6 +114,9 @@ def _consensus(
         least_mass(sums) / sums.mass.sum(),
     )
     halves = [((first.tree, first.labels), (second.tree, second.labels)) for first, second in pairs]
-    found = choose_population_count(halves, tree, sums.assigned, MOST_POPULATIONS)
+    leaves = min(replicate.tree.n_components for replicate in replicates)
+    found = choose_population_count(
+        halves, tree, sums.assigned, MOST_POPULATIONS, unresolved=RESOLVED_SHARE / leaves
+    )
     diagnostics["population_count"] = asdict(found)
     return replace(tree, automatic_count=found.chosen)

@@ -37,7 +37,6 @@ cytometry of ten million rows, the start is doubtful with all rows too, and the 
 SETTLING_WINDOWS = 32
 """Ranges that these rows lie in, about as long as the chunks of a store."""
 
-
 PILOT_ROWS_SEEN = 1_000_000
 """Rows that a pilot sample is drawn from at least; of fewer rows all are looked at.
 
@@ -75,6 +74,7 @@ class Stage:
 
 def pilot_windows(rows: int, size: int) -> tuple[tuple[int, int], ...] | None:
     """Return the rows that a pilot sample of so many rows is drawn from; None for all."""
+    # windows hold at least twice the sample that they are chosen for
     return sample_windows(rows, max(size, PILOT_ROWS_SEEN // 2))
 
 

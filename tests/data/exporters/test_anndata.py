@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
+from zarr.codecs import Crc32cCodec
 
 from bigtensor.data.exporters.anndata import write_answers_to_anndata
 from bigtensor.errors import DataError, FileFormatError, OutputError
@@ -122,6 +123,29 @@ def test_anndata__reads_back_what_was_written_and_all_that_was_there(
     pd.testing.assert_frame_equal(after.obs[["donor", "age"]], before.obs)
     difference = after.X - before.X
     assert abs(difference).max() == 0
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_anndata__arrays_in_zarr_are_whole_and_have_checksums(labels, tmp_path, version):
+    """Format 2 has no checksum that all readers of AnnData know."""
+    path = tmp_path / f"cells{version}.zarr"
+    make(path)
+    group = zarr.open_group(labels)
+    # all rows left out: nothing but the fill value
+    group["label"][:], group["probability"][:] = -1, np.nan
+    before = {name for name, _ in zarr.open_group(path).members(max_depth=None)}
+    write_answers_to_anndata(labels, path, MODEL)
+    written = {
+        name: array
+        for name, array in zarr.open_group(path, mode="r").members(max_depth=None)
+        if name not in before and isinstance(array, zarr.Array)
+    }
+    assert {"obs/bigtensor_label/codes", "obsm/X_bigtensor_proba"} < set(written)
+    for array in written.values():
+        assert array.nchunks_initialized == array.nchunks
+        assert version == 2 or isinstance(array.compressors[-1], Crc32cCodec)
+    assert written["obs/bigtensor_label/codes"].fill_value == -1
+    assert read(path).obs["bigtensor_label"].isna().all()
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -10,7 +10,7 @@ import zarr
 
 from bigtensor.data.exporters.fcs import write_answers_to_fcs
 from bigtensor.data.exporters.sample_rows import rows_of_samples
-from bigtensor.data.importers.fcs import iterate_fcs, read_fcs_header
+from bigtensor.data.importers.fcs import FcsHeader, iterate_fcs, read_fcs_header
 from bigtensor.data.importers.files import import_files
 from bigtensor.errors import (
     DataError,
@@ -26,7 +26,7 @@ from .conftest import write_labels
 RNG = np.random.default_rng(5)
 ROWS = 400
 KEYWORDS = {"$CYT": "A//B", "operator": "me", "$SPILLOVER": "2,a,b,1,0.1,0.2,1", "$DATE": "1"}
-NEW = ["bigtensor_label", "bigtensor_proba_1", "bigtensor_proba_2", "bigtensor_proba_3"]
+NEW = ["bigtensor_label", "bigtensor_proba_0", "bigtensor_proba_1", "bigtensor_proba_2"]
 TYPES = {
     "floats": [RNG.normal(size=ROWS).astype("f4"), RNG.exponential(size=ROWS).astype("f4")],
     "doubles": [RNG.normal(size=ROWS), RNG.exponential(size=ROWS)],
@@ -90,7 +90,9 @@ def test_fcs__events_and_keywords_are_kept_and_labels_added(tmp_path, kind, vers
         assert key in placed or after.keywords[key] == value
     events = whole(copy)
     np.testing.assert_array_equal(events[:, :n], whole(source))
-    np.testing.assert_array_equal(events[:, n], label + 1)
+    shift, said = (1, "population + 1; 0 for") if kind == "integers" else (0, "population; -1 for")
+    np.testing.assert_array_equal(events[:, n], label + shift)
+    assert after.keywords["bigtensor_label"] == f"number of the {said} events that were left out"
     expected = np.nan_to_num(probability, nan=0.0)
     tolerance = 0.5 / 65_535 + 1e-12 if kind == "integers" else 0.0
     np.testing.assert_allclose(events[:, n + 1 :], expected, rtol=0, atol=tolerance)
@@ -108,7 +110,7 @@ def test_fcs__flowio_reads_the_same(tmp_path, kind):
     assert read.pnn_labels == ["C1", "C2", *NEW]
     events = read.as_array()
     np.testing.assert_array_equal(events[:, :2], original.as_array())
-    np.testing.assert_array_equal(events[:, 2], label + 1)
+    np.testing.assert_array_equal(events[:, 2], label + (kind == "integers"))
     np.testing.assert_allclose(events[:, 3:], np.nan_to_num(probability), rtol=0, atol=1e-5)
     changed = {key for key in read.text if read.text[key] != original.text.get(key)}
     assert {key for key in changed if key in original.text} <= {"par", "begindata", "enddata"}
@@ -131,8 +133,8 @@ def test_fcs__every_file_gets_its_own_rows(tmp_path):
         progress=lambda *rows: told.append(rows),
     )
     assert [copy.name for copy in copies] == ["c.fcs", "b.fcs"]
-    np.testing.assert_array_equal(whole(copies[0])[:, 2], label[420:] + 1)
-    np.testing.assert_array_equal(whole(copies[1])[:, 2], label[:300] + 1)
+    np.testing.assert_array_equal(whole(copies[0])[:, 2], label[420:])
+    np.testing.assert_array_equal(whole(copies[1])[:, 2], label[:300])
     assert told == [(77, 377), (377, 377)]
     assert sorted(os.listdir(tmp_path / "out")) == ["b.fcs", "c.fcs"]  # noqa: PTH208
 
@@ -146,40 +148,131 @@ def test_fcs__a_labelled_copy_is_imported_like_any_file(tmp_path):
     summary = import_files(copy, tmp_path / "again.zarr", transform="none")
     assert summary.features == ("C1", "C2", *NEW)
     again = zarr.open_group(tmp_path / "again.zarr", mode="r")["X"][:]
-    np.testing.assert_array_equal(again[:, 2], label + 1)
+    np.testing.assert_array_equal(again[:, 2], label)
     with pytest.raises(FileFormatError, match="has a channel bigtensor_label already"):
         write_answers_to_fcs(labels, [copy], tmp_path / "o2", cells=tmp_path / "cells.zarr")
 
 
-INSTRUMENTS = [
-    "CFP_Well_A4.fcs",
-    "PBMC8_30min_patient1_BCR-XL.fcs",
-    "SG_2014-09-26_Duplicate_Names.fcs",
-    "Sample_Well_A02.fcs",
-    "test_comp_example.fcs",
-]
+PLACES = {
+    "$PAR",
+    "$NEXTDATA",
+    *(f"${end}{name}" for end in ("BEGIN", "END") for name in ("DATA", "STEXT", "ANALYSIS")),
+}
+INSTRUMENTS: dict[str, dict[str, str]] = {
+    **{f"activation/Activation_{number}.fcs": {} for number in range(1, 13)},
+    "fcs_zoo/Beckman Coulter - Cyan.fcs": {"offsets": "header"},
+    "fcs_zoo/CFP_Well_A4.fcs": {},
+    "fcs_zoo/PBMC8_30min_patient1_BCR-XL.fcs": {},
+    "fcs_zoo/Partec - CyFlow v2.9.fcs": {},
+    "fcs_zoo/SG_2014-09-26_Duplicate_Names.fcs": {},
+    "fcs_zoo/Sample_Well_A02.fcs": {},
+    "fcs_zoo/coulter.lmd": {},
+    "fcs_zoo/cyflow_cube_8.fcs": {},
+    "fcs_zoo/data_start_offset_discrepancy_example.fcs": {"offsets": "text"},
+    "fcs_zoo/test_comp_example.fcs": {},
+}
 
 
+def kept(header: FcsHeader) -> list[tuple[str, str]]:
+    """Return the keywords that a copy has to keep, as they are spelled and in their order."""
+    return [(key.strip(), value) for key, value in header.spelled if key.strip() not in PLACES]
+
+
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.FileFormatWarning")
 @pytest.mark.parametrize("name", INSTRUMENTS)
 def test_fcs__files_of_instruments_keep_events_and_keywords(shared_data, tmp_path, name):
-    source = shared_data / "fcs_zoo" / name
+    source, options = shared_data / name, INSTRUMENTS[name]
+    rows = import_files(source, tmp_path / "cells.zarr", transform="none", **options).rows
+    labels = write_labels(tmp_path / "labels.zarr", rows=rows)
+    label = zarr.open_group(labels, mode="r")["label"][:]
+    (copy,) = write_answers_to_fcs(
+        labels,
+        [source],
+        tmp_path / "out",
+        cells=tmp_path / "cells.zarr",
+        probabilities=False,
+        **options,
+    )
+    before, after = read_fcs_header(source, **options), read_fcs_header(copy)
+    events = whole(copy)
+    original = np.concatenate(list(iterate_fcs(before)))
+    np.testing.assert_array_equal(events[:, :-1], original)
+    np.testing.assert_array_equal(events[:, -1], label + (before.dtypes[0][1] == "u"))
+    n = len(before.spelled)
+    assert n > 60
+    assert kept(after)[: len(kept(before))] == kept(before)
+    added = [key for key, _ in kept(after)[len(kept(before)) :]]
+    number = len(before.channels) + 1
+    new = {"BIGTENSOR_LABEL", *(f"$P{number}{letter}" for letter in "NBER")}
+    assert set(added) == new
+    assert after.encoding == before.encoding
+    assert after.markers[:-1] == before.markers
+    if "discrepancy" not in name:  # its $TIMESTEP is no number, which ends flowio
+        np.testing.assert_allclose(flowio.FlowData(copy).as_array(), events, rtol=1e-13)
+
+
+def test_fcs__keywords_that_are_hard_to_separate_are_kept(tmp_path):
+    keywords = {
+        "$OP": "",
+        "note": "",
+        " ": "z",
+        "x": "y//",
+        "$FIL": "//home//me",
+        "$COM": "//",
+        "µ": "é",
+    }
+    source = _write_fcs(tmp_path / "a.fcs", TYPES["floats"], keywords)
+    with pytest.warns(FileFormatWarning, match="doubled delimiter after 'note' is"):
+        labels, _, _ = imported([source], tmp_path / "cells.zarr")
+    with pytest.warns(FileFormatWarning, match="doubled delimiter after 'note' is"):
+        (copy,) = write_answers_to_fcs(
+            labels, [source], tmp_path / "out", cells=tmp_path / "cells.zarr"
+        )
+    with pytest.warns(FileFormatWarning, match="doubled delimiter after 'note' is"):
+        before, after = read_fcs_header(source), read_fcs_header(copy)
+    assert before.spelled[-7:] == (
+        ("$OP", ""),
+        ("note", ""),
+        (" ", "z"),
+        ("x", "y/"),
+        ("$FIL", "/home/me"),
+        ("$COM", "/"),
+        ("µ", "é"),
+    )
+    assert set(before.spelled) - set(after.spelled) <= {
+        pair for pair in before.spelled if pair[0] in PLACES
+    }
+    assert [key for key, _ in after.spelled][: len(before.spelled)] == [
+        k for k, _ in before.spelled
+    ]
+
+
+def test_fcs__bytes_alone_get_a_byte_order(tmp_path):
+    columns = [np.array([1, 2, 255], "u1")] * 2
+    source = _write_fcs(tmp_path / "a.fcs", columns, {"$BYTEORD": "1"})
     labels, label, _ = imported([source], tmp_path / "cells.zarr")
     (copy,) = write_answers_to_fcs(
         labels, [source], tmp_path / "out", cells=tmp_path / "cells.zarr", probabilities=False
     )
-    before, after = read_fcs_header(source), read_fcs_header(copy)
-    events = whole(copy)
-    np.testing.assert_array_equal(events[:, :-1], whole(source))
-    np.testing.assert_array_equal(events[:, -1], label + 1)
-    changed = {key for key, value in before.keywords.items() if after.keywords[key] != value}
-    assert changed <= {"par", "begindata", "enddata"}
-    assert after.markers[:-1] == before.markers
+    assert read_fcs_header(copy).dtypes == ("<u1", "<u1", "<u2")
+    np.testing.assert_array_equal(whole(copy)[:, 2], label + 1)
+
+
+def test_fcs__keywords_of_no_channel_do_not_reach_a_new_one(tmp_path):
+    source = _write_fcs(tmp_path / "a.fcs", TYPES["floats"], {"$P3S": "CD8", "$P3G": "2"})
+    labels, label, _ = imported([source], tmp_path / "cells.zarr")
+    with pytest.warns(FileFormatWarning, match=r"beyond \$PAR are not copied: '\$P3S', '\$P3G'"):
+        (copy,) = write_answers_to_fcs(
+            labels, [source], tmp_path / "out", cells=tmp_path / "cells.zarr", probabilities=False
+        )
+    assert read_fcs_header(copy).features[2] == "bigtensor_label"
+    np.testing.assert_array_equal(whole(copy)[:, 2], label)
 
 
 def test_fcs__segments_that_are_not_copied_are_told(shared_data, tmp_path):
     source = shared_data / "fcs_zoo" / "cyflow_cube_8.fcs"
     labels, label, _ = imported([source], tmp_path / "cells.zarr")
-    with pytest.warns(FileFormatWarning, match="segments beside TEXT and DATA are not copied"):
+    with pytest.warns(FileFormatWarning, match="TEXT and DATA are not copied: supplemental TEXT$"):
         (copy,) = write_answers_to_fcs(
             labels, [source], tmp_path / "out", cells=tmp_path / "cells.zarr"
         )

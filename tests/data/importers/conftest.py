@@ -45,11 +45,12 @@ def _write_fcs(
         text |= {f"$P{j}N": name, f"$P{j}B": 8 * column.dtype.itemsize, f"$P{j}E": "0,0"}
         text[f"$P{j}R"] = 2 ** (8 * column.dtype.itemsize)
     text |= keywords or {}
-    body = "/" + "".join(f"{key}/{value}/" for key, value in text.items() if value is not None)
+    pairs = "".join(f"{key}/{value}/" for key, value in text.items() if value is not None)
+    body = f"/{pairs}".encode()
     begin, end = header_data or (start, stop)
     offsets = [58, 58 + len(body) - 1, begin, end, 0, 0]
     header = f"FCS{version}    " + "".join(f"{offset:8d}" for offset in offsets)
-    path.write_bytes((header + body).ljust(start).encode() + data)
+    path.write_bytes((header.encode() + body).ljust(start) + data)
     return path
 
 

@@ -102,7 +102,7 @@ def test_offsets__the_row_count_refuses_the_wrong_ones(shared_data: Path) -> Non
     path = shared_data / "fcs_zoo" / "data_start_offset_discrepancy_example.fcs"
     with pytest.raises(FileFormatError, match=r"hold 11 events of 54 bytes, but \$TOT says 2"):
         read_fcs_header(path, offsets="header")
-    with pytest.warns(FileFormatWarning, match=r"\$TIMESTEP is no number"):
+    with pytest.warns(FileFormatWarning, match=r"\$TIMESTEP=x+ is no number"):
         assert read(path, offsets="text").shape == (2, 26)
 
 
@@ -134,7 +134,6 @@ def test_24_bit_integers__name_the_keyword(shared_data: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Partec - CyFlow v2.9.fcs", r"lacks the keyword \$DATATYPE"),
         ("corrupted.fcs", r"\(10 bytes\) is not an FCS file"),
         ("sample_header.fcs", "is truncated"),
     ],
@@ -153,6 +152,15 @@ def test_logarithmic_amplification__becomes_linear(shared_data: Path) -> None:
         stored = np.array(flowio.FlowData(file).events, dtype=float).reshape(-1, 8)
     np.testing.assert_allclose(read(path)[:, :5], 10 ** (4 * stored[:, :5] / 1024), rtol=1e-12)
     np.testing.assert_array_equal(read(path)[:, 5:], stored[:, 5:])
+
+
+def test_keywords__may_have_blanks_before_them(shared_data: Path) -> None:
+    """TEXT of this instrument pads its first line with blanks, which come before $DATATYPE."""
+    path = shared_data / "fcs_zoo" / "Partec - CyFlow v2.9.fcs"
+    stored = np.fromfile(path, "<u2", offset=3022, count=4 * 72989).reshape(-1, 4).astype(float)
+    values = read(path)
+    np.testing.assert_allclose(values[:, 0], 10 ** (3 * stored[:, 0] / 32768), rtol=1e-12)
+    np.testing.assert_allclose(values[:, 1], 0.1 * 10 ** (4 * stored[:, 1] / 32768), rtol=1e-12)
 
 
 def test_linear_floats__stay_as_they_are(shared_data: Path) -> None:
@@ -233,13 +241,13 @@ def test_unknown_version__is_named(write_fcs: FcsWriter) -> None:
     [
         ({"$TOT": 4}, r"hold 3 events of 4 bytes, but \$TOT says 4"),
         ({"$TOT": None}, r"lacks the keyword \$TOT"),
-        ({"$TOT": "many"}, "damaged"),
+        ({"$TOT": "many"}, r"\$TOT=many is no whole number; correct the keyword"),
         ({"$PAR": 2}, r"\$PAR says 2 channels"),
         ({"$DATATYPE": "A"}, r"\$DATATYPE=A"),
-        ({"$MODE": "C"}, r"\$MODE is 'C'"),
+        ({"$MODE": "C"}, r"\$MODE=C, but only lists"),
         ({"$BYTEORD": "3,4,1,2"}, "mixed byte order"),
         ({"$P1R": None}, r"lacks the keyword \$P1R"),
-        ({"$BEGINDATA": "x"}, r"\$BEGINDATA is no number"),
+        ({"$BEGINDATA": "x"}, r"\$BEGINDATA=x is no whole number"),
     ],
 )
 def test_bad_keywords__get_a_clear_error(
@@ -338,7 +346,6 @@ def test_compensation__of_real_files_is_the_inverse_matrix(shared_data: Path) ->
         ("two,A,B,1,0,0,1", "damaged"),
         ("2,A,X,1,0,0,1", r"names \['X'\]"),
         ("2,A,B,1,1,1,1", "no inverse"),
-        ("2,A,B,1,nan,0,1", "no inverse"),
     ],
 )
 def test_compensation__damage_is_refused(write_fcs: FcsWriter, text: str, message: str) -> None:

@@ -251,7 +251,6 @@ def test_zoo__choices_are_handed_on(shared_data: Path, tmp_path: Path) -> None:
         "Beckman Coulter - Cyan.fcs",
         "Beckman Coulter - Cytomics FC500.LMD",
         "Cytek xP5.fcs",
-        "Partec - CyFlow v2.9.fcs",
         "corrupted.fcs",
         "sample_header.fcs",
     ],
@@ -360,11 +359,15 @@ def test_paths__get_clear_errors(tmp_path: Path, write_fcs: FcsWriter) -> None:
     path, out = write_fcs("a.fcs", columns(1)), tmp_path / "o.zarr"
     (tmp_path / "empty.csv").touch()
     (tmp_path / "notes.docx").write_text("x")
+    nothing = tmp_path / "nothing"
+    nothing.mkdir()
     (tmp_path / "b.csv").write_text("a\n1\n")
     cases: list[tuple[list[Path], type[Exception], str]] = [
         ([], ParameterError, "no files"),
         ([tmp_path / "nowhere.fcs"], FileFormatError, "nowhere.fcs does not exist"),
-        ([tmp_path], FileFormatError, "unknown kind"),
+        ([tmp_path], FileFormatError, "is empty"),
+        ([nothing], FileFormatError, r"holds no file that ends in one of \.fcs"),
+        ([tmp_path / "day*.fcs"], FileFormatError, r"no file matches .*day\*"),
         ([tmp_path / "empty.csv"], FileFormatError, "is empty"),
         ([tmp_path / "notes.docx"], FileFormatError, r"unknown kind; known are \.fcs"),
         ([path, path], ParameterError, "given twice"),
@@ -373,8 +376,8 @@ def test_paths__get_clear_errors(tmp_path: Path, write_fcs: FcsWriter) -> None:
     for paths, kind, message in cases:
         with pytest.raises(kind, match=message):
             import_files(paths, out)
-    with pytest.raises(FileFormatError, match="is a folder"):
-        import_files(tmp_path, out, format="csv")
+    with pytest.raises(FileFormatError, match=r"ends in one of \.parquet, \.pq"):
+        import_files(tmp_path, out, format="parquet")
     with pytest.raises(OutputError, match="does not exist; make it first"):
         import_files(path, tmp_path / "nowhere" / "o.zarr")
     assert not out.exists()
@@ -425,20 +428,26 @@ def test_interrupted_import__leaves_nothing(tmp_path: Path, write_fcs: FcsWriter
 
 def test_optional_packages__are_named_when_missing(tmp_path: Path, write_fcs: FcsWriter) -> None:
     """Run in a process of its own, in which the optional packages cannot be found."""
-    files = {"cytometry": write_fcs("a.fcs", columns(1)), "tables": tmp_path / "b.csv"}
-    files["tables"].write_text("a\n1\n")
-    for extra, path in files.items():
+    (tmp_path / "b.csv").write_text("a\n1\n")
+    (tmp_path / "c.h5ad").write_bytes(b"x")
+    files = {
+        write_fcs("a.fcs", columns(1)): "",
+        tmp_path / "b.csv": "pip install 'bigtensor[tables]'",
+        tmp_path / "c.h5ad": "pip install 'bigtensor[cytometry]'",
+    }
+    for path, advice in files.items():
         code = (
             "import sys\n"
             "for name in ('flowio', 'pandas', 'pyarrow', 'anndata', 'dask'):\n"
             "    sys.modules[name] = None\n"
             "from bigtensor.data.importers.files import import_files\n"
             "try:\n"
-            f"    import_files({str(path)!r}, {str(tmp_path / 'o.zarr')!r})\n"
+            f"    import_files({str(path)!r}, {str(path.with_suffix('.zarr'))!r})\n"
             "except ImportError as error:\n"
             "    print(error)\n"
         )
         run = subprocess.run(
             [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
         )
-        assert f"pip install 'bigtensor[{extra}]'" in run.stdout
+        assert advice in run.stdout
+        assert bool(advice) == bool(run.stdout)

@@ -1,0 +1,98 @@
+"""What a command says: words on standard output, JSON on request, and no control characters."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+_QUIET, _JSON = "bigtensor.quiet", "bigtensor.json"
+
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]",
+)
+"""Characters that move a terminal's cursor or change its state, and those that turn the order of
+text round. Line ends and tabs are kept."""
+
+
+def set_output(context: click.Context, *, quiet: bool, as_json: bool) -> None:
+    """Say what a command may print: see `say`.
+
+    Parameters
+    ----------
+    context : click.Context
+        Of the command.
+    quiet : bool
+        Whether words are left out.
+    as_json : bool
+        Whether facts are printed in place of words.
+    """
+    context.meta[_QUIET], context.meta[_JSON] = quiet, as_json
+
+
+def is_quiet() -> bool:
+    """Whether the command that runs prints nothing but facts, warnings and errors."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_QUIET) or context.meta.get(_JSON))
+
+
+def say(words: str, facts: Mapping[str, Any] | None = None) -> None:
+    """Print what a command found on standard output.
+
+    Parameters
+    ----------
+    words : str
+        For people; nothing with ``--quiet`` or ``--json``.
+    facts : mapping, optional
+        The same for programs: one JSON object, printed with ``--json``.
+    """
+    context = click.get_current_context(silent=True)
+    if facts is not None and context is not None and context.meta.get(_JSON):
+        click.echo(json.dumps(facts, default=_plain, allow_nan=False))
+    elif not is_quiet():
+        click.echo(printable(words))
+
+
+def complain(words: str) -> None:
+    """Print a line on standard error."""
+    click.echo(printable(words), err=True)
+
+
+def printable(text: str) -> str:
+    r"""Return text in which characters that steer a terminal are shown as escapes.
+
+    Names come from files of others; one with an escape sequence could hide what follows it, or
+    set the title of a window.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> printable("CD3\x1b[2J")
+    'CD3\\x1b[2J'
+    """
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def one_line(name: str) -> str:
+    """Return a name of others without line ends, which could pass for lines of the command.
+
+    Parameters
+    ----------
+    name : str
+    """
+    return printable(name.replace("\n", "\\n").replace("\t", "\\t"))
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold of an object of NumPy, or of a path."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)

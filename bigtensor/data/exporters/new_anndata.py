@@ -1,0 +1,180 @@
+"""An AnnData file made of a store of samples, row block by row block.
+
+``X`` holds the values as they were fitted, ``obs`` the variables along the samples (codes with
+names become categories), ``var`` the features with their further names, and
+``uns["bigtensor_data"]`` how the values were transformed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bigtensor.data.exporters.anndata import write_answers_to_anndata
+from bigtensor.data.importers.source import optional_module
+from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM
+from bigtensor.data.targets import check_target_file
+from bigtensor.data.zarr_datasets import open_dataset
+from bigtensor.errors import BigtensorError, LayoutError, OutputError, ParameterError
+
+_BLOCK_ROWS = 65_536
+_RECORDS = ("transform", "compensation", "source_files")
+_ENCODINGS = {
+    "frame": ("dataframe", "0.2.0"),
+    "categories": ("categorical", "0.2.0"),
+    "array": ("array", "0.2.0"),
+    "strings": ("string-array", "0.2.0"),
+}
+
+
+def write_new_anndata(
+    labels: str | os.PathLike[str],
+    cells: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    model: Mapping[str, Any],
+    *,
+    progress: Callable[[int, int | None], None] = lambda *_: None,
+) -> None:
+    """Make an ``.h5ad`` file of the rows of a store and of the answers for them.
+
+    Parameters
+    ----------
+    labels : path
+        A store of labels of all rows of `cells`.
+    cells : path
+        A store in this package's layout, as an import makes it.
+    target : path
+        A file that does not exist; it appears under its name when it is whole.
+    model : mapping
+        See :func:`~bigtensor.data.exporters.anndata.write_answers_to_anndata`.
+    progress : callable, optional
+        Called with the rows done and all rows.
+
+    Raises
+    ------
+    LayoutError
+        When `cells` is no such store.
+    StoreReadError, DataError
+        When a store cannot be read, or the labels are those of other rows.
+    ParameterError
+        When `target` does not end in ``.h5ad``.
+    OutputError
+        When the file exists or cannot be written.
+    """
+    path = Path(target)
+    if path.suffix.lower() != ".h5ad":
+        raise ParameterError(f"a new AnnData file ends in .h5ad, which {path} does not")
+    check_target_file(path, overwrite=False)
+    dataset = _opened(cells)
+    partial = path.with_name(f"{path.stem}.partial-{secrets.token_hex(4)}{path.suffix}")
+    try:
+        with optional_module("h5py", "cytometry").File(partial, "w") as file:
+            _write_cells(file, dataset, progress)
+        write_answers_to_anndata(labels, partial, model)
+        partial.replace(path)
+    except OSError as error:
+        if isinstance(error, BigtensorError):
+            raise
+        raise OutputError(
+            f"{path} cannot be written ({error.strerror or error}); the labels are in {labels}"
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _opened(cells: str | os.PathLike[str]) -> xr.Dataset:
+    """Open a store of samples."""
+    _, dataset = open_dataset(os.fspath(cells))
+    if "X" not in dataset or dataset["X"].dims != (SAMPLE_DIM, FEATURE_DIM):
+        found = {str(name): variable.dims for name, variable in dataset.data_vars.items()}
+        raise LayoutError(
+            f"{cells} has no X ({SAMPLE_DIM}, {FEATURE_DIM}) but {found}; give the store that "
+            "'bigtensor import' made"
+        )
+    return dataset
+
+
+def _write_cells(
+    file: Any, dataset: xr.Dataset, progress: Callable[[int, int | None], None]
+) -> None:
+    """Write everything but the answers, in anndata's own encoding."""
+    write_elem = optional_module("anndata.io", "cytometry").write_elem
+    file.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
+    for name in ("layers", "obsm", "obsp", "uns", "varm", "varp"):
+        write_elem(file, name, {})
+    records = {name: json.dumps(dataset.attrs[name]) for name in _RECORDS if name in dataset.attrs}
+    write_elem(file["uns"], "bigtensor_data", records)
+    _write_features(file, dataset)
+    rows = dataset.sizes[SAMPLE_DIM]
+    values = _array(file, "X", dataset["X"].shape, dataset["X"].dtype)
+    columns = {
+        str(name): variable
+        for name, variable in dataset.variables.items()
+        if variable.dims == (SAMPLE_DIM,)
+    }
+    obs = file.create_group("obs")
+    _encode(obs, "frame")
+    obs.attrs.update({"_index": "_index", "column-order": list(columns)})
+    index = _strings(obs, "_index", rows)
+    arrays = {name: _column(obs, name, variable) for name, variable in columns.items()}
+    for start in range(0, rows, _BLOCK_ROWS):
+        part = slice(start, min(start + _BLOCK_ROWS, rows))
+        values[part] = dataset["X"][part].to_numpy()
+        index[part] = [str(row) for row in range(part.start, part.stop)]
+        for name, array in arrays.items():
+            array[part] = columns[name][part].to_numpy()
+        progress(part.stop, rows)
+
+
+def _write_features(file: Any, dataset: xr.Dataset) -> None:
+    """Write the names of the features and their further names."""
+    var = file.create_group("var")
+    _encode(var, "frame")
+    coordinates = [
+        str(name)
+        for name, variable in dataset.variables.items()
+        if variable.dims == (FEATURE_DIM,) and name != FEATURE_DIM
+    ]
+    var.attrs.update({"_index": "_index", "column-order": coordinates})
+    for name, source in [("_index", FEATURE_DIM), *((name, name) for name in coordinates)]:
+        texts = [str(value) for value in dataset[source].to_numpy()]
+        _strings(var, name, len(texts))[:] = texts
+
+
+def _column(obs: Any, name: str, variable: xr.Variable) -> Any:
+    """Create a column of obs, and return the array that its rows go to."""
+    categories = variable.attrs.get("categories")
+    if categories is None:
+        return _array(obs, name, variable.shape, variable.dtype)
+    column = obs.create_group(name)
+    _encode(column, "categories")
+    column.attrs["ordered"] = False
+    _strings(column, "categories", len(categories))[:] = [str(entry) for entry in categories]
+    return _array(column, "codes", variable.shape, variable.dtype)
+
+
+def _array(parent: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """Create an array of numbers."""
+    array = parent.create_dataset(name, shape=shape, dtype=dtype)
+    _encode(array, "array")
+    return array
+
+
+def _strings(parent: Any, name: str, length: int) -> Any:
+    """Create an array of strings."""
+    text = optional_module("h5py", "cytometry").string_dtype()
+    array = parent.create_dataset(name, shape=(length,), dtype=text)
+    _encode(array, "strings")
+    return array
+
+
+def _encode(element: Any, kind: str) -> None:
+    """Say what an element is, as anndata does."""
+    element.attrs["encoding-type"], element.attrs["encoding-version"] = _ENCODINGS[kind]

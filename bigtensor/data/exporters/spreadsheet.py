@@ -1,0 +1,31 @@
+"""Names of others in a table that may be opened by a spreadsheet."""
+
+from __future__ import annotations
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\N{FULLWIDTH EQUALS SIGN}")
+"""What a spreadsheet takes for the beginning of a formula, or skips before one."""
+
+
+def as_text(name: str) -> str:
+    """Return a name that no spreadsheet runs as a formula: an apostrophe comes before it.
+
+    A formula could send the other cells away, or start a program (OWASP, "CSV injection").
+
+    Parameters
+    ----------
+    name : str
+    """
+    return f"'{name}" if name.startswith(_FORMULA) else name
+
+
+def as_cell(name: str) -> str:
+    """Return a name as it stands in a CSV file, in quotes where it needs them.
+
+    Parameters
+    ----------
+    name : str
+    """
+    text = as_text(name)
+    if any(letter in text for letter in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text

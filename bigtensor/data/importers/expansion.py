@@ -1,0 +1,69 @@
+"""Folders and patterns that stand for the files in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from glob import glob, has_magic
+from pathlib import Path
+
+from bigtensor.errors import FileFormatError
+
+_DIGITS = re.compile(r"(\d+)")
+
+
+def expand_paths(paths: Iterable[Path], endings: Iterable[str]) -> list[Path]:
+    """Replace folders and patterns by the files that they stand for.
+
+    A folder stands for the files in it that have a known ending, a pattern such as ``day1/*.fcs``
+    for those that match it; what exists under a name is never taken for a pattern. Files come in
+    the order of their names, in which ``s2`` is before ``s10``.
+
+    Parameters
+    ----------
+    paths : iterable of Path
+        Zarr stores, which are folders too, stay as they are.
+    endings : iterable of str
+        Known endings of files, such as ``".fcs"``; ``.gz`` may follow.
+
+    Returns
+    -------
+    list of Path
+
+    Raises
+    ------
+    FileFormatError
+        If a folder holds no such file, or a pattern matches nothing.
+    """
+    known = tuple(endings)
+    return [file for path in paths for file in _expanded(path, known)]
+
+
+def _expanded(path: Path, endings: tuple[str, ...]) -> list[Path]:
+    """Return the files that one path stands for."""
+    if path.is_dir() and path.suffix.lower() != ".zarr":
+        found = [
+            file
+            for file in path.iterdir()
+            if file.is_file() and file.name.lower().removesuffix(".gz").endswith(endings)
+        ]
+        if not found:
+            raise FileFormatError(
+                f"the folder {path} holds no file that ends in one of {', '.join(endings)}; give "
+                "the folder that does, or the files"
+            )
+    elif has_magic(str(path)) and not path.exists():
+        # of absolute and relative patterns alike
+        found = [Path(name) for name in glob(str(path), recursive=True)]  # noqa: PTH207
+        if not found:
+            raise FileFormatError(f"no file matches {path}; check the pattern")
+    else:
+        return [path]
+    return sorted(found, key=_natural)
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    """Return a key by which numbers inside of names are compared as numbers."""
+    return [
+        (int(part), "") if part.isdecimal() else (-1, part) for part in _DIGITS.split(str(path))
+    ]

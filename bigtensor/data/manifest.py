@@ -1,0 +1,165 @@
+"""The manifest of a store that this package wrote: which arrays it has, and how large they are.
+
+Chunks carry checksums of their own. The manifest tells what checksums cannot: which arrays there
+are, how many files and bytes each has, and what their metadata say. It lies in a group of its own
+inside the store, because xarray copies attributes from one store to another, and no groups. The
+consolidated metadata of the store repeat it, so that it cannot be lost without being missed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import zarr
+from zarr.errors import ZarrUserWarning
+
+from bigtensor.data.chunk_files import ChunkFiles
+from bigtensor.data.store_files import StoreFiles
+from bigtensor.errors import StoreReadError
+
+MANIFEST = "bigtensor_manifest"
+"""Name of the group that holds the manifest as its attributes."""
+
+_METADATA = "zarr.json"
+
+
+def seal(path: str | os.PathLike[str]) -> None:
+    """Record what a Zarr v3 group holds now, and consolidate its metadata.
+
+    Parameters
+    ----------
+    path : path
+        A group whose arrays were all made by `bigtensor.data.stored_arrays.create_array`. It must
+        not change afterwards; after a deliberate change it is sealed again.
+    """
+    group = zarr.open_group(os.fspath(path), mode="r+", use_consolidated=False)
+    files = StoreFiles(path)
+    arrays: dict[str, Any] = {}
+    for name, array in group.arrays():
+        found, nbytes = _count_files(files, name, array)
+        document = files.document(f"{name}/{_METADATA}")
+        arrays[name] = {"files": found.present, "bytes": nbytes, "metadata": _digest(document)}
+    attributes = {name: _digest(value) for name, value in group.attrs.items()}
+    manifest = {"arrays": arrays, "attributes": attributes}
+    group.create_group(
+        MANIFEST, attributes={"manifest": manifest, "digest": _digest(manifest)}, overwrite=True
+    )
+    with warnings.catch_warnings():
+        # xarray consolidates v3 stores in the same way, and reads fewer files for it
+        warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
+        zarr.consolidate_metadata(group.store)
+
+
+def check_manifest(path: str | os.PathLike[str]) -> None:
+    """Compare a store with its manifest; a store without one is believed.
+
+    No chunk is read. Arrays and attributes that were added later are passed over.
+
+    Parameters
+    ----------
+    path : path or URL
+
+    Raises
+    ------
+    StoreReadError
+        When a file is absent or has another size, or metadata are not what was written.
+    """
+    files = StoreFiles(path)
+    with files.reading():
+        _compare(files)
+
+
+def _compare(files: StoreFiles) -> None:
+    """Compare a store with its manifest if it has one."""
+    root = files.document(_METADATA) or {}
+    manifest = _manifest(files, root)
+    if manifest is None:
+        return
+    attributes = root.get("attributes", {})
+    for name, digest in manifest["attributes"].items():
+        if name not in attributes or _digest(attributes[name]) != digest:
+            raise _changed(files, f"its attribute {name!r} is not what was written")
+    listed = _listed(root)
+    for name, entry in manifest["arrays"].items():
+        document = files.document(f"{name}/{_METADATA}")
+        if document is None or name not in (listed or manifest["arrays"]):
+            raise _damaged(files, f"the array {name!r} or its {name}/{_METADATA} is absent")
+        if any(_digest(found) != entry["metadata"] for found in (document, *_of(listed, name))):
+            raise _changed(files, f"the metadata of the array {name!r} are not what was written")
+        _check_files(files, name, entry)
+
+
+def _manifest(files: StoreFiles, root: Mapping[str, Any]) -> Any:
+    """Return the manifest of a store, None where it was not sealed."""
+    own = files.document(f"{MANIFEST}/{_METADATA}")
+    documents = [] if own is None else [own]
+    if repeated := _of(_listed(root), MANIFEST):
+        if own is None:
+            raise _damaged(files, f"its manifest {MANIFEST}/{_METADATA} is absent")
+        documents += repeated
+    manifest = None
+    for document in documents:
+        attributes = document.get("attributes", {})
+        manifest = attributes.get("manifest")
+        if manifest is None or _digest(manifest) != attributes.get("digest"):
+            raise _changed(files, f"its manifest {MANIFEST}/{_METADATA} is not what was written")
+    return manifest
+
+
+def _listed(root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the documents that the consolidated metadata of a group repeat."""
+    held = root.get("consolidated_metadata") or {}
+    listed: Mapping[str, Any] = held.get("metadata") or {}
+    return listed
+
+
+def _of(listed: Mapping[str, Any], name: str) -> list[Any]:
+    """Return the document of an array where consolidated metadata repeat it."""
+    return [listed[name]] if name in listed else []
+
+
+def _check_files(files: StoreFiles, name: str, entry: Mapping[str, int]) -> None:
+    """Compare the number and the size of the files of an array with the manifest."""
+    found, nbytes = _count_files(files, name, zarr.open_array(files.url, path=name, mode="r"))
+    if found.present < entry["files"]:
+        raise _damaged(files, found.describe_absent(name))
+    if nbytes != entry["bytes"]:
+        raise _changed(
+            files,
+            f"the files of {name!r} have {nbytes:,} bytes in place of {entry['bytes']:,}, so that "
+            "one of them is truncated or was changed",
+        )
+
+
+def _count_files(files: StoreFiles, name: str, array: Any) -> tuple[ChunkFiles, int]:
+    """Return the chunks or shards of an array that are there, and their bytes."""
+    found, nbytes = ChunkFiles(array), 0
+    for chunk, info in files.infos(name):
+        if found.count(chunk):
+            nbytes += int(info["size"])
+    return found, nbytes
+
+
+def _damaged(files: StoreFiles, reason: str) -> StoreReadError:
+    """Describe a store that is not what was written."""
+    return StoreReadError(
+        f"{files.url} is damaged: {reason}: restore it from a copy or write the store again"
+    )
+
+
+def _changed(files: StoreFiles, reason: str) -> StoreReadError:
+    """Describe a store of which something is not what was written."""
+    return StoreReadError(
+        f"{files.url} is damaged: {reason}. Restore the store from a copy or write it again. If it "
+        "was changed on purpose, bigtensor.data.manifest.seal(path) accepts the change"
+    )
+
+
+def _digest(value: Any) -> str:
+    """Return the digest of what JSON holds, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,122 @@
+"""Files of a store by its address: metadata documents, and lists of all others."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import fsspec
+from fsspec.implementations.local import LocalFileSystem
+
+from bigtensor.errors import StoreReadError
+
+
+class StoreFiles:
+    """Files of a store on a disk or behind a URL, read without Zarr.
+
+    Parameters
+    ----------
+    url : str or path-like
+        The root of the store.
+    """
+
+    def __init__(self, url: str | os.PathLike[str]) -> None:
+        self.url = os.fspath(url)
+        self._filesystem, root = fsspec.core.url_to_fs(self.url)
+        self._root = root.rstrip("/")
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Turn what Zarr and file systems raise into an error that names the store."""
+        try:
+            yield
+        except StoreReadError:
+            raise
+        except Exception as error:
+            raise StoreReadError(
+                f"{self.url} cannot be opened as a Zarr group ({type(error).__name__}: {error}); "
+                "check the path. 'bigtensor import' makes a store of FCS, CSV, Parquet or AnnData "
+                "files"
+            ) from error
+
+    def document(self, name: str) -> dict[str, Any] | None:
+        """Read a metadata document.
+
+        Parameters
+        ----------
+        name : str
+            Its name below the root.
+
+        Returns
+        -------
+        dict or None
+            None where there is no such file.
+
+        Raises
+        ------
+        StoreReadError
+            When the file holds no JSON object.
+        """
+        try:
+            content = self._filesystem.cat_file(f"{self._root}/{name}")
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return None
+        try:
+            document = json.loads(content)
+        # deep nesting exceeds the stack of the parser
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(name, f"{type(error).__name__}: {error}") from error
+        if not isinstance(document, dict):
+            raise self._damaged(name, f"it holds a {type(document).__name__}, not an object")
+        return document
+
+    def _damaged(self, name: str, reason: str) -> StoreReadError:
+        """Describe a document that cannot be read."""
+        return StoreReadError(
+            f"{self.url} cannot be read: {name} is not a document of Zarr metadata ({reason}); "
+            "restore the file from a copy or write the store again"
+        )
+
+    def folders(self, name: str) -> list[str]:
+        """Return the folders in a folder, as names below the root."""
+        place = f"{self._root}/{name}".rstrip("/")
+        found = self._filesystem.ls(place, detail=True)
+        names = [entry["name"].rstrip("/") for entry in found if entry["type"] == "directory"]
+        folders = [f"{name}/{path.rsplit('/', 1)[-1]}".lstrip("/") for path in names]
+        return sorted(folder for folder in folders if folder != name)
+
+    def names(self, folder: str) -> Iterator[str]:
+        """Yield the names of all files below a folder, from there, in any order."""
+        return (name for name, _ in self._entries(folder))
+
+    def infos(self, folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the names of all files below a folder with what the file system knows of each."""
+        for name, entry in self._entries(folder):
+            yield name, self._filesystem.info(entry) if isinstance(entry, os.DirEntry) else entry
+
+    def _entries(self, folder: str) -> Iterator[tuple[str, Any]]:
+        """Yield the files below a folder; on a disk without ever holding a list of them."""
+        place = f"{self._root}/{folder}"
+        if isinstance(self._filesystem, LocalFileSystem):
+            yield from _walk(place, "")
+            return
+        # object stores list thousands of names a request, but fsspec gives them all at once
+        for name, info in self._filesystem.find(place, detail=True).items():
+            yield name.removeprefix(f"{place}/"), info
+
+
+def _walk(folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield the files below a folder on a disk with their names from there."""
+    try:
+        entries = os.scandir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    with entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _walk(entry.path, f"{prefix}{entry.name}/")
+            else:
+                yield f"{prefix}{entry.name}", entry

@@ -1,0 +1,107 @@
+"""Worker processes that ended unasked, as their nannies report it."""
+
+from __future__ import annotations
+
+import logging
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+START_ATTEMPTS = 3
+"""Worker processes that may end while they start, one after the other, before a run gives up."""
+
+ENDS_WITHOUT_RESULT = 6
+"""Ends of every worker since the last finished task before a run gives up: more than the four that
+Dask allows to one task, whose error says more."""
+
+UNGUARDED = 77
+"""Exit status of a worker that imported a script which starts workers while it is imported."""
+
+_LOGGER = "distributed.nanny"
+
+_MEMORY = "memory budget"
+_SIGNAL = re.compile(r"killed by signal (\d+)")
+_STATUS = re.compile(r"exited with status (\d+)")
+
+
+class WorkerEnds(logging.Handler):
+    """Collects what the nannies of this process log about the ends of worker processes."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.reports: list[str] = []
+        self._over_memory_limit = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the report of an end, with its reason where the nanny ended the worker itself."""
+        report = record.getMessage()
+        if _MEMORY in report:
+            self._over_memory_limit = report
+        elif _SIGNAL.search(report) or _STATUS.search(report):
+            self.reports.append(self._over_memory_limit or report)
+            self._over_memory_limit = ""
+
+    @property
+    def unguarded(self) -> bool:
+        """Whether a worker ended because the main script has no guard."""
+        return any(f"status {UNGUARDED}" in report for report in self.reports)
+
+    def explain(self) -> str:
+        """Return what happened to the last worker and what would help."""
+        report = self.reports[-1] if self.reports else ""
+        if _MEMORY in report:
+            return (
+                "it used more memory than it may; give memory_limit a larger value, or use fewer "
+                "workers"
+            )
+        if killed := _SIGNAL.search(report):
+            number = int(killed[1])
+            if number == signal.SIGKILL:
+                return (
+                    "it was killed by signal 9 (SIGKILL), as the system does when memory runs out; "
+                    "use fewer workers or scheduler='threads', or free memory"
+                )
+            return f"it was killed by signal {number} ({_name(number)}); {_SAID}"
+        if left := _STATUS.search(report):
+            return f"it exited with status {left[1]}; {_SAID}"
+        return f"no reason is known; {_SAID}"
+
+
+_SAID = (
+    "look at its own message on standard error, such as an import that failed, or use "
+    "scheduler='threads'"
+)
+
+_watched: WeakKeyDictionary[Any, WorkerEnds] = WeakKeyDictionary()
+
+
+@contextmanager
+def watch_worker_ends() -> Iterator[WorkerEnds]:
+    """Collect reports of workers that end until the block is left."""
+    ends, logger = WorkerEnds(), logging.getLogger(_LOGGER)
+    logger.addHandler(ends)
+    try:
+        yield ends
+    finally:
+        logger.removeHandler(ends)
+
+
+def attach_worker_ends(client: Any, ends: WorkerEnds) -> None:
+    """Note the reports that belong to the client of a cluster that was started here."""
+    _watched[client] = ends
+
+
+def worker_ends_of(client: Any) -> WorkerEnds | None:
+    """Return the reports of a cluster that was started here, or None for any other cluster."""
+    return _watched.get(client)
+
+
+def _name(number: int) -> str:
+    """Return the name of a signal."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"

@@ -1,0 +1,87 @@
+"""What commands print: words, JSON for programs, nothing on request, and no control characters."""
+
+import csv
+import json
+
+import pytest
+
+from bigtensor.cli.group_table import write_table
+from bigtensor.cli.output import one_line, printable
+from bigtensor.data.layout import SampleStoreWriter
+from tests.cli.test_group_table import table
+
+THREADS = ("--scheduler", "threads")
+ESCAPE = "\x1b[2J\x1b]0;title\x07"
+
+
+def facts(result):
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_plan__as_json(run, cells):
+    found = facts(run("plan", cells, "-k", 4, "--memory-limit", "1GiB", "--json"))
+    assert (found["rows"], found["features"], found["fits"]) == (50_000, 6, True)
+    assert found["allowed_nbytes"] == 2**30
+    assert {"name", "times", "rows", "state_nbytes", "work_nbytes"} == found["passes"][0].keys()
+
+
+def test_fit_and_predict__as_json(run, cells, tmp_path):
+    model, labels, where = tmp_path / "m.zarr", tmp_path / "l.zarr", (*THREADS, "--json")
+    found = facts(run("fit", cells, "-k", 4, "--out", model, *where))
+    assert (found["model"], found["components"], found["populations"]) == (str(model), 4, None)
+    assert sum(found["weights"]) == pytest.approx(1)
+    assert found["plan"]["rows"] == found["rows"] == 50_000
+    assert found["verdict"]["good"]
+    found = facts(run("predict", model, cells, "--out", labels, *where))
+    assert found["labels"] == str(labels)
+    assert sum(found["counts"].values()) == found["rows"] == 50_000
+    assert found["csv"] is None
+
+
+def test_quiet__leaves_warnings_and_errors(run, cells, model, tmp_path):
+    result = run("predict", model, cells, "--out", tmp_path / "l.zarr", *THREADS, "--quiet")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    again = run("predict", model, cells, "--out", tmp_path / "l.zarr", *THREADS, "-q")
+    assert again.exit_code == 1
+    assert again.stderr.startswith("error: ")
+
+
+def test_names_of_others__cannot_steer_the_terminal(run, tmp_path):
+    names = [f"CD3{ESCAPE}", "CD4\nlayout     good", "CD\u202e19"]
+    with SampleStoreWriter(tmp_path / "c.zarr", names) as store:
+        store.append([[0.0, 1.0, 2.0]] * 20)
+    result = run("info", tmp_path / "c.zarr")
+    assert result.exit_code == 0, result.stderr
+    assert "\x1b" not in result.stdout
+    assert "\u202e" not in result.stdout
+    assert "CD3\\x1b[2J\\x1b]0;title\\x07, CD4\\nlayout     good, CD\\u202e19" in result.stdout
+    refused = run("plan", tmp_path / "c.zarr", "-k", 4, "--views", tmp_path / f"no{ESCAPE}.toml")
+    assert refused.exit_code == 1
+    assert "\x1b" not in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("CD3+ T cells, µ ≥ 3 %\n\tnext", "CD3+ T cells, µ ≥ 3 %\n\tnext"),
+        ("a\rb", "a\\rb"),
+        ("\x9b31m", "\\x9b31m"),
+        ("\u2066", "\\u2066"),
+    ],
+)
+def test_printable(text, shown):
+    assert printable(text) == shown
+
+
+def test_one_line__has_no_line_ends():
+    assert one_line("a\nb\tc\x07") == "a\\nb\\tc\\x07"
+
+
+def test_table__a_spreadsheet_runs_no_name(tmp_path):
+    weights = table(5, 2)
+    names = ["=cmd|'/C calc'!A0", "+1", "-2", "@SUM(A1)", "donor"]
+    write_table(weights.assign_coords(donor=names), tmp_path / "table.csv")
+    with (tmp_path / "table.csv").open(newline="") as file:
+        written = [line[0] for line in csv.reader(file)]
+    assert written == ["donor", *(f"'{name}" for name in names[:4]), "donor"]

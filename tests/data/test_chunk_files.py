@@ -1,0 +1,120 @@
+"""Files of an array against those that its shape asks for: exact counts in bounded memory."""
+
+import time
+import tracemalloc
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+
+from bigtensor.data import chunk_files
+from bigtensor.data.chunk_files import ChunkFiles
+from bigtensor.data.opening import open_samples
+from bigtensor.data.store_files import StoreFiles
+from bigtensor.errors import LayoutWarning
+
+
+def array(shape: tuple[int, ...], chunks: tuple[int, ...], **options: Any) -> Any:
+    return zarr.create_array({}, shape=shape, chunks=chunks, dtype="f4", **options)
+
+
+ENCODINGS = {
+    "3, folders": {},
+    "3, flat": {"chunk_key_encoding": {"name": "default", "separator": "."}},
+    "2, flat": {"zarr_format": 2},
+    "2, folders": {"zarr_format": 2, "chunk_key_encoding": {"name": "v2", "separator": "/"}},
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_count__every_absent_file_is_found_and_named(encoding):
+    made = array((25, 7), (10, 3), **ENCODINGS[encoding])
+    places = list(product(range(3), range(3)))
+    names = [made.metadata.encode_chunk_key(place) for place in places]
+    for missing, (place, name) in enumerate(zip(places, names, strict=True)):
+        found = ChunkFiles(made)
+        assert all(found.count(other) for other in names if other != name)
+        assert (found.expected, found.present, found.absent) == (9, 8, 1)
+        words = found.describe_absent("X")
+        start = 10 * place[0]
+        assert words == (
+            f"1 of the 9 files of 'X' are absent; the first is X/{name}, with rows {start} to "
+            f"{min(start + 10, 25) - 1}"
+        ), missing
+
+
+@pytest.mark.parametrize("name", ["zarr.json", ".zarray", ".DS_Store", "c/3/0", "c/01/0", "c/0"])
+def test_count__other_files_hold_no_chunk(name):
+    found = ChunkFiles(array((25, 7), (10, 3)))
+    assert not found.count(name)
+    assert found.present == 0
+
+
+def test_count__arrays_without_rows_and_without_dimensions():
+    assert ChunkFiles(array((0, 3), (1, 3))).expected == 0
+    for version, name in ((3, "c"), (2, "0")):
+        scalar = ChunkFiles(array((), (), zarr_format=version))
+        assert scalar.describe_absent("n") == (
+            f"1 of the 1 files of 'n' are absent; the first is n/{name}"
+        )
+        assert scalar.count(name)
+        assert scalar.absent == 0
+
+
+def test_count__beyond_what_is_tracked(monkeypatch):
+    monkeypatch.setattr(chunk_files, "MOST_TRACKED", 4)
+    found = ChunkFiles(array((60,), (10,)))
+    for index in range(4):
+        found.count(f"c/{index}")
+    assert found.describe_absent("w") == (
+        "2 of the 6 files of 'w' are absent, all of them after the first 4"
+    )
+
+
+def test_open__of_a_store_that_is_almost_empty_is_quick(tmp_path: Path) -> None:
+    """Looking at every place of 2**40 rows would take hours, and a list of them all memory."""
+    group = zarr.create_group(tmp_path / "a.zarr")
+    group.create_array(
+        "X",
+        shape=(2**40, 3),
+        chunks=(64, 3),
+        dtype="f4",
+        fill_value=np.nan,
+        dimension_names=("sample", "feature"),
+    )[: 2 * 64] = 1
+    (tmp_path / "a.zarr" / "X" / "c" / "1" / "0").unlink()
+    tracemalloc.start()
+    started = time.perf_counter()
+    try:
+        with pytest.warns(LayoutWarning) as caught:
+            samples = open_samples(tmp_path / "a.zarr")
+        seconds, peak = time.perf_counter() - started, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert samples.rows == 2**40
+    message = str(caught[-1].message)
+    assert "17,179,869,183 of the 17,179,869,184 files of 'X' are absent" in message
+    assert "the first is X/c/1/0, with rows 64 to 127. They are read as nan" in message
+    assert seconds < 2
+    assert peak < 2 * chunk_files.MOST_TRACKED
+
+
+def test_files__are_listed_as_fsspec_lists_them(tmp_path: Path) -> None:
+    group = zarr.create_group(tmp_path / "a.zarr")
+    group.create_array("X", shape=(25, 7), chunks=(10, 3), dtype="f4")[:] = 1
+    local = StoreFiles(tmp_path / "a.zarr")
+    remote = StoreFiles("memory://chunk-files.zarr")
+    zarr.create_group("memory://chunk-files.zarr").create_array(
+        "X", shape=(25, 7), chunks=(10, 3), dtype="f4"
+    )[:] = 1
+    assert sorted(local.names("X")) == sorted(remote.names("X"))
+    sizes = [
+        sorted((name, info["size"]) for name, info in files.infos("X")) for files in (local, remote)
+    ]
+    assert sizes[0] == sizes[1]
+    assert len(sizes[0]) == 10
+    assert list(local.names("none")) == list(remote.names("none")) == []
+    assert local.folders("") == remote.folders("") == ["X"]

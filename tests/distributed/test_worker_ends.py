@@ -1,0 +1,154 @@
+"""Workers of our own that end while they start: others are tried, and the reason is told."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bigtensor.engine import cluster
+from bigtensor.engine.cluster import DistributedRuntime
+from bigtensor.engine.local_cluster import local_cluster
+from bigtensor.errors import ClusterError
+from tests.distributed.jobs import number_after
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SITE = """
+import os, sys
+
+folder = os.environ["ENDS"]
+# workers only: the main program and multiprocessing's own helper live
+if any("spawn_main" in argument for argument in sys.orig_argv):
+    number = len(os.listdir(folder))
+    open(os.path.join(folder, str(os.getpid())), "x").close()
+    if int(os.environ["FIRST"]) <= number < int(os.environ["LAST"]):
+        {end}
+"""
+
+SCRIPT = """
+import os, signal
+
+from bigtensor.engine import cluster
+from bigtensor.engine.cluster import DistributedRuntime
+from bigtensor.engine.local_cluster import local_cluster
+from bigtensor.errors import ClusterError
+from tests.distributed.jobs import number_after
+
+cluster.LOOK_AFTER = 0.3
+got = []
+
+def collect(_, number):
+    got.append(number)
+    if len(got) == 3 and os.environ["FIRST"] != "0":
+        for process in client.run(os.getpid).values():
+            os.kill(process, signal.SIGTERM)
+
+if __name__ == "__main__":
+    try:
+        with local_cluster(1) as client:
+            DistributedRuntime(client).run(number_after, None, [(n,) for n in range(20)], collect)
+        print("finished", sorted(got) == list(range(20)))
+    except ClusterError as error:
+        print(error)
+"""
+
+
+def run_script(tmp_path: Path, end: str, first: int, last: int, script: str = SCRIPT) -> str:
+    """Run a script whose workers end while they start, from one of them to another."""
+    (tmp_path / "ends").mkdir()
+    (tmp_path / "sitecustomize.py").write_text(SITE.format(end=end))
+    (tmp_path / "script.py").write_text(script)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}",
+        "ENDS": str(tmp_path / "ends"),
+        "FIRST": str(first),
+        "LAST": str(last),
+    }
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "script.py")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.stdout or done.stderr
+
+
+ENDS = [
+    (
+        "os.kill(os.getpid(), 9)",
+        "killed by signal 9 (SIGKILL), as the system does when memory runs",
+    ),
+    ("os.kill(os.getpid(), 11)", "killed by signal 11 (SIGSEGV); look at its own message"),
+    ("os._exit(3)", "exited with status 3; look at its own message on standard error, such as an"),
+]
+
+
+@pytest.mark.parametrize(("end", "words"), ENDS)
+def test_workers__that_always_end_while_they_start_are_explained(
+    tmp_path: Path, end: str, words: str
+) -> None:
+    said = run_script(tmp_path, end, 0, 99)
+    assert "worker processes ended while they started, 3 times; the last one: it" in said
+    assert words in said
+    assert "__main__" not in said
+    assert len(list((tmp_path / "ends").iterdir())) == 3
+
+
+def test_worker__that_ends_while_it_starts_is_followed_by_another(tmp_path: Path) -> None:
+    assert run_script(tmp_path, "os._exit(3)", 0, 2) == "finished True\n"
+    assert len(list((tmp_path / "ends").iterdir())) == 3
+
+
+def test_workers__that_end_when_they_are_replaced_are_explained(tmp_path: Path) -> None:
+    said = run_script(tmp_path, "os._exit(3)", 1, 99)
+    assert "worker processes ended, and those that followed them ended too" in said
+    assert "it exited with status 3" in said
+    assert "dask worker" not in said
+
+
+def test_workers__of_a_script_without_a_guard_name_the_guard(tmp_path: Path) -> None:
+    script = """
+from bigtensor.engine.local_cluster import local_cluster
+from bigtensor.errors import ClusterError
+
+try:
+    with local_cluster(1):
+        pass
+except ClusterError as error:
+    print(error)
+"""
+    said = run_script(tmp_path, "pass", 99, 99, script)
+    assert "because every worker imports the script" in said
+    assert "if __name__ == '__main__':" in said
+    assert len(list((tmp_path / "ends").iterdir())) == 1
+
+
+def test_workers__whose_imports_fail_are_not_told_of_a_guard(tmp_path: Path) -> None:
+    script = SCRIPT.replace(
+        "\ncluster.LOOK_AFTER",
+        "\nif __name__ != '__main__':\n    import nosuch\ncluster.LOOK_AFTER",
+    )
+    said = run_script(tmp_path, "pass", 99, 99, script)
+    assert "it exited with status 1; look at its own message on standard error" in said
+    assert "__main__" not in said
+
+
+def test_workers__with_less_memory_than_they_start_with_name_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cluster, "LOOK_AFTER", 1.0)
+    monkeypatch.setattr(cluster, "START_TIMEOUT", 5.0)
+    with (
+        pytest.raises(ClusterError, match="memory"),
+        local_cluster(1, 60 * 2**20) as client,
+    ):
+        DistributedRuntime(client).run(number_after, None, [(n,) for n in range(200)], ignore)
+
+
+def ignore(*_: object) -> None:
+    """Collect nothing."""
