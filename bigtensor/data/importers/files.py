@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from bigtensor.data.importers.anndata import open_anndata
-from bigtensor.data.importers.expansion import expand_paths
+from bigtensor.data.importers.expansion import expand_paths, unreachable
 from bigtensor.data.importers.fcs import Offsets, open_fcs
 from bigtensor.data.importers.job import ImportJob, ImportSummary, bare_name, sample_names
 from bigtensor.data.importers.matching import Channels, match_features
@@ -235,9 +235,7 @@ def _mode(path: Path) -> int:
             ) from error
         raise FileFormatError(f"{path} does not exist; check the path") from error
     except (OSError, ValueError) as error:
-        raise FileFormatError(
-            f"{path} cannot be reached ({error}); check the path and its permissions"
-        ) from error
+        raise unreachable(path, error) from error
 
 
 def _codes_by_file(
