@@ -18,7 +18,7 @@ from bigtensor.data.importers.source import (
     warn_of_notes,
 )
 from bigtensor.data.stores import open_group
-from bigtensor.errors import DataError, FileFormatError
+from bigtensor.errors import DataError, FileFormatError, StoreReadError
 
 
 def open_anndata(
@@ -83,7 +83,10 @@ def open_anndata(
 def _open_group(path: Path) -> AbstractContextManager[Any]:
     """Open the root group of either kind of file for reading."""
     if path.is_dir():
-        return nullcontext(open_group(path))
+        try:
+            return nullcontext(open_group(path))
+        except StoreReadError as error:
+            raise FileFormatError(f"{path} cannot be read as AnnData: {error}") from error
     file: AbstractContextManager[Any] = optional_module("h5py", "cytometry").File(path, "r")
     return file
 

@@ -16,7 +16,6 @@ from bigtensor.errors import (
     FileFormatError,
     FileFormatWarning,
     MissingDependencyError,
-    StoreReadError,
 )
 
 
@@ -138,7 +137,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     """Turn what libraries raise while they read a file into a `FileFormatError`.
 
     Which errors damaged bytes cause is no promise of any library, so that all of them are caught.
-    Errors of this package but for stores, and a lack of memory, pass through.
+    Errors of this package and a lack of memory pass through.
 
     Parameters
     ----------
@@ -153,8 +152,6 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     """
     try:
         yield
-    except StoreReadError as error:
-        raise FileFormatError(f"{path} cannot be read as {kind}: {error}") from error
     except (BigtensorError, MemoryError):
         raise
     except PermissionError as error:
