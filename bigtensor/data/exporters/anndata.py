@@ -28,7 +28,7 @@ import numpy as np
 from bigtensor.data.exporters.in_place import InPlace, open_in_place
 from bigtensor.data.exporters.labels import LabelStore, open_labels
 from bigtensor.data.importers.anndata import index_name
-from bigtensor.data.importers.source import optional_module, unique_names
+from bigtensor.data.importers.source import optional_module, reading, unique_names
 from bigtensor.errors import BigtensorError, DataError, FileFormatError, OutputError
 
 LABEL = "bigtensor_label"
@@ -83,8 +83,9 @@ def write_answers_to_anndata(
     optional_module("anndata", "cytometry")
     try:
         with open_in_place(path) as file:
-            used = _checked_features(path, file.group, store)
-            _refuse_present(path, file.group, overwrite=overwrite)
+            with reading(path, "AnnData"):
+                used = _checked_features(path, file.group, store)
+                _refuse_present(path, file.group, overwrite=overwrite)
             try:
                 _write_partial(file, store, used, model, progress)
                 _move_into_place(file)

@@ -153,7 +153,11 @@ def index_name(frame: Any) -> str:
 
 def _read(element: Any) -> Any:
     """Read a stored column."""
-    return optional_module("anndata.io", "cytometry").read_elem(element)
+    try:
+        return optional_module("anndata.io", "cytometry").read_elem(element)
+    except MemoryError as error:
+        # Names are small: a damaged count of them asks for so much.
+        raise ValueError(f"a column of names asks for too much memory: {error}") from error
 
 
 def _length(column: Any) -> int:
