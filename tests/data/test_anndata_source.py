@@ -116,7 +116,8 @@ def test_anndata__repeated_names_are_numbered(tmp_path):
 @pytest.mark.filterwarnings("ignore:Writing zarr v2 data:UserWarning")
 @pytest.mark.parametrize("suffix", [".h5ad", ".zarr"])
 def test_address__of_anndata_is_read_by_rows(tmp_path, suffix):
-    values = np.random.default_rng(0).normal(size=(500, 3)).astype(np.float32)
+    rng = np.random.default_rng(0)
+    values = (rng.normal(size=(500, 3)) + 6 * rng.integers(0, 2, 500)[:, None]).astype(np.float32)
     path = tmp_path / f"cells{suffix}"
     data = anndata.AnnData(values, var=pd.DataFrame(index=["CD3", "CD4", "CD19"]))
     data.write_h5ad(path) if suffix == ".h5ad" else data.write_zarr(path)
