@@ -230,7 +230,8 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
         decomposition=model.decomposition,
         landmarks=model.landmarks,
         landmark_tolerance=model.landmark_tolerance,
-        n_landmarks=model.n_landmarks,
+        # narrow integers of NumPy would overflow in sizes
+        n_landmarks=int(model.n_landmarks),
         wanted_directions=model.n_directions,
         wanted_bins=model.bins,
         sample_size=_sample_size(model),
