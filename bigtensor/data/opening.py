@@ -130,7 +130,7 @@ def _source(data: Any, sample_dim: str) -> Source:
     if isinstance(data, xr.Dataset):
         return _dataset_source(data, sample_dim)
     if isinstance(data, xr.DataArray):
-        return _data_array_source(data, sample_dim, None, None)
+        return _data_array_source(data, sample_dim, None, None, None)
     if is_anndata(data):
         return anndata_source(data)
     if is_lazy_table(data):
@@ -227,7 +227,8 @@ def _dataset_source(dataset: xr.Dataset, sample_dim: str) -> Source:
 
     values = _values_of(dataset, sample_dim)
     weight, sequence = along_samples("weight"), along_samples("sequence")
-    return _data_array_source(values, sample_dim, weight, sequence)
+    store = dataset.encoding.get("source")
+    return _data_array_source(values, sample_dim, weight, sequence, store)
 
 
 def _data_array_source(
@@ -235,6 +236,7 @@ def _data_array_source(
     sample_dim: str,
     weight: xr.DataArray | None,
     sequence: xr.DataArray | None,
+    store: str | None,
 ) -> Source:
     """Describe a DataArray with or without a graph behind it."""
     if array.ndim != 2 or sample_dim not in array.dims:
@@ -245,7 +247,7 @@ def _data_array_source(
         )
     names = _feature_names(array, sample_dim)
     if array.chunks is None:
-        return XarraySource(array, sample_dim, names, weight, sequence)
+        return XarraySource(array, sample_dim, names, weight, sequence, store)
     parts = [None if part is None else part.data for part in (weight, sequence)]
     feature_dim = _feature_dim(array, sample_dim)
     if len(array.chunksizes[feature_dim]) > 1:

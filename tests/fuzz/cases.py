@@ -121,7 +121,7 @@ class Inputs:
             value = self.kinds[name].read(path, random.Random(0))
             self._expected[name, subject.name] = content_key(value)
 
-    def run(self, case: Case, scratch: Path) -> Outcome:
+    def run(self, case: Case, scratch: Path, begin: Callable[[str], None]) -> Outcome:
         """Damage an input and read it.
 
         Parameters
@@ -129,12 +129,15 @@ class Inputs:
         case : Case
         scratch : Path
             An empty folder.
+        begin : callable
+            Called with the damage before the input is read.
         """
         kind = self.kinds[case.kind]
         chance = case.chance()
         whole = chance.choice(self.subjects(case.kind))
         damaged, damage = mutate(whole, chance, kind.edits)
         path = damaged.write(scratch)
+        begin(damage)
         try:
             value = kind.read(path, chance)
         except Exception as error:

@@ -89,6 +89,7 @@ class _Worker:
         self._inputs, self._scratch, self._limits = inputs, scratch, limits
         self._crash = scratch.with_suffix(".crash")
         self._process: Any = None
+        self._damage = ""
         self._done = 0
 
     def take(self, case: Case | None) -> None:
@@ -98,6 +99,7 @@ class _Worker:
             return
         if self._process is None or self._done == CASES_A_PROCESS:
             self._start()
+        self._damage = ""
         self.deadline = time.monotonic() + PREPARATION_SECONDS
         self.connection.send(case)
 
@@ -110,7 +112,8 @@ class _Worker:
                 if isinstance(answer, Outcome):
                     self._done += 1
                     return answer
-                # the inputs are prepared, and the case begins
+                # everything is prepared, and the damaged input is read from now on
+                self._damage = answer
                 self.deadline = time.monotonic() + self._limits.seconds
                 return None
         except EOFError:
@@ -118,11 +121,12 @@ class _Worker:
             detail = self._crash.read_text(errors="replace")
             code = self._process.exitcode
             self.end()
-            return Outcome(self.case, "crash", detail=f"exit code {code}\n{detail}")
+            return Outcome(self.case, "crash", self._damage, f"exit code {code}\n{detail}")
         if time.monotonic() < self.deadline:
             return None
         self.end()
-        return Outcome(self.case, "hang", detail=f"took more than {self._limits.seconds:g} s")
+        detail = f"took more than {self._limits.seconds:g} s"
+        return Outcome(self.case, "hang", self._damage, detail)
 
     def end(self) -> None:
         """End the process: on request where it waits for a case, and by force where it hangs."""
@@ -169,8 +173,7 @@ def _serve(
             _limit_memory(None)
             inputs.prepare(case.kind, scratch / "whole")
             _limit_memory(limits.nbytes)
-            connection.send("begun")
-            connection.send(inputs.run(case, scratch / "case"))
+            connection.send(inputs.run(case, scratch / "case", connection.send))
             shutil.rmtree(scratch / "case", ignore_errors=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import zlib
 from typing import Any
 
 CONTROL = "\x1b[2J\x07\u202e\n"
@@ -129,7 +130,7 @@ def edit_table(files: dict[str, bytes], chance: random.Random) -> str:
     packed = raw[:2] == b"\x1f\x8b"
     try:
         lines = (gzip.decompress(raw) if packed else raw).split(b"\n")
-    except (OSError, EOFError, ValueError):
+    except (OSError, EOFError, zlib.error):
         return ""
     place = 0 if chance.random() < 0.3 else chance.randrange(len(lines))
     word = chance.choice(WORDS).encode()
