@@ -4,7 +4,6 @@ Each error also inherits the builtin that a caller would expect to catch. Every 
 was received and what would fix it.
 """
 
-
 MOST_CHARACTERS = 3000
 """Length of a message that can still be read."""
 

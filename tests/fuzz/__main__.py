@@ -63,7 +63,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--minutes", type=float, default=10.0, help="time to run, 10 by default")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="random seed")
     parser.add_argument(
-        "--only", nargs="+", choices=KINDS, default=list(KINDS), help="kinds of input; all by default"
+        "--only",
+        nargs="+",
+        choices=KINDS,
+        default=list(KINDS),
+        help="kinds of input; all by default",
     )
     parser.add_argument("--cases", type=int, help="most cases of a kind")
     parser.add_argument("--case", type=int, help="run this case of a kind alone")

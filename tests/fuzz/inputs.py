@@ -49,7 +49,13 @@ def make_fcs(folder: Path) -> None:
     values = rows() * 100 + 500
     spill = {"$SPILLOVER": "2,CD3,CD4,1,0.1,0.05,1"}
     _fcs(_place(folder, "float", "cells.fcs"), values.astype("<f4"), "F", "3.1", spill)
-    _fcs(_place(folder, "double", "cells.fcs"), values.astype(">f8"), "D", "3.0", {"$TIMESTEP": "0.01"})
+    _fcs(
+        _place(folder, "double", "cells.fcs"),
+        values.astype(">f8"),
+        "D",
+        "3.0",
+        {"$TIMESTEP": "0.01"},
+    )
     amplified = {"$P1E": "4,1", "$P1R": "1024", "$P2G": "2.5"}
     _fcs(_place(folder, "integer", "cells.fcs"), values.astype("<u2"), "I", "2.0", amplified)
 
@@ -94,7 +100,8 @@ def make_h5ad(folder: Path) -> None:
     """Write AnnData in HDF5, dense and sparse."""
     _anndata().write_h5ad(_place(folder, "dense", "cells.h5ad"))
     sparse = _anndata(sp.csr_matrix)
-    sparse.write_h5ad(_place(folder, "csr", "cells.h5ad"), compression="gzip")
+    sparse.write_h5ad(_place(folder, "csr", "cells.h5ad"))
+    sparse.write_h5ad(_place(folder, "packed", "cells.h5ad"), compression="gzip")
 
 
 def make_anndata_zarr(folder: Path) -> None:
@@ -157,9 +164,19 @@ def make_foreign(folder: Path) -> None:
             packed.to_zarr(path, zarr_format=version, encoding=scaled)
         plain = zarr.create_group(_place(folder, "zarr-python", "cells.zarr"))
         array = plain.create_array(
-            "X", shape=(ROWS, 3), chunks=(60, 3), dtype="f8", dimension_names=["sample", "feature"]
+            "X",
+            shape=(ROWS, 3),
+            chunks=(60, 3),
+            dtype="f8",
+            dimension_names=["sample", "feature"],
+            # changed bytes are other numbers
+            compressors=None,
         )
         array[...] = rows()
+        weight = plain.create_array(
+            "weight", shape=ROWS, dtype="f8", dimension_names=["sample"], compressors=None
+        )
+        weight[...] = 1.0
 
 
 def make_models(folder: Path) -> None:

@@ -18,6 +18,7 @@ from bigtensor.data.views import Views
 from bigtensor.models.loading import load_model
 from bigtensor.models.statistics_file import read_statistics
 from tests.fuzz import inputs
+from tests.fuzz.binary_edits import edit_hdf5, edit_parquet
 from tests.fuzz.cases import Kind
 from tests.fuzz.text_edits import (
     edit_fcs_header,
@@ -115,8 +116,8 @@ KINDS = {
     for kind in (
         Kind("fcs", inputs.make_fcs, read_fcs, edits=(edit_fcs_keyword, edit_fcs_header)),
         Kind("csv", inputs.make_csv, read_table, edits=(edit_table,)),
-        Kind("parquet", inputs.make_parquet, read_table),
-        Kind("h5ad", inputs.make_h5ad, read_table),
+        Kind("parquet", inputs.make_parquet, read_table, edits=(edit_parquet,)),
+        Kind("h5ad", inputs.make_h5ad, read_table, edits=(edit_hdf5,)),
         Kind("anndata-zarr", inputs.make_anndata_zarr, read_table, edits=(edit_json,)),
         Kind("samples", inputs.make_samples, read_samples, checked=True, edits=(edit_json,)),
         Kind("foreign", inputs.make_foreign, read_foreign, edits=(edit_json,)),

@@ -79,7 +79,7 @@ def mutate(whole: Subject, chance: random.Random, edits: tuple[Edit, ...]) -> tu
     return replace(whole, entry=entry, files=files), f"{whole.name}: {'; '.join(done)}"
 
 
-def _piece(content: bytes, chance: random.Random) -> slice:
+def _piece(content: bytearray, chance: random.Random) -> slice:
     """Choose a short piece of some bytes; half of all pieces lie near an end."""
     length = len(content)
     start = chance.randrange(length + 1)

@@ -119,7 +119,9 @@ def edit_fcs_header(files: dict[str, bytes], chance: random.Random) -> str:
     if len(raw) < 58:
         return ""
     place = 10 + 8 * chance.randrange(6)
-    word = chance.choice(("", "0", "-1", "57", "58", "99999999", "nan", "1e3", str(len(raw)), "1_0"))
+    word = chance.choice(
+        ("", "0", "-1", "57", "58", "99999999", "nan", "1e3", str(len(raw)), "1_0")
+    )
     files[""] = raw[:place] + f"{word:>8}".encode() + raw[place + 8 :]
     return f"number at {place} of the HEADER is {word!r}"
 
@@ -160,7 +162,16 @@ def edit_toml(files: dict[str, bytes], chance: random.Random) -> str:
     values = (
         *("[]", '["CD3"]', '["CD3", "CD3"]', "[1, 2]", "nan", "inf", "1", "{}", '""', '"laplace"'),
         *("1979-05-27", "[[[]]]", "true", '["\\u001b"]', "9" * 5000, "[" * 5000, '["' + "x" * 9999),
-        *('{a = ["CD3"]}', "[{}]", '["CD3", 1]', "0x10", "1e400", "'''", '["x"]', '["CD4", "CD19"]'),
+        *(
+            '{a = ["CD3"]}',
+            "[{}]",
+            '["CD3", 1]',
+            "0x10",
+            "1e400",
+            "'''",
+            '["x"]',
+            '["CD4", "CD19"]',
+        ),
     )
     value = chance.choice(values)
     lines[place] = chance.choice(
