@@ -66,13 +66,17 @@ def mutate(whole: Subject, chance: random.Random, edits: tuple[Edit, ...]) -> tu
         Mutations that know the format; they make up two thirds of all where there are any.
     """
     files, entry, done = dict(whole.files), whole.entry, list[str]()
-    wanted = chance.choice((1, 1, 1, 2, 4))
-    for _ in range(20):
-        if len(done) == wanted or not files:
-            break
-        known = edits and chance.random() < 2 / 3
-        words = chance.choice(edits if known else GENERAL)(files, chance)
+    chosen = [
+        chance.choice(edits if edits and chance.random() < 2 / 3 else GENERAL)
+        for _ in range(chance.choice((1, 1, 1, 2, 4)))
+    ]
+    # a mutation that knows the format needs a file that can still be read
+    chosen.sort(key=lambda edit: edit in GENERAL)
+    for edit in chosen:
+        words = edit(files, chance) if files else ""
         done += [words] if words else []
+    if not done:
+        done.append(flip_bits(files, chance))
     if chance.random() < 0.03:
         entry = f"\x1b[2J\n{whole.entry}"
         done.append(f"named {entry!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import logging
 import multiprocessing
 import resource
 import shutil
@@ -94,11 +95,14 @@ class _Worker:
 
     def take(self, case: Case | None) -> None:
         """Begin a case."""
-        self.case = case
+        self.case = None
+        if self._done == CASES_A_PROCESS:
+            self.end()
         if case is None:
             return
-        if self._process is None or self._done == CASES_A_PROCESS:
+        if self._process is None:
             self._start()
+        self.case = case
         self._damage = ""
         self.deadline = time.monotonic() + PREPARATION_SECONDS
         self.connection.send(case)
@@ -140,8 +144,7 @@ class _Worker:
             self._process = None
 
     def _start(self) -> None:
-        """Start a process, in place of an earlier one."""
-        self.end()
+        """Start a process."""
         shutil.rmtree(self._scratch, ignore_errors=True)
         self._scratch.mkdir(parents=True)
         context = multiprocessing.get_context("spawn")
@@ -167,8 +170,9 @@ def _serve(
     inputs = Inputs(folder, kinds)
     with crash.open("w") as file:
         faulthandler.enable(file)
-        # users see warnings, which are no part of a verdict
+        # users see warnings and logs, which are no part of a verdict
         warnings.simplefilter("ignore")
+        logging.disable()
         while (case := connection.recv()) is not None:
             _limit_memory(None)
             inputs.prepare(case.kind, scratch / "whole")
