@@ -148,8 +148,13 @@ def make_foreign(folder: Path) -> None:
     """Write stores as xarray makes them, in both versions of the format."""
     import xarray as xr
 
+    patient = xr.DataArray(np.arange(ROWS) % 2, dims="sample", attrs={"categories": ["p", "q"]})
     data = xr.Dataset(
-        {"X": (("sample", "feature"), rows().astype("f4")), "weight": ("sample", np.ones(ROWS))},
+        {
+            "X": (("sample", "feature"), rows().astype("f4")),
+            "weight": ("sample", np.ones(ROWS)),
+            "patient": patient.astype("i4"),
+        },
         coords={"feature": list(FEATURES)},
     )
     packed = data.assign(X=data.X.round(2))

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from click.testing import CliRunner
 
-from bigtensor.cli.fcs_info import fcs_lines
+from bigtensor.cli import main
 from bigtensor.cli.options import read_kernels, read_views
 from bigtensor.data.exporters.csv import write_answers_to_csv
 from bigtensor.data.exporters.labels import open_labels
@@ -40,6 +41,18 @@ def _values(data: Any, groups: str | None = None) -> dict[str, Any]:
     return held if groups is None else held | {"groups": repr(samples.groups)}
 
 
+def _show(path: Path) -> None:
+    """Describe a file or store as ``bigtensor info`` does.
+
+    An error of the package ends the command in one line. What a user does next ends in it again.
+    """
+    result = CliRunner().invoke(main, ["info", str(path)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    if "this was not expected" in result.output or "\x1b" in result.output:
+        raise RuntimeError(f"bigtensor info printed {result.output!r}")
+
+
 def _imported(path: Path, **options: Any) -> dict[str, Any]:
     """Import a file and read the store."""
     out = path.parent / "imported.zarr"
@@ -49,15 +62,13 @@ def _imported(path: Path, **options: Any) -> dict[str, Any]:
 
 def read_fcs(path: Path, chance: random.Random) -> Any:
     """Show what a file holds and import it."""
-    try:
-        list(fcs_lines(path))
-    finally:
-        options = {
-            "compensate": chance.random() < 0.5,
-            "transform": chance.choice(("arcsinh", "logicle", "none")),
-            "keep_raw": chance.random() < 0.2,
-            "offsets": chance.choice((None, "header")),
-        }
+    _show(path)
+    options = {
+        "compensate": chance.random() < 0.5,
+        "transform": chance.choice(("arcsinh", "logicle", "none")),
+        "keep_raw": chance.random() < 0.2,
+        "offsets": chance.choice((None, "header")),
+    }
     return _imported(path, **options)
 
 
@@ -69,16 +80,20 @@ def read_table(path: Path, chance: random.Random) -> Any:
 
 def read_samples(path: Path, chance: random.Random) -> Any:
     """Open a store of our layout with its patients."""
+    _show(path)
     return _values(path, groups="sample_id")
 
 
 def read_foreign(path: Path, chance: random.Random) -> Any:
-    """Open a store that others wrote."""
-    return _values(path)
+    """Open a store that others wrote, half of the time with its patients."""
+    _show(path)
+    grouped = chance.random() < 0.5 and (path / "patient").exists()
+    return _values(path, groups="patient" if grouped else None)
 
 
 def read_model(path: Path, chance: random.Random) -> Any:
     """Load a model and label a few rows."""
+    _show(path)
     model = load_model(path)
     few = inputs.frame()[:20]
     return {"label": model.predict(few), "probability": np.asarray(model.predict_proba(few))}
@@ -86,12 +101,14 @@ def read_model(path: Path, chance: random.Random) -> Any:
 
 def read_sums(path: Path, chance: random.Random) -> Any:
     """Read statistics."""
+    _show(path)
     found = read_statistics(path)
     return {"parts": [vars(part) for part in found.parts], "state": dict(found.state)}
 
 
 def read_labels(path: Path, chance: random.Random) -> Any:
     """Read labels, and write them as text."""
+    _show(path)
     store = open_labels(path)
     blocks = [vars(block) for block in store.blocks()]
     target = path.parent / "labels.csv"
