@@ -28,6 +28,9 @@ SAMPLE_DIM = "sample"
 VALUES = "X"
 """The variable that holds the features, when a data set has several two-dimensional ones."""
 
+MOST_FEATURES = 10_000_000
+"""Features without names that get one by their position; more are damaged metadata, or samples."""
+
 
 def open_samples(
     data: Any,
@@ -280,7 +283,14 @@ def _feature_names(array: xr.DataArray, sample_dim: str) -> tuple[str, ...]:
     dim = _feature_dim(array, sample_dim)
     if dim in array.coords:
         return feature_names(array.coords[dim].to_numpy())
-    return tuple(f"x{column}" for column in range(array.sizes[dim]))
+    width = array.sizes[dim]
+    if width > MOST_FEATURES:
+        raise LayoutError(
+            f"{array.name!r} has {width:,} features along {str(dim)!r} and no names for them; at "
+            f"most {MOST_FEATURES:,} can be named by position. If they are the samples, give "
+            f"sample_dim={str(dim)!r}; otherwise restore the metadata from a copy"
+        )
+    return tuple(f"x{column}" for column in range(width))
 
 
 def _check_alike(sources: Sequence[Source]) -> None:

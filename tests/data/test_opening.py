@@ -358,6 +358,20 @@ def test_open__refuses_with_a_remedy(tmp_path: Path, case: str) -> None:
     assert words in str(caught.value)
 
 
+def test_open__refuses_features_without_end(tmp_path: Path) -> None:
+    path = tmp_path / "x.zarr"
+    # no chunk is written, so that the store is small whatever its metadata say
+    zarr.create_group(path).create_array(
+        "X",
+        shape=(5, 3_000_000_000),
+        chunks=(5, 1000),
+        dtype="f8",
+        dimension_names=["sample", "feature"],
+    )
+    with pytest.raises(LayoutError, match="'X' has 3,000,000,000 features along 'feature'"):
+        open_samples(path)
+
+
 def test_open__refuses_sparse_rows() -> None:
     from scipy.sparse import csr_array
 

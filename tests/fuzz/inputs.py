@@ -153,7 +153,7 @@ def make_foreign(folder: Path) -> None:
         {
             "X": (("sample", "feature"), rows().astype("f4")),
             "weight": ("sample", np.ones(ROWS)),
-            "patient": patient.astype("i4"),
+            "sample_id": patient.astype("i4"),
         },
         coords={"feature": list(FEATURES)},
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import zarr
 from click.testing import CliRunner
 
 from bigtensor.cli import main
@@ -53,6 +54,14 @@ def _show(path: Path) -> None:
         raise RuntimeError(f"bigtensor info printed {result.output!r}")
 
 
+def _export(cells: Path, rows: int) -> None:
+    """Write labels as text with the values beside them."""
+    labels = cells.parent / "labels.zarr"
+    group = zarr.create_group(labels, attributes={"model": "KernelMixture"})
+    group.create_array("label", data=np.zeros(rows, "i4"))
+    write_answers_to_csv(labels, cells.parent / "cells.csv", cells=cells, features=["CD3"])
+
+
 def _imported(path: Path, **options: Any) -> dict[str, Any]:
     """Import a file and read the store."""
     out = path.parent / "imported.zarr"
@@ -81,14 +90,19 @@ def read_table(path: Path, chance: random.Random) -> Any:
 def read_samples(path: Path, chance: random.Random) -> Any:
     """Open a store of our layout with its patients."""
     _show(path)
-    return _values(path, groups="sample_id")
+    found = _values(path, groups="sample_id")
+    _export(path, found["rows"])
+    return found
 
 
 def read_foreign(path: Path, chance: random.Random) -> Any:
     """Open a store that others wrote, half of the time with its patients."""
     _show(path)
-    grouped = chance.random() < 0.5 and (path / "patient").exists()
-    return _values(path, groups="patient" if grouped else None)
+    grouped = (path / "sample_id").exists()
+    found = _values(path, groups="sample_id" if grouped and chance.random() < 0.5 else None)
+    if grouped:
+        _export(path, min(found["rows"], 10 * inputs.ROWS))
+    return found
 
 
 def read_model(path: Path, chance: random.Random) -> Any:
