@@ -95,7 +95,9 @@ def _until(deadline: float, cases: Iterable[Case]) -> Iterator[Case]:
 def _described(outcome: Outcome, *, whole: bool) -> str:
     """Return a case with the command that repeats it."""
     lines = outcome.detail.rstrip().splitlines()
-    shown = lines if whole else lines[-MOST_LINES:]
+    # the stack of a crash begins where it happened, a traceback ends there
+    part = lines[:MOST_LINES] if outcome.verdict == "crash" else lines[-MOST_LINES:]
+    shown = lines if whole else part
     return "\n".join(
         [
             f"\n{outcome.verdict}: {outcome.case.command()}",

@@ -122,10 +122,11 @@ class _Worker:
                 return None
         except EOFError:
             self._process.join()
-            detail = self._crash.read_text(errors="replace")
+            # of all threads the one that crashed
+            stack = "".join(self._crash.read_text(errors="replace").partition("Current thread")[1:])
             code = self._process.exitcode
             self.end()
-            return Outcome(self.case, "crash", self._damage, f"exit code {code}\n{detail}")
+            return Outcome(self.case, "crash", self._damage, f"exit code {code}\n{stack}")
         if time.monotonic() < self.deadline:
             return None
         self.end()
