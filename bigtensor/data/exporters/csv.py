@@ -66,7 +66,8 @@ def write_answers_to_csv(
     known = None if cells is None else _Cells.open(cells, features, store)
     partial = path.with_name(f"{path.name}.partial-{secrets.token_hex(4)}")
     try:
-        with partial.open("w", encoding="utf-8", newline="\n") as file:
+        # JSON holds names with surrogates, which UTF-8 cannot
+        with partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             for done, text in _lines(store, known, probabilities, block_rows):
                 file.write(text)
                 progress(done, store.rows)

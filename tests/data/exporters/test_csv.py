@@ -99,3 +99,13 @@ def test_csv__categories_that_are_no_list_are_refused(labels, tmp_path):
     data.to_zarr(path, zarr_format=3, consolidated=False)
     with pytest.raises(DataError, match=r"the categories of 'sample_id' of .* are 5"):
         write_answers_to_csv(labels, tmp_path / "l.csv", cells=path)
+
+
+def test_csv__names_that_are_no_text_are_escaped(labels, tmp_path):
+    path = tmp_path / "other.zarr"
+    donors = ("sample", np.zeros(1000, "i4"), {"categories": ["\ud800"]})
+    values = ("sample", "feature"), np.zeros((1000, 2))
+    data = xr.Dataset({"X": values, "sample_id": donors}, coords={"feature": [0, 1]})
+    data.to_zarr(path, zarr_format=3, consolidated=False)
+    write_answers_to_csv(labels, tmp_path / "l.csv", cells=path, probabilities=False)
+    assert (tmp_path / "l.csv").read_text().startswith("row,sample_id,label\n0,\\ud800,")
