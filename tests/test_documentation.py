@@ -217,7 +217,7 @@ def running_cluster(log: Path) -> Iterator[str]:
                 assert cluster.poll() is None, log.read_text()
                 assert time.monotonic() < deadline, log.read_text()
                 time.sleep(0.2)
-            yield f"tcp://127.0.0.1:{port}"
+            yield f"tls://127.0.0.1:{port}"
         finally:
             cluster.send_signal(signal.SIGTERM)
             assert cluster.wait(timeout=60) == 0, log.read_text()
@@ -228,8 +228,20 @@ def test_local_cluster__fits_with_the_same_bits_and_leaves_nothing_behind(tmp_pa
     simulate.write_kernel_mixture(store, 80_000, 3, random_state=1)
     command = "bigtensor fit rows.zarr --components 3 --out model.zarr --seed 0 --scheduler"
     with running_cluster(tmp_path / "cluster.log") as address:
+        (folder,) = tmp_path.glob("bigtensor-cluster.*")
+        assert {path.stat().st_mode & 0o077 for path in (folder, folder / "key.pem")} == {0}
+        refused = subprocess.run(
+            [*command.split(), address.replace("tls", "tcp")],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert refused.returncode == 1
+        assert "no scheduler answers at tcp://" in refused.stderr
         done = subprocess.run(
-            [*command.split(), address],
+            ["bash", "-c", f". {folder}/client.sh && {command} {address}"],
             cwd=tmp_path,
             env=environment(),
             capture_output=True,

@@ -37,7 +37,7 @@ def write_array(
     shape: Sequence[int],
     content: bytes,
     *,
-    dtype: str = "|O",
+    dtype: Any = "|O",
     filters: Sequence[str] = ("vlen-utf8", "pickle"),
     attrs: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:

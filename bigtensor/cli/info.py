@@ -12,6 +12,7 @@ import click
 
 from bigtensor.cli.command import Command
 from bigtensor.cli.fcs_info import common_lines, fcs_lines, is_fcs
+from bigtensor.cli.feature_quantiles import feature_quantiles, quantile_lines
 from bigtensor.cli.options import PATH
 from bigtensor.cli.output import complain, one_line, say
 from bigtensor.errors import BigtensorError, LayoutWarning
@@ -77,6 +78,7 @@ def _data_lines(store: Path, group: Any) -> Iterator[str]:
         yield f"layout     {concern.message}"
     if not concerns:
         yield "layout     good to read by rows"
+    yield from quantile_lines(feature_quantiles(samples))
     yield "variables"
     for name, array in sorted(group.arrays()):
         dims = one_line(_dimensions(array))

@@ -21,8 +21,7 @@ class LocalPath(click.Path):
         """Return the path."""
         if "://" in str(value):
             self.fail(
-                f"{str(value)!r} is a URL; the command line takes paths on a local or mounted "
-                "disk, and URLs of stores are opened from Python",
+                f"{str(value)!r} is a URL; a path on a local or mounted disk is expected here",
                 param,
                 ctx,
             )

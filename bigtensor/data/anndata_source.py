@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.importers.source import optional_module, unique_names
+from bigtensor.data.importers.anndata import index_name
+from bigtensor.data.importers.source import optional_module, reading, unique_names
 from bigtensor.data.matrices import check_csr
 from bigtensor.data.plain_arrays import without_mask
-from bigtensor.data.sources import ArraySource, Columns, LazySource, Source
+from bigtensor.data.sources import ArraySource, Columns, LazySource, Source, ZarrSource
 from bigtensor.errors import DataError, MissingDependencyError, StoreReadError
 
 
@@ -130,6 +131,68 @@ def is_anndata(data: Any) -> bool:
     """Whether this is an AnnData object; the library is not imported to find out."""
     anndata = sys.modules.get("anndata")
     return anndata is not None and isinstance(data, anndata.AnnData)
+
+
+def anndata_file_source(path: str) -> Source:
+    """Describe X of a ``.h5ad`` file, in which every task then reads its own rows.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    FileFormatError
+        When there is no such file, or it is damaged.
+    DataError
+        When X cannot be read by rows.
+    """
+    anndata = optional_module("anndata", "cytometry")
+    with reading(Path(path), "AnnData"):
+        data = anndata.read_h5ad(path, backed="r")
+    try:
+        return anndata_source(data)
+    finally:
+        data.file.close()
+
+
+def anndata_store_source(url: str, group: Any) -> Source | None:
+    """Describe X of AnnData in a Zarr store; None where the store is none.
+
+    Parameters
+    ----------
+    url : str
+    group : zarr.Group
+        The opened store.
+
+    Raises
+    ------
+    DataError
+        When X is sparse.
+    """
+    if group.attrs.get("encoding-type") != "anndata":
+        return None
+    values = group.get("X")
+    if values is None or not hasattr(values, "shape") or len(values.shape) != 2:
+        raise DataError(
+            f"X of {url} is no dense matrix, which tasks could read by rows; 'bigtensor import' "
+            "makes a store of it"
+        )
+    names = optional_module("anndata.io", "cytometry").read_elem(
+        group["var"][index_name(group["var"])]
+    )
+    return ZarrSource(
+        url=url,
+        variable="X",
+        rows=int(values.shape[0]),
+        features=tuple(unique_names([str(name) for name in names])),
+        dtype=np.dtype(values.dtype),
+        unit_rows=int(values.chunks[0]),
+    )
 
 
 def anndata_source(data: Any) -> Source:

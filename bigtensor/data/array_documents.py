@@ -57,26 +57,21 @@ def _documents(
     """Yield the documents of all arrays that Zarr could open.
 
     Zarr takes a child from consolidated metadata alone where the root has them. They are judged in
-    any case, and the folders only where Zarr would look there.
+    any case, and the folders only where Zarr looks there.
     """
-    root, root_v2 = files.document("zarr.json"), files.document(".zmetadata")
-    complete = False
-    for document in (root, root_v2):
-        if document is not None:
-            listed = _consolidated(document)
-            yield from _nested("", document)
-            # Zarr prefers version 3 where both are there
-            complete = bool(listed) if document is root or root is None else complete
-    if not complete or consolidated is False:
+    held = [files.document(name) for name in ("zarr.json", ".zmetadata")]
+    roots = [document for document in held if document is not None]
+    for document in roots:
+        yield from _nested("", document)
+    # Zarr prefers version 3 where both are there
+    if consolidated is False or not roots or not _is_consolidated(roots[0]):
         yield from _walk(files)
 
 
-def _consolidated(document: Mapping[str, Any]) -> Any:
-    """Return the documents that the document of a group repeats."""
-    if "node_type" in document:
-        held = document.get("consolidated_metadata")
-        return held.get("metadata") if isinstance(held, Mapping) else None
-    return document.get("metadata")
+def _is_consolidated(root: Mapping[str, Any]) -> bool:
+    """Return True if the document of a group repeats those of its arrays."""
+    held = root.get("consolidated_metadata") if "node_type" in root else root
+    return isinstance(held, Mapping) and bool(held.get("metadata"))
 
 
 def _nested(name: str, document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -153,8 +148,8 @@ def _are_lengths(value: Any) -> bool:
 
 
 def _is_object(name: str) -> bool:
-    """Return True if a type is of Python objects, as Zarr writes it: ``|O``."""
-    return name.lstrip("|<>=") == "O" or "object" in name
+    """Return True if a type is of Python objects, which Zarr writes as ``|O``."""
+    return name.lstrip("|<>=") in ("O", "object")
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -6,8 +6,6 @@ import re
 from math import prod
 from typing import Any
 
-import numpy as np
-
 MOST_TRACKED = 2**24
 """Files of an array, in order, among which the first absent one is named."""
 
@@ -70,7 +68,10 @@ class ChunkFiles:
         index = self._seen.find(0)
         if index < 0:
             return f"{words}, all of them after the first {MOST_TRACKED:,}"
-        place = tuple(int(position) for position in np.unravel_index(index, self._grid))
+        place: tuple[int, ...] = ()
+        for count in reversed(self._grid):
+            index, position = divmod(index, count)
+            place = (position, *place)
         words += f"; the first is {variable}/{self._key(place)}"
         if not place:
             return words

@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bigtensor.data.anndata_source import anndata_source, is_anndata
+from bigtensor.data.anndata_source import (
+    anndata_file_source,
+    anndata_source,
+    anndata_store_source,
+    is_anndata,
+)
 from bigtensor.data.inspection import inspect_store
 from bigtensor.data.matrices import as_matrix, feature_names, is_lazy_table
 from bigtensor.data.plain_arrays import native_dtype
@@ -18,6 +23,7 @@ from bigtensor.data.row_groups import with_groups
 from bigtensor.data.sample_weights import check_weight_dtype, with_weight
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import ArraySource, LazySource, Source, XarraySource, ZarrSource
+from bigtensor.data.stores import open_group
 from bigtensor.data.views import Views, ViewsLike
 from bigtensor.data.zarr_datasets import open_dataset
 from bigtensor.errors import DataError, LayoutError
@@ -45,11 +51,12 @@ def open_samples(
     Parameters
     ----------
     data : path, xarray, AnnData, dask array or DataFrame, array-like, or a list of these
-        Several data sets are read one after the other, as one. A path names a Zarr store. A
-        Dataset holds one numeric variable with the sample dimension and one other; where there
-        are several it is the one called ``X``. Variables called ``weight`` and ``sequence`` along
-        the sample dimension are used as such. Of AnnData it is X, dense, sparse or backed. The
-        rows of a Dask DataFrame are counted, which computes its graph once.
+        Several data sets are read one after the other, as one. A path names a Zarr store or an
+        AnnData file, ``.h5ad`` or Zarr. A Dataset holds one numeric variable with the sample
+        dimension and one other; where there are several it is the one called ``X``. Variables
+        called ``weight`` and ``sequence`` along the sample dimension are used as such. Of AnnData
+        it is X, dense, sparse or backed. The rows of a Dask DataFrame are counted, which computes
+        its graph once.
     views : mapping of str to features, optional
         See `Views.resolve`. By default every feature is its own view, except for features that
         an import left linear while it transformed others, such as scatter and time.
@@ -155,12 +162,17 @@ def _default_names(array: Any) -> tuple[str, ...]:
 
 
 def _open_store(path: str, sample_dim: str) -> Source:
-    """Describe the values of a Zarr store, which tasks will read for themselves."""
+    """Describe the values of a store or an AnnData file, which tasks will read for themselves."""
+    if path.lower().endswith(".h5ad"):
+        return anndata_file_source(path)
+    address = str(Path(path).resolve()) if "://" not in path else path
+    of_anndata = anndata_store_source(address, open_group(path))
+    if of_anndata is not None:
+        return of_anndata
     group, dataset = open_dataset(path)
     values = _values_of(dataset, sample_dim)
     if _is_encoded(values):
         return _dataset_source(dataset, sample_dim)
-    address = str(Path(path).resolve()) if "://" not in path else path
     source = ZarrSource(
         url=address,
         variable=str(values.name),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -29,7 +29,6 @@ def create_array(
     shards: tuple[int, ...] | None = None,
     compressors: Iterable[BytesBytesCodec] | None = None,
     fill_value: Any = None,
-    attributes: Mapping[str, Any] | None = None,
 ) -> Any:
     """Create an array whose chunks end with a checksum and are all written.
 
@@ -48,7 +47,6 @@ def create_array(
         By default Zstandard. The checksum comes after them.
     fill_value : scalar, optional
         By default that of `missing_value`.
-    attributes : mapping, optional
 
     Returns
     -------
@@ -70,7 +68,6 @@ def create_array(
             dtype=dtype,
             chunks=chunks,
             shards=shards,
-            attributes=None if attributes is None else dict(attributes),
             **options,
         )
 

@@ -95,7 +95,7 @@ def read_rows(array: Any, start: int, stop: int) -> NDArray[Any]:
         ) from error
 
 
-def open_whole_group(path: str | os.PathLike[str], formats: Container[int] = (2, 3)) -> zarr.Group:
+def open_whole_group(path: str | os.PathLike[str]) -> zarr.Group:
     """Open a Zarr group for reading and compare it with its manifest if this package wrote it.
 
     Raises
@@ -103,6 +103,6 @@ def open_whole_group(path: str | os.PathLike[str], formats: Container[int] = (2,
     StoreReadError
         When it cannot be opened, or a file is absent, truncated or changed.
     """
-    group = open_group(path, formats=formats)
+    group = open_group(path)
     check_manifest(path)
     return group

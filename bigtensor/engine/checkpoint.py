@@ -114,8 +114,8 @@ class PassCheckpoint:
                 own = unfinished == _SUM or _PART.fullmatch(unfinished) is not None
                 unwanted = own and is_leftover(filesystem, path)
             if unwanted:
-                # another run of the same fit may have removed it
-                with suppress(FileNotFoundError):
+                # another run of the same fit may have removed it, and what stays does no harm
+                with suppress(OSError):
                     filesystem.rm_file(path)
 
     def _names(self) -> list[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.spawn
 import os
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
-from tempfile import TemporaryDirectory
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import gettempdir, mkdtemp
 from typing import Any
 
 import dask
@@ -133,16 +135,7 @@ def _settings_made() -> Iterator[None]:
     before = {name: os.environ.get(name) for name in KEEP_FREED_MEMORY}
     os.environ.update(KEEP_FREED_MEMORY)
     try:
-        # Dask puts the folder of its files on the path of modules. Another user may have made the
-        # usual folder in /tmp, and his modules would then be imported.
-        with (
-            TemporaryDirectory(
-                prefix="bigtensor-",
-                dir=dask.config.get("temporary-directory", None),
-                ignore_cleanup_errors=True,
-            ) as folder,
-            dask.config.set({**DASK_SETTINGS, "temporary-directory": folder}),
-        ):
+        with dask.config.set({**DASK_SETTINGS, "temporary-directory": str(_private_folder())}):
             yield
     finally:
         for name, value in before.items():
@@ -150,6 +143,27 @@ def _settings_made() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _private_folder() -> Path:
+    """Return a folder that other users cannot open, for the files of workers.
+
+    Dask puts the folder of its files on the path of modules. Another user may have made the usual
+    folder in /tmp, and his modules would then be imported. The folder stays, because Dask removes
+    what killed workers left there when others start.
+    """
+    parent = Path(dask.config.get("temporary-directory", None) or gettempdir())
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    folder = parent / f"bigtensor-{user}"
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700, parents=True)
+    found = folder.lstat()
+    mine = not hasattr(os, "getuid") or (
+        found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077
+    )
+    if stat.S_ISDIR(found.st_mode) and mine:
+        return folder
+    return Path(mkdtemp(prefix="bigtensor-", dir=parent))
 
 
 _settings = ProcessWide(_settings_made)

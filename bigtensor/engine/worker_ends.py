@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from bigtensor.data.process_wide import ProcessWide
+
 START_ATTEMPTS = 3
 """Worker processes that may end while they start, one after the other, before a run gives up."""
 
@@ -84,9 +86,26 @@ def watch_worker_ends() -> Iterator[WorkerEnds]:
     ends, logger = WorkerEnds(), logging.getLogger(_LOGGER)
     logger.addHandler(ends)
     try:
-        yield ends
+        with _reporting:
+            yield ends
     finally:
         logger.removeHandler(ends)
+
+
+@contextmanager
+def _reports_made() -> Iterator[None]:
+    """Let nannies report ends where a caller lets Dask log errors only."""
+    logger = logging.getLogger(_LOGGER)
+    before = logger.level
+    if not logger.isEnabledFor(logging.INFO):
+        logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+_reporting = ProcessWide(_reports_made)
 
 
 def attach_worker_ends(client: Any, ends: WorkerEnds) -> None:

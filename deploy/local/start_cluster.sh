@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # A Dask scheduler and workers on this machine, on loopback only, until Ctrl-C or SIGTERM.
+# They speak TLS with a certificate for this run: other users of the machine reach the ports too.
 #
 #   start_cluster.sh [WORKERS] [MEMORY_LIMIT] [PORT]     default: 2 2GiB 8786
 #
@@ -10,7 +11,7 @@ workers=${1:-2}
 memory_limit=${2:-2GiB}
 port=${3:-8786}
 python=${PYTHON:-python3}
-address="tcp://127.0.0.1:$port"
+address="tls://127.0.0.1:$port"
 
 if ! "$python" -c "import bigtensor, distributed" 2>/dev/null; then
     echo "start_cluster.sh: $python has no bigtensor; activate its environment or set PYTHON" >&2
@@ -32,6 +33,29 @@ stop() {
 trap stop EXIT
 trap 'exit 0' INT TERM
 
+# The folder is closed to other users. Dask also puts its folder on the path of modules.
+export DASK_TEMPORARY_DIRECTORY=$scratch
+(umask 077; "$python" - "$scratch") <<'PYTHON'
+import sys
+from pathlib import Path
+
+from distributed.security import Security
+
+folder, security = Path(sys.argv[1]), Security.temporary()
+(folder / "certificate.pem").write_text(security.tls_ca_file)
+(folder / "key.pem").write_text(security.tls_client_key)
+PYTHON
+export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=True
+export DASK_DISTRIBUTED__COMM__TLS__CA_FILE=$scratch/certificate.pem
+for role in SCHEDULER WORKER CLIENT; do
+    export "DASK_DISTRIBUTED__COMM__TLS__${role}__CERT=$scratch/certificate.pem"
+    export "DASK_DISTRIBUTED__COMM__TLS__${role}__KEY=$scratch/key.pem"
+done
+export -p | grep -E 'DASK_DISTRIBUTED__COMM__(REQUIRE|TLS__(CA|CLIENT))' >"$scratch/client.sh"
+
+# Pages about tasks and logs need no certificate.
+export DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES='[]' DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'
+
 # The tasks of a pass are alike, so that stealing them gains nothing, and it can deadlock
 # (dask/distributed#8787).
 export DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING=False
@@ -40,7 +64,7 @@ export DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING=False
 # reading takes twice as long.
 export MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=16777216 MALLOC_TRIM_THRESHOLD_=33554432
 
-"$python" -m dask scheduler --host 127.0.0.1 --port "$port" --no-dashboard --no-show \
+"$python" -m dask scheduler --host 127.0.0.1 --port "$port" --protocol tls --no-dashboard --no-show \
     >"$scratch/scheduler.log" 2>&1 &
 started+=($!)
 
@@ -63,6 +87,7 @@ then
     exit 1
 fi
 
+echo "in the terminal that uses them: . $scratch/client.sh"
 echo "ready: $workers workers of one thread and $memory_limit at $address (Ctrl-C ends them)"
 wait -n "${started[@]}" || true
 echo "start_cluster.sh: a process of the cluster ended; its logs:" >&2

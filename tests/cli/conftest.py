@@ -1,5 +1,6 @@
 """A small store and a model of it, made by the commands themselves, once for all tests."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,15 +23,23 @@ def invoke(*arguments: object) -> Result:
 
 
 def launch(*arguments: object) -> subprocess.Popen[str]:
-    """Start a command as its own process group."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "bigtensor", *map(str, arguments)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    """Start a command as its own process group, which Ctrl-C interrupts.
+
+    A shell starts commands in its background with the signal ignored, and every process hands that
+    on to those that it starts.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "bigtensor", *map(str, arguments)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

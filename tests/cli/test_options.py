@@ -63,10 +63,10 @@ def test_read_views__takes_utf_8_only(tmp_path):
 
 
 def test_path__is_no_url(run):
-    for command in (["fit", "s3://b/c.zarr", "--out", "m.zarr"], ["info", "https://h/c.zarr"]):
+    for command in (["fit", "c.zarr", "--out", "s3://b/m.zarr"], ["solve", "file:///m", "s"]):
         result = run(*command)
         assert result.exit_code == 2
-        assert "is a URL; the command line takes paths" in result.stderr
+        assert "is a URL; a path on a local or mounted disk is expected" in result.stderr
 
 
 def test_read_views__names_a_missing_file(tmp_path):

@@ -59,7 +59,7 @@ def test_exit_code__1_with_nothing_on_standard_output(start, tmp_path):
     process = start("info", tmp_path / "none.zarr")
     output, errors = process.communicate(timeout=120)
     assert (process.returncode, output) == (1, "")
-    assert errors == f"error: there is nothing at {tmp_path / 'none.zarr'}; check the path\n"
+    assert errors == f"error: there is no store at {tmp_path / 'none.zarr'}; check the path\n"
 
 
 def test_fit__two_workers_give_the_bits_of_threads(start, cells, model, tmp_path):

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from bigtensor import KernelMixture
 from bigtensor.data.opening import open_samples
 from bigtensor.data.sources import Columns
-from bigtensor.errors import DataError
+from bigtensor.errors import DataError, FileFormatError
 
 ROWS, NAMES = 500, ["CD3", "CD4", "CD19"]
 
@@ -110,3 +111,33 @@ def test_anndata__repeated_names_are_numbered(tmp_path):
         warnings.simplefilter("ignore")
         data.var_names = ["a", "b", "a"]
     assert open_samples(data).features == ("a", "b", "a_2")
+
+
+@pytest.mark.filterwarnings("ignore:Writing zarr v2 data:UserWarning")
+@pytest.mark.parametrize("suffix", [".h5ad", ".zarr"])
+def test_address__of_anndata_is_read_by_rows(tmp_path, suffix):
+    rng = np.random.default_rng(0)
+    values = (rng.normal(size=(500, 3)) + 6 * rng.integers(0, 2, 500)[:, None]).astype(np.float32)
+    path = tmp_path / f"cells{suffix}"
+    data = anndata.AnnData(values, var=pd.DataFrame(index=["CD3", "CD4", "CD19"]))
+    data.write_h5ad(path) if suffix == ".h5ad" else data.write_zarr(path)
+    samples = open_samples(path)
+    assert samples.features == ("CD3", "CD4", "CD19")
+    np.testing.assert_array_equal(samples.sources[0].read(100, 230).values, values[100:230])
+    model = KernelMixture(2, start="kmeans", random_state=0).fit(path)
+    expected = KernelMixture(2, start="kmeans", random_state=0).fit(values)
+    np.testing.assert_array_equal(model.predict(path), expected.predict(values))
+
+
+@pytest.mark.filterwarnings("ignore:Writing zarr v2 data:UserWarning")
+def test_address__of_sparse_anndata_in_zarr_names_the_import(tmp_path):
+    data = anndata.AnnData(sp.random(50, 4, 0.5, "csr", np.float32))
+    data.write_zarr(tmp_path / "cells.zarr")
+    with pytest.raises(DataError, match="'bigtensor import' makes a store of it"):
+        open_samples(tmp_path / "cells.zarr")
+
+
+def test_address__of_a_damaged_file_names_it(tmp_path):
+    (tmp_path / "cells.h5ad").write_bytes(b"no HDF5")
+    with pytest.raises(FileFormatError, match=r"cells\.h5ad"):
+        open_samples(tmp_path / "cells.h5ad")

@@ -74,6 +74,13 @@ def test_count__beyond_what_is_tracked(monkeypatch):
     )
 
 
+def test_count__of_a_grid_beyond_64_bits():
+    made = array((2**60, 2**60), (1, 1))
+    found = ChunkFiles(made)
+    assert found.count("c/0/0")
+    assert found.describe_absent("X").endswith("the first is X/c/0/1, with rows 0 to 0")
+
+
 def test_open__of_a_store_that_is_almost_empty_is_quick(tmp_path: Path) -> None:
     """Looking at every place of 2**40 rows would take hours, and a list of them all memory."""
     group = zarr.create_group(tmp_path / "a.zarr")

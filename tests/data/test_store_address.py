@@ -73,7 +73,7 @@ def test_address__is_a_folder(tmp_path: Path) -> None:
     with pytest.raises(StoreReadError, match="there is no store"):
         open_samples(tmp_path / "cells.csv" / "x")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(StoreReadError, match="cannot be opened as a Zarr store"):
+    with pytest.raises(StoreReadError, match="cannot be opened as a Zarr group"):
         open_samples(tmp_path / "empty")
 
 

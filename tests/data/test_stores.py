@@ -138,6 +138,8 @@ def test_anndata__whose_index_lies_elsewhere_is_refused(tmp_path):
     (path / "var" / ".zattrs").write_text(json.dumps(attrs | {"_index": "_index/0/inside"}))
     with pytest.raises(BigtensorError, match="is no column of it"):
         open_anndata(path)
+    with pytest.raises(BigtensorError, match="is no column of it"):
+        write_answers_to_anndata(tmp_path / "rows.zarr", path, {})
 
 
 @pytest.mark.parametrize("codec", ["bytes", {"name": "numcodecs.pickle"}])
@@ -169,6 +171,13 @@ def test_objects__without_a_codec_for_strings_are_refused(tmp_path, dtype):
     unsafe_stores.write_array(tmp_path / "a.zarr" / "names", (1,), b"", dtype=dtype, filters=())
     with pytest.raises(StoreReadError, match="'names' is stored with objects without a safe codec"):
         open_group(tmp_path / "a.zarr")
+
+
+def test_fields__of_records_may_have_any_name(tmp_path):
+    unsafe_stores.write_group(tmp_path / "a.zarr")
+    fields = [["object_id", "<i4"], ["value", "<f4"]]
+    unsafe_stores.write_array(tmp_path / "a.zarr" / "r", (1,), bytes(8), dtype=fields, filters=())
+    assert open_group(tmp_path / "a.zarr")["r"].dtype.names == ("object_id", "value")
 
 
 def test_strings__of_zarr_v2_still_open(tmp_path):

@@ -16,6 +16,8 @@ import psutil
 import pytest
 from distributed import Client, LocalCluster
 
+from bigtensor.engine.local_cluster import _settings_made
+
 ROOT = Path(__file__).resolve().parents[2]
 
 SPEAK = """
@@ -129,3 +131,29 @@ def test_files_of_workers__lie_in_a_folder_of_their_own(two_workers: Client) -> 
     assert private.stat().st_uid == os.getuid()
     for folder in folders.values():
         assert private in Path(folder).parents
+
+
+@pytest.mark.parametrize("squatter", ["open folder", "link", "file"])
+def test_files_of_workers__do_not_lie_where_others_may_write(tmp_path: Path, squatter: str) -> None:
+    usual = tmp_path / f"bigtensor-{os.getuid()}"
+    if squatter == "open folder":
+        usual.mkdir()
+        usual.chmod(0o777)
+    elif squatter == "link":
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        usual.symlink_to(tmp_path / "elsewhere")
+    else:
+        usual.touch()
+    with dask.config.set({"temporary-directory": str(tmp_path)}), _settings_made():
+        folder = Path(dask.config.get("temporary-directory"))
+    assert folder.parent == tmp_path
+    assert folder != usual
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_files_of_workers__lie_in_one_folder_for_all_runs(tmp_path: Path) -> None:
+    folders = []
+    for _ in range(2):
+        with dask.config.set({"temporary-directory": str(tmp_path)}), _settings_made():
+            folders.append(Path(dask.config.get("temporary-directory")))
+    assert folders == [tmp_path / f"bigtensor-{os.getuid()}"] * 2

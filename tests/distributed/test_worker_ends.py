@@ -111,7 +111,11 @@ def test_workers__that_end_when_they_are_replaced_are_explained(tmp_path: Path) 
     assert "dask worker" not in said
 
 
-def test_workers__of_a_script_without_a_guard_name_the_guard(tmp_path: Path) -> None:
+@pytest.mark.parametrize("level", ["info", "critical"])
+def test_workers__of_a_script_without_a_guard_name_the_guard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: str
+) -> None:
+    monkeypatch.setenv("DASK_LOGGING__DISTRIBUTED", level)
     script = """
 from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.errors import ClusterError

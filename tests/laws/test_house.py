@@ -173,6 +173,7 @@ def test_arrays__are_created_in_one_place():
         "data.stored_arrays",
         # HDF5 has no checksum that every reader knows
         "data.exporters.in_place",
+        "data.exporters.new_anndata",
         # variables of a Dataset, with the compressors of `stored_arrays`
         "data.simulate.rows",
     }

@@ -340,7 +340,7 @@ def test_memory_limit__that_is_too_small_is_refused_before_a_row_is_read(make, v
     )
     model = make(n_landmarks=2000, sample_size=20_000)
     assert "NO: a process needs" in str(model.plan(lazy, memory_limit="1MB"))
-    with pytest.raises(PlanError, match=r"does not fit: .* allow [\d.]+ MiB a process"):
+    with pytest.raises(PlanError, match=r"does not fit: .* allow [\d.]+ GiB a process"):
         model.fit(lazy, memory_limit="1MB")
     assert calls == []
     with pytest.raises(NotFittedError):

@@ -27,7 +27,8 @@ import numpy as np
 
 from bigtensor.data.exporters.in_place import InPlace, open_in_place
 from bigtensor.data.exporters.labels import LabelStore, open_labels
-from bigtensor.data.importers.source import optional_module, unique_names
+from bigtensor.data.importers.anndata import index_name
+from bigtensor.data.importers.source import optional_module, reading, unique_names
 from bigtensor.errors import BigtensorError, DataError, FileFormatError, OutputError
 
 LABEL = "bigtensor_label"
@@ -82,8 +83,9 @@ def write_answers_to_anndata(
     optional_module("anndata", "cytometry")
     try:
         with open_in_place(path) as file:
-            used = _checked_features(path, file.group, store)
-            _refuse_present(path, file.group, overwrite=overwrite)
+            with reading(path, "AnnData"):
+                used = _checked_features(path, file.group, store)
+                _refuse_present(path, file.group, overwrite=overwrite)
             try:
                 _write_partial(file, store, used, model, progress)
                 _move_into_place(file)
@@ -126,12 +128,12 @@ def _checked_features(path: Path, group: Any, store: LabelStore) -> list[bool]:
 def _index(frame: Any) -> list[str]:
     """Return the index of a stored data frame."""
     read_elem = optional_module("anndata.io", "cytometry").read_elem
-    return [str(name) for name in read_elem(frame[str(frame.attrs.get("_index", "_index"))])]
+    return [str(name) for name in read_elem(frame[index_name(frame)])]
 
 
 def _index_length(frame: Any) -> int:
     """Return the length of a stored data frame; its index is read only where it has no shape."""
-    index = frame[str(frame.attrs.get("_index", "_index"))]
+    index = frame[index_name(frame)]
     return int(index.shape[0]) if hasattr(index, "shape") else len(_index(frame))
 
 

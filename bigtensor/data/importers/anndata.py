@@ -19,7 +19,7 @@ from bigtensor.data.importers.source import (
 )
 from bigtensor.data.matrices import check_csr
 from bigtensor.data.stores import open_group
-from bigtensor.errors import DataError, FileFormatError
+from bigtensor.errors import DataError, FileFormatError, StoreReadError
 
 
 def open_anndata(
@@ -84,7 +84,10 @@ def open_anndata(
 def _open_group(path: Path) -> AbstractContextManager[Any]:
     """Open the root group of either kind of file for reading."""
     if path.is_dir():
-        return nullcontext(open_group(path))
+        try:
+            return nullcontext(open_group(path))
+        except StoreReadError as error:
+            raise FileFormatError(f"{path} cannot be read as AnnData: {error}") from error
     file: AbstractContextManager[Any] = optional_module("h5py", "cytometry").File(path, "r")
     return file
 
@@ -131,15 +134,30 @@ def _dense(part: Any) -> NDArray[np.floating]:
 
 def _index(frame: Any) -> Any:
     """Return the stored index of a stored data frame."""
+    return frame[index_name(frame)]
+
+
+def index_name(frame: Any) -> str:
+    """Return the name of the column that holds the index of a stored data frame.
+
+    Raises
+    ------
+    FileFormatError
+        When it is a path, which could lead to what nobody has looked at.
+    """
     name = str(frame.attrs.get("_index", "_index"))
     if "/" in name:
         raise FileFormatError(f"the index of a data frame is at {name!r}, which is no column of it")
-    return frame[name]
+    return name
 
 
 def _read(element: Any) -> Any:
     """Read a stored column."""
-    return optional_module("anndata.io", "cytometry").read_elem(element)
+    try:
+        return optional_module("anndata.io", "cytometry").read_elem(element)
+    except MemoryError as error:
+        # Names are small: a damaged count of them asks for so much.
+        raise ValueError(f"a column of names asks for too much memory: {error}") from error
 
 
 def _length(column: Any) -> int:

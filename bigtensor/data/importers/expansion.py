@@ -33,10 +33,22 @@ def expand_paths(paths: Iterable[Path], endings: Iterable[str]) -> list[Path]:
     Raises
     ------
     FileFormatError
-        If a folder holds no such file, or a pattern matches nothing.
+        If a folder holds no such file or may not be read, or a pattern matches nothing.
     """
-    known = tuple(endings)
-    return [file for path in paths for file in _expanded(path, known)]
+    known, files = tuple(endings), list[Path]()
+    for path in paths:
+        try:
+            files += _expanded(path, known)
+        except OSError as error:
+            raise unreachable(path, error) from error
+    return files
+
+
+def unreachable(path: Path, error: Exception) -> FileFormatError:
+    """Return an error for a path that the file system refuses to look at."""
+    return FileFormatError(
+        f"{path} cannot be reached ({error}); check the path and its permissions"
+    )
 
 
 def _expanded(path: Path, endings: tuple[str, ...]) -> list[Path]:

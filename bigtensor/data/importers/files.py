@@ -1,6 +1,7 @@
 """Import of files of any known kind into one Zarr store of the package's layout."""
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from bigtensor.data.importers.anndata import open_anndata
-from bigtensor.data.importers.expansion import expand_paths
+from bigtensor.data.importers.expansion import expand_paths, unreachable
 from bigtensor.data.importers.fcs import Offsets, open_fcs
 from bigtensor.data.importers.job import ImportJob, ImportSummary, bare_name, sample_names
 from bigtensor.data.importers.matching import Channels, match_features
@@ -199,8 +200,7 @@ def _kind(files: Sequence[Path], chosen: Format | None) -> Format:
         raise ParameterError(f"unknown format {chosen!r}; choose one of {('fcs', *_OPENERS)}")
     kinds: dict[Format, Path] = {}
     for path in files:
-        if not path.exists():
-            raise FileFormatError(f"{path} does not exist; check the path")
+        mode = _mode(path)
         kind = chosen or _FORMATS.get(bare_name(path).suffix.lower())
         if kind is None:
             raise FileFormatError(
@@ -209,7 +209,11 @@ def _kind(files: Sequence[Path], chosen: Format | None) -> Format:
             )
         if path.is_dir() and not (kind == "anndata" and path.suffix == ".zarr"):
             raise FileFormatError(f"{path} is a folder; give the files in it")
-        if path.is_file() and path.stat().st_size == 0:
+        if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+            raise FileFormatError(
+                f"{path} is a pipe or a device; write its contents to a file, which is read twice"
+            )
+        if stat.S_ISREG(mode) and path.stat().st_size == 0:
             raise FileFormatError(f"{path} is empty; was it copied completely?")
         kinds.setdefault(kind, path)
     if len(kinds) > 1:
@@ -218,6 +222,20 @@ def _kind(files: Sequence[Path], chosen: Format | None) -> Format:
             + " and ".join(f"{path} ({kind})" for kind, path in kinds.items())
         )
     return next(iter(kinds))
+
+
+def _mode(path: Path) -> int:
+    """Return what a path leads to, refusing one that leads to nothing."""
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError as error:
+        if path.is_symlink():
+            raise FileFormatError(
+                f"{path} is a link to {path.readlink()}, which does not exist; mend the link"
+            ) from error
+        raise FileFormatError(f"{path} does not exist; check the path") from error
+    except (OSError, ValueError) as error:
+        raise unreachable(path, error) from error
 
 
 def _codes_by_file(

@@ -302,6 +302,16 @@ def test_anndata__something_else_is_refused(labels, tmp_path):
         write_answers_to_anndata(labels, tmp_path / "b.zarr", MODEL)
 
 
+def test_anndata__damaged_names_are_refused_before_anything_is_written(labels, tmp_path):
+    path = tmp_path / "cells2.zarr"
+    make(path)
+    chunk = path / "var" / "_index" / "0"
+    chunk.write_bytes(chunk.read_bytes()[:5])
+    with pytest.raises(FileFormatError, match=r"cells2\.zarr cannot be read as AnnData"):
+        write_answers_to_anndata(labels, path, MODEL)
+    assert not (path / "uns" / "bigtensor").exists()
+
+
 def test_anndata__a_file_that_is_open_here_is_refused(labels, tmp_path):
     make(tmp_path / "a.h5ad")
     backed = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")

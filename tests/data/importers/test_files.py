@@ -1,5 +1,6 @@
 """Imports of whole files: what arrives in the store, and what is refused."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -306,6 +307,20 @@ def test_tables__numbers_too_large_for_the_store_are_located(tmp_path: Path) -> 
         import_files(path, out, transform="arcsinh", cofactor=1, keep_raw=True)
     import_files(path, out, dtype="float64")
     assert xr.open_zarr(out)["X"][70_001, 1] == -1e39
+
+
+def test_path__that_leads_to_no_file_is_refused(tmp_path: Path) -> None:
+    link, pipe = tmp_path / "link.csv", tmp_path / "pipe.csv"
+    link.symlink_to(tmp_path / "gone.csv")
+    os.mkfifo(pipe)
+    for path, words in {
+        link: r"link to .*gone\.csv, which does not exist",
+        pipe: "is a pipe or a device",
+        tmp_path / ("c" * 5000 + ".csv"): "cannot be reached",
+        tmp_path / "c\0.csv": "cannot be reached",
+    }.items():
+        with pytest.raises(FileFormatError, match=words):
+            import_files(path, tmp_path / "o.zarr")
 
 
 def test_anndata__is_imported(tmp_path: Path) -> None:
