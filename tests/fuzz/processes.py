@@ -105,7 +105,9 @@ class _Worker:
         self.case = case
         self._damage = ""
         self.deadline = time.monotonic() + PREPARATION_SECONDS
-        self.connection.send(case)
+        # where the process has ended meanwhile, `outcome` finds out
+        with suppress(ConnectionError):
+            self.connection.send(case)
 
     def outcome(self) -> Outcome | None:
         """Return what the case came to, None while it runs."""
@@ -120,7 +122,7 @@ class _Worker:
                 self._damage = answer
                 self.deadline = time.monotonic() + self._limits.seconds
                 return None
-        except EOFError:
+        except (EOFError, ConnectionError):
             self._process.join()
             # of all threads the one that crashed
             stack = "".join(self._crash.read_text(errors="replace").partition("Current thread")[1:])
