@@ -150,10 +150,12 @@ class Inputs:
 def _verdict(error: BaseException) -> str:
     """Judge an error that a user sees."""
     own = isinstance(error, BigtensorError)
+    # a reader may refuse what asks for too much, if it says so
+    said = own and "too much memory" in str(error)
     cause: BaseException | None = error
     while cause is not None:
-        # an error of ours may say that the memory is not enough before anything is made
-        if isinstance(cause, MemoryError) and not isinstance(cause, BigtensorError):
+        # a plan that does not fit is a MemoryError too, raised before anything is made
+        if isinstance(cause, MemoryError) and not isinstance(cause, BigtensorError) and not said:
             return "memory"
         cause = cause.__cause__ or cause.__context__
     if not own:

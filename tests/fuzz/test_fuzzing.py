@@ -69,6 +69,13 @@ def greedy_in_words(path: Path, chance: random.Random) -> Any:
         raise DataError("the file is damaged") from error
 
 
+def greedy_but_frank(path: Path, chance: random.Random) -> Any:
+    try:
+        return greedy(path, chance)
+    except MemoryError as error:
+        raise DataError("the file asks for too much memory") from error
+
+
 def crash(path: Path, chance: random.Random) -> Any:
     if not is_whole(path):
         os.kill(os.getpid(), signal.SIGSEGV)
@@ -93,6 +100,7 @@ EXPECTED = {
     "hang": hang,
     "memory": greedy,
     "memory-in-words": greedy_in_words,
+    "refused-memory": greedy_but_frank,
     "crash": crash,
     "wrong": wrong,
     "result": right,
