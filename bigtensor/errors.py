@@ -4,9 +4,25 @@ Each error also inherits the builtin that a caller would expect to catch. Every 
 was received and what would fix it.
 """
 
+MOST_CHARACTERS = 3000
+"""Length of a message that can still be read."""
+
 
 class BigtensorError(Exception):
-    """Root of all errors raised on purpose."""
+    """Root of all errors raised on purpose.
+
+    Messages quote names and values of files and the words of other libraries, which a damaged file
+    can make as long as it is. The middle of a long message is left out.
+    """
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        surplus = len(message) - MOST_CHARACTERS
+        if surplus <= 0:
+            return message
+        # the remedy comes last
+        head, tail = message[: MOST_CHARACTERS * 2 // 3], message[-MOST_CHARACTERS // 3 :]
+        return f"{head} [{surplus:,} characters left out] {tail}"
 
 
 class ParameterError(BigtensorError, ValueError):
@@ -42,6 +58,8 @@ class StoreReadError(OSError, DataError):
 
     The builtin comes first, because only then does pickle restore the error on another process.
     """
+
+    __str__ = BigtensorError.__str__
 
 
 class DataChangedError(DataError, RuntimeError):

@@ -81,10 +81,12 @@ def _data_lines(store: Path, group: Any) -> Iterator[str]:
     yield from quantile_lines(feature_quantiles(samples))
     yield "variables"
     for name, array in sorted(group.arrays()):
-        dims = ", ".join(str(dim) for dim in array.metadata.dimension_names or ())
+        dims = one_line(_dimensions(array))
         categories = array.attrs.get("categories")
-        named = f": {_shortened(categories)}" if categories else ""
-        yield f"  {one_line(name):<20} ({one_line(dims)}) {_type_name(array.dtype)}{named}"
+        # the attribute of a store of others may be anything
+        names = [str(entry) for entry in categories] if isinstance(categories, list) else []
+        named = f": {_shortened(names)}" if names else ""
+        yield f"  {one_line(name):<20} ({dims}) {_type_name(array.dtype)}{named}"
     for key in ("transform", "compensation", "source_files", "simulator", "random_state"):
         if key in group.attrs:
             yield f"{key:<10} {_attribute(group.attrs[key])}"
@@ -175,11 +177,19 @@ def _label_lines(store: Path, group: Any) -> Iterator[str]:
     attrs = group.attrs
     yield f"labels     {store}: {group['label'].shape[0]:,} rows, by a {attrs['model']}"
     for name, array in sorted(group.arrays()):
-        dims = ", ".join(str(dim) for dim in array.metadata.dimension_names or ())
-        yield f"  {name:<20} ({dims}) {_type_name(array.dtype)}"
+        yield f"  {name:<20} ({_dimensions(array)}) {_type_name(array.dtype)}"
     yield "counts"
     for label, count in label_counts(store).items():
         yield f"  {'left out' if label < 0 else label!s:<20} {count:>14,}"
+
+
+def _dimensions(array: Any) -> str:
+    """List the names of the dimensions; in Zarr v2 they are an attribute that xarray writes."""
+    if array.metadata.zarr_format == 2:
+        names = array.attrs.get("_ARRAY_DIMENSIONS")
+    else:
+        names = array.metadata.dimension_names
+    return ", ".join(str(name) for name in names or ())
 
 
 def _type_name(dtype: Any) -> str:

@@ -12,10 +12,10 @@ import click
 _QUIET, _JSON = "bigtensor.quiet", "bigtensor.json"
 
 _CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]",
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]",
 )
-"""Characters that move a terminal's cursor or change its state, and those that turn the order of
-text round. Line ends and tabs are kept."""
+"""Characters that move a terminal's cursor or change its state, those that turn the order of text
+round, and surrogates, which UTF-8 cannot hold. Line ends and tabs are kept."""
 
 
 def set_output(context: click.Context, *, quiet: bool, as_json: bool) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.importers.anndata import index_name
 from bigtensor.data.importers.source import optional_module, reading, unique_names
+from bigtensor.data.matrices import check_csr
 from bigtensor.data.plain_arrays import without_mask
 from bigtensor.data.sources import ArraySource, Columns, LazySource, Source, ZarrSource
 from bigtensor.errors import DataError, MissingDependencyError, StoreReadError
@@ -98,9 +99,8 @@ class AnndataFileSource:
         try:
             with optional_module("h5py", "cytometry").File(self.path, "r") as file:
                 part = _row_reader(file["X"])[start:stop]
-                if hasattr(part, "check_format"):
-                    # SciPy writes outside its memory where damaged indices point outside of X.
-                    part.check_format(full_check=True)
+                if hasattr(part, "toarray"):
+                    check_csr(part)
                 values = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
         except (MemoryError, MissingDependencyError):
             raise

@@ -40,7 +40,8 @@ def seal(path: str | os.PathLike[str]) -> None:
     group = zarr.open_group(os.fspath(path), mode="r+", use_consolidated=False)
     files = StoreFiles(path)
     arrays: dict[str, Any] = {}
-    for name, array in group.arrays():
+    # folders list their entries in any order
+    for name, array in sorted(group.arrays()):
         found, nbytes = _count_files(files, name, array)
         document = files.document(f"{name}/{_METADATA}")
         arrays[name] = {"files": found.present, "bytes": nbytes, "metadata": _digest(document)}

@@ -111,3 +111,25 @@ def _first_object(array: NDArray[Any], data: Any) -> str | None:
                     "a number"
                 )
     return None
+
+
+def check_csr(matrix: Any) -> None:
+    """Refuse a sparse matrix whose pointers or indices lie outside of it.
+
+    SciPy reads and writes outside its memory with such a matrix. Its own check passes over the
+    order of the pointers where the last one is 0.
+
+    Raises
+    ------
+    ValueError
+        When a pointer or an index is out of its range.
+    """
+    pointers = matrix.indptr
+    whole = pointers.dtype.kind in "iu" and len(pointers) == matrix.shape[0] + 1
+    ascending = whole and pointers[0] == 0 and not np.any(np.diff(pointers.astype(np.int64)) < 0)
+    if not ascending or pointers[-1] > len(matrix.indices):
+        raise ValueError(
+            f"indptr of the sparse matrix is no ascending list of {matrix.shape[0] + 1:,} places "
+            f"from 0 to at most {len(matrix.indices):,}"
+        )
+    matrix.check_format(full_check=True)

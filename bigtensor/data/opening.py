@@ -34,6 +34,9 @@ SAMPLE_DIM = "sample"
 VALUES = "X"
 """The variable that holds the features, when a data set has several two-dimensional ones."""
 
+MOST_FEATURES = 10_000_000
+"""Features without names that get one by their position; more are damaged metadata, or samples."""
+
 
 def open_samples(
     data: Any,
@@ -137,7 +140,7 @@ def _source(data: Any, sample_dim: str) -> Source:
     if isinstance(data, xr.Dataset):
         return _dataset_source(data, sample_dim)
     if isinstance(data, xr.DataArray):
-        return _data_array_source(data, sample_dim, None, None)
+        return _data_array_source(data, sample_dim, None, None, None)
     if is_anndata(data):
         return anndata_source(data)
     if is_lazy_table(data):
@@ -239,7 +242,8 @@ def _dataset_source(dataset: xr.Dataset, sample_dim: str) -> Source:
 
     values = _values_of(dataset, sample_dim)
     weight, sequence = along_samples("weight"), along_samples("sequence")
-    return _data_array_source(values, sample_dim, weight, sequence)
+    store = dataset.encoding.get("source")
+    return _data_array_source(values, sample_dim, weight, sequence, store)
 
 
 def _data_array_source(
@@ -247,6 +251,7 @@ def _data_array_source(
     sample_dim: str,
     weight: xr.DataArray | None,
     sequence: xr.DataArray | None,
+    store: str | None,
 ) -> Source:
     """Describe a DataArray with or without a graph behind it."""
     if array.ndim != 2 or sample_dim not in array.dims:
@@ -257,7 +262,7 @@ def _data_array_source(
         )
     names = _feature_names(array, sample_dim)
     if array.chunks is None:
-        return XarraySource(array, sample_dim, names, weight, sequence)
+        return XarraySource(array, sample_dim, names, weight, sequence, store)
     parts = [None if part is None else part.data for part in (weight, sequence)]
     feature_dim = _feature_dim(array, sample_dim)
     if len(array.chunksizes[feature_dim]) > 1:
@@ -290,7 +295,14 @@ def _feature_names(array: xr.DataArray, sample_dim: str) -> tuple[str, ...]:
     dim = _feature_dim(array, sample_dim)
     if dim in array.coords:
         return feature_names(array.coords[dim].to_numpy())
-    return tuple(f"x{column}" for column in range(array.sizes[dim]))
+    width = array.sizes[dim]
+    if width > MOST_FEATURES:
+        raise LayoutError(
+            f"{array.name!r} has {width:,} features along {str(dim)!r} and no names for them; at "
+            f"most {MOST_FEATURES:,} can be named by position. If they are the samples, give "
+            f"sample_dim={str(dim)!r}; otherwise restore the metadata from a copy"
+        )
+    return tuple(f"x{column}" for column in range(width))
 
 
 def _check_alike(sources: Sequence[Source]) -> None:

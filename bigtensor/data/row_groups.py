@@ -15,8 +15,8 @@ from bigtensor.data.coding import Coding, RowGroups
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import ArraySource, LazySource, Source, XarraySource, ZarrSource
 from bigtensor.data.stores import open_group
-from bigtensor.data.zarr_datasets import open_dataset
-from bigtensor.errors import DataError, ParameterError, StoreReadError
+from bigtensor.data.zarr_datasets import open_dataset, read_variable
+from bigtensor.errors import DataError, ParameterError
 
 MOST_GROUPS = 10_000
 """A variable with more values is taken for a measurement."""
@@ -135,6 +135,11 @@ def _listed(source: Source, variable: xr.DataArray, name: str) -> list[tuple[Any
     kind = variable.dtype.kind
     categories = variable.attrs.get("categories")
     if kind in "iu" and categories is not None:
+        if not isinstance(categories, list | tuple | np.ndarray):
+            raise DataError(
+                f"the categories of {name!r} of {source.describe()} are {categories!r}; expected "
+                "a list of names"
+            )
         return list(enumerate(str(entry) for entry in categories))
     if kind not in "iufbOUST":
         raise DataError(
@@ -143,14 +148,9 @@ def _listed(source: Source, variable: xr.DataArray, name: str) -> list[tuple[Any
         )
     values: set[Any] = set()
     for start in range(0, source.rows, _STEP):
-        try:
-            piece = variable[start : start + _STEP].load()
-        except Exception as error:
-            raise StoreReadError(
-                f"{name!r} of {source.describe()} cannot be read ({type(error).__name__}: "
-                f"{error}); restore it from a copy or make the store again"
-            ) from error
-        values |= _distinct(piece, source, name)
+        piece = variable[start : start + _STEP]
+        stored = read_variable(piece, f"{name!r} of {source.describe()}")
+        values |= _distinct(piece.copy(data=stored), source, name)
         if len(values) > MOST_GROUPS:
             raise DataError(
                 f"{name!r} of {source.describe()} has more than {MOST_GROUPS:,} different values; "
@@ -198,7 +198,8 @@ def _coded(source: Source, variable: xr.DataArray, coding: Coding) -> Source:
         lazy = hasattr(data, "__dask_graph__")
         codes = data.map_blocks(coding, dtype=np.int32) if lazy else coding(np.asarray(data))
         return replace(source, sequence=codes)
-    held: NDArray[np.int32] = coding(variable.to_numpy())
+    stored = read_variable(variable, f"{variable.name!r} of {source.describe()}")
+    held: NDArray[np.int32] = coding(stored)
     if isinstance(source, ArraySource):
         return replace(source, sequence=held)
     if isinstance(source, XarraySource):

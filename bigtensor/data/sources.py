@@ -232,6 +232,8 @@ class XarraySource:
     features: tuple[str, ...]
     weight: xr.DataArray | None = None
     sequence: xr.DataArray | None = None
+    store: str | None = None
+    """Address of the file or store that xarray reads the rows from."""
 
     @property
     def rows(self) -> int:
@@ -267,8 +269,18 @@ class XarraySource:
         def load(array: xr.DataArray | None) -> NDArray[Any] | None:
             return None if array is None else array.isel(rows).to_numpy()
 
-        values = self.array.isel(rows).transpose(self.sample_dim, ...).to_numpy()
-        return Columns(values, load(self.weight), load(self.sequence))
+        try:
+            values = self.array.isel(rows).transpose(self.sample_dim, ...).to_numpy()
+            return Columns(values, load(self.weight), load(self.sequence))
+        except MemoryError:
+            raise
+        except Exception as error:
+            # the backend of xarray reads now, and raises what its libraries raise
+            raise StoreReadError(
+                f"rows {start:,} to {stop - 1:,} of {self.store or self.describe()} cannot be read "
+                f"({type(error).__name__}: {error}); restore the store from a copy or write it "
+                "again"
+            ) from error
 
     def fingerprint(self) -> str:
         """Return the digest of the contents."""

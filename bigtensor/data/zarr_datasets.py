@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
 import xarray as xr
 import zarr
+from numpy.typing import NDArray
 
+from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM
 from bigtensor.data.stores import open_whole_group
-from bigtensor.errors import StoreReadError
+from bigtensor.errors import LayoutError, StoreReadError
 
 
 def open_dataset(path: str) -> tuple[zarr.Group, xr.Dataset]:
@@ -27,3 +32,50 @@ def open_dataset(path: str) -> tuple[zarr.Group, xr.Dataset]:
             f"{path} cannot be opened as a Zarr store of samples ({type(error).__name__}: "
             f"{error}); see that xarray.open_zarr reads it"
         ) from error
+
+
+def open_cells(path: str | os.PathLike[str]) -> xr.Dataset:
+    """Open a store of samples of this package's layout.
+
+    Raises
+    ------
+    StoreReadError
+        When there is none.
+    LayoutError
+        When it has no X (sample, feature).
+    """
+    _, dataset = open_dataset(os.fspath(path))
+    if "X" not in dataset or dataset["X"].dims != (SAMPLE_DIM, FEATURE_DIM):
+        found = {str(name): variable.dims for name, variable in dataset.data_vars.items()}
+        raise LayoutError(
+            f"{path} has no X ({SAMPLE_DIM}, {FEATURE_DIM}) but {found}; give the store that "
+            "'bigtensor import' made"
+        )
+    return dataset
+
+
+def read_variable(variable: xr.DataArray | xr.Variable, name: str) -> NDArray[Any]:
+    """Read rows that xarray has not read from its store yet.
+
+    Parameters
+    ----------
+    variable : DataArray or Variable
+    name : str
+        The variable and its store in words, for the message.
+
+    Raises
+    ------
+    StoreReadError
+        When a chunk is absent or damaged.
+    """
+    try:
+        values: NDArray[Any] = variable.to_numpy()
+    except MemoryError:
+        raise
+    except Exception as error:
+        # xarray passes on what the codecs and file systems raise
+        raise StoreReadError(
+            f"{name} cannot be read ({type(error).__name__}: {error}); restore the store from a "
+            "copy or write it again"
+        ) from error
+    return values

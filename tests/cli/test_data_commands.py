@@ -160,6 +160,21 @@ def test_info__bad_chunks_come_with_the_remedy(run, tmp_path):
     assert ".chunk({'sample': " in layout
 
 
+@pytest.mark.filterwarnings("ignore:Consolidated metadata")
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("categories", ["p", 5, [1, None], {"p": 0}])
+def test_info__describes_stores_of_others(run, tmp_path, zarr_format, categories):
+    path = tmp_path / "other.zarr"
+    patient = xr.DataArray(np.zeros(5, "i4"), dims="sample", attrs={"categories": categories})
+    data = xr.Dataset({"X": (("sample", "feature"), np.ones((5, 2))), "patient": patient})
+    data.to_zarr(path, zarr_format=zarr_format)
+    result = run("info", path)
+    assert result.exit_code == 0, result.stderr
+    assert "  X                    (sample, feature) float64\n" in result.stdout
+    names = ": 1, None" if isinstance(categories, list) else ""
+    assert f"  patient              (sample) int32{names}\n" in result.stdout
+
+
 @pytest.mark.parametrize("kind", ["nothing", "folder", "text", "empty group"])
 def test_info__anything_else_is_a_clear_error(run, tmp_path, kind):
     path = tmp_path / "thing"

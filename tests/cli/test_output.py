@@ -69,6 +69,7 @@ def test_names_of_others__cannot_steer_the_terminal(run, tmp_path):
         ("a\rb", "a\\rb"),
         ("\x9b31m", "\\x9b31m"),
         ("\u2066", "\\u2066"),
+        ("name \ud800", "name \\ud800"),
     ],
 )
 def test_printable(text, shown):

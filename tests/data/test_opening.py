@@ -107,6 +107,22 @@ def test_open__reads_scaled_and_masked_values_as_xarray_shows_them(tmp_path: Pat
     assert np.isnan(expected[5, 1])
 
 
+@pytest.mark.parametrize("variable", ["X", "weight"])
+def test_read__names_the_store_whose_scaled_values_are_damaged(
+    tmp_path: Path, variable: str
+) -> None:
+    data = xr.Dataset({"X": (("sample", "feature"), VALUES), "weight": ("sample", np.ones(ROWS))})
+    path = tmp_path / "x.zarr"
+    encoding = {"X": {"dtype": "int16", "scale_factor": 0.01, "_FillValue": -9999}}
+    data.to_zarr(path, encoding=encoding, zarr_format=3, consolidated=False)
+    for chunk in (path / variable / "c").rglob("0"):
+        if chunk.is_file():
+            chunk.write_bytes(b"\0" + chunk.read_bytes()[1:])
+    samples = open_samples(path)
+    with pytest.raises(StoreReadError, match=rf"rows 0 to 4 of {path} cannot be read"):
+        samples.sources[0].read(0, 5)
+
+
 @pytest.mark.parametrize("lazy", [True, False])
 def test_open__takes_a_dataset_or_data_array_with_other_dims(lazy: bool) -> None:
     data = dataset("cell", "channel")
@@ -340,6 +356,20 @@ def test_open__refuses_with_a_remedy(tmp_path: Path, case: str) -> None:
     with pytest.raises(kind) as caught:
         open_samples(make(tmp_path), **options)
     assert words in str(caught.value)
+
+
+def test_open__refuses_features_without_end(tmp_path: Path) -> None:
+    path = tmp_path / "x.zarr"
+    # no chunk is written, so that the store is small whatever its metadata say
+    zarr.create_group(path).create_array(
+        "X",
+        shape=(5, 3_000_000_000),
+        chunks=(5, 1000),
+        dtype="f8",
+        dimension_names=["sample", "feature"],
+    )
+    with pytest.raises(LayoutError, match="'X' has 3,000,000,000 features along 'feature'"):
+        open_samples(path)
 
 
 def test_open__refuses_sparse_rows() -> None:

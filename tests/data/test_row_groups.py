@@ -18,7 +18,7 @@ from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import Columns, LazySource
-from bigtensor.errors import DataError, ParameterError
+from bigtensor.errors import DataError, ParameterError, StoreReadError
 
 ROWS = 50
 VALUES = np.random.default_rng(3).normal(size=(ROWS, 2)).astype("float32")
@@ -227,4 +227,27 @@ def test_variable__that_is_stored_with_a_scale_is_refused(tmp_path: Path) -> Non
     data["donor"].encoding = {"dtype": "int16", "scale_factor": 0.5, "_FillValue": -9}
     path = foreign_store(tmp_path / "s.zarr", data)
     with pytest.raises(DataError, match="stored as int16"):
+        open_samples(path, groups="donor")
+
+
+def scaled_store(path: Path, **attrs: Any) -> Path:
+    """Write a store whose values xarray has to decode, with the donors beside them."""
+    data = xr.Dataset(
+        {"X": (("sample", "feature"), VALUES), "donor": ("sample", CODES, attrs)},
+    )
+    encoding = {"X": {"dtype": "int16", "scale_factor": 0.01, "_FillValue": -9999}}
+    data.to_zarr(path, encoding=encoding, zarr_format=3, consolidated=False)
+    return path
+
+
+def test_codes__of_a_damaged_chunk_name_the_variable_and_the_store(tmp_path: Path) -> None:
+    path = scaled_store(tmp_path / "x.zarr", categories=CATEGORIES)
+    (path / "donor" / "c" / "0").write_bytes(b"damaged")
+    with pytest.raises(StoreReadError, match=r"'donor' of .* cannot be read"):
+        open_samples(path, groups="donor")
+
+
+def test_categories__that_are_no_list_are_refused(tmp_path: Path) -> None:
+    path = scaled_store(tmp_path / "x.zarr", categories=5)
+    with pytest.raises(DataError, match=r"the categories of 'donor' of .* are 5"):
         open_samples(path, groups="donor")

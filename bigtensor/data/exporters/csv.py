@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bigtensor.data.exporters.labels import BLOCK_ROWS, LabelStore, open_labels
 from bigtensor.data.exporters.spreadsheet import as_cell
 from bigtensor.data.layout import FEATURE_DIM
-from bigtensor.data.zarr_datasets import open_dataset
+from bigtensor.data.zarr_datasets import open_cells, read_variable
 from bigtensor.errors import DataError, OutputError, ViewError
 
 
@@ -66,7 +66,8 @@ def write_answers_to_csv(
     known = None if cells is None else _Cells.open(cells, features, store)
     partial = path.with_name(f"{path.name}.partial-{secrets.token_hex(4)}")
     try:
-        with partial.open("w", encoding="utf-8", newline="\n") as file:
+        # JSON holds names with surrogates, which UTF-8 cannot
+        with partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             for done, text in _lines(store, known, probabilities, block_rows):
                 file.write(text)
                 progress(done, store.rows)
@@ -93,18 +94,21 @@ class _Cells:
         As they stand in the file; the last one is empty, for the code -1.
     values : DataArray
         (sample, feature), of the chosen features.
+    store : str
+        Where they lie.
     """
 
     samples: xr.DataArray | None
     sample_names: NDArray[Any]
     values: xr.DataArray
+    store: str
 
     @classmethod
     def open(
         cls, cells: str | os.PathLike[str], features: Sequence[str], store: LabelStore
     ) -> _Cells:
         """Open a store of samples, and look for what is wanted of it."""
-        _, dataset = open_dataset(os.fspath(cells))
+        dataset = open_cells(cells)
         values = dataset["X"]
         if values.shape[0] != store.rows:
             raise DataError(
@@ -119,9 +123,14 @@ class _Cells:
             )
         samples = dataset.get("sample_id")
         categories = [] if samples is None else samples.attrs.get("categories", [])
+        if not isinstance(categories, list):
+            raise DataError(
+                f"the categories of 'sample_id' of {cells} are {categories!r}; expected a list of "
+                "names: import the data again"
+            )
         cell_names = np.array([*(as_cell(str(name)) for name in categories), ""], object)
         chosen = values[:, [names.index(name) for name in features]]
-        return cls(samples if categories else None, cell_names, chosen)
+        return cls(samples if categories else None, cell_names, chosen, os.fspath(cells))
 
     @property
     def header(self) -> list[str]:
@@ -136,8 +145,18 @@ class _Cells:
 
     def columns(self, rows: slice) -> list[NDArray[Any]]:
         """Return the columns of some rows."""
-        names = [] if self.samples is None else [self.sample_names[self.samples[rows].to_numpy()]]
-        return [*names, *self.values[rows].to_numpy().astype(np.float64).T]
+        values = read_variable(self.values[rows], f"'X' of {self.store}")
+        columns = list(values.astype(np.float64).T)
+        if self.samples is None:
+            return columns
+        codes = read_variable(self.samples[rows], f"'sample_id' of {self.store}")
+        known = len(self.sample_names) - 1
+        if codes.dtype.kind not in "iu" or np.any((codes < -1) | (codes >= known)):
+            raise DataError(
+                f"'sample_id' of {self.store} holds codes that are none of its {known} categories; "
+                "import the data again"
+            )
+        return [self.sample_names[codes], *columns]
 
 
 def _lines(

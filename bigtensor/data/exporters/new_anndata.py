@@ -21,8 +21,8 @@ from bigtensor.data.exporters.anndata import write_answers_to_anndata
 from bigtensor.data.importers.source import optional_module
 from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM
 from bigtensor.data.targets import check_target_file
-from bigtensor.data.zarr_datasets import open_dataset
-from bigtensor.errors import BigtensorError, LayoutError, OutputError, ParameterError
+from bigtensor.data.zarr_datasets import open_cells, read_variable
+from bigtensor.errors import BigtensorError, OutputError, ParameterError
 
 _BLOCK_ROWS = 65_536
 _RECORDS = ("transform", "compensation", "source_files")
@@ -72,7 +72,7 @@ def write_new_anndata(
     if path.suffix.lower() != ".h5ad":
         raise ParameterError(f"a new AnnData file ends in .h5ad, which {path} does not")
     check_target_file(path, overwrite=False)
-    dataset = _opened(cells)
+    dataset = open_cells(cells)
     partial = path.with_name(f"{path.stem}.partial-{secrets.token_hex(4)}{path.suffix}")
     try:
         with optional_module("h5py", "cytometry").File(partial, "w") as file:
@@ -89,18 +89,6 @@ def write_new_anndata(
         partial.unlink(missing_ok=True)
 
 
-def _opened(cells: str | os.PathLike[str]) -> xr.Dataset:
-    """Open a store of samples."""
-    _, dataset = open_dataset(os.fspath(cells))
-    if "X" not in dataset or dataset["X"].dims != (SAMPLE_DIM, FEATURE_DIM):
-        found = {str(name): variable.dims for name, variable in dataset.data_vars.items()}
-        raise LayoutError(
-            f"{cells} has no X ({SAMPLE_DIM}, {FEATURE_DIM}) but {found}; give the store that "
-            "'bigtensor import' made"
-        )
-    return dataset
-
-
 def _write_cells(
     file: Any, dataset: xr.Dataset, progress: Callable[[int, int | None], None]
 ) -> None:
@@ -112,7 +100,7 @@ def _write_cells(
     records = {name: json.dumps(dataset.attrs[name]) for name in _RECORDS if name in dataset.attrs}
     write_elem(file["uns"], "bigtensor_data", records)
     _write_features(file, dataset)
-    rows = dataset.sizes[SAMPLE_DIM]
+    rows, store = dataset.sizes[SAMPLE_DIM], dataset.encoding.get("source")
     values = _array(file, "X", dataset["X"].shape, dataset["X"].dtype)
     columns = {
         str(name): variable
@@ -126,10 +114,10 @@ def _write_cells(
     arrays = {name: _column(obs, name, variable) for name, variable in columns.items()}
     for start in range(0, rows, _BLOCK_ROWS):
         part = slice(start, min(start + _BLOCK_ROWS, rows))
-        values[part] = dataset["X"][part].to_numpy()
+        values[part] = read_variable(dataset["X"][part], f"'X' of {store}")
         index[part] = [str(row) for row in range(part.start, part.stop)]
         for name, array in arrays.items():
-            array[part] = columns[name][part].to_numpy()
+            array[part] = read_variable(columns[name][part], f"{name!r} of {store}")
         progress(part.stop, rows)
 
 
@@ -144,7 +132,8 @@ def _write_features(file: Any, dataset: xr.Dataset) -> None:
     ]
     var.attrs.update({"_index": "_index", "column-order": coordinates})
     for name, source in [("_index", FEATURE_DIM), *((name, name) for name in coordinates)]:
-        texts = [str(value) for value in dataset[source].to_numpy()]
+        values = read_variable(dataset[source], f"{source!r} of {dataset.encoding.get('source')}")
+        texts = [str(value) for value in values]
         _strings(var, name, len(texts))[:] = texts
 
 

@@ -17,6 +17,7 @@ from bigtensor.data.importers.source import (
     unique_names,
     warn_of_notes,
 )
+from bigtensor.data.matrices import check_csr
 from bigtensor.data.stores import open_group
 from bigtensor.errors import DataError, FileFormatError, StoreReadError
 
@@ -125,8 +126,7 @@ def _row_reader(matrix: Any) -> Any:
 def _dense(part: Any) -> NDArray[np.floating]:
     """Return some rows as a dense array of floats."""
     if hasattr(part, "toarray"):
-        # SciPy writes outside its memory where damaged indices point outside the matrix.
-        part.check_format(full_check=True)
+        check_csr(part)
         part = part.toarray()
     values: NDArray[Any] = np.asarray(part)
     return values if values.dtype.kind == "f" else values.astype(np.float64)

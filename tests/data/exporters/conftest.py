@@ -1,10 +1,13 @@
 """Stores of labels made on the spot, so that each test shows what its store holds."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import zarr
+
+from bigtensor.data.layout import SampleStoreWriter
 
 ROWS, COMPONENTS = 1000, 3
 FEATURES = ["CD3", "CD4", "CD19"]
@@ -35,3 +38,14 @@ def answers(labels: Path) -> tuple[np.ndarray, np.ndarray]:
     """Return labels and probabilities of the store."""
     group = zarr.open_group(labels, mode="r")
     return group["label"][:], group["probability"][:]
+
+
+@pytest.fixture
+def cells(tmp_path: Path) -> Path:
+    """Return the store of the rows that were labelled, of two patients."""
+    path = tmp_path / "cells.zarr"
+    variables: dict[str, Any] = {"sample_id": ("int32", {"categories": ["p", "q"]})}
+    with SampleStoreWriter(path, FEATURES, rows=ROWS, row_variables=variables) as store:
+        values = np.random.default_rng(1).normal(size=(ROWS, len(FEATURES)))
+        store.append(values, sample_id=np.arange(ROWS) // 500)
+    return path

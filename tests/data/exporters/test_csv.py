@@ -3,10 +3,13 @@ import os
 
 import numpy as np
 import pytest
+import xarray as xr
+import zarr
 
 from bigtensor.data.exporters import csv as exporter
 from bigtensor.data.exporters.csv import write_answers_to_csv
-from bigtensor.errors import OutputError
+from bigtensor.data.exporters.new_anndata import write_new_anndata
+from bigtensor.errors import DataError, OutputError, StoreReadError
 
 
 def test_csv__one_line_a_row_in_order(labels, answers, tmp_path):
@@ -51,3 +54,58 @@ def test_csv__a_full_disk_is_named(labels, tmp_path, monkeypatch):
         write_answers_to_csv(labels, tmp_path / "l.csv", probabilities=False)
     assert not (tmp_path / "l.csv").exists()
     assert not partial.is_symlink()
+
+
+@pytest.mark.parametrize("variable", ["X", "sample_id"])
+@pytest.mark.parametrize("ending", ["csv", "h5ad"])
+def test_cells__with_a_damaged_chunk_are_named(labels, cells, tmp_path, variable, ending):
+    (chunk,) = (file for file in (cells / variable / "c").rglob("*") if file.is_file())
+    content = bytearray(chunk.read_bytes())
+    content[20] ^= 255
+    chunk.write_bytes(content)
+    target = tmp_path / f"l.{ending}"
+    export = {
+        "csv": lambda: write_answers_to_csv(labels, target, cells=cells, features=["CD3"]),
+        "h5ad": lambda: write_new_anndata(labels, cells, target, {}),
+    }
+    with pytest.raises(StoreReadError, match=f"'{variable}' of {cells} cannot be read"):
+        export[ending]()
+    assert not target.exists()
+
+
+def test_csv__cells_without_values_are_refused(labels, tmp_path):
+    group = zarr.create_group(tmp_path / "other.zarr")
+    group.create_array("x", data=np.zeros(3), dimension_names=["sample"])
+    with pytest.raises(DataError, match=r"other\.zarr has no X"):
+        write_answers_to_csv(labels, tmp_path / "l.csv", cells=tmp_path / "other.zarr")
+
+
+@pytest.mark.parametrize("codes", [[0, 2], [0, -2]])
+def test_csv__codes_without_a_category_are_refused(labels, tmp_path, codes):
+    path = tmp_path / "other.zarr"
+    donors = ("sample", np.resize(codes, 1000), {"categories": ["p", "q"]})
+    values = ("sample", "feature"), np.zeros((1000, 2))
+    data = xr.Dataset({"X": values, "sample_id": donors}, coords={"feature": [0, 1]})
+    data.to_zarr(path, zarr_format=3, consolidated=False)
+    with pytest.raises(DataError, match=r"'sample_id' of .* holds codes that are none of its 2"):
+        write_answers_to_csv(labels, tmp_path / "l.csv", cells=path)
+
+
+def test_csv__categories_that_are_no_list_are_refused(labels, tmp_path):
+    path = tmp_path / "other.zarr"
+    donors = ("sample", np.zeros(1000, "i4"), {"categories": 5})
+    values = ("sample", "feature"), np.zeros((1000, 2))
+    data = xr.Dataset({"X": values, "sample_id": donors}, coords={"feature": [0, 1]})
+    data.to_zarr(path, zarr_format=3, consolidated=False)
+    with pytest.raises(DataError, match=r"the categories of 'sample_id' of .* are 5"):
+        write_answers_to_csv(labels, tmp_path / "l.csv", cells=path)
+
+
+def test_csv__names_that_are_no_text_are_escaped(labels, tmp_path):
+    path = tmp_path / "other.zarr"
+    donors = ("sample", np.zeros(1000, "i4"), {"categories": ["\ud800"]})
+    values = ("sample", "feature"), np.zeros((1000, 2))
+    data = xr.Dataset({"X": values, "sample_id": donors}, coords={"feature": [0, 1]})
+    data.to_zarr(path, zarr_format=3, consolidated=False)
+    write_answers_to_csv(labels, tmp_path / "l.csv", cells=path, probabilities=False)
+    assert (tmp_path / "l.csv").read_text().startswith("row,sample_id,label\n0,\\ud800,")

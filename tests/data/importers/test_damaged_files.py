@@ -120,6 +120,27 @@ def test_anndata__indices_outside_of_a_sparse_matrix_are_refused(tmp_path: Path)
         list(opener(path).blocks(90))
 
 
+@pytest.mark.parametrize("damage", ["descending", "last is zero", "no whole numbers"])
+def test_anndata__pointers_that_do_not_ascend_are_refused(tmp_path: Path, damage: str) -> None:
+    import h5py
+
+    path, opener = make(tmp_path, "h5ad-csr")
+    with h5py.File(path, "a") as file:
+        pointers = file["X/indptr"][...]
+        if damage == "last is zero":
+            # SciPy's own check passes over the order then, and the process crashed
+            pointers[1:] = 0
+            pointers[5] = 2**30
+        elif damage == "descending":
+            pointers[5] = 2**30
+        else:
+            pointers = pointers.astype(bool)
+        del file["X/indptr"]
+        file["X/indptr"] = pointers
+    with pytest.raises(FileFormatError, match="cannot be read as AnnData"):
+        list(opener(path).blocks(ROWS))
+
+
 def test_reading__lets_own_errors_and_lack_of_memory_through() -> None:
     for error in (ParameterError("own"), MemoryError(), KeyboardInterrupt()):
         with pytest.raises(type(error)), reading(Path("a.csv"), "a table"):
