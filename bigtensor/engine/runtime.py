@@ -46,7 +46,7 @@ def parse_memory_limit(limit: str | int) -> int:
     """Return bytes from a number or from words such as ``"1GiB"``."""
     try:
         nbytes = int(parse_bytes(limit))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise ParameterError(
             f"memory_limit is {limit!r}; expected bytes or a size such as '1GiB'"
         ) from error

@@ -144,7 +144,9 @@ def test_plan__counts_rows_in_memory_once_a_process() -> None:
     assert lazy.fits
 
 
-@pytest.mark.parametrize("limit", ["much", "1 parsec", -5, 0, "-1GiB"])
+@pytest.mark.parametrize(
+    "limit", ["much", "1 parsec", -5, 0, "-1GiB", float("inf"), float("nan"), "1e400GB", [1]]
+)
 def test_memory_limit__that_is_no_size_is_refused(limit: str | int) -> None:
     with pytest.raises(ParameterError, match="memory_limit is"):
         parse_memory_limit(limit)
