@@ -165,8 +165,9 @@ def _open_store(path: str, sample_dim: str) -> Source:
     """Describe the values of a store or an AnnData file, which tasks will read for themselves."""
     if path.lower().endswith(".h5ad"):
         return anndata_file_source(path)
+    opened = open_group(path)
     address = str(Path(path).resolve()) if "://" not in path else path
-    of_anndata = anndata_store_source(address, open_group(path))
+    of_anndata = anndata_store_source(address, opened)
     if of_anndata is not None:
         return of_anndata
     group, dataset = open_dataset(path)
