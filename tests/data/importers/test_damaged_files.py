@@ -16,7 +16,7 @@ from bigtensor.data.importers.source import ImportSource, reading
 from bigtensor.data.importers.tables import open_csv, open_parquet
 from bigtensor.errors import DataError, FileFormatError, ParameterError
 
-ROWS, MUTATIONS = 200, 150
+ROWS, MUTATIONS = 200, 60
 
 Opener = Callable[[Path], ImportSource]
 
