@@ -1,11 +1,139 @@
 """Every error and warning that bigtensor raises on purpose.
 
 Each error also inherits the builtin that a caller would expect to catch. Every message says what
-was received and what would fix it.
+was received and what would fix it. A message names a parameter by a `Setting`, so that Python and
+the command line each write it as their users give it.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, SupportsIndex
 
 MOST_CHARACTERS = 3000
 """Length of a message that can still be read."""
+
+
+class Message(str):
+    """Text that names parameters by a `Setting` each.
+
+    It is a string in which parameters are written for Python. Text is added to it with ``+`` or
+    ``join``. Any other operation on strings, such as an f-string around it, returns plain text.
+
+    Parameters
+    ----------
+    *parts : str
+        Texts, settings and messages, in their order.
+    """
+
+    _parts: tuple[str, ...]
+
+    def __new__(cls, *parts: str) -> Message:
+        """Join the parts."""
+        message = super().__new__(cls, "".join(parts))
+        message._parts = tuple(piece for part in parts for piece in _parts_of(part))
+        return message
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Plain texts and settings, in their order."""
+        return self._parts
+
+    def written(self, write: Callable[[Setting], str]) -> str:
+        """Return the text with every setting as a function writes it.
+
+        Parameters
+        ----------
+        write : callable
+        """
+        return "".join(write(part) if isinstance(part, Setting) else part for part in self.parts)
+
+    def __add__(self, other: str) -> Message:
+        return Message(self, other)
+
+    def __radd__(self, other: str) -> Message:
+        return Message(other, self)
+
+    def join(self, parts: Iterable[str]) -> Message:
+        """Return the parts with this message between them."""
+        first, *others = [*parts] or [""]
+        return Message(first, *(piece for part in others for piece in (self, part)))
+
+    def __reduce_ex__(self, _protocol: SupportsIndex) -> tuple[Any, ...]:
+        return type(self), self.parts
+
+
+class Setting(Message):
+    """A parameter, or a parameter with the values to give it, as a message names it.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter in Python.
+    *values : object
+        One value, or several to choose from. Without a value the parameter alone is named.
+
+    Examples
+    --------
+    >>> error = DataError("row 5 is NaN; use " + Setting("missing", "omit") + " to leave it out")
+    >>> str(error)
+    "row 5 is NaN; use missing='omit' to leave it out"
+    >>> error.message.written(lambda setting: f"--{setting.name} {setting.values[0]}")
+    'row 5 is NaN; use --missing omit to leave it out'
+    """
+
+    name: str
+    values: tuple[Any, ...]
+
+    def __new__(cls, name: str, *values: Any) -> Setting:
+        """Write the parameter for Python."""
+        given = f"={' or '.join(map(_for_python, values))}" if values else ""
+        setting = str.__new__(cls, f"{name}{given}")
+        setting.name, setting.values = name, values
+        return setting
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The setting."""
+        return (self,)
+
+    def __reduce_ex__(self, _protocol: SupportsIndex) -> tuple[Any, ...]:
+        return Setting, (self.name, *self.values)
+
+
+def shortened(text: str) -> str:
+    """Leave out the middle of a long text. The remedy of an error comes last.
+
+    Parameters
+    ----------
+    text : str
+    """
+    surplus = len(text) - MOST_CHARACTERS
+    if surplus <= 0:
+        return text
+    head, tail = text[: MOST_CHARACTERS * 2 // 3], text[-MOST_CHARACTERS // 3 :]
+    return f"{head} [{surplus:,} characters left out] {tail}"
+
+
+def message_of(error: BaseException) -> Message:
+    """Return the message of an error or a warning, with its settings where it has any.
+
+    Parameters
+    ----------
+    error : exception
+    """
+    carried = error.args[0] if len(error.args) == 1 else None
+    return Message(carried if isinstance(carried, Message) else str(error))
+
+
+def _for_python(value: Any) -> str:
+    """Return a value as it is given in Python. NumPy would show the type of a number."""
+    return repr(str(value)) if isinstance(value, str) else str(value)
+
+
+def _parts_of(text: str) -> tuple[str, ...]:
+    """Return the parts of a message, or plain text as the only part."""
+    return text.parts if isinstance(text, Message) else (text,)
 
 
 class BigtensorError(Exception):
@@ -15,14 +143,13 @@ class BigtensorError(Exception):
     can make as long as it is. The middle of a long message is left out.
     """
 
+    @property
+    def message(self) -> Message:
+        """The message, with the parameters that it names."""
+        return message_of(self)
+
     def __str__(self) -> str:
-        message = super().__str__()
-        surplus = len(message) - MOST_CHARACTERS
-        if surplus <= 0:
-            return message
-        # the remedy comes last
-        head, tail = message[: MOST_CHARACTERS * 2 // 3], message[-MOST_CHARACTERS // 3 :]
-        return f"{head} [{surplus:,} characters left out] {tail}"
+        return shortened(super().__str__())
 
 
 class ParameterError(BigtensorError, ValueError):
@@ -70,8 +197,13 @@ class IdentifiabilityError(DataError):
     """The data do not support the requested model, for example too many components."""
 
 
-class PlanError(BigtensorError, MemoryError):
-    """The planned work does not fit into the allowed memory."""
+class PlanError(MemoryError, BigtensorError):
+    """The planned work does not fit into the allowed memory.
+
+    The builtin comes first: it alone can make the object that tblib restores on another process.
+    """
+
+    __str__ = BigtensorError.__str__
 
 
 class CheckpointError(BigtensorError, OSError):

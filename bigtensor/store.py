@@ -1,18 +1,19 @@
-"""Named arrays and JSON in a versioned Zarr group: how models and statistics are kept.
+"""Dataclasses of arrays in a versioned Zarr group: how models and statistics are kept.
 
-Nothing here knows a model, and nothing is pickled. Every array and the description carry the digest
-of their contents, so that a damaged file is refused instead of giving other numbers. Arrays are
-stored as all of the package are, with checksums and a manifest.
+Nothing here knows a model, and nothing is pickled: `pack` takes frozen dataclasses apart into JSON
+and named arrays, and `unpack` puts them together again. Every array and the description carry the
+digest of their contents, so that a damaged file is refused instead of giving other numbers. Arrays
+are stored as all of the package are, with checksums and a manifest.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import secrets
-import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +23,22 @@ from numpy.typing import NDArray
 
 from bigtensor._version import __version__
 from bigtensor.data.manifest import check_manifest, seal
+from bigtensor.data.outputs import check_target, discard, move_into_place, unfinished_path
 from bigtensor.data.stored_arrays import create_array
 from bigtensor.data.stores import open_group
-from bigtensor.data.targets import check_target, move_into_place
-from bigtensor.errors import ModelFileError, OutputError, StoreReadError
+from bigtensor.errors import ModelFileError, OutputError, ParameterError, StoreReadError
 
-FORMAT_VERSION = 2
-"""Version of the layout of a group; a newer one is refused."""
+FORMAT_VERSION = 3
+"""Version of the layout of a group; others are refused."""
 
 _MARK = "bigtensor_format"
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What a group holds.
+    """Contents of a group.
 
     Attributes
     ----------
@@ -49,6 +52,133 @@ class Contents:
     kind: str
     attrs: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """A value taken apart.
+
+    Attributes
+    ----------
+    tree : JSON value
+        Everything but the arrays, which it names.
+    arrays : dict of str to ndarray
+        C-contiguous.
+    objects : list
+        Objects of other classes, such as user-defined kernels. No file holds them.
+    """
+
+    tree: Any
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    objects: list[Any] = field(default_factory=list)
+
+    @property
+    def digest(self) -> str:
+        """Digest of the tree and the arrays, the same on every machine."""
+        return _json_digest([self.tree, {name: _digest(self.arrays[name]) for name in self.arrays}])
+
+
+def pack(value: Any, classes: Iterable[type]) -> Packed:
+    """Take a value apart into JSON and named arrays.
+
+    Parameters
+    ----------
+    value : nested dataclasses, mappings, sequences, slices, arrays, numbers and strings
+        Fields of dataclasses that their constructor does not take are left out. Keys of mappings
+        are strings; sequences become tuples. An instance that occurs twice is one again when it
+        is unpacked.
+    classes : iterable of type
+        Classes of dataclasses that are taken apart.
+
+    Returns
+    -------
+    Packed
+    """
+    known, arrays, objects = frozenset(classes), dict[str, NDArray[Any]](), list[Any]()
+    seen: dict[int, str] = {}
+
+    def apart(entry: Any, path: str) -> Any:
+        if isinstance(entry, np.ndarray):
+            # names of views may hold anything, so that a number makes the name of an array unique
+            name = f"{len(arrays)}-{_UNSAFE.sub('_', path)[-80:]}"
+            arrays[name] = np.array(entry, order="C")
+            return {"array": name}
+        if isinstance(entry, np.generic):
+            return apart(entry.item(), path)
+        if entry is None or isinstance(entry, bool | int | str):
+            return entry
+        if isinstance(entry, float):
+            # JSON has no infinity and no NaN
+            return entry if math.isfinite(entry) else {"float": repr(entry)}
+        if isinstance(entry, slice):
+            return {"slice": [entry.start, entry.stop, entry.step]}
+        if isinstance(entry, tuple | list):
+            return [apart(part, f"{path}.{place}") for place, part in enumerate(entry)]
+        if isinstance(entry, Mapping):
+            return {"mapping": [[key, apart(part, f"{path}.{key}")] for key, part in entry.items()]}
+        if type(entry) not in known:
+            objects.append(entry)
+            return {"object": len(objects) - 1}
+        if id(entry) in seen:
+            return {"same": seen[id(entry)]}
+        seen[id(entry)] = path
+        parts = {
+            part.name: apart(getattr(entry, part.name), f"{path}.{part.name}")
+            for part in fields(entry)
+            if part.init
+        }
+        return {"class": type(entry).__name__, "fields": parts}
+
+    return Packed(apart(value, "value"), arrays, objects)
+
+
+def unpack(packed: Packed, classes: Iterable[type]) -> Any:
+    """Put together what `pack` has taken apart.
+
+    Parameters
+    ----------
+    packed : Packed
+    classes : iterable of type
+        As for `pack`.
+
+    Raises
+    ------
+    ModelFileError
+        When a class or an array is missing, or a class refuses its fields.
+    """
+    known, made = {entry.__name__: entry for entry in classes}, dict[str, Any]()
+
+    def together(tree: Any, path: str) -> Any:
+        match tree:
+            case list():
+                return tuple(together(part, f"{path}.{place}") for place, part in enumerate(tree))
+            case {"array": name}:
+                return packed.arrays[name]
+            case {"float": text}:
+                return float(text)
+            case {"slice": [start, stop, step]}:
+                return slice(start, stop, step)
+            case {"mapping": entries}:
+                return {key: together(part, f"{path}.{key}") for key, part in entries}
+            case {"object": place}:
+                return packed.objects[place]
+            case {"same": other}:
+                return made[other]
+            case {"class": name, "fields": dict() as parts}:
+                values = {key: together(part, f"{path}.{key}") for key, part in parts.items()}
+                made[path] = known[name](**values)
+                return made[path]
+            case None | bool() | int() | float() | str():
+                return tree
+        raise ValueError(f"{tree!r} describes nothing")
+
+    try:
+        return together(packed.tree, "value")
+    except (KeyError, IndexError, TypeError, ValueError, ParameterError) as error:
+        raise ModelFileError(
+            f"the description of the contents cannot be used ({type(error).__name__}: {error}); "
+            "it was made by another version or by hand: fit the model again"
+        ) from error
 
 
 def write_group(path: str | Path, contents: Contents, *, overwrite: bool = False) -> Path:
@@ -72,7 +202,7 @@ def write_group(path: str | Path, contents: Contents, *, overwrite: bool = False
     """
     target = Path(path)
     check_target(target, overwrite=overwrite)
-    partial = target.with_name(f"{target.name}.partial-{secrets.token_hex(4)}")
+    partial = unfinished_path(target)
     description = {
         "kind": contents.kind,
         "contents": contents.attrs,
@@ -94,18 +224,18 @@ def write_group(path: str | Path, contents: Contents, *, overwrite: bool = False
         seal(partial)
         move_into_place(partial, target, overwrite=overwrite)
     except OSError as error:
-        shutil.rmtree(partial, ignore_errors=True)
+        discard(partial)
         if isinstance(error, OutputError):
             raise
         raise OutputError(f"{target} cannot be written: {error}") from error
     except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
+        discard(partial)
         raise
     return target
 
 
 def read_group(path: str | Path) -> Contents:
-    """Read a group and check every array against its digest.
+    """Read a group, by its path or URL, and check every array against its digest.
 
     Raises
     ------
@@ -121,12 +251,7 @@ def read_group(path: str | Path) -> Contents:
     version = attrs.get(_MARK)
     if not isinstance(version, int) or isinstance(version, bool):
         raise ModelFileError(f"{path} is a Zarr group, but not a model saved by bigtensor")
-    if version > FORMAT_VERSION:
-        raise ModelFileError(
-            f"{path} has format version {version}, written by bigtensor {attrs.get('version')}; "
-            f"this is bigtensor {__version__}, which reads up to version {FORMAT_VERSION}: upgrade "
-            "bigtensor"
-        )
+    check_format(path, version, attrs.get("version"))
     description: Any = {name: attrs.get(name) for name in ("kind", "contents", "digests")}
     if _json_digest(description) != attrs.get("digest"):
         raise ModelFileError(
@@ -140,6 +265,34 @@ def read_group(path: str | Path) -> Contents:
     digests: Mapping[str, str] = description["digests"]
     arrays = {name: _read_array(group, name, digest, path) for name, digest in digests.items()}
     return Contents(description["kind"], description["contents"], arrays)
+
+
+def check_format(where: str | Path, version: int, written_by: Any) -> None:
+    """Refuse contents of another format version.
+
+    Parameters
+    ----------
+    where : path or str
+        Names the contents in the message.
+    version : int
+    written_by : str
+        The version of bigtensor.
+
+    Raises
+    ------
+    ModelFileError
+    """
+    if version == FORMAT_VERSION:
+        return
+    remedy = (
+        "upgrade bigtensor"
+        if version > FORMAT_VERSION
+        else f"fit the model again, or use bigtensor {written_by}"
+    )
+    raise ModelFileError(
+        f"{where} has format version {version}, written by bigtensor {written_by}; this is "
+        f"bigtensor {__version__}, which reads version {FORMAT_VERSION}: {remedy}"
+    )
 
 
 def _read_array(group: zarr.Group, name: str, digest: str, path: str | Path) -> NDArray[Any]:

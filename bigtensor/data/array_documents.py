@@ -19,13 +19,19 @@ def check_documents(files: StoreFiles, *, consolidated: bool | None) -> None:
     ----------
     files : StoreFiles
     consolidated : bool or None
-        Whether Zarr will take the arrays from consolidated metadata: None where they are there.
+        True if Zarr takes the arrays from consolidated metadata. None: if such metadata exist.
 
     Raises
     ------
     StoreReadError
         With the name of the array.
     """
+    root = files.document("zarr.json")
+    if root is not None and not _has_attributes(root):
+        raise StoreReadError(
+            f"{files.url} was not opened: its attributes are {root['attributes']!r}, and no names "
+            "with values; restore its metadata from a copy"
+        )
     for name, document in _documents(files, consolidated):
         check_document(files.url, name, document)
 
@@ -69,13 +75,13 @@ def _documents(
 
 
 def _is_consolidated(root: Mapping[str, Any]) -> bool:
-    """Return True if the document of a group repeats those of its arrays."""
+    """Return True if the document of a group holds consolidated metadata."""
     held = root.get("consolidated_metadata") if "node_type" in root else root
     return isinstance(held, Mapping) and bool(held.get("metadata"))
 
 
 def _nested(name: str, document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield a document if it is of an array, and those of arrays inside it."""
+    """Yield the documents of arrays in a document."""
     pending: list[tuple[str, Any]] = [(name, document)]
     while pending:
         name, found = pending.pop()
@@ -91,7 +97,7 @@ def _nested(name: str, document: Mapping[str, Any]) -> Iterator[tuple[str, Mappi
 
 
 def _walk(files: StoreFiles) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the documents of the arrays in all folders but those of chunks."""
+    """Yield the documents of the arrays in all folders, except folders of chunks."""
     pending = [""]
     while pending:
         folder = pending.pop()
@@ -123,7 +129,14 @@ def _fault(document: Mapping[str, Any]) -> str:
             f"is stored with {means}, and decoding it could run code of whoever made the store. "
             "Ask for a copy with numbers and strings: only whoever trusts it should convert it"
         )
+    if not _has_attributes(document):
+        return f"has the attributes {document['attributes']!r}; restore its metadata from a copy"
     return _size_fault(document.get("shape"), grids)
+
+
+def _has_attributes(document: Mapping[str, Any]) -> bool:
+    """Return True if the attributes in a document are names with values, or absent."""
+    return isinstance(document.get("attributes", {}), Mapping)
 
 
 def _size_fault(shape: Any, grids: list[Any]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Values = Any
-"""A dense ``(rows, features)`` float array, or a SciPy CSR array of the same shape for counts."""
+"""A dense ``(rows, features)`` array of floats or integer codes, or a CSR array of counts."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,9 @@ class Block:
 
     Attributes
     ----------
-    values : (rows + halo, features) float32 or float64 array, or CSR array
-        The features of all views, one view beside the other.
+    values : (rows + halo, features) float32, float64 or integer array, or CSR array
+        The features of all views, one view beside the other. Dense integers are codes, -1 for a
+        missing entry.
     slices : mapping of str to slice
         The columns of ``values`` that make each view, in the order of the views.
     start : int
@@ -35,7 +36,9 @@ class Block:
         Sample weights; None stands for ones.
     sequence : (rows + halo,) integer array, optional
         The sequence of every row; a window never crosses a change of it.
-    index : (rows,) int64 array, optional
+    group : (rows + halo,) integer array, optional
+        The group of every row, such as its patient or file, from 0; -1 stands for none.
+    index : (rows + halo,) int64 array, optional
         Global index of every row when rows were left out; None when they are consecutive.
     """
 
@@ -45,6 +48,7 @@ class Block:
     rows: int
     weight: NDArray[np.float64] | None = None
     sequence: NDArray[Any] | None = None
+    group: NDArray[Any] | None = None
     index: NDArray[np.int64] | None = None
 
     def view(self, name: str) -> Values:
@@ -52,21 +56,65 @@ class Block:
         return self.values[:, self.slices[name]]
 
     def row_index(self) -> NDArray[np.int64]:
-        """Return the global index of every row: ``(rows,)`` int64."""
+        """Return the global index of every row of this block: ``(rows,)`` int64."""
+        return self._index()[: self.rows]
+
+    def window_starts(self, length: int) -> NDArray[np.bool_]:
+        """Return True for the rows at which a window of consecutive rows starts.
+
+        A window lies in one sequence and among the rows that are shown, and no row was left out of
+        it. It belongs to the block of its first row.
+
+        Parameters
+        ----------
+        length : int
+            Rows of a window: at most one more than the halo that the statistic asks for.
+
+        Returns
+        -------
+        (rows,) bool array
+        """
+        starts = np.zeros(self.rows, np.bool_)
+        count = min(self.rows, int(self.values.shape[0]) - length + 1)
+        if count <= 0:
+            return starts
+        starts[:count] = True
+        first, last = slice(count), slice(length - 1, length - 1 + count)
         if self.index is not None:
-            return self.index
-        return np.arange(self.start, self.start + self.rows, dtype=np.int64)
+            starts[:count] &= self.index[last] - self.index[first] == length - 1
+        if self.sequence is not None:
+            # a sequence may come again after another one, so that equal ends are not enough
+            run = np.zeros(len(self.sequence), np.int64)
+            np.cumsum(self.sequence[1:] != self.sequence[:-1], out=run[1:])
+            starts[:count] &= run[last] == run[first]
+        return starts
 
     def total_weight(self) -> float:
         """Return the sum of the weights of the rows of this block, halo excluded."""
         return float(self.rows) if self.weight is None else float(self.weight[: self.rows].sum())
 
+    def without_halo(self) -> Block:
+        """Return the rows that belong to this block alone, not copied."""
+        if int(self.values.shape[0]) == self.rows:
+            return self
+        own = slice(self.rows)
+        return replace(
+            self,
+            values=self.values[own],
+            weight=None if self.weight is None else self.weight[own],
+            sequence=None if self.sequence is None else self.sequence[own],
+            group=None if self.group is None else self.group[own],
+            index=None if self.index is None else self.index[own],
+        )
+
     def keep(self, mask: NDArray[np.bool_]) -> Block:
-        """Return a copy of the rows where ``mask`` holds; a block with a halo cannot lose rows.
+        """Return a copy of the rows, halo included, where ``mask`` is true.
+
+        The rows keep their global index, by which `window_starts` knows windows with a gap.
 
         Parameters
         ----------
-        mask : (rows,) bool array
+        mask : (rows + halo,) bool array
 
         Returns
         -------
@@ -74,9 +122,16 @@ class Block:
         """
         return replace(
             self,
-            values=self.values[: self.rows][mask],
-            rows=int(np.count_nonzero(mask)),
-            weight=None if self.weight is None else self.weight[: self.rows][mask],
-            sequence=None if self.sequence is None else self.sequence[: self.rows][mask],
-            index=self.row_index()[mask],
+            values=self.values[mask],
+            rows=int(np.count_nonzero(mask[: self.rows])),
+            weight=None if self.weight is None else self.weight[mask],
+            sequence=None if self.sequence is None else self.sequence[mask],
+            group=None if self.group is None else self.group[mask],
+            index=self._index()[mask],
         )
+
+    def _index(self) -> NDArray[np.int64]:
+        """Return the global index of every row that is shown."""
+        if self.index is not None:
+            return self.index
+        return np.arange(self.start, self.start + self.values.shape[0], dtype=np.int64)

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from bigtensor.data.block import Block
+from bigtensor.data.code_maps import CodeMap
 from bigtensor.data.plain_arrays import native, without_mask
-from bigtensor.data.sources import Columns
+from bigtensor.data.row_values import joined, laid_out
+from bigtensor.data.sources import ROW_VARIABLES, Columns
 from bigtensor.data.views import Views
 
 
@@ -20,16 +22,17 @@ def cut_blocks(
     stop: int,
     block_rows: int,
     halo: int = 0,
+    code_map: CodeMap | None = None,
 ) -> Iterator[Block]:
     """Cut pieces of any length into blocks of ``block_rows`` rows and their halo.
 
     The pieces hold the rows from ``start`` to ``stop`` plus the halo, and none after them. Blocks
     are windows on them; rows are copied only where a block begins in one piece and ends in the
-    next.
+    next, and where codes are translated.
     """
     slices, left = views.slices, None
     for piece in pieces:
-        for held in _stretches(left, _laid_out(piece, views), block_rows, halo):
+        for held in _stretches(left, _laid_out(piece, views, code_map), block_rows, halo):
             cursor = 0
             while cursor + block_rows + halo <= _rows(held) and start + block_rows <= stop:
                 yield _block(held, slices, cursor, start, block_rows, halo)
@@ -42,17 +45,16 @@ def cut_blocks(
         cursor, start = cursor + rows, start + rows
 
 
-def _laid_out(piece: Columns, views: Views) -> Columns:
-    """Put the features of the views one beside the other."""
-    order = None if views.order == tuple(range(piece.values.shape[1])) else views.order
-    values = without_mask(piece.values)
-    values = values if order is None else np.take(values, order, axis=1)
-    if isinstance(values, np.ndarray):
-        # rows that came in a message may lie at any byte: other code, and other last bits
-        values = np.require(native(values), requirements="A")
+def _laid_out(piece: Columns, views: Views, code_map: CodeMap | None) -> Columns:
+    """Put the features of the views one beside the other, with the codes that are known."""
+    values = laid_out(piece.values, views.order)
+    if code_map is not None:
+        values = code_map.translated(values, views.feature_names)
     weight = None if piece.weight is None else np.asarray(without_mask(piece.weight), np.float64)
-    sequence = None if piece.sequence is None else native(piece.sequence)
-    return Columns(values, weight, sequence)
+    sequence, group = (
+        None if codes is None else native(codes) for codes in (piece.sequence, piece.group)
+    )
+    return Columns(values, weight, sequence, group)
 
 
 def _stretches(
@@ -75,7 +77,8 @@ def _block(
 ) -> Block:
     """Return a window on the rows that are held."""
     shown = _window(held, slice(cursor, cursor + rows + halo))
-    return Block(shown.values, slices, start, rows, shown.weight, shown.sequence)
+    along = {name: getattr(shown, name) for name in ROW_VARIABLES}
+    return Block(shown.values, slices, start, rows, **along)
 
 
 def _rows(columns: Columns) -> int:
@@ -85,7 +88,7 @@ def _rows(columns: Columns) -> int:
 
 def _joined(left: Columns, piece: Columns) -> Columns:
     """Put rows one after the other."""
-    return _map_columns(lambda a, b: np.concatenate([a, b]), left, piece)
+    return _map_columns(joined, left, piece)
 
 
 def _window(columns: Columns, rows: slice) -> Columns:
@@ -94,10 +97,10 @@ def _window(columns: Columns, rows: slice) -> Columns:
 
 
 def _map_columns(function: Callable[..., Any], *columns: Columns) -> Columns:
-    """Apply a function to the values, the weights and the sequences."""
+    """Apply a function to the values and to every row variable."""
 
     def apply(name: str) -> Any:
         arrays = [getattr(part, name) for part in columns]
         return None if arrays[0] is None else function(*arrays)
 
-    return Columns(apply("values"), apply("weight"), apply("sequence"))
+    return Columns(apply("values"), *map(apply, ROW_VARIABLES))

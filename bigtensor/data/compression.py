@@ -1,4 +1,4 @@
-"""Whether the chunks of a store are worth compressing."""
+"""Choice of compressors for the chunks of a store."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ _TRIED_ROWS, _TRIED_WINDOWS = 4096, 16
 
 
 def choose_compressors(values: NDArray[Any]) -> list[BytesBytesCodec]:
-    """Choose how rows like these are stored: those of the first shard decide."""
+    """Choose compressors by the rows of the first shard."""
     starts = range(0, len(values), max(_TRIED_ROWS, len(values) // _TRIED_WINDOWS))
     tried = np.concatenate([values[start : start + _TRIED_ROWS] for start in starts])
     small = numcodecs.Blosc("lz4", clevel=3, shuffle=numcodecs.Blosc.SHUFFLE).encode(tried)

@@ -1,4 +1,4 @@
-"""What opening says of the layout of a store: chunks that cost too much, files that are absent."""
+"""Inspection of the layout of a store: chunks that cost too much, files that are absent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import zarr
 
 from bigtensor.data.chunk_files import ChunkFiles
 from bigtensor.data.layout import chunk_rows
-from bigtensor.data.sources import ZarrSource
+from bigtensor.data.sources import ZarrSource, row_variables
 from bigtensor.data.store_files import StoreFiles
 from bigtensor.errors import LayoutWarning, StoreReadError
 
@@ -53,7 +53,7 @@ def inspect_store(source: ZarrSource, group: zarr.Group, sample_dim: str, featur
         When chunks are far too small or too large, or files are absent from another store.
     """
     _inspect_chunks(source, group, sample_dim, feature_dim)
-    for variable in filter(None, (source.variable, source.weight, source.sequence)):
+    for variable in filter(None, (source.variable, *row_variables(source))):
         _inspect_files(source, group, variable)
 
 

@@ -23,8 +23,6 @@ Every chunk ends with a checksum, all shards are written, and the manifest of th
 files there have to be: see `bigtensor.data.stored_arrays` and `bigtensor.data.manifest`.
 """
 
-import secrets
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -34,10 +32,11 @@ import numpy as np
 import zarr
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from bigtensor.data.categories import ATTRIBUTE
 from bigtensor.data.compression import choose_compressors
 from bigtensor.data.manifest import seal
+from bigtensor.data.outputs import check_target, discard, move_into_place, unfinished_path
 from bigtensor.data.stored_arrays import create_array, open_to_write
-from bigtensor.data.targets import check_target, move_into_place
 from bigtensor.errors import DataError, OutputError, ParameterError
 
 LAYOUT_VERSION = 1
@@ -46,6 +45,7 @@ LAYOUT_VERSION = 1
 SAMPLE_DIM = "sample"
 FEATURE_DIM = "feature"
 
+_DTYPES = ("float32", "float64", "int8", "int16", "int32")
 _CHUNK_BYTES = 2 * 2**20
 _SHARD_BYTES = 64 * 2**20
 _MIN_CHUNK_ROWS = 1024
@@ -101,7 +101,8 @@ class SampleStoreWriter:
     Rows arrive in blocks of any size, and their number need not be known in advance. They are
     gathered in a buffer of one shard, and only whole shards are written. The store appears under
     its name when the ``with`` block ends without an exception; until then it is called
-    ``<name>.partial-<random>`` and lies beside it, and after an exception it is removed.
+    ``<name>.<machine>.<process>.<random>.unfinished`` and lies beside it, and after an exception it
+    is removed. What a killed process left there is removed when the store is written again.
 
     Parameters
     ----------
@@ -109,8 +110,8 @@ class SampleStoreWriter:
         The store to make, a folder on a local or mounted disk; its parent must exist.
     features : sequence of str
         Names of the features, unique.
-    dtype : {"float32", "float64"}, default "float32"
-        Type of ``X`` and of ``raw``.
+    dtype : {"float32", "float64", "int8", "int16", "int32"}, default "float32"
+        Type of ``X`` and of ``raw``. Integers are codes, see `set_feature_categories`.
     rows : int, optional
         The number of rows if it is known: it is checked at the end, and a small store then needs
         a small buffer.
@@ -128,7 +129,7 @@ class SampleStoreWriter:
     Raises
     ------
     ParameterError
-        If names clash or repeat, or the dtype is not a floating one.
+        If names clash or repeat, or the dtype is another one.
     OutputError
         If the target exists, its folder does not, or the disk refuses the data.
 
@@ -180,18 +181,21 @@ class SampleStoreWriter:
         self._buffers: dict[str, NDArray[Any]] = {}
         self._filled = 0
         self._group: zarr.Group | None = None
-        self._partial = self.path.with_name(f"{self.path.name}.partial-{secrets.token_hex(4)}")
         check_target(self.path, overwrite=overwrite)
+        self._partial = unfinished_path(self.path)
 
     def _check_names(self) -> None:
-        """Refuse what could not be written or read back."""
+        """Refuse names that cannot be written or read back."""
         if not self.features:
             raise ParameterError("there are no features; give at least one feature name")
         repeated = sorted({name for name in self.features if self.features.count(name) > 1})
         if repeated:
             raise ParameterError(f"feature names must be unique; these are repeated: {repeated}")
-        if self.dtype not in (np.dtype("float32"), np.dtype("float64")):
-            raise ParameterError(f"dtype must be float32 or float64, not {self.dtype}")
+        if self.dtype.name not in _DTYPES:
+            raise ParameterError(
+                f"dtype must be float32 or float64, or for codes int8, int16 or int32, "
+                f"not {self.dtype}"
+            )
         taken = {*self._matrices, FEATURE_DIM, SAMPLE_DIM}
         for name in [*self._coordinates, *self._variable_attrs]:
             if name in taken:
@@ -230,7 +234,7 @@ class SampleStoreWriter:
                 self._finish()
         finally:
             self._buffers = {}
-            shutil.rmtree(self._partial, ignore_errors=True)
+            discard(self._partial)
 
     def append(
         self, values: ArrayLike, raw: ArrayLike | None = None, **variables: ArrayLike
@@ -272,12 +276,14 @@ class SampleStoreWriter:
                 self._flush()
 
     def _check_block(self, block: Mapping[str, NDArray[Any]]) -> None:
-        """Compare the shapes of one block with what the store holds."""
+        """Compare the shapes of one block with the arrays of the store."""
         if set(block) != set(self._dtypes):
             raise DataError(
                 f"a block holds the variables {sorted(block)}, but the store holds "
                 f"{sorted(self._dtypes)}; give exactly these"
             )
+        if self.dtype.kind == "i" and block["X"].dtype.kind not in "iu":
+            raise DataError(f"X is {block['X'].dtype}; a store of {self.dtype} takes integer codes")
         rows = len(block["X"]) if block["X"].ndim else 0
         for name, array in block.items():
             matrix = name in self._matrices
@@ -306,6 +312,23 @@ class SampleStoreWriter:
         if name not in self._variable_attrs:
             raise ParameterError(f"there is no row variable {name!r} to categorise")
         self._variable_attrs[name]["categories"] = [str(category) for category in categories]
+
+    def set_feature_categories(self, categories: Mapping[str, Sequence[str]]) -> None:
+        """Name the codes of the features; any time before a store of integers is closed.
+
+        Parameters
+        ----------
+        categories : mapping of str to sequence of str
+            For every feature the name of code 0, 1, ...
+        """
+        if self.dtype.kind != "i" or {*categories} != {*self.features}:
+            raise ParameterError(
+                f"categories name {sorted(categories)}; the store holds {self.dtype} values of "
+                f"{self.features}: give every feature of integer codes its categories"
+            )
+        self._variable_attrs["X"] = {
+            ATTRIBUTE: {name: [str(entry) for entry in categories[name]] for name in self.features}
+        }
 
     def _flush(self) -> None:
         """Write the buffered rows as one shard; only the last one may be short."""
@@ -349,7 +372,7 @@ class SampleStoreWriter:
         return group
 
     def _finish(self) -> None:
-        """Write what is left, check the number of rows, and give the store its name."""
+        """Write the last rows, check the number of rows, and give the store its name."""
         if self._filled:
             self._flush()
         if self._group is None:

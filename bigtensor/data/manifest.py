@@ -29,7 +29,7 @@ _METADATA = "zarr.json"
 
 
 def seal(path: str | os.PathLike[str]) -> None:
-    """Record what a Zarr v3 group holds now, and consolidate its metadata.
+    """Record the arrays of a Zarr v3 group in its manifest, and consolidate its metadata.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def check_manifest(path: str | os.PathLike[str]) -> None:
     Raises
     ------
     StoreReadError
-        When a file is absent or has another size, or metadata are not what was written.
+        When a file is absent or has another size, or metadata were changed.
     """
     files = StoreFiles(path)
     with files.reading():
@@ -162,5 +162,5 @@ def _changed(files: StoreFiles, reason: str) -> StoreReadError:
 
 
 def _digest(value: Any) -> str:
-    """Return the digest of what JSON holds, whatever the order of its keys."""
+    """Return the digest of a JSON value, independent of the order of its keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -31,10 +32,6 @@ def as_matrix(data: Any) -> NDArray[Any]:
     LayoutError
         When there are no two dimensions.
     """
-    if hasattr(data, "toarray"):
-        raise DataError(
-            "sparse input is not supported by this model; give a dense array (.toarray())"
-        )
     try:
         array = np.asarray(without_mask(data))
     except ValueError as error:
@@ -53,7 +50,7 @@ def as_matrix(data: Any) -> NDArray[Any]:
 
 
 def is_lazy_table(data: Any) -> bool:
-    """Say whether this is a Dask DataFrame; its library is not imported to find out."""
+    """Return True for a Dask DataFrame. Its library is not imported for this."""
     return hasattr(data, "to_dask_array") and hasattr(data, "columns")
 
 
@@ -72,13 +69,19 @@ def feature_names(names: Iterable[Any]) -> tuple[str, ...]:
     Raises
     ------
     ViewError
-        When a feature has no name.
+        When a feature has no name, or its name is no text.
     """
     listed = [name.decode() if isinstance(name, bytes) else name for name in names]
     for column, name in enumerate(listed):
         if name is None or name != name or not str(name).strip():
             raise ViewError(
                 f"feature {column} (from 0) is named {str(name)!r}; give every feature a name"
+            )
+        # NumPy makes strings of whatever numbers a damaged array of characters holds
+        if np.array([str(name)]).view(np.uint32).max() > sys.maxunicode:
+            raise ViewError(
+                f"the name of feature {column} (from 0) holds numbers that are no characters; "
+                "restore the data from a copy or write them again"
             )
     return tuple(str(name) for name in listed)
 
@@ -97,7 +100,7 @@ def _numbers(array: NDArray[Any], data: Any) -> NDArray[Any]:
 
 
 def _first_object(array: NDArray[Any], data: Any) -> str | None:
-    """Say where a matrix holds the first object that is no number."""
+    """Describe the place of the first object that is no number."""
     if array.ndim != 2:
         return None
     names = getattr(data, "columns", range(array.shape[1]))

@@ -1,32 +1,46 @@
-"""From whatever holds the data to `Samples`, without reading a row."""
+"""Open data of any supported kind as `Samples`, without reading a row."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from bigtensor.data.anndata_files import element_name, is_h5ad
 from bigtensor.data.anndata_source import (
     anndata_file_source,
     anndata_source,
     anndata_store_source,
     is_anndata,
 )
+from bigtensor.data.categories import (
+    ATTRIBUTE,
+    FeatureCategories,
+    coded_strings,
+    coded_table,
+    counted_categories,
+    holds_strings,
+    stored_categories,
+)
+from bigtensor.data.code_maps import code_check
+from bigtensor.data.csr_source import CsrSource
 from bigtensor.data.inspection import inspect_store
 from bigtensor.data.matrices import as_matrix, feature_names, is_lazy_table
-from bigtensor.data.plain_arrays import native_dtype
 from bigtensor.data.row_groups import with_groups
 from bigtensor.data.sample_weights import check_weight_dtype, with_weight
 from bigtensor.data.samples import Samples
-from bigtensor.data.sources import ArraySource, LazySource, Source, XarraySource, ZarrSource
-from bigtensor.data.stores import open_group
+from bigtensor.data.source_checks import check_alike, check_values
+from bigtensor.data.sources import ArraySource, LazySource, Source, ZarrSource
+from bigtensor.data.stores import open_whole_group
 from bigtensor.data.views import Views, ViewsLike
-from bigtensor.data.zarr_datasets import open_dataset
-from bigtensor.errors import DataError, LayoutError
+from bigtensor.data.xarray_source import XarraySource
+from bigtensor.data.zarr_datasets import as_dataset
+from bigtensor.errors import DataError, LayoutError, Setting
 
 SAMPLE_DIM = "sample"
 """The name of the sample dimension unless the caller gives another."""
@@ -45,18 +59,21 @@ def open_samples(
     sample_dim: str = SAMPLE_DIM,
     weight: Any = None,
     groups: Any = None,
+    layer: str | None = None,
+    obsm: str | None = None,
 ) -> Samples:
     """Describe data as rows of named views; no row is read and no graph is computed.
 
     Parameters
     ----------
-    data : path, xarray, AnnData, dask array or DataFrame, array-like, or a list of these
-        Several data sets are read one after the other, as one. A path names a Zarr store or an
-        AnnData file, ``.h5ad`` or Zarr. A Dataset holds one numeric variable with the sample
+    data : path, xarray, AnnData, dask array or DataFrame, array-like, sparse, or a list of these
+        Several data sets are read one after the other, as one. A path or URL names a Zarr store or
+        an AnnData file, ``.h5ad`` or Zarr. A Dataset holds one numeric variable with the sample
         dimension and one other; where there are several it is the one called ``X``. Variables
         called ``weight`` and ``sequence`` along the sample dimension are used as such. Of AnnData
-        it is X, dense, sparse or backed. The rows of a Dask DataFrame are counted, which computes
-        its graph once.
+        it is X, dense, sparse or backed, unless `layer` or `obsm` is given. Blocks of sparse rows
+        are CSR arrays. The rows of a Dask DataFrame are counted, which computes its graph once.
+        Integers and strings are codes of categories.
     views : mapping of str to features, optional
         See `Views.resolve`. By default every feature is its own view, except for features that
         an import left linear while it transformed others, such as scatter and time.
@@ -65,8 +82,14 @@ def open_samples(
     weight : (rows,) array-like, optional
         Sample weights; instead of those stored with the data.
     groups : str or (rows,) array-like, optional
-        A variable along the samples that says which patient or file a row is of, or the same as
-        an array for data in memory: see `bigtensor.data.row_groups.with_groups`.
+        A variable along the samples, or a column of ``obs``, that says which patient or file a row
+        is of, or the same as an array for data in memory: see
+        `bigtensor.data.row_groups.with_groups`.
+    layer : str, optional
+        Layer of AnnData to read in place of X, such as ``"counts"``.
+    obsm : str, optional
+        Entry of ``obsm`` of AnnData to read in place of X, such as ``"X_pca"``. Its features are
+        the columns of a data frame, else ``X_pca_0``, ``X_pca_1``, ...
 
     Returns
     -------
@@ -76,15 +99,28 @@ def open_samples(
     ------
     DataError, LayoutError, StoreReadError, ViewError
         When there is no such store, the dimensions are not samples and features, the data are
-        empty or integers, or several data sets do not fit together.
+        empty or no numbers, several data sets do not fit together, or AnnData have no such layer or
+        entry of ``obsm``.
+    ParameterError
+        When both `layer` and `obsm` are given.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> adata = anndata.AnnData(np.ones((5, 3)), obsm={"X_pca": np.ones((5, 2))})
+    >>> open_samples(adata, obsm="X_pca").features
+    ('X_pca_0', 'X_pca_1')
     """
+    name = element_name(layer, obsm)
     if isinstance(data, Samples):
+        _check_whole(data, name)
         parts: Sequence[Any] = data.sources
         samples = data if views is None else data.with_views(Views.resolve(views, data.features))
     else:
         several = isinstance(data, list | tuple) and data and _is_data_set(data[0])
         parts = data if several else [data]
-        sources = [_source(part, sample_dim) for part in parts]
+        sources = [_source(part, sample_dim, name) for part in parts]
         samples = _samples(sources, views, _untransformed(parts[0], sources[0]))
     if weight is not None:
         samples = with_weight(samples, weight)
@@ -98,14 +134,15 @@ def _samples(
 
     By default features off the common scale of an import are in no view.
     """
-    _check_alike(sources)
+    check_alike(sources)
     for source in sources:
-        _check_values(source)
+        check_values(source)
     features = sources[0].features
     if views is None and untransformed:
         on_scale = [feature for feature in features if feature not in untransformed]
         views = {feature: [feature] for feature in on_scale} if len(on_scale) > 1 else None
-    return Samples(tuple(sources), Views.resolve(views, features), untransformed=untransformed)
+    resolved, code_map = Views.resolve(views, features), code_check(sources[0])
+    return Samples(tuple(sources), resolved, untransformed=untransformed, code_map=code_map)
 
 
 def _untransformed(data: Any, source: Source) -> tuple[str, ...] | None:
@@ -129,29 +166,46 @@ def _is_data_set(part: Any) -> bool:
     return addressed or is_anndata(part) or getattr(part, "ndim", 1) == 2
 
 
-def _source(data: Any, sample_dim: str) -> Source:
-    """Describe one data set."""
+def _check_whole(data: Any, name: str) -> None:
+    """Refuse a layer or an entry of obsm of data that have none."""
+    if name != "X":
+        kind = repr(data) if isinstance(data, str | os.PathLike) else type(data).__name__
+        raise DataError(f"{kind} is no AnnData, which alone has {name!r}; leave layer and obsm out")
+
+
+def _source(data: Any, sample_dim: str, name: str) -> Source:
+    """Describe one data set, or the named matrix of AnnData."""
+    if is_anndata(data):
+        return anndata_source(data, name)
+    if isinstance(data, str | os.PathLike):
+        return _open_store(os.fspath(data), sample_dim, name)
+    _check_whole(data, name)
     if isinstance(data, Samples):
         if len(data.sources) > 1:
             raise DataError("give the sources of several Samples one by one, not nested")
         return data.sources[0]
-    if isinstance(data, str | os.PathLike):
-        return _open_store(os.fspath(data), sample_dim)
     if isinstance(data, xr.Dataset):
         return _dataset_source(data, sample_dim)
     if isinstance(data, xr.DataArray):
         return _data_array_source(data, sample_dim, None, None, None)
-    if is_anndata(data):
-        return anndata_source(data)
+    coded = coded_table(data)
+    if coded is not None:
+        return ArraySource(coded[0], feature_names(data.columns), categories=coded[1])
     if is_lazy_table(data):
         rows = data.to_dask_array(lengths=True)
         return _lazy_source(rows, feature_names(data.columns), None, None)
     if hasattr(data, "__dask_graph__"):
         return _lazy_source(data, _default_names(data), None, None)
+    if hasattr(data, "tocsr"):
+        return CsrSource.of(data, _default_names(data))
     columns = getattr(data, "columns", None)
     array = as_matrix(data)
     names = _default_names(array) if columns is None else feature_names(columns)
-    return ArraySource(array, names)
+    if array.dtype.kind in "UST":
+        codes, categories = coded_strings(array)
+        return ArraySource(codes, names, categories=categories)
+    counted = counted_categories(array) if array.dtype.kind in "iu" else None
+    return ArraySource(array, names, categories=counted)
 
 
 def _default_names(array: Any) -> tuple[str, ...]:
@@ -161,17 +215,23 @@ def _default_names(array: Any) -> tuple[str, ...]:
     return tuple(f"x{column}" for column in range(array.shape[1]))
 
 
-def _open_store(path: str, sample_dim: str) -> Source:
+def _open_store(path: str, sample_dim: str, name: str) -> Source:
     """Describe the values of a store or an AnnData file, which tasks will read for themselves."""
-    if path.lower().endswith(".h5ad"):
-        return anndata_file_source(path)
-    opened = open_group(path)
+    if is_h5ad(path):
+        return anndata_file_source(path, name)
+    group = open_whole_group(path)
     address = str(Path(path).resolve()) if "://" not in path else path
-    of_anndata = anndata_store_source(address, opened)
+    of_anndata = anndata_store_source(address, group, name)
     if of_anndata is not None:
         return of_anndata
-    group, dataset = open_dataset(path)
+    _check_whole(path, name)
+    dataset = as_dataset(path, group)
     values = _values_of(dataset, sample_dim)
+    if holds_strings(values):
+        raise DataError(
+            f"{values.name!r} of {path} holds strings; import the tables with --codes "
+            "(codes=True), or load it into memory: xarray.open_zarr(...).load()"
+        )
     if _is_encoded(values):
         return _dataset_source(dataset, sample_dim)
     source = ZarrSource(
@@ -185,13 +245,22 @@ def _open_store(path: str, sample_dim: str) -> Source:
         weight=_row_variable(dataset, "weight", sample_dim),
         sequence=_row_variable(dataset, "sequence", sample_dim),
         untransformed=_off_scale(dataset),
+        categories=_categories_of(values, sample_dim),
     )
     inspect_store(source, group, sample_dim, str(_feature_dim(values, sample_dim)))
     return source
 
 
+def _categories_of(values: xr.DataArray, sample_dim: str) -> FeatureCategories | None:
+    """Return the named categories of integer values."""
+    if values.dtype.kind not in "iu":
+        return None
+    names = _feature_names(values, sample_dim)
+    return stored_categories(values.attrs, names, f"{values.name!r}")
+
+
 def _is_encoded(values: xr.DataArray) -> bool:
-    """Whether xarray shows other numbers than the store holds: scaled, or masked by a number."""
+    """Return True if xarray scales or masks the stored numbers."""
     if {"scale_factor", "add_offset", "missing_value"} & set(values.encoding):
         return True
     return not np.isnan(values.encoding.get("_FillValue", np.nan))
@@ -214,11 +283,13 @@ def _row_variable(dataset: xr.Dataset, name: str, sample_dim: str) -> str | None
 
 def _values_of(dataset: xr.Dataset, sample_dim: str) -> xr.DataArray:
     """Choose the variable that holds the features."""
-    candidates = [
+    tables = [
         variable
         for variable in dataset.data_vars.values()
-        if variable.ndim == 2 and sample_dim in variable.dims and variable.dtype.kind in "fiub"
+        if variable.ndim == 2 and sample_dim in variable.dims
     ]
+    numeric = [variable for variable in tables if variable.dtype.kind in "fiub"]
+    candidates = numeric or [table for table in tables if holds_strings(table)]
     named = [variable for variable in candidates if variable.name == VALUES]
     if len(candidates) == 1 or named:
         return (named or candidates)[0]
@@ -229,7 +300,7 @@ def _values_of(dataset: xr.Dataset, sample_dim: str) -> xr.DataArray:
     if not candidates:
         raise LayoutError(
             f"no two-dimensional numeric variable has the sample dimension {sample_dim!r}; there "
-            f"are {found}; name the dimension that counts the samples with sample_dim=..."
+            f"are {found}; name the dimension that counts the samples with " + Setting("sample_dim")
         )
     names = [str(variable.name) for variable in candidates]
     raise LayoutError(f"several variables could hold the features: {names}; pass one of them")
@@ -259,21 +330,41 @@ def _data_array_source(
         raise LayoutError(
             f"expected a DataArray with the dimension {sample_dim!r} and one for the features, "
             f"got {dict(array.sizes)}; name the dimension that counts the samples with "
-            "sample_dim=..."
+            + Setting("sample_dim")
         )
     names = _feature_names(array, sample_dim)
+    if holds_strings(array):
+        array = _coded(array.transpose(sample_dim, ...), names)
+    categories = _categories_of(array, sample_dim)
     if array.chunks is None:
-        return XarraySource(array, sample_dim, names, weight, sequence, store)
+        if categories is None and array.dtype.kind in "iu" and store is None:
+            categories = counted_categories(array.transpose(sample_dim, ...).to_numpy())
+        return XarraySource(
+            array, sample_dim, names, weight, sequence, categories=categories, store=store
+        )
     parts = [None if part is None else part.data for part in (weight, sequence)]
     feature_dim = _feature_dim(array, sample_dim)
     if len(array.chunksizes[feature_dim]) > 1:
         raise LayoutError(
             f"the features must be in one chunk; use .chunk({{{str(feature_dim)!r}: -1}})"
         )
-    return _lazy_source(array.transpose(sample_dim, ...).data, names, *parts)
+    source = _lazy_source(array.transpose(sample_dim, ...).data, names, *parts)
+    return replace(source, categories=categories)
 
 
-def _lazy_source(array: Any, names: tuple[str, ...], weight: Any, sequence: Any) -> Source:
+def _coded(array: xr.DataArray, names: Sequence[str]) -> xr.DataArray:
+    """Return a DataArray of strings as codes with their categories."""
+    if array.chunks is not None:
+        raise DataError(
+            "the values are lazy strings, whose categories only reading all of them would show; "
+            "import the files with --codes (codes=True), or load the strings with .load()"
+        )
+    codes, categories = coded_strings(array.to_numpy())
+    named = {name: list(known) for name, known in zip(names, categories, strict=True)}
+    return array.copy(data=codes).assign_attrs({ATTRIBUTE: named})
+
+
+def _lazy_source(array: Any, names: tuple[str, ...], weight: Any, sequence: Any) -> LazySource:
     """Describe a lazy array after looking at its chunks."""
     if array.ndim != 2:
         raise LayoutError(f"expected rows and features, got a lazy array of shape {array.shape}")
@@ -301,46 +392,7 @@ def _feature_names(array: xr.DataArray, sample_dim: str) -> tuple[str, ...]:
         raise LayoutError(
             f"{array.name!r} has {width:,} features along {str(dim)!r} and no names for them; at "
             f"most {MOST_FEATURES:,} can be named by position. If they are the samples, give "
-            f"sample_dim={str(dim)!r}; otherwise restore the metadata from a copy"
+            + Setting("sample_dim", str(dim))
+            + "; otherwise restore the metadata from a copy"
         )
     return tuple(f"x{column}" for column in range(width))
-
-
-def _check_alike(sources: Sequence[Source]) -> None:
-    """Refuse data sets that cannot be read as one."""
-    first = sources[0]
-    for source in sources[1:]:
-        if isinstance(source, LazySource) != isinstance(first, LazySource):
-            raise DataError(
-                f"{source.describe()} and {first.describe()} cannot be read as one; give either "
-                "only lazy arrays or none"
-            )
-        if source.features != first.features:
-            only = sorted(set(first.features) ^ set(source.features))
-            raise DataError(
-                f"{source.describe()} has other features than {first.describe()}; they differ in "
-                f"{only or 'their order'}: select the same features in the same order"
-            )
-        if native_dtype(source.dtype) != native_dtype(first.dtype):
-            raise DataError(
-                f"{source.describe()} is {source.dtype}, {first.describe()} is {first.dtype}; "
-                "convert one of them"
-            )
-
-
-def _check_values(source: Source) -> None:
-    """Refuse what no model of continuous features can use."""
-    if source.rows == 0:
-        raise DataError(f"Found array with 0 sample(s): {source.describe()} is empty")
-    if not source.features:
-        raise DataError(
-            f"Found array with 0 feature(s) (shape=({source.rows}, 0)) while a minimum of 1 is "
-            "required."
-        )
-    if source.dtype.kind == "c":
-        raise DataError("Complex data not supported: give the real and imaginary parts as features")
-    if native_dtype(source.dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise DataError(
-            f"the values of {source.describe()} are {source.dtype}; continuous models take "
-            "float32 or float64: convert with .astype('float32') if the numbers are measurements"
-        )

@@ -1,4 +1,4 @@
-"""Arrays as computations want them: missing values are NaN, numbers are in native byte order."""
+"""Arrays for computation: missing values are NaN, numbers are in native byte order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def without_mask(array: Any) -> Any:
-    """Return an array with NaN where a masked array of floats masks a value.
+    """Return an array with NaN where a masked array of floats masks a value, and -1 for integers.
 
     Parameters
     ----------
@@ -18,9 +18,11 @@ def without_mask(array: Any) -> Any:
     """
     if not isinstance(array, np.ma.MaskedArray):
         return array
-    if array.dtype.kind != "f" or not np.ma.is_masked(array):
+    if array.dtype.kind not in "fiu" or not np.ma.is_masked(array):
         return array.data
-    return array.filled(np.nan)
+    if array.dtype.kind == "u":
+        array = array.astype(np.int64)
+    return array.filled(np.nan if array.dtype.kind == "f" else -1)
 
 
 def native_dtype(dtype: Any) -> np.dtype[Any]:

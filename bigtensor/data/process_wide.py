@@ -1,4 +1,4 @@
-"""Settings of the whole process that several threads want at the same time."""
+"""Process-wide settings that several threads need at the same time."""
 
 from __future__ import annotations
 

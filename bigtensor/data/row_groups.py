@@ -1,4 +1,4 @@
-"""Which group every row belongs to: a patient, a file; named in the data or by the caller."""
+"""Groups of rows, such as patients or files, named in the data or by the caller."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bigtensor.data.coding import Coding, RowGroups
-from bigtensor.data.samples import Samples
-from bigtensor.data.sources import ArraySource, LazySource, Source, XarraySource, ZarrSource
+from bigtensor.data.anndata_datasets import has_obs, obs_variable
+from bigtensor.data.anndata_source import AnndataFileSource
+from bigtensor.data.csr_source import CsrSource, StoredCsrSource
+from bigtensor.data.samples import RowGroups, Samples
+from bigtensor.data.sources import ArraySource, Coding, LazySource, Source, ZarrSource
 from bigtensor.data.stores import open_group
+from bigtensor.data.xarray_source import XarraySource
 from bigtensor.data.zarr_datasets import open_dataset, read_variable
 from bigtensor.errors import DataError, ParameterError
 
@@ -26,7 +29,7 @@ _STEP = 2**20
 
 
 def with_groups(samples: Samples, parts: Sequence[Any], groups: Any, sample_dim: str) -> Samples:
-    """Return samples whose blocks show the group of every row, in place of sequences.
+    """Return samples whose blocks show the group of every row, beside its sequence.
 
     Parameters
     ----------
@@ -43,7 +46,7 @@ def with_groups(samples: Samples, parts: Sequence[Any], groups: Any, sample_dim:
     Returns
     -------
     Samples
-        Groups of the same name are the same, whatever their codes in each source.
+        Groups of one name are one group, even if their codes differ between sources.
 
     Raises
     ------
@@ -85,7 +88,9 @@ def with_groups(samples: Samples, parts: Sequence[Any], groups: Any, sample_dim:
 
 
 def _variable(source: Source, part: Any, name: str, sample_dim: str) -> xr.DataArray:
-    """Return a named variable along the samples, still unread."""
+    """Return a named variable along the samples, unread where it lies in a store of samples."""
+    if has_obs(source, part):
+        return obs_variable(source, part, name, sample_dim)
     dataset = _dataset(source, part)
     if name in dataset.variables and dataset[name].dims == (sample_dim,):
         return dataset[name]
@@ -103,7 +108,7 @@ def _variable(source: Source, part: Any, name: str, sample_dim: str) -> xr.DataA
 
 
 def _dataset(source: Source, part: Any) -> xr.Dataset:
-    """Return what lies beside the values of a source."""
+    """Return the Dataset with the row variables of a source."""
     if isinstance(part, xr.Dataset):
         return part
     if isinstance(source, ZarrSource):
@@ -197,17 +202,13 @@ def _coded(source: Source, variable: xr.DataArray, coding: Coding) -> Source:
         data = variable.data
         lazy = hasattr(data, "__dask_graph__")
         codes = data.map_blocks(coding, dtype=np.int32) if lazy else coding(np.asarray(data))
-        return replace(source, sequence=codes)
+        return replace(source, group=codes)
     stored = read_variable(variable, f"{variable.name!r} of {source.describe()}")
     held: NDArray[np.int32] = coding(stored)
-    if isinstance(source, ArraySource):
-        return replace(source, sequence=held)
     if isinstance(source, XarraySource):
-        return replace(source, sequence=xr.DataArray(held, dims=[source.sample_dim]))
-    raise DataError(
-        f"groups of rows go with stores, xarray and dense arrays, not with {source.describe()}; "
-        "'bigtensor import' makes a store of AnnData, whose groups --sample-id keeps"
-    )
+        return replace(source, group=xr.DataArray(held, dims=[source.sample_dim]))
+    assert isinstance(source, ArraySource | CsrSource | StoredCsrSource | AnndataFileSource)
+    return replace(source, group=held)
 
 
 def _coded_store(source: ZarrSource, variable: xr.DataArray, coding: Coding) -> Source:
@@ -226,4 +227,4 @@ def _coded_store(source: ZarrSource, variable: xr.DataArray, coding: Coding) -> 
             f"{variable.name!r} of {source.describe()} is stored as {stored.dtype} and stands for "
             f"{variable.dtype}; store integer codes with the attribute 'categories', or names"
         )
-    return replace(source, sequence=str(variable.name), coding=coding)
+    return replace(source, group=str(variable.name), coding=coding)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bigtensor.data.anndata_source import SparseSource
+from bigtensor.data.csr_source import CsrSource
 from bigtensor.data.plain_arrays import without_mask
 from bigtensor.data.samples import Samples
-from bigtensor.data.sources import ArraySource, LazySource, Source, XarraySource
+from bigtensor.data.sources import ArraySource, LazySource, Source
+from bigtensor.data.xarray_source import XarraySource
 from bigtensor.errors import DataError
 
 
@@ -61,7 +62,7 @@ def with_weight(samples: Samples, weight: Any) -> Samples:
             f"sample_weight has shape {weights.shape}; expected ({samples.rows},), one a row"
         )
     source: Source = samples.sources[0]
-    in_memory = isinstance(source, ArraySource | SparseSource | LazySource | XarraySource)
+    in_memory = isinstance(source, ArraySource | CsrSource | LazySource | XarraySource)
     if len(samples.sources) > 1 or not in_memory:
         raise DataError(
             "sample_weight goes with one data set in memory; store the weights of a Zarr store as "
@@ -70,9 +71,9 @@ def with_weight(samples: Samples, weight: Any) -> Samples:
     weights = weights.astype(np.float64, copy=False)
     if isinstance(source, XarraySource):
         source = replace(source, weight=xr.DataArray(weights, dims=[source.sample_dim]))
-    elif isinstance(source, ArraySource | SparseSource | LazySource):
+    elif isinstance(source, ArraySource | CsrSource | LazySource):
         source = replace(source, weight=weights)
-    return Samples((source,), samples.views)
+    return replace(samples, sources=(source,))
 
 
 def _as_numbers(weight: Any) -> Any:

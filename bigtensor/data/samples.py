@@ -1,4 +1,4 @@
-"""Samples: the rows of named views, read block by block from wherever they are."""
+"""Samples: rows of named views in one or several sources, read block by block."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ import numpy as np
 
 from bigtensor.data.block import Block
 from bigtensor.data.block_cutting import cut_blocks
-from bigtensor.data.coding import RowGroups
+from bigtensor.data.code_maps import Categories, CodeMap
+from bigtensor.data.csr_source import CsrSource, is_sparse
+from bigtensor.data.kinds import Kind, kind_of
 from bigtensor.data.plain_arrays import native_dtype
 from bigtensor.data.repeated_reads import ReadTally, read_repeatedly
 from bigtensor.data.sources import ArraySource, Columns, LazySource, Source, ZarrSource
+from bigtensor.data.stored_rows import StoredRows
 from bigtensor.data.views import Views
 from bigtensor.errors import DataError
 
@@ -25,6 +28,22 @@ READ_NBYTES = 8 * 2**20
 
 Piece = tuple[Source, int, int]
 """Rows of a source that are read at once."""
+
+
+@dataclass(frozen=True)
+class RowGroups:
+    """Groups of rows, such as patients or files.
+
+    Attributes
+    ----------
+    variable : str
+        Variable along the samples that holds the group of every row.
+    names : tuple of str
+        Names of groups 0, 1, ...
+    """
+
+    variable: str
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +56,12 @@ class Samples:
         All with the same features and dtype; a row keeps one global index over all of them.
     views : Views
     groups : RowGroups, optional
-        What the codes stand for that blocks then show in place of sequences.
+        Names of the codes in `Block.group`. None if the rows were opened without groups.
     untransformed : tuple of str, optional
         Features off the scale that an import put all others on. None without such a scale.
+    code_map : CodeMap, optional
+        Check and translation of codes as they are read; None for other data, and codes without
+        names.
 
     See Also
     --------
@@ -50,6 +72,7 @@ class Samples:
     views: Views
     groups: RowGroups | None = None
     untransformed: tuple[str, ...] | None = None
+    code_map: CodeMap | None = None
 
     @property
     def rows(self) -> int:
@@ -72,13 +95,23 @@ class Samples:
         return native_dtype(self.sources[0].dtype)
 
     @property
+    def kind(self) -> Kind:
+        """Kind of the values: measured, codes or counts."""
+        return kind_of(self.dtype, sparse=is_sparse(self.sources[0]))
+
+    @property
+    def categories(self) -> Categories | None:
+        """Names of the codes in blocks, of every feature; None for other data."""
+        return None if self.code_map is None else self.code_map.known
+
+    @property
     def has_weight(self) -> bool:
-        """Whether rows carry sample weights; those of a source without any count once."""
+        """True if any source has sample weights. Rows of the other sources weigh one."""
         return any(source.has_weight for source in self.sources)
 
     @property
     def has_common_units(self) -> bool:
-        """Whether an import put the features of all views on one scale."""
+        """True if an import put the features of all views on one scale."""
         return self.untransformed is not None and not (
             {*self.untransformed} & {*self.views.feature_names}
         )
@@ -91,7 +124,11 @@ class Samples:
 
     @property
     def row_nbytes(self) -> int:
-        """Bytes of the values of one row."""
+        """Bytes of the values of one row; of sparse rows the mean."""
+        sparse = [source for source in self.sources if is_sparse(source)]
+        if sparse:
+            stored = sum(source.rows * source.row_nbytes for source in sparse)
+            return -(-stored // max(self.rows, 1))
         return len(self.features) * self.dtype.itemsize
 
     def read_rows(self, unit_rows: int) -> int:
@@ -110,21 +147,33 @@ class Samples:
         """Return the same rows with other views."""
         return replace(self, views=views)
 
+    def with_categories(self, known: Categories) -> Samples:
+        """Return the same rows with codes of these categories; entries of others are missing."""
+        assert self.code_map is not None
+        return replace(self, code_map=CodeMap(self.code_map.categories, known))
+
+    def as_dense(self) -> Samples:
+        """Return the same rows, of which sparse ones become dense when they are read."""
+        sources = (replace(s, dense=True) if is_sparse(s) else s for s in self.sources)
+        return replace(self, sources=tuple(sources))
+
     def without_lazy_rows(self) -> Samples:
-        """Leave graphs out of what is sent to all tasks: every task is given its own arrays."""
+        """Return samples without lazy arrays, because every task is given its own arrays."""
         lazy = any(isinstance(source, LazySource) for source in self.sources)
         return replace(self, sources=()) if lazy else self
 
     def fingerprint(self) -> str:
         """Return a digest that changes when the rows or the features change."""
         digest = hashlib.sha256(repr((self.features, str(self.dtype))).encode())
+        if self.categories is not None:
+            digest.update(repr(self.categories).encode())
         for source in self.sources:
             digest.update(source.fingerprint().encode())
         return digest.hexdigest()
 
     def stamp(self) -> str:
         """Return a digest that changes when a store is written to; rows in memory do not count."""
-        stored = [source for source in self.sources if isinstance(source, ZarrSource)]
+        stored = [source for source in self.sources if isinstance(source, ZarrSource | StoredRows)]
         return hashlib.sha256(
             repr([source.fingerprint() for source in stored]).encode()
         ).hexdigest()
@@ -167,12 +216,17 @@ class Samples:
         columns = _read_ahead(everything, tally or ReadTally())
         for (start, stop), of_range in zip(part, pieces, strict=True):
             arriving = islice(columns, len(of_range))
-            yield from cut_blocks(self.views, arriving, start, stop, block_rows, halo)
+            yield from cut_blocks(
+                self.views, arriving, start, stop, block_rows, halo, self.code_map
+            )
 
     def _pieces(self, start: int, stop: int, halo: int) -> list[Piece]:
         """Cut a row range and its halo where units of its source end."""
         source, offset = self.locate(start)
         first, last = start - offset, min(stop - offset + halo, source.rows)
+        if is_sparse(source):
+            edges = source.cuts(first, last, READ_NBYTES)
+            return [(source, *rows) for rows in pairwise(edges)]
         step = self.read_rows(source.unit_rows)
         edges = [first, *range((first // step + 1) * step, last, step), last]
         return [(source, *rows) for rows in pairwise(edges)]
@@ -180,7 +234,9 @@ class Samples:
 
 def _read_ahead(pieces: Sequence[Piece], tally: ReadTally) -> Iterator[Columns]:
     """Read the next piece while the caller computes on the present one."""
-    if len(pieces) <= 1 or all(isinstance(source, ArraySource) for source, _, _ in pieces):
+    if len(pieces) <= 1 or all(
+        isinstance(source, ArraySource | CsrSource) for source, _, _ in pieces
+    ):
         for piece in pieces:
             yield _read(piece, tally)
         return

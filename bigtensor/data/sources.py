@@ -1,4 +1,4 @@
-"""Where rows come from: stores that a task opens itself, arrays in memory, lazy arrays."""
+"""Sources of rows: stores that tasks open, arrays in memory, lazy arrays."""
 
 from __future__ import annotations
 
@@ -8,37 +8,71 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import xarray as xr
 import zarr
 from numpy.typing import NDArray
 
-from bigtensor.data.coding import Coding
+from bigtensor.data.categories import FeatureCategories
 from bigtensor.data.process_wide import ProcessWide
-from bigtensor.data.repeated_reads import is_transient
+from bigtensor.data.read_errors import row_errors
 from bigtensor.data.store_files import StoreFiles
 from bigtensor.data.stores import open_array
-from bigtensor.errors import StoreReadError
 
 ZARR_CONCURRENCY = {"async.concurrency": 4, "threading.max_workers": 4}
 """Reads in flight and decoding threads of one task: tasks already run side by side."""
 
-_reading = ProcessWide(lambda: zarr.config.set(ZARR_CONCURRENCY))
+zarr_reading = ProcessWide(lambda: zarr.config.set(ZARR_CONCURRENCY))
 
-_STAMPS = ("mtime", "ETag", "etag", "LastModified", "last_modified", "updated", "created")
-"""What file systems call the time or the version of a file."""
+
+NO_GROUP = -1
+"""The code of rows without a group."""
+
+
+@dataclass(frozen=True)
+class Coding:
+    """The code of every value that a variable of one source may have.
+
+    Parameters
+    ----------
+    values : tuple
+        Distinct values as they are stored: numbers in ascending order, or strings.
+    codes : tuple of int
+        One a value.
+    """
+
+    values: tuple[Any, ...]
+    codes: tuple[int, ...]
+
+    def __call__(self, stored: NDArray[Any]) -> NDArray[np.int32]:
+        """Return the codes of values: ``(rows,)`` int32, -1 for values that are not listed."""
+        if not self.values:
+            return np.full(len(stored), NO_GROUP, np.int32)
+        if stored.dtype.kind not in "iufb":
+            table = dict(zip(self.values, self.codes, strict=True))
+            found = (table.get(value, NO_GROUP) for value in stored.tolist())
+            return np.fromiter(found, np.int32, len(stored))
+        values = np.array(self.values)
+        place = np.minimum(np.searchsorted(values, stored), len(values) - 1)
+        codes = np.array(self.codes, np.int32)[place]
+        codes[values[place] != stored] = NO_GROUP
+        return codes
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Consecutive rows as they are stored: values with their optional weight and sequence."""
+    """Consecutive rows as they are stored: values with their optional row variables."""
 
     values: Any
     weight: NDArray[np.float64] | None = None
     sequence: NDArray[Any] | None = None
+    group: NDArray[Any] | None = None
+
+
+ROW_VARIABLES = ("weight", "sequence", "group")
+"""Optional fields of `Columns`, and of sources: one entry a row."""
 
 
 class Source(Protocol):
-    """Rows with an address: what a task opens and reads by row range."""
+    """Rows that a task opens and reads by row range."""
 
     @property
     def rows(self) -> int:
@@ -53,12 +87,16 @@ class Source(Protocol):
         """Type of the values."""
 
     @property
+    def categories(self) -> FeatureCategories | None:
+        """Names of the codes of every feature; None for other data, and codes without names."""
+
+    @property
     def unit_rows(self) -> int:
         """Rows that are decoded together: ranges should start at a multiple of it."""
 
     @property
     def has_weight(self) -> bool:
-        """Whether the rows carry sample weights."""
+        """True if the rows carry sample weights."""
 
     @property
     def held_nbytes(self) -> int:
@@ -66,6 +104,9 @@ class Source(Protocol):
 
     def read(self, start: int, stop: int) -> Columns:
         """Read the rows from ``start`` to ``stop``."""
+
+    def read_sequence(self, start: int, stop: int) -> NDArray[Any] | None:
+        """Read the sequence of the rows alone; None where reading it would compute a graph."""
 
     def fingerprint(self) -> str:
         """Return a digest that changes when the rows change."""
@@ -82,6 +123,8 @@ class ArraySource:
     features: tuple[str, ...]
     weight: NDArray[np.float64] | None = None
     sequence: NDArray[Any] | None = None
+    group: NDArray[Any] | None = None
+    categories: FeatureCategories | None = None
 
     @property
     def rows(self) -> int:
@@ -101,23 +144,29 @@ class ArraySource:
 
     @property
     def has_weight(self) -> bool:
-        """Whether the rows carry sample weights."""
+        """True if the rows carry sample weights."""
         return self.weight is not None
 
     @property
     def held_nbytes(self) -> int:
-        """Bytes of the values and the weights."""
-        return sum(part.nbytes for part in (self.values, self.weight) if part is not None)
+        """Bytes of the values and the row variables."""
+        parts = (self.values, *row_variables(self))
+        return sum(part.nbytes for part in parts if part is not None)
 
     def read(self, start: int, stop: int) -> Columns:
         """Return views of the rows."""
         rows = slice(start, stop)
-        return Columns(self.values[rows], _rows(self.weight, rows), _rows(self.sequence, rows))
+        along = {name: _rows(getattr(self, name), rows) for name in ROW_VARIABLES}
+        return Columns(self.values[rows], **along)
+
+    def read_sequence(self, start: int, stop: int) -> NDArray[Any] | None:
+        """Return a view of the sequence of the rows."""
+        return None if self.sequence is None else self.sequence[start:stop]
 
     def fingerprint(self) -> str:
         """Return the digest of the contents."""
         digest = hashlib.sha256()
-        for array in (self.values, self.weight, self.sequence):
+        for array in (self.values, *row_variables(self)):
             if array is not None:
                 digest.update(f"{array.dtype}{array.shape}".encode())
                 for start in range(0, len(array), 65_536):
@@ -142,13 +191,16 @@ class ZarrSource:
     transposed: bool = False
     weight: str | None = None
     sequence: str | None = None
+    group: str | None = None
     coding: Coding | None = None
+    """From the stored values of the group to its codes."""
+    categories: FeatureCategories | None = None
     untransformed: tuple[str, ...] | None = None
     """Features off the scale that an import put all others on; None without such a scale."""
 
     @property
     def has_weight(self) -> bool:
-        """Whether the rows carry sample weights."""
+        """True if the rows carry sample weights."""
         return self.weight is not None
 
     @property
@@ -158,40 +210,31 @@ class ZarrSource:
 
     def read(self, start: int, stop: int) -> Columns:
         """Open the store and read the rows."""
-        try:
-            with _reading:
-                values = self._values(start, stop)
-                weight = self._along_rows(self.weight, start, stop, np.float64)
-                sequence = self._along_rows(self.sequence, start, stop, None)
-                if sequence is not None and self.coding is not None:
-                    sequence = self.coding(sequence)
-                return Columns(values, weight, sequence)
-        except MemoryError:
-            raise
-        except PermissionError as error:
-            raise StoreReadError(
-                f"rows {start:,} to {stop - 1:,} of {self.variable!r} in {self.url} may not be "
-                f"read ({error}); ask the owner of the store for permission"
-            ) from error
-        except Exception as error:
-            remedy = (
-                "the disk or the network failed: check it and run the same command again"
-                if is_transient(error)
-                else "a chunk or shard is missing, truncated or corrupted: restore the file from "
-                "a copy or import the data again"
+        with row_errors(self.variable, self.url, start, stop), zarr_reading:
+            return Columns(
+                self._values(start, stop),
+                self._along_rows(self.weight, start, stop, np.float64),
+                self._along_rows(self.sequence, start, stop, None),
+                self._groups(start, stop),
             )
-            raise StoreReadError(
-                f"rows {start:,} to {stop - 1:,} of {self.variable!r} in {self.url} cannot be "
-                f"read ({type(error).__name__}: {error}); {remedy}"
-            ) from error
+
+    def read_sequence(self, start: int, stop: int) -> NDArray[Any] | None:
+        """Open the store and read the sequence of the rows."""
+        with row_errors(self.sequence or "", self.url, start, stop), zarr_reading:
+            return self._along_rows(self.sequence, start, stop, None)
 
     def _values(self, start: int, stop: int) -> NDArray[Any]:
-        """Read the rows of the values; the store must still have all of them."""
+        """Read the rows of the values; the store must still have all of them, and all features."""
         array = self._array(self.variable)
         values = np.asarray(array[:, start:stop] if self.transposed else array[start:stop])
         values = np.ascontiguousarray(values.T) if self.transposed else values
         if len(values) != stop - start:
             raise ValueError(f"the store has become shorter: {len(values)} rows are left of these")
+        if values.shape[1:] != (len(self.features),):
+            # the array's own metadata may differ from those of the group, which were read before
+            raise ValueError(
+                f"the rows have the shape {values.shape[1:]} in place of ({len(self.features)},)"
+            )
         return values
 
     def _along_rows(
@@ -199,6 +242,11 @@ class ZarrSource:
     ) -> NDArray[Any] | None:
         """Read the rows of an optional variable along the sample dimension."""
         return None if name is None else np.asarray(self._array(name)[start:stop], dtype)
+
+    def _groups(self, start: int, stop: int) -> NDArray[Any] | None:
+        """Read the rows of the groups and code them."""
+        stored = self._along_rows(self.group, start, stop, None)
+        return stored if stored is None or self.coding is None else self.coding(stored)
 
     def _array(self, name: str) -> Any:
         """Open a variable without its group, whose metadata take longer to read."""
@@ -213,90 +261,12 @@ class ZarrSource:
 
     def _files(self) -> Iterator[tuple[str, int, str]]:
         """List the chunks of all variables that are read."""
-        for variable in filter(None, (self.variable, self.weight, self.sequence)):
-            for name, info in StoreFiles(self.url).infos(variable):
-                stamps = [info[key] for key in _STAMPS if info.get(key)]
-                yield f"{variable}/{name}", int(info["size"]), repr(stamps[:1])
+        for variable in filter(None, (self.variable, *row_variables(self))):
+            yield from StoreFiles(self.url).stamps(variable)
 
     def describe(self) -> str:
         """Return the words that name the source in messages."""
         return f"{self.url} ({self.rows:,} rows)"
-
-
-@dataclass(frozen=True, eq=False)
-class XarraySource:
-    """Rows of a two-dimensional DataArray that is not backed by a graph."""
-
-    array: xr.DataArray
-    sample_dim: str
-    features: tuple[str, ...]
-    weight: xr.DataArray | None = None
-    sequence: xr.DataArray | None = None
-    store: str | None = None
-    """Address of the file or store that xarray reads the rows from."""
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return int(self.array.sizes[self.sample_dim])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the values."""
-        dtype: np.dtype[Any] = np.dtype(self.array.dtype)
-        return dtype
-
-    @property
-    def unit_rows(self) -> int:
-        """Rows that the backend prefers to read together."""
-        chunks = self.array.encoding.get("preferred_chunks", {})
-        return int(chunks.get(self.sample_dim, 1))
-
-    @property
-    def has_weight(self) -> bool:
-        """Whether the rows carry sample weights."""
-        return self.weight is not None
-
-    @property
-    def held_nbytes(self) -> int:
-        """Bytes of the values, unless a backend reads them when they are needed."""
-        return 0 if "preferred_chunks" in self.array.encoding else int(self.array.nbytes)
-
-    def read(self, start: int, stop: int) -> Columns:
-        """Load the rows."""
-        rows = {self.sample_dim: slice(start, stop)}
-
-        def load(array: xr.DataArray | None) -> NDArray[Any] | None:
-            return None if array is None else array.isel(rows).to_numpy()
-
-        try:
-            values = self.array.isel(rows).transpose(self.sample_dim, ...).to_numpy()
-            return Columns(values, load(self.weight), load(self.sequence))
-        except MemoryError:
-            raise
-        except Exception as error:
-            # the backend of xarray reads now, and raises what its libraries raise
-            raise StoreReadError(
-                f"rows {start:,} to {stop - 1:,} of {self.store or self.describe()} cannot be read "
-                f"({type(error).__name__}: {error}); restore the store from a copy or write it "
-                "again"
-            ) from error
-
-    def fingerprint(self) -> str:
-        """Return the digest of the contents."""
-        digest = hashlib.sha256()
-        step = 65_536
-        for start in range(0, self.rows, step):
-            columns = self.read(start, min(start + step, self.rows))
-            for part in (columns.values, columns.weight, columns.sequence):
-                if part is not None:
-                    digest.update(f"{part.dtype}{part.shape}".encode())
-                    digest.update(np.ascontiguousarray(part).tobytes())
-        return digest.hexdigest()
-
-    def describe(self) -> str:
-        """Return the words that name the source in messages."""
-        return f"DataArray {self.array.name or ''} of {self.rows:,} rows".replace("  ", " ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,6 +281,8 @@ class LazySource:
     features: tuple[str, ...]
     weight: Any = None
     sequence: Any = None
+    group: Any = None
+    categories: FeatureCategories | None = None
 
     @property
     def rows(self) -> int:
@@ -328,14 +300,14 @@ class LazySource:
         """The longest chunk."""
         return int(max(self.values.chunks[0]))
 
-    def parts(self, start: int, stop: int) -> tuple[Any, Any, Any]:
-        """Return the lazy values, weight and sequence of some rows."""
+    def parts(self, start: int, stop: int) -> tuple[Any, ...]:
+        """Return the fields of `Columns` of some rows, lazily."""
         rows = slice(start, stop)
-        return self.values[rows], _rows(self.weight, rows), _rows(self.sequence, rows)
+        return tuple(_rows(array, rows) for array in (self.values, *row_variables(self)))
 
     @property
     def has_weight(self) -> bool:
-        """Whether the rows carry sample weights."""
+        """True if the rows carry sample weights."""
         return self.weight is not None
 
     @property
@@ -347,10 +319,13 @@ class LazySource:
         """Compute the rows here and now."""
         return Columns(*(_computed(part) for part in self.parts(start, stop)))
 
+    def read_sequence(self, start: int, stop: int) -> None:
+        """Return None: a graph is computed in tasks, in whole chunks."""
+
     def fingerprint(self) -> str:
-        """Return the digest of the name of the graph's result, and of what is in memory."""
+        """Return the digest of the name of the graph's result and of the arrays in memory."""
         digest = hashlib.sha256(repr(self.values.shape).encode())
-        for part in (self.values, self.weight, self.sequence):
+        for part in (self.values, *row_variables(self)):
             if isinstance(part, np.ndarray):
                 digest.update(f"{part.dtype}{part.shape}".encode() + part.tobytes())
             else:
@@ -360,6 +335,11 @@ class LazySource:
     def describe(self) -> str:
         """Return the words that name the source in messages."""
         return f"lazy array of {self.rows:,} rows in {len(self.values.chunks[0])} chunks"
+
+
+def row_variables(holder: Any) -> tuple[Any, ...]:
+    """Return the row variables of columns or of a source, in the order of `ROW_VARIABLES`."""
+    return tuple(getattr(holder, name) for name in ROW_VARIABLES)
 
 
 def _computed(part: Any) -> Any:

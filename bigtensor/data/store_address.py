@@ -23,7 +23,7 @@ _PACKAGES = {
     "abfss": "adlfs",
     "az": "adlfs",
 }
-"""What to install for a protocol."""
+"""Package to install for a protocol."""
 
 
 def check_store_address(path: str) -> None:
@@ -41,7 +41,7 @@ def check_store_address(path: str) -> None:
     StoreReadError
         When the protocol is unknown, nothing is there, it may not be read, or it is a file.
     """
-    filesystem, root = _file_system(path)
+    filesystem, root = file_system(path)
     if isinstance(filesystem, LocalFileSystem):
         _check_folder(path, Path(root))
         return
@@ -56,8 +56,21 @@ def check_store_address(path: str) -> None:
         raise StoreReadError(f"there is no store at {path}; check the path")
 
 
-def _file_system(path: str) -> tuple[Any, str]:
-    """Return the file system of an address, and the path inside it."""
+def file_system(path: str) -> tuple[Any, str]:
+    """Return the file system of an address, and the path inside it.
+
+    Parameters
+    ----------
+    path : str
+        A path or a URL.
+
+    Raises
+    ------
+    MissingDependencyError
+        When the protocol of a URL needs a package that is not installed.
+    StoreReadError
+        When the protocol is unknown, or the path is empty.
+    """
     if not path.strip():
         raise StoreReadError(f"{path!r} is no address of a store; give a path or a URL")
     protocol = fsspec.core.split_protocol(path)[0]

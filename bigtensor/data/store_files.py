@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,9 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from bigtensor.errors import StoreReadError
+
+_STAMPS = ("mtime", "ETag", "etag", "LastModified", "last_modified", "updated", "created")
+"""Names that file systems give to the time or the version of a file."""
 
 
 class StoreFiles:
@@ -30,7 +33,7 @@ class StoreFiles:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Turn what Zarr and file systems raise into an error that names the store."""
+        """Turn errors of Zarr and of file systems into an error that names the store."""
         try:
             yield
         except StoreReadError:
@@ -93,9 +96,14 @@ class StoreFiles:
         return (name for name, _ in self._entries(folder))
 
     def infos(self, folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the names of all files below a folder with what the file system knows of each."""
+        """Yield the names of all files below a folder with their records in the file system."""
         for name, entry in self._entries(folder):
             yield name, self._filesystem.info(entry) if isinstance(entry, os.DirEntry) else entry
+
+    def stamps(self, folder: str) -> Iterator[tuple[str, int, str]]:
+        """Yield the name, the size and the time or version of every file below a folder."""
+        for name, info in self.infos(folder):
+            yield stamped(f"{folder}/{name}", info)
 
     def _entries(self, folder: str) -> Iterator[tuple[str, Any]]:
         """Yield the files below a folder; on a disk without ever holding a list of them."""
@@ -120,3 +128,16 @@ def _walk(folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
                 yield from _walk(entry.path, f"{prefix}{entry.name}/")
             else:
                 yield f"{prefix}{entry.name}", entry
+
+
+def stamped(name: str, info: Mapping[str, Any]) -> tuple[str, int, str]:
+    """Return the name, the size and the time or version of a file.
+
+    Parameters
+    ----------
+    name : str
+    info : mapping
+        From a file system of fsspec.
+    """
+    found = [info[key] for key in _STAMPS if info.get(key)]
+    return name, int(info["size"] or 0), repr(found[:1])

@@ -1,4 +1,4 @@
-"""The one way that arrays of this package are stored: with checksums, and every chunk written."""
+"""Creation of stored arrays: with checksums, and with every chunk written."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def create_array(
 
 
 def default_compressors() -> list[BytesBytesCodec]:
-    """Return Zstandard with a checksum of what it gives."""
+    """Return Zstandard with a checksum of the compressed bytes."""
     return [ZstdCodec(), Crc32cCodec()]
 
 
@@ -84,6 +84,6 @@ def open_to_write(group: zarr.Group, name: str) -> Any:
 
 
 def missing_value(dtype: DTypeLike | Literal["string"]) -> Any:
-    """Return the value that stands for nothing: NaN, -1, or what Zarr takes by itself."""
+    """Return the value of missing entries: NaN, -1, or the default of Zarr."""
     kind = "T" if dtype == "string" else np.dtype(dtype).kind
     return {"f": np.nan, "i": -1}.get(kind)

@@ -1,4 +1,4 @@
-"""Opening a Zarr store that anybody may have written, without reading a row."""
+"""Opening a Zarr store of any origin, without reading a row."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def open_group(
     mode : {"r", "r+"}, default "r"
         Read, or also change.
     consolidated : bool, optional
-        Whether to use consolidated metadata; by default where they are there.
+        If True, use consolidated metadata. By default they are used if they exist.
     formats : container of int, default (2, 3)
         Versions of the Zarr format to accept.
 

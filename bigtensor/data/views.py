@@ -1,4 +1,4 @@
-"""Views: which features belong together."""
+"""Views: named groups of features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening a store of samples: its group, and what xarray makes of it, without reading a row."""
+"""Opening a store of samples: its group and its xarray Dataset, without reading a row."""
 
 from __future__ import annotations
 
@@ -23,15 +23,33 @@ def open_dataset(path: str) -> tuple[zarr.Group, xr.Dataset]:
         When there is none, or it is something else.
     """
     group = open_whole_group(path)
+    return group, as_dataset(path, group)
+
+
+def as_dataset(path: str, group: zarr.Group) -> xr.Dataset:
+    """Return an opened group as xarray sees it.
+
+    Parameters
+    ----------
+    path : str
+        Path or URL of the group.
+    group : zarr.Group
+
+    Raises
+    ------
+    StoreReadError
+        When xarray cannot read it.
+    """
     # told whether the metadata are consolidated, xarray does not warn that they are not
     consolidated = group.metadata.consolidated_metadata is not None
     try:
-        return group, xr.open_zarr(path, chunks=None, consolidated=consolidated)
+        dataset: xr.Dataset = xr.open_zarr(path, chunks=None, consolidated=consolidated)
     except Exception as error:
         raise StoreReadError(
             f"{path} cannot be opened as a Zarr store of samples ({type(error).__name__}: "
             f"{error}); see that xarray.open_zarr reads it"
         ) from error
+    return dataset
 
 
 def open_cells(path: str | os.PathLike[str]) -> xr.Dataset:

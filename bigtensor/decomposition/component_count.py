@@ -21,7 +21,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class ComponentCount:
-    """How many components the dependence between two sets of features shows.
+    """Number of components by the dependence between two sets of features.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class ComponentCount:
 
 @dataclass(frozen=True)
 class GroupedComponentCount:
-    """How many components several groups of views show, each against all the others.
+    """Number of components by the dependence of every view group on the others.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ def permuted_null_count(
     most: int = 20,
     random_state: int = 0,
 ) -> ComponentCount:
-    """Count components by singular values that exceed those of permuted rows.
+    """Count the singular values that exceed the singular values of permuted rows.
 
     Views that are independent given k components have a centred cross-covariance of rank k - 1.
     Permuting the rows of one set leaves noise alone. The singular values are tested one after the
@@ -122,7 +122,6 @@ def permuted_null_count(
 def count_components(
     groups: Sequence[FloatArray],
     *,
-    ratio: float = RATIO,
     permutations: int = PERMUTATIONS,
     most: int = 20,
     random_state: int = 0,
@@ -136,7 +135,7 @@ def count_components(
     ----------
     groups : sequence of at least two ndarrays of shape (n, r_g)
         Features of the same rows; see :func:`permuted_null_count`.
-    ratio, permutations, most, random_state
+    permutations, most, random_state
         As for :func:`permuted_null_count`.
 
     Returns
@@ -167,7 +166,6 @@ def count_components(
             permuted_null_count(
                 features,
                 np.hstack(others),
-                ratio=ratio,
                 permutations=permutations,
                 most=most,
                 random_state=int(seed),

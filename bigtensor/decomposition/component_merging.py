@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 import numpy as np
-from scipy.special import xlogy
 
 from bigtensor.decomposition.merge_tree import MergeTree
 from bigtensor.decomposition.solution import FloatArray
@@ -49,8 +48,6 @@ def merge_components(
     *,
     criterion: str = "misclassification",
     least_mass: float = 0.0,
-    posterior: FloatArray | None = None,
-    posterior_weight: FloatArray | None = None,
 ) -> MergeTree:
     r"""Merge the pair of populations with the largest value of a criterion, until one is left.
 
@@ -66,14 +63,10 @@ def merge_components(
         model predicts, can be another one.
     ``mean_misclassification``
         The mean of the two probabilities instead of the larger one.
-    ``entropy``
-        :math:`\sum w\,[r_A+r_B]\log_2 [r_A+r_B] - r_A \log_2 r_A - r_B \log_2 r_B` per unit of
-        weight: the bits a row by which the entropy of the posterior probabilities falls (Baudry
-        et al. 2010). Such sums of merged populations do not follow from those of components, so
-        they are taken over the rows of ``posterior``, exactly on these.
     ``quadratic_entropy``
         :math:`2 S_{AB} / \sum m`, the fall of the Gini impurity :math:`\sum w (1 - r'r)`: the
-        entropy criterion with a quadratic entropy, which is exact on all rows.
+        entropy criterion of Baudry et al. (2010) with a quadratic entropy, which follows from
+        sums over all rows.
     ``overlap``
         :math:`S_{AB} / \sqrt{S_{AA} S_{BB}}`, the cosine of the posterior probabilities.
     ``separation``
@@ -94,15 +87,9 @@ def merge_components(
     sums : CoPosterior
         Such as a `bigtensor.statistics.co_posterior.CoPosteriorSumsResult`, of k components.
     criterion : str
-        ``"entropy"``, or one of `CRITERIA`.
+        One of `CRITERIA`.
     least_mass : float, default 0.0
         Mass below which a population is merged before all others.
-    posterior : ndarray of shape (n, k), optional
-        Posterior probabilities of the components at a sample of rows: needed by ``entropy`` and
-        by nothing else. The time is that of n k^2 logarithms: 10,000 rows and 100 components take
-        a little over a second.
-    posterior_weight : ndarray of shape (n,), optional
-        Weights of these rows; None stands for ones.
 
     Returns
     -------
@@ -111,8 +98,8 @@ def merge_components(
     Raises
     ------
     ParameterError
-        When the criterion is unknown, the sums are not finite and nonnegative matrices of one
-        size, ``entropy`` has no posterior probabilities of k components, or its rows no weight.
+        When the criterion is unknown, or the sums are not finite and nonnegative matrices of one
+        size.
 
     References
     ----------
@@ -121,15 +108,9 @@ def merge_components(
     components for clustering", Journal of Computational and Graphical Statistics 19.
     """
     _check_sums(sums)
-    populations: _Populations
-    if criterion in _FORMULAS:
-        populations = _SummedPopulations(sums, _FORMULAS[criterion])
-    elif criterion == "entropy":
-        populations = _SampledPopulations(len(sums.mass), posterior, posterior_weight)
-    else:
-        raise ParameterError(
-            f"criterion must be entropy or one of {', '.join(CRITERIA)}, got {criterion!r}"
-        )
+    if criterion not in _FORMULAS:
+        raise ParameterError(f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}")
+    populations = _Populations(sums, _FORMULAS[criterion])
     return _merge_all(np.array(sums.mass, np.float64), populations, criterion, least_mass)
 
 
@@ -168,21 +149,8 @@ def _best_pair(values: FloatArray, mass: FloatArray) -> tuple[int, int]:
     return int(rows[best]), int(columns[best])
 
 
-class _Populations(Protocol):
-    """The populations that are left, with what a criterion is computed from."""
-
-    def values(self) -> FloatArray:
-        """Return the criterion of every pair: symmetric; the diagonal means nothing."""
-
-    def merge(self, first: int, second: int) -> None:
-        """Put the second population into the first, which keeps its position."""
-
-    def host(self, position: int, mass: FloatArray) -> int:
-        """Return the population that a light one is merged with."""
-
-
-class _SummedPopulations:
-    """Populations whose criterion follows from sums of the sums of their components."""
+class _Populations:
+    """Populations that are left, with the sums that the criterion is computed from."""
 
     def __init__(self, sums: CoPosterior, formula: Formula) -> None:
         self._products = np.array(sums.products, np.float64)
@@ -190,11 +158,11 @@ class _SummedPopulations:
         self._formula = formula
 
     def values(self) -> FloatArray:
-        """Return the criterion of every pair."""
+        """Return the criterion of every pair: symmetric; the diagonal means nothing."""
         return self._formula(self._products, self._assigned)
 
     def merge(self, first: int, second: int) -> None:
-        """Add rows and columns."""
+        """Put the second population into the first, which keeps its position."""
         self._products = _fold(self._products, first, second)
         self._assigned = _fold(self._assigned, first, second)
 
@@ -210,63 +178,6 @@ class _SummedPopulations:
         others = np.array(mass)
         others[position] = -1.0
         return int(np.argmax(others))
-
-
-class _SampledPopulations:
-    """Populations whose criterion is the fall of the entropy at a sample of rows."""
-
-    def __init__(
-        self, components: int, posterior: FloatArray | None, weight: FloatArray | None
-    ) -> None:
-        if posterior is None:
-            raise ParameterError(
-                "criterion 'entropy' needs posterior, the posterior probabilities at a sample of "
-                "rows; pass them, or use 'quadratic_entropy', which needs none"
-            )
-        self._posterior = np.array(np.transpose(posterior), np.float64, order="C")
-        rows = np.shape(posterior)[0]
-        share = np.ones(rows) if weight is None else np.asarray(weight, np.float64)
-        if self._posterior.shape != (components, rows) or share.shape != (rows,):
-            raise ParameterError(
-                f"posterior {np.shape(posterior)} and posterior_weight {share.shape} do not belong "
-                f"to {components} components: (rows, {components}) and (rows,) are needed"
-            )
-        if not (self._posterior.min(initial=1.0) >= 0 and share.sum() > 0):
-            raise ParameterError(
-                "posterior must be nonnegative and its rows must have weight; give probabilities "
-                "of rows without missing values"
-            )
-        self._share = share / share.sum()
-        self._negative_entropy = self._bits(self._posterior)
-        self._values = np.stack([self._falls(position) for position in range(components)])
-
-    def values(self) -> FloatArray:
-        """Return the criterion of every pair."""
-        return self._values
-
-    def merge(self, first: int, second: int) -> None:
-        """Add the probabilities and evaluate the pairs of the merged population."""
-        self._posterior[first] += self._posterior[second]
-        self._posterior = np.delete(self._posterior, second, axis=0)
-        self._negative_entropy = np.delete(self._negative_entropy, second)
-        self._negative_entropy[first] = self._bits(self._posterior[first])
-        self._values = np.delete(np.delete(self._values, second, axis=0), second, axis=1)
-        self._values[first] = self._values[:, first] = self._falls(first)
-
-    def host(self, position: int, mass: FloatArray) -> int:  # noqa: ARG002
-        """Return the population with which the entropy falls most."""
-        falls = self._values[position].copy()
-        falls[position] = -np.inf
-        return int(np.argmax(falls))
-
-    def _falls(self, position: int) -> FloatArray:
-        """Return the criterion of one population with each."""
-        merged = self._bits(self._posterior + self._posterior[position])
-        return np.asarray(merged - self._negative_entropy - self._negative_entropy[position])
-
-    def _bits(self, probability: FloatArray) -> FloatArray:
-        """Return the mean of ``p log2 p`` over the rows, the last axis."""
-        return np.asarray(xlogy(probability, probability) @ self._share / np.log(2))
 
 
 Formula: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
@@ -313,7 +224,7 @@ _FORMULAS: dict[str, Formula] = {
 }
 
 CRITERIA = tuple(_FORMULAS)
-"""The criteria that follow from sums alone."""
+"""The criteria by name."""
 
 
 def mean_misclassification(assigned: FloatArray) -> FloatArray:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bigtensor.decomposition.solution import FloatArray
-from bigtensor.errors import ParameterError
+from bigtensor.errors import ParameterError, Setting
 
 SEPARATE_BELOW = 0.025
 """Misclassification probability below which two populations are two.
@@ -25,14 +23,12 @@ Chosen on gated cells, with their gates in sight: 7 to 10 populations where 10 w
 where 6 were, 5 to 10 where 3 to 5 were.
 """
 
-_ENTROPIES = ("entropy", "quadratic_entropy")
-
 IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class MergeTree:
-    """How k components become one population, pair by pair.
+    """Tree of merges from k components to one population.
 
     Attributes
     ----------
@@ -114,8 +110,9 @@ class MergeTree:
         k = self.n_components
         if not 1 <= n_populations <= k:
             raise ParameterError(
-                f"n_populations must be between 1 and the {k} components, got {n_populations}; "
-                "fit more components for more populations"
+                Setting("n_populations")
+                + f" must be between 1 and the {k} components, got {n_populations}; fit more "
+                "components for more populations"
             )
         # from the last merge that is made to the first: both halves belong where the whole does
         top = np.arange(2 * k - 1)
@@ -132,14 +129,14 @@ class MergeTree:
     def cut_automatically(self) -> int:
         """Return a number of populations by a rule that suits the criterion.
 
-        If the tree has an `automatic_count`, this is the answer.
-        For the entropies this is `count_at_bend` (Baudry et al. 2010). For the other criteria,
-        which are relative to the size of the pair, it is `count_above` a threshold: 0.05 for the
-        mean misclassification, and for the others that of Hennig (2010), 0.025.
+        If the tree has an `automatic_count`, this is the answer. For the quadratic entropy, it is
+        `count_at_bend` (Baudry et al. 2010). All other criteria are relative to the size of the
+        pair, and the answer is `count_above` a threshold: 0.05 for the mean misclassification, and
+        0.025 for the others (Hennig 2010).
         """
         if self.automatic_count is not None:
             return self.automatic_count
-        if self.criterion in _ENTROPIES:
+        if self.criterion == "quadratic_entropy":
             return self.count_at_bend()
         mean = self.criterion == "mean_misclassification"
         return self.count_above(SEPARATE_BELOW_ON_AVERAGE if mean else SEPARATE_BELOW)
@@ -160,7 +157,7 @@ class MergeTree:
         """Return the number of populations at the bend of the entropy plot.
 
         The plot shows, for every number of populations K, the sum of the heights of the merges
-        from K populations down to one, which for the entropy criteria is the entropy that is left.
+        from K populations down to one, which for the quadratic entropy is the entropy that is left.
         Two straight lines are fitted by least squares, one to the points up to a K and one to the
         points from it, and the best K is returned (Baudry et al. 2010, entropy plots). It is
         never 1; up to two components are left as they are.
@@ -193,36 +190,6 @@ class MergeTree:
             sizes[k + step] = sizes[pair].sum()
         distance = np.maximum.accumulate(np.maximum(1 - self.heights, 0.0))
         return np.column_stack([self.merges, distance, sizes[k:]])
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return everything as named arrays; the criterion's name as bytes of UTF-8."""
-        chosen = (
-            {} if self.automatic_count is None else {"automatic": np.array(self.automatic_count)}
-        )
-        return {
-            **chosen,
-            "merges": self.merges,
-            "heights": self.heights,
-            "weights": self.weights,
-            "criterion": np.frombuffer(self.criterion.encode(), np.uint8),
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> MergeTree:
-        """Return the tree of these `arrays`.
-
-        Parameters
-        ----------
-        arrays : mapping of str to ndarray
-
-        Raises
-        ------
-        ParameterError
-            When the arrays are not those of a tree.
-        """
-        criterion = np.asarray(arrays["criterion"], np.uint8).tobytes().decode()
-        automatic = int(arrays["automatic"]) if "automatic" in arrays else None
-        return cls(arrays["merges"], arrays["heights"], arrays["weights"], criterion, automatic)
 
 
 def _line_error(x: FloatArray, y: FloatArray) -> float:

@@ -52,7 +52,7 @@ class Candidate:
 
     @property
     def is_finite(self) -> bool:
-        """Whether all numbers of the candidate are finite."""
+        """True if all numbers of the candidate are finite."""
         arrays = (self.weights, self.residual, *self.embeddings)
         return all(bool(np.isfinite(array).all()) for array in arrays)
 

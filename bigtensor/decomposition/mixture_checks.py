@@ -1,4 +1,4 @@
-"""What has to hold before moments can be decomposed."""
+"""Checks of moments before their decomposition."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from bigtensor.decomposition.augmented_moments import AugmentedMoments
 from bigtensor.decomposition.mixture_candidates import DECOMPOSITIONS
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.decomposition.subspaces import Subspaces
-from bigtensor.errors import IdentifiabilityError, ParameterError
+from bigtensor.errors import IdentifiabilityError, ParameterError, Setting
 
 # Expressing a triple moment in one view divides twice by a cross moment, which turns a rounding
 # error of 1 eps into eps / (relative singular value)^2: at the square root of eps nothing is left.
@@ -39,7 +39,7 @@ def check_arguments(
     if method not in DECOMPOSITIONS:
         raise ParameterError(f"method must be 'jacobi' or 'power', got {method!r}")
     if n_components < 1:
-        raise ParameterError(f"n_components must be at least 1, got {n_components}")
+        raise ParameterError(Setting("n_components") + f" must be at least 1, got {n_components}")
     if [np.shape(mass) for mass in masses] != [(size,) for size in features]:
         raise ParameterError(
             f"masses of shapes {[(size,) for size in features]} are needed, got "
@@ -76,7 +76,7 @@ def check_rank(subspaces: Subspaces, n_components: int) -> None:
             f"the cross moments of group {weakest} with the other two groups of views are zero, so "
             "that no number of components fits: its features have vanished, as kernels do whose "
             "bandwidth is far narrower than the distances between rows. Use a larger bandwidth, "
-            "such as bandwidth=4, or views of fewer features"
+            "such as " + Setting("bandwidth", 4) + ", or views of fewer features"
         )
     if ranks[weakest] < n_components:
         leading = ", ".join(
@@ -85,6 +85,7 @@ def check_rank(subspaces: Subspaces, n_components: int) -> None:
         raise IdentifiabilityError(
             f"the moments support {ranks[weakest]} component{'s' * (ranks[weakest] != 1)}, but "
             f"{n_components} were asked for: the cross moments of group {weakest} with the other "
-            f"two have the singular values {leading}. Use n_components={ranks[weakest]} or "
-            "fewer, or give the views of that group more distinct values or finer features"
+            f"two have the singular values {leading}. Use "
+            + Setting("n_components", ranks[weakest])
+            + " or fewer, or give the views of that group more distinct values or finer features"
         )

@@ -123,7 +123,7 @@ def choose_population_count(
 def _splits_off_a_rare_one(
     tree: MergeTree, assigned: FloatArray, count: int, unresolved: float
 ) -> bool:
-    """Whether one population more is a light one that is separate from all others."""
+    """Return True if the next cut only splits off a light and separate population."""
     coarse, fine = tree.cut(count), tree.cut(count + 1)
     mass = np.bincount(fine, tree.weights)
     parts = next(

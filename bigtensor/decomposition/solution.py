@@ -1,4 +1,4 @@
-"""What the small problems of a fit return: estimates, a named outcome and plain diagnostics."""
+"""Solutions of the small problems of a fit: estimates, a named outcome and diagnostics."""
 
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -14,7 +14,7 @@ Diagnostics: TypeAlias = dict[str, Any]
 
 
 class Outcome(Enum):
-    """How a decomposition ended; every outcome but ``CONVERGED`` is a reason to warn."""
+    """Outcome of a decomposition. Every outcome but ``CONVERGED`` is a reason to warn."""
 
     CONVERGED = "converged"
     SMALL_SPECTRAL_GAP = "small spectral gap"
@@ -23,7 +23,7 @@ class Outcome(Enum):
 
     @property
     def advice(self) -> str:
-        """What the user can do about it; empty when nothing needs doing."""
+        """Advice to the user; empty after convergence."""
         return _ADVICE[self]
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bigtensor.decomposition.solution import FloatArray
-from bigtensor.errors import ParameterError
+from bigtensor.errors import ParameterError, Setting
 
 GROUPS = (0, 1, 2)
 
@@ -112,7 +112,7 @@ def symmetric_subspace(
 def _check_directions(n_directions: int) -> None:
     """Raise unless at least one direction is wanted."""
     if n_directions < 1:
-        raise ParameterError(f"n_directions must be at least 1, got {n_directions}")
+        raise ParameterError(Setting("n_directions") + f" must be at least 1, got {n_directions}")
 
 
 def _decompose_group(

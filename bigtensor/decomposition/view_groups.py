@@ -8,7 +8,7 @@ import numpy as np
 
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.decomposition.subspaces import GROUPS
-from bigtensor.errors import IdentifiabilityError, ParameterError
+from bigtensor.errors import IdentifiabilityError, ParameterError, Setting
 
 Assignment = tuple[int, ...]
 """The group of every view."""
@@ -294,7 +294,7 @@ def _check(
 ) -> None:
     """Raise unless the arguments fit together."""
     if n_components < 1:
-        raise ParameterError(f"n_components must be at least 1, got {n_components}")
+        raise ParameterError(Setting("n_components") + f" must be at least 1, got {n_components}")
     if n_views < len(GROUPS):
         raise IdentifiabilityError(
             f"three groups need at least three views, got {n_views}: give more views"

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bigtensor.decomposition.solution import FloatArray
-from bigtensor.errors import IdentifiabilityError, ParameterError
+from bigtensor.errors import IdentifiabilityError, ParameterError, Setting
 
 PAIR_FLOOR = 1e-3
 """Smallest eigenvalue of a whitened pair moment, relative to the largest: below it is noise."""
@@ -69,7 +69,8 @@ def whiten(pair: FloatArray, n_components: int) -> Whitening:
     """
     if not 1 <= n_components <= len(pair):
         raise ParameterError(
-            f"n_components must be between 1 and the {len(pair)} features, got {n_components}"
+            Setting("n_components")
+            + f" must be between 1 and the {len(pair)} features, got {n_components}"
         )
     values, vectors = np.linalg.eigh(pair)
     values, vectors = values[::-1][:n_components].copy(), vectors[:, ::-1][:, :n_components]

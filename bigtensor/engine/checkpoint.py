@@ -10,16 +10,17 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from typing import Any
 
 import fsspec
 import numpy as np
 
 from bigtensor._version import __version__
+from bigtensor.data.outputs import finished_name, is_leftover, unfinished_name
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import LazySource
 from bigtensor.engine.ranges import Part, RowRange
-from bigtensor.engine.unfinished import finished_name, is_leftover, unfinished_name
 from bigtensor.errors import CheckpointError, ParameterError
 from bigtensor.statistics.base import Pass, State
 
@@ -99,7 +100,7 @@ class PassCheckpoint:
             ) from error
 
     def drop_parts(self) -> None:
-        """Remove the parts once their sum is stored, and what a killed run left unfinished.
+        """Remove the parts once their sum is stored, and the unfinished parts of killed runs.
 
         Other runs of the same fit may store parts at the same time, so that only what nobody will
         finish is removed. Files with other names are not of this pass and stay.
@@ -112,7 +113,7 @@ class PassCheckpoint:
                 unwanted = _PART.fullmatch(name) is not None
             else:
                 own = unfinished == _SUM or _PART.fullmatch(unfinished) is not None
-                unwanted = own and is_leftover(filesystem, path)
+                unwanted = own and is_leftover(name, partial(filesystem.modified, path))
             if unwanted:
                 # another run of the same fit may have removed it, and what stays does no harm
                 with suppress(OSError):

@@ -14,7 +14,7 @@ import dask
 from dask.delayed import delayed
 from dask.utils import format_bytes
 
-from bigtensor.engine.runtime import Collect, Job, JobFunction
+from bigtensor.engine.threads import Collect, Job, JobFunction
 from bigtensor.engine.worker_ends import ENDS_WITHOUT_RESULT, START_ATTEMPTS, worker_ends_of
 from bigtensor.errors import ClusterError
 
@@ -51,7 +51,7 @@ class DistributedRuntime:
 
     @property
     def memory_limit(self) -> int | None:
-        """The smallest memory limit of the workers, or what the caller allows if that is less."""
+        """Smallest memory limit of the workers, or the limit of the caller if that is smaller."""
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
         limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
         return min([*limits, *([self.limit] if self.limit else [])], default=None)
@@ -105,19 +105,21 @@ class DistributedRuntime:
                 self._require_progress(ended_before)
 
     def _result(self, future: Any, limit: int | None) -> Any:
-        """Return what a task returned, or raise what it raised; a worker had ``limit`` bytes."""
+        """Return the result of a task, or raise its error. A worker had ``limit`` bytes."""
         from distributed import KilledWorker
 
-        error = self._waited_for(future.exception, LOOK_AFTER)
-        if error is None:
+        try:
+            error = self._waited_for(future.exception, LOOK_AFTER)
+            if error is not None:
+                raise error.with_traceback(future.traceback())
+            # a result that died with its worker is computed again, which may end more workers
             return self._waited_for(future.result, START_TIMEOUT)
-        if not isinstance(error, KilledWorker):
-            raise error.with_traceback(future.traceback())
-        raise ClusterError(
-            f"workers died again and again on the same task ({error}); the most likely cause "
-            f"is memory: a worker may use {format_bytes(limit) if limit else 'an unknown size'}"
-            "; compare with the plan, and give workers more memory or fewer threads"
-        ) from error
+        except KilledWorker as killed:
+            raise ClusterError(
+                f"workers died again and again on the same task ({killed}); the most likely cause "
+                f"is memory: a worker may use {format_bytes(limit) if limit else 'an unknown size'}"
+                "; compare with the plan, and give workers more memory or fewer threads"
+            ) from killed
 
     def _waited_for(self, wait: Callable[..., Any], seconds: float) -> Any:
         """Wait for a future: a result that died with its worker needs another worker.
@@ -154,7 +156,7 @@ class DistributedRuntime:
         return str(getattr(self.client.scheduler, "address", "an address that is lost"))
 
     def _submit_shared(self, shared: Any) -> Any:
-        """Send what all tasks need, once."""
+        """Send the argument that all tasks share, once."""
         with _large_graphs_allowed():
             return self.client.submit(_hold, shared, pure=False)
 
@@ -218,7 +220,7 @@ class DistributedRuntime:
             )
         raise ClusterError(
             "worker processes ended, and those that followed them ended too; the last one: "
-            f"{ends.explain()}"
+            + ends.explain()
         )
 
 
@@ -228,7 +230,7 @@ def _large_graphs_allowed() -> AbstractContextManager[Any]:
 
 
 def _hold(shared: Any) -> Any:
-    """Keep what all tasks need on the workers: a task can be run again when its worker dies."""
+    """Keep a shared argument on the workers: a task can be run again when its worker dies."""
     return shared
 
 

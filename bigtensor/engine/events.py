@@ -1,4 +1,4 @@
-"""One stream of events feeds the progress bar, the log, the diagnostics and the callbacks."""
+"""Events of a pass, for the progress bar, the log, the diagnostics and the callbacks."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from bigtensor.engine.worker_ends import (
     attach_worker_ends,
     watch_worker_ends,
 )
-from bigtensor.errors import ClusterError
+from bigtensor.errors import ClusterError, Setting
 
 KEEP_FREED_MEMORY = {
     "MALLOC_ARENA_MAX": "1",
@@ -37,6 +37,8 @@ because Dask leaves its own there after any other cluster."""
 DASK_SETTINGS = {
     "distributed.scheduler.work-stealing": False,
     "distributed.worker.profile.enabled": False,
+    # after this time Dask gives up a worker that ended, even while its successor starts
+    "distributed.deploy.lost-worker-timeout": "1h",
     "distributed.worker.memory.recent-to-old-time": "1h",
     # what Dask looks at all the time takes four percent of two processors otherwise
     "distributed.admin.tick.interval": "2s",
@@ -49,7 +51,7 @@ DASK_SETTINGS = {
 
 _UNGUARDED_SCRIPT = (
     "worker processes could not start, because every worker imports the script; call bigtensor "
-    "under \"if __name__ == '__main__':\", or use scheduler='threads'"
+    "under \"if __name__ == '__main__':\", or use " + Setting("scheduler", "threads")
 )
 
 
@@ -93,7 +95,7 @@ def _start_cluster(workers: int, memory_limit: int | None, ends: WorkerEnds) -> 
             last = error
     raise ClusterError(
         f"worker processes ended while they started, {START_ATTEMPTS} times; the last one: "
-        f"{ends.explain()}"
+        + ends.explain()
     ) from last
 
 

@@ -1,4 +1,4 @@
-"""The plan: what a fit or a prediction will read and hold, before anything runs."""
+"""Plan of a fit or a prediction: bytes to read and memory to hold, before anything runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from bigtensor.data.sources import LazySource
 from bigtensor.engine.cluster import IN_FLIGHT
 from bigtensor.engine.ranges import Part, pass_parts
 from bigtensor.engine.runtime import parse_memory_limit
-from bigtensor.errors import PlanError
+from bigtensor.errors import Message, PlanError, Setting
 
-RESERVED_NBYTES = 264 * 2**20
-"""What a worker process holds beside the buffers of its task: the interpreter and its libraries
-(227 MiB with CPython 3.11 on x86-64, peak of the resident set), up to 20 MiB of freed buffers that
-it keeps for the next task, and what the main module of the driver imports, as workers do too."""
+RESERVED_NBYTES = 368 * 2**20
+"""Memory of a worker process beside the buffers of its task: the interpreter and its libraries
+(331 MiB with CPython 3.11 on x86-64, peak of the resident set, of which 100 MiB are Numba's), up to
+20 MiB of freed buffers that it keeps for the next task, or of what compiling takes, and what the
+main module of the driver imports, as workers do too."""
 
 USABLE = 0.8
 """The part of a memory limit that may be planned for: above it Dask pauses a worker."""
@@ -32,7 +33,7 @@ where the features are laid out by view or a piece does not end with a block. Me
 
 @dataclass(frozen=True)
 class PassSize:
-    """What a model says of a pass that it will ask for.
+    """Size of a pass that a model will ask for.
 
     Attributes
     ----------
@@ -57,10 +58,10 @@ class PassSize:
 
 @dataclass(frozen=True)
 class Plan:
-    """Passes over the data with what they read and hold.
+    """Passes over the data, with the bytes that they read and hold.
 
-    Memory words: *allowed* is the limit of a process, *reserved* what it holds before reading,
-    *projected* the most it will hold; *peak* is what a test measures.
+    Memory words: *allowed* is the limit of a process, *reserved* the memory before reading,
+    *projected* the upper bound during a pass; *peak* is the measured maximum.
 
     Attributes
     ----------
@@ -108,7 +109,7 @@ class Plan:
 
     @property
     def fits(self) -> bool:
-        """Whether the projected peak leaves a fifth of the allowed memory free."""
+        """True if the projected peak leaves a fifth of the allowed memory free."""
         return self.allowed_nbytes is None or (
             self.projected_nbytes <= USABLE * self.allowed_nbytes
         )
@@ -124,20 +125,20 @@ class Plan:
         """
         if self.fits:
             return self
-        raise PlanError(f"the plan does not fit: {self.advice()}\n\n{self}")
+        raise PlanError("the plan does not fit: " + self.advice() + f"\n\n{self}")
 
-    def advice(self) -> str:
-        """Say what takes most memory and what would change it."""
+    def advice(self) -> Message:
+        """Name the largest part of the memory and the parameter that changes it."""
         if self.allowed_nbytes is None:
-            return "no memory limit is known"
+            return Message("no memory limit is known")
         needed = format_bytes(int(self.projected_nbytes / USABLE))
-        wanted = f"allow {needed} a process (memory_limit)"
+        wanted = f"allow {needed} a process (" + Setting("memory_limit") + ")"
         if self.reserved_nbytes > USABLE * self.allowed_nbytes:
-            return f"a process needs {format_bytes(self.reserved_nbytes)} to start with; {wanted}"
+            return f"a process needs {format_bytes(self.reserved_nbytes)} to start with; " + wanted
         if self.held_nbytes > USABLE * self.allowed_nbytes - self.reserved_nbytes:
             return (
                 f"the rows in memory take {format_bytes(self.held_nbytes)} in every process; write "
-                f"them to a Zarr store and give its path, or {wanted}"
+                "them to a Zarr store and give its path, or " + wanted
             )
         parts = {
             "read buffers": (self.buffer_nbytes, "import the data again with smaller chunks"),
@@ -148,26 +149,29 @@ class Plan:
         if self.driver_nbytes > self.threads * parts[largest][0]:
             return (
                 f"the sample and its features take {format_bytes(self.driver_nbytes)}; use fewer "
-                f"landmarks or a smaller sample_size, or {wanted}"
+                "landmarks or a smaller " + Setting("sample_size") + ", or " + wanted
             )
         fewer = f", fewer threads a process than {self.threads}" if self.threads > 1 else ""
         return (
             f"{largest} take {format_bytes(parts[largest][0])} a task; "
-            f"{parts[largest][1]}{fewer}, or {wanted}"
+            f"{parts[largest][1]}{fewer}, or " + wanted
         )
 
     @property
     def reserved_nbytes(self) -> int:
-        """What a process holds before it reads."""
+        """Memory of a process before it reads."""
         return RESERVED_NBYTES
 
-    def __str__(self) -> str:
-        lines = [
+    def in_words(self) -> Message:
+        """Return the whole plan, and what would make it fit."""
+        passes = sum(size.times for size in self.passes)
+        lines: list[str] = [
             f"data       {self.data}: {self.rows:,} rows x {self.features} features",
             f"runs on    {self.workers} process{'es' * (self.workers != 1)} x "
-            f"{self.threads} thread{'s' * (self.threads != 1)}, {self.tasks} tasks a pass",
+            f"{self.threads} thread{'s' * (self.threads != 1)}, "
+            f"{self.tasks} task{'s' * (self.tasks != 1)} a pass",
             f"reads      at most {format_bytes(self.read_nbytes)} in "
-            f"{sum(size.times for size in self.passes)} passes",
+            f"{passes} pass{'' if passes == 1 else 'es'}",
         ]
         for size in self.passes:
             times = f", 1 to {size.times}" if size.times > 1 else ""
@@ -184,8 +188,11 @@ class Plan:
             f"memory     {format_bytes(self.projected_nbytes)} projected a process "
             f"({format_bytes(self.reserved_nbytes)} reserved), {allowed}"
         )
-        lines.append("fits       " + ("yes" if self.fits else f"NO: {self.advice()}"))
-        return "\n".join(lines)
+        lines.append("fits       " + ("yes" if self.fits else "NO: " + self.advice()))
+        return Message("\n").join(lines)
+
+    def __str__(self) -> str:
+        return str(self.in_words())
 
     def _repr_html_(self) -> str:
         # names of files and features come from others
@@ -193,7 +200,7 @@ class Plan:
 
 
 class Processes(Protocol):
-    """What a plan needs to know of where it would run: a `Runtime` is one."""
+    """Processes that a plan is made for. A `Runtime` is one implementation."""
 
     @property
     def workers(self) -> int:
@@ -205,7 +212,7 @@ class Processes(Protocol):
 
     @property
     def in_driver(self) -> bool:
-        """Whether tasks run in the process that drives the passes."""
+        """True if tasks run in the process that drives the passes."""
 
     @property
     def memory_limit(self) -> int | None:
@@ -228,7 +235,7 @@ class PlannedProcesses:
 
 
 def make_plan(samples: Samples, passes: Sequence[PassSize], runtime: Processes) -> Plan:
-    """Work out what passes over the samples will read and hold; nothing is read.
+    """Compute the bytes that passes over the samples read and hold, without reading.
 
     Parameters
     ----------

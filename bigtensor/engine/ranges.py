@@ -1,11 +1,13 @@
-"""Which rows one task reads: a function of the data alone, never of the workers."""
+"""Row ranges of tasks: a function of the data alone, never of the workers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 
+from bigtensor.data.csr_source import is_sparse
 from bigtensor.data.samples import Samples
+from bigtensor.data.sequence_starts import sequence_start
 from bigtensor.data.sources import LazySource, Source
 
 RowRange = tuple[int, int]
@@ -30,7 +32,9 @@ MAX_NBYTES = 256 * 2**20
 """A task reads no more than this, unless that would take more than `MAX_TASKS` tasks."""
 
 
-def pass_parts(samples: Samples, rows: Sequence[RowRange] | None = None) -> list[Part]:
+def pass_parts(
+    samples: Samples, rows: Sequence[RowRange] | None = None, *, along_sequences: bool = False
+) -> list[Part]:
     """Share the rows of a pass out to its tasks, as equally as chunks allow.
 
     Parameters
@@ -38,15 +42,19 @@ def pass_parts(samples: Samples, rows: Sequence[RowRange] | None = None) -> list
     samples : Samples
     rows : sequence of (start, stop), optional
         Global row ranges to read; None stands for all rows.
+    along_sequences : bool, default False
+        Move the first row of every range of a whole pass to where a sequence starts, unless one
+        sequence fills the range. Reads sequences from the stores, and from no graph.
 
     Returns
     -------
     list of tuple of (start, stop)
-        Ascending and disjoint. The parts of a whole pass are one range each, which starts at a
-        multiple of the rows that the store decodes together.
+        Ascending and disjoint. The parts of a whole pass are one range each. Unless moved, it
+        starts at a multiple of the rows that the store decodes together.
     """
     if rows is None:
-        return [(whole,) for whole in _of_sources(samples, _even_ranges)]
+        ranges = _of_sources(samples, _even_ranges)
+        return [(whole,) for whole in (_moved(samples, ranges) if along_sequences else ranges)]
     wanted = _rows_per_task(samples)
     pieces = [
         piece
@@ -94,8 +102,21 @@ def _rows_per_task(samples: Samples) -> int:
 
 
 def _of_sources(samples: Samples, cut: Callable[[Source, int], list[RowRange]]) -> list[RowRange]:
-    """Put the ranges of all sources one after the other; those of lazy ones hold whole chunks."""
+    """Concatenate the ranges of all sources. Ranges of lazy sources hold whole chunks.
+
+    Sparse rows are shared out by their bytes, rows of very different length too.
+    """
     wanted = _rows_per_task(samples)
+    if samples.kind == "counts":
+        # two neighbours hold more bytes than are wanted together
+        wanted = max(wanted, -(-2 * samples.rows // max(1, MAX_TASKS - len(samples.sources))))
+        nbytes = wanted * samples.row_nbytes
+        return [
+            (offset + start, offset + stop)
+            for source, offset in zip(samples.sources, samples.offsets, strict=True)
+            if is_sparse(source)
+            for start, stop in pairwise(source.cuts(0, source.rows, nbytes))
+        ]
     return [
         (offset + start, offset + stop)
         for source, offset in zip(samples.sources, samples.offsets, strict=True)
@@ -105,6 +126,18 @@ def _of_sources(samples: Samples, cut: Callable[[Source, int], list[RowRange]]) 
             else cut(source, wanted)
         )
     ]
+
+
+def _moved(samples: Samples, ranges: list[RowRange]) -> list[RowRange]:
+    """Move the first row of every range, but of the first in a source, to a sequence's start."""
+    starts = []
+    for start, stop in ranges:
+        source, offset = samples.locate(start)
+        inside = start > offset
+        starts.append(
+            offset + sequence_start(source, start - offset, stop - offset) if inside else start
+        )
+    return list(pairwise([*starts, samples.rows]))
 
 
 def _put_together(pieces: Sequence[RowRange], wanted: int) -> list[Part]:

@@ -11,12 +11,13 @@ from bigtensor.data.block import Block
 from bigtensor.data.block_cutting import cut_blocks
 from bigtensor.data.repeated_reads import ReadTally
 from bigtensor.data.samples import Samples
-from bigtensor.data.sources import Columns, LazySource
+from bigtensor.data.sources import ROW_VARIABLES, Columns, LazySource
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.checkpoint import Checkpoint, PassCheckpoint
 from bigtensor.engine.events import Listener, Progress
 from bigtensor.engine.ranges import Part, pass_parts, rows_of, span
-from bigtensor.engine.runtime import Job, Runtime
+from bigtensor.engine.runtime import Runtime
+from bigtensor.engine.threads import Job
 from bigtensor.errors import DataChangedError
 from bigtensor.statistics.base import Pass, State, Statistic, Workspace
 
@@ -54,7 +55,8 @@ def run_pass(
         What the statistic makes of its state. The bits depend on the row ranges alone: the same
         for any number of workers, any order of arrival and after a resume.
     """
-    parts = pass_parts(samples, pass_.rows)
+    # a statistic with a halo looks along sequences
+    parts = pass_parts(samples, pass_.rows, along_sequences=pass_.statistic.halo > 0)
     stored = None if checkpoint is None else checkpoint.for_pass(pass_, parts)
     progress = Progress(pass_.name, sum(map(rows_of, parts)), len(parts), tuple(listeners))
     progress.start()
@@ -115,7 +117,7 @@ def _sum_parts(
 
 @dataclass
 class FixedTree:
-    """Adds states in one order, whatever the order in which they arrive.
+    """Adds states in a fixed order that does not depend on their arrival.
 
     Leaves are paired with their right neighbour, then the sums with theirs, and so on; a node
     without a neighbour moves up as it is.
@@ -166,7 +168,7 @@ def accumulate(
 
 
 def job_of(samples: Samples, part: Part, halo: int = 0) -> Job:
-    """Return the arguments of a task: its rows, and three arrays for every range that is lazy."""
+    """Return the arguments of a task: its rows, and `Columns` of every range that is lazy."""
     arrays: list[Any] = []
     for start, stop in part:
         source, offset = samples.locate(start)
@@ -188,6 +190,9 @@ def blocks_of(
     if not arrays:
         yield from samples.blocks(part, block_rows, halo, tally)
         return
+    fields = 1 + len(ROW_VARIABLES)
     for index, (start, stop) in enumerate(part):
-        columns = Columns(*arrays[3 * index : 3 * index + 3])
-        yield from cut_blocks(samples.views, iter([columns]), start, stop, block_rows, halo)
+        columns = Columns(*arrays[fields * index : fields * (index + 1)])
+        yield from cut_blocks(
+            samples.views, iter([columns]), start, stop, block_rows, halo, samples.code_map
+        )

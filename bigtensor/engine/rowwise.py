@@ -1,12 +1,10 @@
-"""One answer for every row: in memory, lazily, or straight to a Zarr store."""
+"""Answers for every row: in memory, lazily, or written to a Zarr store."""
 
 from __future__ import annotations
 
-import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,13 +14,14 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
+from bigtensor.data.answer_groups import check_answer_group, place_answer_group
 from bigtensor.data.block import Block
 from bigtensor.data.manifest import seal
+from bigtensor.data.outputs import check_target, discard, move_into_place, unfinished_path
 from bigtensor.data.repeated_reads import ReadTally
 from bigtensor.data.samples import Samples
-from bigtensor.data.sources import LazySource
+from bigtensor.data.sources import ROW_VARIABLES, LazySource
 from bigtensor.data.stored_arrays import create_array, open_to_write
-from bigtensor.data.targets import check_target, move_into_place
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.events import Listener, Progress
 from bigtensor.engine.ranges import Part, RowRange, row_ranges, segments, span
@@ -30,7 +29,7 @@ from bigtensor.engine.reduce import blocks_of, job_of
 from bigtensor.engine.runtime import Runtime
 from bigtensor.errors import MissingValueError, OutputError
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
-from bigtensor.statistics.validity import Validity, explain, finite_rows, first_invalid
+from bigtensor.statistics.validity import Validity, explain, first_invalid, usable_rows
 
 CHUNK_ROWS = 262_144
 """Rows of one chunk of an output on disk: one task writes whole chunks."""
@@ -40,11 +39,15 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class RowTask:
-    """The body of a task: what to evaluate, on which samples, and where to write it."""
+    """Task body: the row function, the samples, and the target of the outputs.
+
+    Rows with missing codes are evaluated where the function sums over them (``marginalised``).
+    """
 
     samples: Samples
     function: RowFunction
     path: str | None = None
+    marginalised: bool = False
 
 
 def evaluate_in_memory(
@@ -52,10 +55,12 @@ def evaluate_in_memory(
     function: RowFunction,
     runtime: Runtime,
     *,
-    name: str = "predict",
+    marginalised: bool = False,
     listeners: Iterable[Listener] = (),
 ) -> tuple[Arrays, Validity]:
     """Evaluate a row function over all rows and gather the outputs.
+
+    With ``marginalised``, the function is shown rows with missing codes.
 
     Returns
     -------
@@ -72,8 +77,8 @@ def evaluate_in_memory(
         for key, array in arrays.items():
             outputs[key][rows[0] : rows[1]] = array
 
-    task = RowTask(samples, function)
-    return outputs, _run(task, row_ranges(samples), runtime, place, name, listeners)
+    task = RowTask(samples, function, marginalised=marginalised)
+    return outputs, _run(task, row_ranges(samples), runtime, place, listeners)
 
 
 def evaluate_to_store(
@@ -82,16 +87,19 @@ def evaluate_to_store(
     runtime: Runtime,
     path: str | Path,
     *,
+    marginalised: bool = False,
     sample_dim: str = "sample",
     attrs: Mapping[str, Any] | None = None,
+    into: str | None = None,
     overwrite: bool = False,
-    name: str = "predict",
     listeners: Iterable[Listener] = (),
     check: Callable[[Validity], None] = lambda _: None,
 ) -> Validity:
     """Evaluate a row function and write its outputs to a Zarr store, chunk by whole chunk.
 
-    The store appears under its name when all rows are written and ``check`` has not objected.
+    The store appears under its name when all rows are written and ``check`` has not objected. With
+    ``into`` it becomes the group of this name inside the store at ``path``, which stays. With
+    ``marginalised``, the function is shown rows with missing codes.
 
     Raises
     ------
@@ -99,36 +107,42 @@ def evaluate_to_store(
         When the target exists, or cannot be written.
     """
     target = Path(path).resolve()
-    check_target(target, overwrite=overwrite)
-    partial = target.with_name(f"{target.name}.partial-{secrets.token_hex(4)}")
+    if into is None:
+        check_target(target, overwrite=overwrite)
+    else:
+        check_answer_group(target, into, overwrite=overwrite)
+    partial = unfinished_path(target)
     edges = [*range(0, samples.rows, CHUNK_ROWS), samples.rows]
     ranges = list(pairwise(edges))
-    task = RowTask(samples, function, str(partial))
+    task = RowTask(samples, function, str(partial), marginalised)
     try:
         _create_outputs(partial, samples.rows, function.outputs, sample_dim, attrs or {})
-        validity = _run(task, ranges, runtime, None, name, listeners)
+        validity = _run(task, ranges, runtime, None, listeners)
         check(validity)
+        _remove_torn_chunks(partial)
         seal(partial)
-        move_into_place(partial, target, overwrite=overwrite)
+        if into is None:
+            move_into_place(partial, target, overwrite=overwrite)
+        else:
+            place_answer_group(partial, target, into, overwrite=overwrite)
     except OSError as error:
-        _discard(partial)
+        discard(partial)
         if isinstance(error, OutputError) or not error.errno:
             raise
         raise OutputError(
-            f"{target} cannot be written ({error.strerror}); nothing is left there: make room or "
-            "choose another folder, and run the same command again"
+            f"{target} cannot be written ({error.strerror}); nothing of the answers is left there: "
+            "make room or choose another folder, and run the same command again"
         ) from error
     except BaseException:
-        _discard(partial)
+        discard(partial)
         raise
     return validity
 
 
-def _discard(partial: Path) -> None:
-    """Remove an unfinished store; a task that is still writing sees that and removes the rest."""
-    with suppress(OSError):
-        (partial / "zarr.json").unlink()
-    shutil.rmtree(partial, ignore_errors=True)
+def _remove_torn_chunks(store: Path) -> None:
+    """Remove chunks that killed workers left: Zarr writes a chunk under another name first."""
+    for path in store.rglob("*.partial"):
+        path.unlink(missing_ok=True)
 
 
 def evaluate_lazily(samples: Samples, function: RowFunction, *, missing: str) -> da.Array:
@@ -139,10 +153,12 @@ def evaluate_lazily(samples: Samples, function: RowFunction, *, missing: str) ->
     samples : Samples
     function : RowFunction
         With one output.
-    missing : {"raise", "omit"}
-        Whether a row with missing values is an error when it is computed, or gets the fill value.
+    missing : {"raise", "omit", "marginalise"}
+        Whether a row with missing values is an error when it is computed, or gets the fill value;
+        with ``"marginalise"`` the function is shown rows with missing codes.
     """
     (output,) = function.outputs
+    task = RowTask(samples, function, marginalised=missing == "marginalise")
     shape = tuple((length,) for length in output.dims.values())
     layout: dict[str, Any] = {
         "dtype": output.dtype,
@@ -154,7 +170,7 @@ def evaluate_lazily(samples: Samples, function: RowFunction, *, missing: str) ->
         parts: list[da.Array] = [
             source.values.map_blocks(
                 _evaluate_values,
-                task=RowTask(samples.without_lazy_rows(), function),
+                task=replace(task, samples=samples.without_lazy_rows()),
                 missing=missing,
                 offset=offset,
                 chunks=(source.values.chunks[0], *shape),
@@ -167,7 +183,7 @@ def evaluate_lazily(samples: Samples, function: RowFunction, *, missing: str) ->
     lengths = tuple(stop - start for start, stop in row_ranges(samples))
     located: da.Array = da.map_blocks(
         _evaluate_location,
-        task=RowTask(samples, function),
+        task=task,
         missing=missing,
         chunks=(lengths, *shape),
         **layout,
@@ -180,11 +196,10 @@ def _run(
     ranges: Sequence[RowRange],
     runtime: Runtime,
     place: Callable[[RowRange, Arrays], None] | None,
-    name: str,
     listeners: Iterable[Listener],
 ) -> Validity:
-    """Run a task over all ranges and add up what it says of missing values."""
-    progress = Progress(name, task.samples.rows, len(ranges), tuple(listeners))
+    """Run a task over all ranges and add up the counts of missing values."""
+    progress = Progress("predict", task.samples.rows, len(ranges), tuple(listeners))
     found: dict[int, Validity] = {}
 
     def collect(index: int, result: tuple[Arrays, Validity, int]) -> None:
@@ -196,7 +211,7 @@ def _run(
         progress.part(start, stop, stop - start, reused=False)
 
     progress.start()
-    light = RowTask(task.samples.without_lazy_rows(), task.function, task.path)
+    light = replace(task, samples=task.samples.without_lazy_rows())
     jobs = [job_of(task.samples, segments(task.samples, *rows)) for rows in ranges]
     runtime.run(_evaluate_range, light, jobs, collect)
     progress.finish()
@@ -216,7 +231,7 @@ def _evaluate_range(task: RowTask, part: Part, *arrays: Any) -> tuple[Arrays, Va
     first, last = span(part)
     tally = ReadTally()
     blocks = blocks_of(task.samples, part, task.function.block_rows, 0, arrays, tally)
-    outputs, validity = _evaluate_blocks(task.function, blocks, first, last - first)
+    outputs, validity = _evaluate_blocks(task, blocks, first, last - first)
     if task.path is None:
         return outputs, validity, tally.repeated
     group = zarr.open_group(task.path, mode="r+")
@@ -228,10 +243,10 @@ def _evaluate_range(task: RowTask, part: Part, *arrays: Any) -> tuple[Arrays, Va
 
 
 def _evaluate_blocks(
-    function: RowFunction, blocks: Iterator[Block], first: int, rows: int
+    task: RowTask, blocks: Iterator[Block], first: int, rows: int
 ) -> tuple[Arrays, Validity]:
     """Evaluate a row function block by block into arrays of ``rows`` rows."""
-    work, found = Workspace(), list[Validity]()
+    function, work, found = task.function, Workspace(), list[Validity]()
     arrays = {
         output.name: np.empty((rows, *output.dims.values()), output.dtype)
         for output in function.outputs
@@ -240,7 +255,7 @@ def _evaluate_blocks(
         for block in blocks:
             window = slice(block.start - first, block.start - first + block.rows)
             out = {name: array[window] for name, array in arrays.items()}
-            finite = finite_rows(block, work)
+            finite = usable_rows(block, work, marginalised=task.marginalised)
             found.append(first_invalid(block, finite))
             if finite is None:
                 function.evaluate(block, out, work)
@@ -282,7 +297,9 @@ def _evaluate_values(
 ) -> NDArray[Any]:
     """Evaluate one chunk of a lazy array whose first row has the global index ``offset``."""
     start = offset + int(block_info[0]["array-location"][0][0])
-    return _evaluate_one(task, missing, start, start + values.shape[0], (values, None, None))
+    return _evaluate_one(
+        task, missing, start, start + values.shape[0], (values, *[None] * len(ROW_VARIABLES))
+    )
 
 
 def _evaluate_location(task: RowTask, missing: str, block_info: Any = None) -> NDArray[Any]:

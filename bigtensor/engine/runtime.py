@@ -1,20 +1,21 @@
-"""What runs tasks: the same function on many small jobs, wherever that is."""
+"""Runtimes: their contract, and the choice of a client, an address, workers here, or threads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from dask.utils import parse_bytes
 
-from bigtensor.errors import ParameterError
+from bigtensor.engine.cluster import DistributedRuntime
+from bigtensor.engine.local_cluster import local_cluster
+from bigtensor.engine.threads import Collect, Job, JobFunction, ThreadedRuntime
+from bigtensor.errors import ClusterError, ParameterError, Setting
 
-Job = tuple[Any, ...]
-"""The arguments of one task after the shared one; lazy arrays among them are computed first. All
-jobs of a run have equally many, unless there are lazy arrays."""
-
-JobFunction = Callable[..., Any]
-Collect = Callable[[int, Any], None]
+CONNECT_TIMEOUT = 10.0
+"""Seconds to wait for a scheduler at an address."""
 
 
 class Runtime(Protocol):
@@ -30,7 +31,7 @@ class Runtime(Protocol):
 
     @property
     def in_driver(self) -> bool:
-        """Whether tasks run in the process that drives the passes."""
+        """True if tasks run in the process that drives the passes."""
 
     @property
     def memory_limit(self) -> int | None:
@@ -48,8 +49,98 @@ def parse_memory_limit(limit: str | int) -> int:
         nbytes = int(parse_bytes(limit))
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise ParameterError(
-            f"memory_limit is {limit!r}; expected bytes or a size such as '1GiB'"
+            Setting("memory_limit") + f" is {limit!r}; expected bytes or a size such as '1GiB'"
         ) from error
     if nbytes <= 0:
-        raise ParameterError(f"memory_limit is {limit!r}; expected a positive size")
+        raise ParameterError(Setting("memory_limit") + f" is {limit!r}; expected a positive size")
     return nbytes
+
+
+@contextmanager
+def open_runtime(
+    *,
+    client: Any = None,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    memory_limit: str | int | None = None,
+) -> Iterator[Runtime]:
+    """Open a runtime for passes, and close it afterwards.
+
+    Parameters
+    ----------
+    client : distributed.Client, optional
+        Client of a Dask cluster. It is never closed.
+    scheduler : str, optional
+        ``"threads"``, ``"processes"`` (workers on this machine, on loopback, closed afterwards),
+        or the address of a scheduler such as ``"tcp://10.0.0.1:8786"``. None: the current client
+        if there is one, else ``"processes"`` where ``workers`` is given, else ``"threads"``.
+    workers : int, optional
+        Number of processes or threads; all processors by default.
+    memory_limit : str or int, optional
+        Memory of one process, such as ``"1GiB"``. On a given cluster the smaller of this and the
+        workers' own limit counts.
+
+    Yields
+    ------
+    Runtime
+
+    Raises
+    ------
+    ParameterError
+        When client and scheduler contradict each other, or a value is out of range.
+    ClusterError
+        When a scheduler does not answer.
+    """
+    limit = None if memory_limit is None else parse_memory_limit(memory_limit)
+    if client is not None and scheduler is not None:
+        raise ParameterError("give a client or a scheduler, not both")
+    if workers is not None and workers < 1:
+        raise ParameterError(Setting("workers") + f" is {workers}; expected at least 1")
+    if client is None and scheduler is None:
+        client = None if workers is not None else _current_client()
+        scheduler = "threads" if workers is None else "processes"
+    elsewhere = client is not None or scheduler not in ("threads", "processes")
+    if elsewhere and workers is not None:
+        raise ParameterError(
+            Setting("workers", workers)
+            + " says how many to start here; a client or a scheduler address brings its own: leave "
+            + Setting("workers")
+            + " out"
+        )
+    if client is not None:
+        yield DistributedRuntime(client, limit)
+    elif scheduler == "threads":
+        yield ThreadedRuntime(workers or os.cpu_count() or 1, limit)
+    elif scheduler == "processes":
+        with local_cluster(workers or os.cpu_count() or 1, limit) as own:
+            yield DistributedRuntime(own)
+    else:
+        with _connected(str(scheduler)) as connected:
+            yield DistributedRuntime(connected, limit)
+
+
+def _current_client() -> Any:
+    """Return the client that the caller made current, if any."""
+    try:
+        from distributed import get_client
+    except ImportError:
+        return None
+    try:
+        return get_client()
+    except ValueError:
+        return None
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Any]:
+    """Connect to a scheduler and leave it running."""
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=CONNECT_TIMEOUT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ClusterError(
+            f"no scheduler answers at {address} ({error}); check the address and that it runs"
+        ) from error
+    with client:
+        yield client

@@ -1,10 +1,10 @@
-"""Tasks on threads of this process: Dask's threaded scheduler, and no other process."""
+"""Tasks, and how they run on threads of this process by Dask's threaded scheduler."""
 
 from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,7 +12,13 @@ import dask.base
 from dask.delayed import delayed
 
 from bigtensor.engine.blas import single_blas_thread
-from bigtensor.engine.runtime import Collect, Job, JobFunction
+
+Job = tuple[Any, ...]
+"""The arguments of one task after the shared one; lazy arrays among them are computed first. All
+jobs of a run have equally many, unless there are lazy arrays."""
+
+JobFunction = Callable[..., Any]
+Collect = Callable[[int, Any], None]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Worker processes that ended unasked, as their nannies report it."""
+"""Unexpected ends of worker processes, from the reports of their nannies."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from bigtensor.data.process_wide import ProcessWide
+from bigtensor.errors import Message, Setting
 
 START_ATTEMPTS = 3
 """Worker processes that may end while they start, one after the other, before a run gives up."""
@@ -30,7 +31,7 @@ _STATUS = re.compile(r"exited with status (\d+)")
 
 
 class WorkerEnds(logging.Handler):
-    """Collects what the nannies of this process log about the ends of worker processes."""
+    """Collects the log entries of nannies of this process about the ends of worker processes."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -48,33 +49,34 @@ class WorkerEnds(logging.Handler):
 
     @property
     def unguarded(self) -> bool:
-        """Whether a worker ended because the main script has no guard."""
+        """True if a worker ended because the main script has no guard."""
         return any(f"status {UNGUARDED}" in report for report in self.reports)
 
-    def explain(self) -> str:
-        """Return what happened to the last worker and what would help."""
+    def explain(self) -> Message:
+        """Return the end of the last worker and a remedy."""
         report = self.reports[-1] if self.reports else ""
         if _MEMORY in report:
             return (
-                "it used more memory than it may; give memory_limit a larger value, or use fewer "
-                "workers"
+                "it used more memory than it may; give "
+                + Setting("memory_limit")
+                + " a larger value, or use fewer workers"
             )
         if killed := _SIGNAL.search(report):
             number = int(killed[1])
             if number == signal.SIGKILL:
                 return (
                     "it was killed by signal 9 (SIGKILL), as the system does when memory runs out; "
-                    "use fewer workers or scheduler='threads', or free memory"
+                    "use fewer workers or " + Setting("scheduler", "threads") + ", or free memory"
                 )
-            return f"it was killed by signal {number} ({_name(number)}); {_SAID}"
+            return f"it was killed by signal {number} ({_name(number)}); " + _SAID
         if left := _STATUS.search(report):
-            return f"it exited with status {left[1]}; {_SAID}"
-        return f"no reason is known; {_SAID}"
+            return f"it exited with status {left[1]}; " + _SAID
+        return "no reason is known; " + _SAID
 
 
 _SAID = (
     "look at its own message on standard error, such as an import that failed, or use "
-    "scheduler='threads'"
+    + Setting("scheduler", "threads")
 )
 
 _watched: WeakKeyDictionary[Any, WorkerEnds] = WeakKeyDictionary()

@@ -1,4 +1,4 @@
-"""Bandwidths from a sample, without labels."""
+"""Bandwidths of kernels, from a sample without labels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _IQR_OF_NORMAL = 1.34
 
 @dataclass(frozen=True, eq=False)
 class SampleClusters:
-    """Clusters of a sample, and what they say of the scale inside components.
+    """Clusters of a sample, and the scale inside components that they imply.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ def cluster_sample(
     weight : (n0,) float64 array, optional
         Sample weights, for the clustering.
     standardise : bool, default True
-        Whether features are compared in units of their standard deviation, or as they are.
+        If True, features are compared in units of their standard deviation, otherwise as they are.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Buffers that kernels work in: named, allocated once, padded to a length that the cache likes."""
+"""Work buffers of kernels: named, allocated once, padded for the cache."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Buffers = Mapping[str, tuple[tuple[int, ...], DTypeLike]]
 
 
 class Scratch(Protocol):
-    """What a map needs of a workspace: named buffers that are allocated once."""
+    """Workspace of a feature map: named buffers that are allocated once."""
 
     def take(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """Return an uninitialised C-contiguous array, the same memory for the same name."""

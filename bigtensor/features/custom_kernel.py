@@ -1,4 +1,4 @@
-"""A kernel of the user's own: a callable, with a rule for its mass."""
+"""User-defined kernels: a callable, with a rule for its mass."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.errors import DataError, ParameterError
+from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.features.buffers import Buffers, Scratch
 from bigtensor.features.kernel_mass import integrate_around
 from bigtensor.features.kernels import Kernel
@@ -24,12 +24,12 @@ _DIAGONAL_ROWS = 64
 """Rows whose Gram matrix is evaluated for its diagonal: a call for every row would take longer."""
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class CustomKernel(Kernel):
     """A callable as a kernel.
 
     The callable is given float64 arrays that it must neither change nor keep, and is free to
-    allocate: a kernel of one's own runs at the speed of its callable. To fit on other processes it
+    allocate: a user-defined kernel runs at the speed of its callable. To fit on other processes it
     has to be importable there, or to be sent by cloudpickle. A saved model does not hold it.
 
     Parameters
@@ -76,6 +76,9 @@ class CustomKernel(Kernel):
             _function=function, _width=int(width), _mass=rule, _factor=1.0, _volume=1.0
         )
 
+    def __repr__(self) -> str:
+        return f"CustomKernel({getattr(self.function, '__name__', self.function)}, {self.width})"
+
     @property
     def function(self) -> KernelFunction:
         """The callable."""
@@ -94,7 +97,7 @@ class CustomKernel(Kernel):
 
     @property
     def units(self) -> tuple[float, float]:
-        """What values of the callable are multiplied by, and `volume`."""
+        """Factor of the values of the callable, and `volume`."""
         return self._factor, self._volume
 
     def with_units(self, factor: float, volume: float) -> CustomKernel:
@@ -187,7 +190,7 @@ class CustomKernel(Kernel):
         if len(self._mass) != len(points):
             raise DataError(
                 f"{self._name} was given {len(self._mass)} masses for {len(points)} landmarks; "
-                "give one a landmark, or mass=None to integrate it"
+                "give one a landmark, or " + Setting("mass", None) + " to integrate it"
             )
         return self._mass * (self._factor / self._volume)
 
@@ -208,7 +211,7 @@ class CustomKernel(Kernel):
         out: NDArray[Any],
         work: Scratch,
     ) -> None:
-        """Write what the callable returns for the rows in float64."""
+        """Write the values of the callable for the rows, computed in float64."""
         rows = work.take("features.custom_rows", values.shape, "float64")
         np.copyto(rows, values)
         kernel = self._call(rows, prepared, out.dtype.name)
@@ -216,7 +219,7 @@ class CustomKernel(Kernel):
         out[:, len(values) :] = 0
 
     def work_arrays(self, rows: int, dtype: str) -> Buffers:  # noqa: ARG002
-        """Return the buffer of the rows; what the callable allocates is not known."""
+        """Return the buffer of the rows. The memory of the callable is not known."""
         return {"features.custom_rows": ((rows, self._width), "float64")}
 
     def _call(
@@ -245,7 +248,7 @@ class CustomKernel(Kernel):
 
     @property
     def _name(self) -> str:
-        """How messages name the kernel."""
+        """Name of the kernel in messages."""
         return f"the kernel {getattr(self.function, '__name__', repr(self.function))!r}"
 
 
@@ -259,8 +262,9 @@ def _checked_mass(mass: Any, width: int) -> NDArray[np.float64] | Literal["one"]
     if mass is None:
         if width > 2:
             raise ParameterError(
-                f"a kernel of {width} features is not integrated numerically; say mass='one' when "
-                "its integral is one, or give its integral around every landmark"
+                f"a kernel of {width} features is not integrated numerically; say "
+                + Setting("mass", "one")
+                + " when its integral is one, or give its integral around every landmark"
             )
         return None
     if isinstance(mass, str):

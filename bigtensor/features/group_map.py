@@ -93,7 +93,7 @@ class GroupMap:
 
     @property
     def dtype(self) -> str:
-        """What blocks of features are computed in."""
+        """Dtype of blocks of features."""
         return self.maps[0].dtype
 
     @property

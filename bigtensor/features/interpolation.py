@@ -8,26 +8,17 @@ are: the terms of a projection are large and cancel, and a table holds their sum
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from bigtensor.features.buffers import Buffers, Scratch
 from bigtensor.features.kernels import GaussianKernel
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.nystroem import Nystroem
-
-RESULT_BYTES = 60 * 1024
-"""Largest result that SciPy is asked to allocate again and again.
-
-When a Dask worker fixes the trim threshold of the C library, an array of 64 kB or more is given
-back to the system when it is freed, and every fresh page costs as much as ten rows of lookups.
-"""
+from bigtensor.features.row_loops import row_loop
 
 TERMS = 4
 """Coefficients of a polynomial: those of a cubic."""
@@ -63,16 +54,6 @@ class InterpolatedFeatures:
     step: NDArray[np.float64]
     counts: tuple[int, ...]
     coefficients: NDArray[np.float32]
-    constants: tuple[NDArray[np.float64], ...] = field(init=False, repr=False)
-    terms: NDArray[np.int32] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        counts = np.array(self.counts, np.float64)
-        first = np.cumsum(counts) - counts
-        columns = (self.low, 1 / self.step, counts - 1, first)
-        terms = np.arange(len(self.coefficients), dtype=np.int32).reshape(-1, TERMS)
-        object.__setattr__(self, "constants", tuple(column[:, None] for column in columns))
-        object.__setattr__(self, "terms", terms)
 
     @classmethod
     def stack(cls, parts: Sequence[InterpolatedFeatures]) -> InterpolatedFeatures:
@@ -87,7 +68,7 @@ class InterpolatedFeatures:
     def evaluate(
         self, values: Sequence[NDArray[Any]], out: NDArray[np.float32], work: Scratch, *, add: bool
     ) -> None:
-        """Write the features of a block, or add them to what is there.
+        """Write the features of a block, or add them to `out`.
 
         Values beyond the grid, infinities included, have features zero; NaN gives NaN.
 
@@ -100,59 +81,31 @@ class InterpolatedFeatures:
         work : Scratch
         add : bool
         """
-        rows = len(values[0])
-        points, shares = self._locate(values, work)
-        n_points, q = self.coefficients.shape
-        step = max(1, RESULT_BYTES // (self.coefficients.itemsize * q))
-        for start in range(0, rows, step):
-            part = slice(start, min(start + step, rows))
-            matrix, target = interpolation_matrix(points[part], shares[part], n_points), out[part].T
-            # the product has no name, so that it is freed before the next one is made
-            if add:
-                np.add(target, (matrix @ self.coefficients).T, out=target)
-            else:
-                np.copyto(target, (matrix @ self.coefficients).T)
-
-    def work_arrays(self, rows: int) -> Buffers:
-        """Return the buffers that `evaluate` takes for a block of ``rows`` rows."""
-        views = len(self.counts)
-        return {
-            "interpolation.position": ((views, rows), "float64"),
-            "interpolation.interval": ((views, rows), "float64"),
-            "interpolation.distance": ((views, rows), "float32"),
-            "interpolation.intervals": ((rows, views), "intp"),
-            "interpolation.points": ((rows, views, TERMS), "int32"),
-            "interpolation.shares": ((rows, views, TERMS), "float32"),
-        }
-
-    def _locate(
-        self, values: Sequence[NDArray[Any]], work: Scratch
-    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Return the rows of `coefficients` and their factors, the powers of the distance."""
-        position, interval, distance, intervals, points, shares = (
+        position, interval, distance, features = (
             work.take(name, shape, dtype)
             for name, (shape, dtype) in self.work_arrays(len(values[0])).items()
         )
-        low, scale, last, first = self.constants
         for row, view in zip(position, values, strict=True):
             np.copyto(row, view[:, 0])
-        with np.errstate(over="ignore", invalid="ignore"):
-            np.subtract(position, low, out=position)
-            np.multiply(position, scale, out=position)
-            np.maximum(position, 0, out=position)
-            np.minimum(position, last, out=position)
-            np.rint(position, out=interval)
-            np.subtract(position, interval, out=position)
-            np.copyto(distance, position, casting="same_kind")
-            np.add(interval, first, out=interval)
-            np.copyto(intervals.T, interval, casting="unsafe")
-        # NaN has become any integer: the first interval is as good, with a distance of NaN
-        np.take(self.terms, intervals, axis=0, out=points, mode="clip")
-        shares[:, :, 0] = 1
-        np.positive(distance, out=shares[:, :, 1].T)
-        for term in range(2, TERMS):
-            np.multiply(distance, shares[:, :, term - 1].T, out=shares[:, :, term].T)
-        return points, shares
+        counts = np.array(self.counts, np.int64)
+        locate_intervals(position, self.low, self.step, counts, interval, distance)
+        features.fill(0)
+        polynomials = self.coefficients.reshape(-1, TERMS, features.shape[1])
+        add_polynomials(interval, distance, polynomials, features)
+        if add:
+            np.add(out, features, out=out)
+        else:
+            np.copyto(out, features)
+
+    def work_arrays(self, rows: int) -> Buffers:
+        """Return the buffers that `evaluate` takes for a block of ``rows`` rows."""
+        shape = len(self.counts), rows
+        return {
+            "interpolation.position": (shape, "float64"),
+            "interpolation.interval": (shape, "int32"),
+            "interpolation.distance": (shape, "float32"),
+            "interpolation.features": ((rows, self.coefficients.shape[1]), "float32"),
+        }
 
 
 def tabulate(feature_map: FeatureMap) -> InterpolatedFeatures | None:
@@ -201,38 +154,62 @@ def tabulate(feature_map: FeatureMap) -> InterpolatedFeatures | None:
     )
 
 
-def interpolation_matrix(
-    points: NDArray[np.int32], shares: NDArray[Any], n_points: int
-) -> csr_array[Any]:
-    """Return the sparse matrix of an interpolation; it shares the memory of the arguments.
-
-    Its product with tables interpolates; the product of its transpose with weights is their
-    binning.
+@row_loop
+def locate_intervals(
+    values: NDArray[np.float64],
+    low: NDArray[np.float64],
+    step: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    interval: NDArray[np.int32],
+    distance: NDArray[np.float32],
+) -> None:
+    """Write the interval of every value, and the distance from its middle in steps.
 
     Parameters
     ----------
-    points : (rows, views, neighbours) int32 array
-        Rows of the tables.
-    shares : (rows, views, neighbours) array
-        Their weights, best of the dtype of the tables.
-    n_points : int
-        The number of rows of the tables.
-
-    Returns
-    -------
-    (rows, n_points) CSR array
+    values : (views, rows) float64 array
+    low, step : (views,) float64 arrays
+    counts : (views,) int64 array
+        The number of intervals of every view.
+    interval : (views, rows) int32 array
+        Receives positions among the intervals of all views, the first one of the view for NaN.
+    distance : (views, rows) float32 array
+        Receives NaN for NaN.
     """
-    rows, views, neighbours = points.shape
-    # a copy shares all arrays, and takes a tenth of the time of the constructor
-    matrix = copy(_empty_matrix(rows, views * neighbours, n_points))
-    matrix.indices = points.reshape(-1)
-    matrix.data = shares.reshape(-1)
-    return matrix
+    first = 0
+    for view in range(values.shape[0]):
+        scale, last = 1 / step[view], counts[view] - 1.0
+        for row in range(values.shape[1]):
+            position = (values[view, row] - low[view]) * scale
+            # comparisons with NaN are false, which keeps it
+            position = 0.0 if position < 0 else position
+            position = last if position > last else position
+            middle = np.rint(position)
+            distance[view, row] = position - middle
+            interval[view, row] = first + np.int32(middle if middle >= 0 else 0.0)
+        first += counts[view]
 
 
-@lru_cache(maxsize=64)
-def _empty_matrix(rows: int, entries: int, n_points: int) -> csr_array[Any]:
-    """Return a matrix with as many entries in every row, which are still to be set."""
-    matrix = csr_array((rows, n_points))
-    matrix.indptr = np.arange(0, entries * rows + 1, entries, dtype=np.int32)
-    return matrix
+@row_loop
+def add_polynomials(
+    interval: NDArray[np.int32],
+    distance: NDArray[np.float32],
+    polynomials: NDArray[np.float32],
+    features: NDArray[np.float32],
+) -> None:
+    """Add the cubic of every row's interval in every view.
+
+    Parameters
+    ----------
+    interval : (views, rows) int32 array
+    distance : (views, rows) float32 array
+    polynomials : (intervals, TERMS, q) float32 array
+    features : (rows, q) float32 array
+    """
+    for view in range(interval.shape[0]):
+        for row in range(interval.shape[1]):
+            c = polynomials[interval[view, row]]
+            x = distance[view, row]
+            of_row = features[row]
+            for j in range(of_row.size):
+                of_row[j] += c[0, j] + x * (c[1, j] + x * (c[2, j] + x * c[3, j]))

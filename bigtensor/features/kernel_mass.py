@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.errors import DataError
+from bigtensor.errors import DataError, Setting
 
 Floats = NDArray[np.float64]
 
@@ -72,7 +72,9 @@ def integrate_around(
     worst = landmarks[int(np.argmax(change))].tolist()
     raise DataError(
         f"the integral of the kernel around the landmark {worst} did not settle to a relative "
-        f"accuracy of {ACCURACY:g}; give its masses, or mass='one' when it has mass one everywhere"
+        f"accuracy of {ACCURACY:g}; give its masses, or "
+        + Setting("mass", "one")
+        + " when it has mass one everywhere"
     )
 
 
@@ -98,7 +100,7 @@ def _polar_rule(
             raise DataError(
                 f"the kernel has no integral around the landmark {landmark.tolist()} that shows "
                 f"between {_SMALLEST:g} and {_LARGEST:g} times the span of the landmarks; give its "
-                "masses, or mass='one' when it has mass one everywhere"
+                "masses, or " + Setting("mass", "one") + " when it has mass one everywhere"
             )
     return mass, size
 

@@ -1,4 +1,4 @@
-"""Kernels at landmarks: what every kernel can do, and the Gaussian one.
+"""Kernels at landmarks: their contract, the Gaussian and the Laplace kernel, and kernels by name.
 
 A kernel is normalised where it can be, so that a mean of kernels is a density. Such a kernel has a
 unit, one over the unit of volume of the data: its values leave the range of float32 in small or
@@ -17,17 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from bigtensor.errors import ParameterError
+from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.buffers import Buffers, Scratch, padded_width
+from bigtensor.features.row_loops import row_loop
 
 FARTHEST = 1e15
 """Largest scaled coordinate: its square is still finite in float32, its kernel is zero."""
+
+KERNELS = ("gaussian", "laplace")
+"""Kernels that have a name; the delta kernel of categories is the feature map `OneHot`."""
 
 
 class Kernel(ABC):
     """A symmetric, positive semidefinite function of two points; subclasses are frozen dataclasses.
 
-    A block of rows is evaluated in two halves: `prepare` does once what concerns the landmarks
+    A block of rows is evaluated in two halves: `prepare` does once the work on the landmarks
     alone, `write_block` does the rest for every block.
     """
 
@@ -39,7 +43,7 @@ class Kernel(ABC):
     @property
     @abstractmethod
     def peak(self) -> float:
-        """What the values of `write_block` are multiplied by to be those of the kernel."""
+        """Factor from the values of `write_block` to the kernel."""
 
     @property
     @abstractmethod
@@ -315,3 +319,175 @@ class GaussianKernel(Kernel):
 def _inputs_name(dtype: str) -> str:
     """One buffer a dtype, so that maps of two dtypes never take it from each other."""
     return f"features.inputs.{dtype}"
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceKernel(Kernel):
+    """Product of Laplace densities: ``prod_j exp(-|x_j - l_j| / b_j) / (2 b_j)``.
+
+    Its peak is a corner and its tails are long, so that Gram matrices have slowly falling
+    eigenvalues: it needs more landmarks than a Gaussian of the same variance ``2 b^2``.
+
+    Parameters
+    ----------
+    scale : (d,) float64 array
+        b, one positive length per coordinate, in the units of the data.
+    relative : bool, default False
+        Divide the kernel by its value at distance zero.
+
+    Raises
+    ------
+    ParameterError
+        When a scale is not positive and finite.
+
+    References
+    ----------
+    Rahimi and Recht (2007), "Random features for large-scale kernel machines", fig. 1.
+    """
+
+    scale: NDArray[np.float64]
+    relative: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", positive_lengths(self.scale, "scale"))
+
+    @property
+    def width(self) -> int:
+        """The number of coordinates."""
+        return int(self.scale.size)
+
+    @property
+    def log_peak(self) -> float:
+        """Natural logarithm of the kernel at distance zero."""
+        return 0.0 if self.relative else -self._log_volume_of_density
+
+    @property
+    def peak(self) -> float:
+        """The kernel at distance zero: ``prod_j 1 / (2 b_j)``, or one if relative."""
+        return math.exp(self.log_peak)
+
+    @property
+    def volume(self) -> float:
+        """``prod_j 2 b_j`` of a relative kernel."""
+        return math.prod((2 * self.scale).tolist()) if self.relative else 1.0
+
+    @property
+    def log_volume(self) -> float:
+        """Natural logarithm of `volume`."""
+        return self._log_volume_of_density if self.relative else 0.0
+
+    @property
+    def _log_volume_of_density(self) -> float:
+        """Natural logarithm of one over the largest density."""
+        return float(np.log(2 * self.scale).sum())
+
+    def relative_to(self, landmarks: NDArray[Any]) -> LaplaceKernel:  # noqa: ARG002
+        """Return the kernel over its value at distance zero."""
+        return replace(self, relative=True)
+
+    def in_data_units(self) -> LaplaceKernel:
+        """Return the kernel as a density in the units of the data."""
+        return replace(self, relative=False)
+
+    def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the kernel between every row and every landmark, ``(n, p)``."""
+        scaled = np.asarray(x, np.float64) / self.scale
+        values = cdist(scaled, np.asarray(landmarks, np.float64) / self.scale, "cityblock")
+        np.subtract(self.log_peak, values, out=values)
+        return np.exp(values, out=values)
+
+    def prepare(self, landmarks: NDArray[Any], centre: NDArray[Any], dtype: str) -> NDArray[Any]:
+        """Return the scaled landmarks ``v = (l - centre) / b``: ``(d, p)``."""
+        scaled = (np.asarray(landmarks, np.float64) - centre) / self.scale
+        return np.ascontiguousarray(np.clip(scaled, -FARTHEST, FARTHEST).T, dtype)
+
+    def write_block(
+        self,
+        values: NDArray[Any],
+        prepared: NDArray[Any],
+        centre: NDArray[Any],
+        out: NDArray[Any],
+        work: Scratch,
+    ) -> None:
+        """Write ``exp(-|u - v|_1)``: a sum of absolute values is no matrix product."""
+        d, rows, dtype = self.width, len(values), prepared.dtype.name
+        inputs = work.take(_laplace_inputs_name(dtype), (d, out.shape[1]), dtype)
+        scratch = work.take("features.scratch", (d, rows), "float64")
+        write_scaled(values, centre, self.scale, inputs[:, :rows], scratch)
+        inputs[:, rows:] = 0
+        _write_negative_distances(inputs, prepared, out)
+        np.exp(out, out=out)
+
+    def work_arrays(self, rows: int, dtype: str) -> Buffers:
+        """Return the buffers of the scaled rows."""
+        width = padded_width(rows)
+        return {
+            _laplace_inputs_name(dtype): ((self.width, width), dtype),
+            "features.scratch": ((self.width, rows), "float64"),
+        }
+
+
+def _laplace_inputs_name(dtype: str) -> str:
+    """One buffer a dtype, so that maps of two dtypes never take it from each other."""
+    return f"features.laplace_inputs.{dtype}"
+
+
+@row_loop
+def _write_negative_distances(
+    inputs: NDArray[Any], landmarks: NDArray[Any], out: NDArray[Any]
+) -> None:
+    """Write minus the sum of the distances in every coordinate.
+
+    Parameters
+    ----------
+    inputs : (d, rows) array
+    landmarks : (d, p) array
+    out : (p, rows) array
+    """
+    for landmark in range(landmarks.shape[1]):
+        of_landmark = out[landmark]
+        for row in range(of_landmark.size):
+            of_landmark[row] = -abs(inputs[0, row] - landmarks[0, landmark])
+        for j in range(1, inputs.shape[0]):
+            for row in range(of_landmark.size):
+                of_landmark[row] -= abs(inputs[j, row] - landmarks[j, landmark])
+
+
+def default_kernel(kind: str | Kernel, bandwidth: NDArray[Any]) -> Kernel:
+    """Return the kernel of this kind whose standard deviation is the bandwidth.
+
+    The rules of `bigtensor.features.bandwidth` are those of a Gaussian. A Laplace kernel is given
+    the same variance, ``b = s / sqrt 2``, which is 4 % less than what keeps the balance of its bias
+    and variance (Marron and Nolan 1988). A user-defined kernel has the width it was made with.
+
+    Parameters
+    ----------
+    kind : "gaussian", "laplace" or Kernel
+        A kernel, such as a `CustomKernel`, is returned as it is.
+    bandwidth : (d,) array
+        s, one positive length a feature, in the units of the data.
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    ParameterError
+        When there is no such kernel, a bandwidth is not positive, or a user-defined kernel is for
+        views of another number of features.
+    """
+    if isinstance(kind, Kernel):
+        if kind.width != len(bandwidth):
+            raise ParameterError(
+                f"the kernel is for views of {kind.width} features, and the view has "
+                f"{len(bandwidth)}; make it with " + Setting("width", len(bandwidth))
+            )
+        return kind
+    if kind == "gaussian":
+        return GaussianKernel(bandwidth)
+    if kind == "laplace":
+        return LaplaceKernel(GaussianKernel(bandwidth).bandwidth / math.sqrt(2))
+    raise ParameterError(
+        f"a kernel is one of {', '.join(map(repr, KERNELS))} or a CustomKernel, got {kind!r}"
+    )

@@ -48,7 +48,7 @@ class Landmarks:
 
     @property
     def tolerance_met(self) -> bool:
-        """Whether the trace error is at most the tolerance; true when none was asked for."""
+        """True if the trace error is at most the tolerance, or there is no tolerance."""
         return self.tolerance is None or self.trace_error <= self.tolerance
 
 
@@ -61,7 +61,7 @@ def choose_landmarks(
     random_state: int,
     tolerance: float | None = None,
 ) -> Landmarks:
-    """Choose the landmarks of one view, and measure what a kernel at them leaves out.
+    """Choose the landmarks of one view, and measure the trace error of their kernel.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def choose_landmarks(
 
 
 def trace_error(sample: NDArray[Any], points: NDArray[np.float64], kernel: Kernel) -> float:
-    """Return what the Nystroem approximation leaves of the trace of a sample's kernel matrix.
+    """Return the relative trace error of the Nystroem approximation of a sample's kernel matrix.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The density of a sample at its rows, and weights that let rows of low density count for more."""
+"""Density of a sample at its rows, and weights that are larger for rows of low density."""
 
 from __future__ import annotations
 

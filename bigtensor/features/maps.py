@@ -1,4 +1,4 @@
-"""Feature maps: from a row of a view to a vector, a block of rows at a time.
+"""Feature maps: a vector of features for every row of a view, block by block.
 
 Every map is a set of basis functions and a matrix: ``y(x) = mixing' basis(x)``. The basis of a
 block is laid out with one row a basis function and one column a row of data, which is the layout
@@ -22,7 +22,7 @@ class FeatureMap(ABC):
     Attributes
     ----------
     dtype : str
-        ``"float32"`` or ``"float64"``: what blocks of features are computed in.
+        ``"float32"`` or ``"float64"``: precision in which blocks of features are computed.
     """
 
     dtype: str

@@ -141,12 +141,12 @@ class Nystroem(FeatureMap):
 
     @property
     def volume(self) -> float:
-        """That of the kernel."""
+        """Volume of the kernel."""
         return self.kernel.volume
 
     @property
     def log_volume(self) -> float:
-        """That of the kernel."""
+        """Natural logarithm of `volume`."""
         return self.kernel.log_volume
 
     def projected(self, basis: NDArray[np.float64]) -> Nystroem:

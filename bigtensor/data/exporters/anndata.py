@@ -27,9 +27,15 @@ import numpy as np
 
 from bigtensor.data.exporters.in_place import InPlace, open_in_place
 from bigtensor.data.exporters.labels import LabelStore, open_labels
-from bigtensor.data.importers.anndata import index_name
+from bigtensor.data.importers.anndata import index_name, read_column
 from bigtensor.data.importers.source import optional_module, reading, unique_names
-from bigtensor.errors import BigtensorError, DataError, FileFormatError, OutputError
+from bigtensor.errors import (
+    BigtensorError,
+    DataError,
+    FileFormatError,
+    OutputError,
+    Setting,
+)
 
 LABEL = "bigtensor_label"
 PROBABILITY = "X_bigtensor_proba"
@@ -43,7 +49,7 @@ _PLACES = {
     f"{_PARTIAL}/used": f"var/{USED}",
     f"{_PARTIAL}/model": f"uns/{MODEL}",
 }
-"""Where every element is written, and where it goes then: in this order, and back in reverse."""
+"""Temporary and final place of every element. Elements are moved in this order."""
 
 
 def write_answers_to_anndata(
@@ -127,8 +133,7 @@ def _checked_features(path: Path, group: Any, store: LabelStore) -> list[bool]:
 
 def _index(frame: Any) -> list[str]:
     """Return the index of a stored data frame."""
-    read_elem = optional_module("anndata.io", "cytometry").read_elem
-    return [str(name) for name in read_elem(frame[index_name(frame)])]
+    return [str(name) for name in read_column(frame[index_name(frame)])]
 
 
 def _index_length(frame: Any) -> int:
@@ -142,7 +147,8 @@ def _refuse_present(path: Path, group: Any, *, overwrite: bool) -> None:
     present = [place for place in _PLACES.values() if place in group]
     if present and not overwrite:
         raise OutputError(
-            f"{path} has {', '.join(present)} already; choose another file or allow overwriting"
+            f"{path} has {', '.join(present)} already; choose another file or give "
+            + Setting("overwrite", True)
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from bigtensor.data.exporters.labels import BLOCK_ROWS, LabelStore, open_labels
 from bigtensor.data.exporters.spreadsheet import as_cell
 from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.outputs import whole_file
 from bigtensor.data.zarr_datasets import open_cells, read_variable
 from bigtensor.errors import DataError, OutputError, ViewError
 
@@ -43,7 +43,7 @@ def write_answers_to_csv(
     target : path
         An existing file is replaced.
     probabilities : bool, default True
-        Whether to write the probabilities too, where there are any.
+        If True, write the probabilities too, if the store has any.
     cells : path, optional
         The store that was labelled, as an import makes it: its ``sample_id`` is written too.
     features : sequence of str, optional
@@ -64,27 +64,26 @@ def write_answers_to_csv(
     """
     path, store = Path(target), open_labels(labels)
     known = None if cells is None else _Cells.open(cells, features, store)
-    partial = path.with_name(f"{path.name}.partial-{secrets.token_hex(4)}")
     try:
-        # JSON holds names with surrogates, which UTF-8 cannot
-        with partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+        with (
+            whole_file(path) as partial,
+            # JSON holds names with surrogates, which UTF-8 cannot
+            partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file,
+        ):
             for done, text in _lines(store, known, probabilities, block_rows):
                 file.write(text)
                 progress(done, store.rows)
-        partial.replace(path)
     except OSError as error:
         if not error.errno:
             raise
         raise OutputError(
             f"{path} cannot be written ({error.strerror or error}); the labels are in {labels}"
         ) from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """What is written of the rows beside their labels.
+    """Columns of the rows beside their labels.
 
     Attributes
     ----------
@@ -140,7 +139,7 @@ class _Cells:
 
     @property
     def formats(self) -> str:
-        """How a row is written, a comma after each column."""
+        """Format of a row, with a comma after each column."""
         return "%s," * (self.samples is not None) + "%.9g," * self.values.shape[1]
 
     def columns(self, rows: slice) -> list[NDArray[Any]]:

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +36,8 @@ from bigtensor.data.importers.fcs_segments import HEADER_BYTES
 from bigtensor.data.importers.fcs_text import join_text, listed
 from bigtensor.data.importers.job import bare_name
 from bigtensor.data.importers.source import warn_of_notes
-from bigtensor.errors import DataError, FileFormatError, OutputError, ParameterError
+from bigtensor.data.outputs import discard, unfinished_path
+from bigtensor.errors import DataError, FileFormatError, OutputError, ParameterError, Setting
 
 LABEL = "bigtensor_label"
 PROBABILITY = "bigtensor_proba_"
@@ -90,7 +90,7 @@ def write_answers_to_fcs(
     cells : path
         The store that was imported: its ``sample_id`` says which rows are whose.
     probabilities : bool, default True
-        Whether to add the posteriors too, where there are any.
+        If True, add the posterior probabilities too, if the store has any.
     offsets : {"header", "text"}, optional
         As for the import.
     overwrite : bool, default False
@@ -119,8 +119,8 @@ def write_answers_to_fcs(
     for path, (start, rows) in zip(paths, _rows_of_files(store, cells, paths), strict=True):
         header = read_fcs_header(path, offsets=offsets)
         _check_source(header, rows)
-        partial = out / f"{path.name}.partial-{secrets.token_hex(4)}"
-        jobs.append(_Job(header, start, out / path.name, partial))
+        target = out / path.name
+        jobs.append(_Job(header, start, target, unfinished_path(target)))
     total, done = sum(job.header.n_rows for job in jobs), 0
     n_labels = store.count_labels()
     width = store.components or 0 if probabilities else 0
@@ -141,7 +141,7 @@ def write_answers_to_fcs(
         ) from error
     finally:
         for job in jobs:
-            job.partial.unlink(missing_ok=True)
+            discard(job.partial)
     return tuple(job.target for job in jobs)
 
 
@@ -160,7 +160,10 @@ def _check_targets(paths: Sequence[Path], out: Path, *, overwrite: bool) -> None
         if target.resolve() == path.resolve():
             raise OutputError(f"{path} is read and would be replaced; give another folder")
         if target.exists() and not overwrite:
-            raise OutputError(f"{target} exists already; give another folder or allow overwriting")
+            raise OutputError(
+                f"{target} exists already; give another folder or give "
+                + Setting("overwrite", True)
+            )
 
 
 def _rows_of_files(
@@ -223,7 +226,7 @@ def _copy(job: _Job, store: LabelStore, n_labels: int, width: int) -> Iterator[i
 
 
 def _added_dtype(header: FcsHeader) -> np.dtype[Any]:
-    """Return the type of a new channel: that of all others, or integers of 16 bits."""
+    """Return the type of a new channel: the common type of the others, or 16-bit integers."""
     order, kind = header.dtypes[0][0], header.dtypes[0][1]
     return np.dtype(f"{order}u2" if kind == "u" else header.dtypes[0])
 
@@ -241,7 +244,7 @@ def _added_values(block: LabelBlock, dtype: np.dtype[Any]) -> NDArray[Any]:
 def _keywords(
     header: FcsHeader, n_labels: int, width: int, dtype: np.dtype[Any]
 ) -> list[tuple[str, str]]:
-    """Return the keywords of the copy: those of the source, and those of the new channels."""
+    """Return the keywords of the source and of the new channels."""
     whole = dtype.kind == "u"
     if whole and n_labels >= _INTEGER_TOP:
         raise DataError(f"{n_labels:,} labels do not fit into integers of 16 bits")

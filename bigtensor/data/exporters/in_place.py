@@ -121,7 +121,7 @@ class ZarrInPlace:
             zarr.open_group(folder, mode="r+", use_consolidated=False).update_attributes({})
 
     def finish(self) -> None:
-        """Renew consolidated metadata, also those of a group that holds this one."""
+        """Renew the consolidated metadata of a group and of the groups that hold it."""
         with warnings.catch_warnings():
             # xarray and anndata consolidate v3 stores in the same way
             warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
@@ -133,7 +133,7 @@ class ZarrInPlace:
 
 
 def _consolidated(folder: Path) -> bool:
-    """Whether a folder is a Zarr group with consolidated metadata."""
+    """Return True for a Zarr group with consolidated metadata."""
     if not any((folder / name).exists() for name in ("zarr.json", ".zmetadata")):
         return False
     return zarr.open_group(folder, mode="r").metadata.consolidated_metadata is not None
@@ -176,5 +176,5 @@ def open_in_place(path: Path) -> Iterator[InPlace]:
 
 
 def _is_hdf5(path: Path) -> bool:
-    """Whether a file begins as HDF5 does, though it could not be opened."""
+    """Return True if a file begins as an HDF5 file does."""
     return path.is_file() and bool(optional_module("h5py", "cytometry").is_hdf5(path))

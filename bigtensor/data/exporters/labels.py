@@ -1,4 +1,4 @@
-"""A store of labels, read block by block: what every exporter begins with."""
+"""A store of labels, read block by block by every exporter."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class LabelStore:
         start, stop : int
             The rows to read; by default all.
         probabilities : bool, default True
-            Whether to read the probabilities too, where there are any.
+            If True, read the probabilities too, if the store has any.
         block_rows : int
             Rows of a block; the last may be shorter.
 

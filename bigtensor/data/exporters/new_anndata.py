@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,12 @@ import numpy as np
 import xarray as xr
 
 from bigtensor.data.exporters.anndata import write_answers_to_anndata
+from bigtensor.data.exporters.labels import open_labels
 from bigtensor.data.importers.source import optional_module
 from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM
-from bigtensor.data.targets import check_target_file
+from bigtensor.data.outputs import check_target_file, whole_file
 from bigtensor.data.zarr_datasets import open_cells, read_variable
-from bigtensor.errors import BigtensorError, OutputError, ParameterError
+from bigtensor.errors import BigtensorError, DataError, OutputError, ParameterError
 
 _BLOCK_ROWS = 65_536
 _RECORDS = ("transform", "compensation", "source_files")
@@ -40,6 +40,7 @@ def write_new_anndata(
     target: str | os.PathLike[str],
     model: Mapping[str, Any],
     *,
+    overwrite: bool = False,
     progress: Callable[[int, int | None], None] = lambda *_: None,
 ) -> None:
     """Make an ``.h5ad`` file of the rows of a store and of the answers for them.
@@ -51,9 +52,11 @@ def write_new_anndata(
     cells : path
         A store in this package's layout, as an import makes it.
     target : path
-        A file that does not exist; it appears under its name when it is whole.
+        The file to make; it appears under its name when it is whole.
     model : mapping
         See :func:`~bigtensor.data.exporters.anndata.write_answers_to_anndata`.
+    overwrite : bool, default False
+        Replace a file of this name.
     progress : callable, optional
         Called with the rows done and all rows.
 
@@ -71,22 +74,24 @@ def write_new_anndata(
     path = Path(target)
     if path.suffix.lower() != ".h5ad":
         raise ParameterError(f"a new AnnData file ends in .h5ad, which {path} does not")
-    check_target_file(path, overwrite=False)
-    dataset = open_cells(cells)
-    partial = path.with_name(f"{path.stem}.partial-{secrets.token_hex(4)}{path.suffix}")
+    check_target_file(path, overwrite=overwrite)
+    dataset, labelled = open_cells(cells), open_labels(labels).rows
+    if dataset.sizes[SAMPLE_DIM] != labelled:
+        raise DataError(
+            f"{cells} has {dataset.sizes[SAMPLE_DIM]:,} rows, but there are {labelled:,} labels; "
+            "give the store that was labelled"
+        )
     try:
-        with optional_module("h5py", "cytometry").File(partial, "w") as file:
-            _write_cells(file, dataset, progress)
-        write_answers_to_anndata(labels, partial, model)
-        partial.replace(path)
+        with whole_file(path) as partial:
+            with optional_module("h5py", "cytometry").File(partial, "w") as file:
+                _write_cells(file, dataset, progress)
+            write_answers_to_anndata(labels, partial, model)
     except OSError as error:
         if isinstance(error, BigtensorError):
             raise
         raise OutputError(
             f"{path} cannot be written ({error.strerror or error}); the labels are in {labels}"
         ) from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _write_cells(

@@ -1,4 +1,4 @@
-"""Which rows of an imported store came from which file."""
+"""Row ranges of the files that a store was imported from."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\N{FULLWIDTH EQUALS SIGN}")
-"""What a spreadsheet takes for the beginning of a formula, or skips before one."""
+"""Characters that a spreadsheet takes for the beginning of a formula, or skips before one."""
 
 
 def as_text(name: str) -> str:

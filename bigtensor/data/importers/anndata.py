@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.blosc_frames import refuse_cut_frames
 from bigtensor.data.importers.source import (
     ImportBlock,
     ImportSource,
@@ -51,17 +52,17 @@ def open_anndata(
     with reading(path, "AnnData"), _open_group(path) as group:
         _check_is_anndata(path, group)
         rows, width = _shape(path, group["X"])
-        names_of_features, names_of_rows = (_index(group[part]) for part in ("var", "obs"))
+        names_of_features, names_of_rows = (index_of(group[part]) for part in ("var", "obs"))
         # Compared before anything is read: a damaged length may claim any size.
-        if _length(names_of_features) != width or _length(names_of_rows) != rows:
+        if column_length(names_of_features) != width or column_length(names_of_rows) != rows:
             raise FileFormatError(
-                f"{path}: X has {rows} rows and {width} columns for {_length(names_of_rows)} "
-                f"obs_names and {_length(names_of_features)} var_names; the file is damaged"
+                f"{path}: X has {rows} rows and {width} columns for {column_length(names_of_rows)} "
+                f"obs_names and {column_length(names_of_features)} var_names; the file is damaged"
             )
-        given = [str(name) for name in _read(names_of_features)]
+        given = [str(name) for name in read_column(names_of_features)]
         kept = {"label": label, "sample_id": sample_id}
         variables = {
-            key: np.asarray(_obs_column(path, group["obs"], column, rows), dtype=object)
+            key: np.asarray(obs_column(path, group["obs"], column, rows), dtype=object)
             for key, column in kept.items()
             if column is not None
         }
@@ -79,6 +80,73 @@ def open_anndata(
                 yield ImportBlock(values, values, {k: v[part] for k, v in variables.items()})
 
     return ImportSource(path, names, blocks, rows=rows, notes=notes)
+
+
+def open_obs(
+    path: "str | os.PathLike[str]", *, label: str | None = None, sample_id: str | None = None
+) -> ImportSource:
+    """Open the annotation of observations in an AnnData file for import as codes.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A ``.h5ad`` file or a Zarr store of AnnData. X is not read.
+    label, sample_id : str, optional
+        Columns of ``obs`` to keep beside the features.
+
+    Returns
+    -------
+    ImportSource
+        The categorical, string and boolean columns of ``obs``, which are read whole.
+
+    Raises
+    ------
+    DataError
+        If a column named here does not exist, or there are no features.
+    FileFormatError
+        If the file is damaged, or no AnnData.
+    """
+    optional_module("anndata", "cytometry")
+    path = Path(path)
+    kept = {"label": label, "sample_id": sample_id}
+    with reading(path, "AnnData"), _open_group(path) as group:
+        _check_is_anndata(path, group)
+        obs = group["obs"]
+        rows = column_length(index_of(obs))
+        columns = [str(name) for name in obs.attrs.get("column-order", [])]
+        others = [name for name in columns if name not in kept.values()]
+        features = [name for name in others if name in obs and _holds_names(obs[name])]
+        if not features:
+            raise DataError(
+                f"obs of {path} has no categorical, string or boolean column to code; it has "
+                f"{columns}"
+            )
+        values = np.empty((rows, len(features)), object)
+        for place, name in enumerate(features):
+            values[:, place] = np.asarray(obs_column(path, obs, name, rows), object)
+        variables = {
+            key: np.asarray(obs_column(path, obs, column, rows), object)
+            for key, column in kept.items()
+            if column is not None
+        }
+    numbers = [name for name in others if name not in features]
+    notes = (f"the columns {numbers} of obs hold numbers and were left out",) if numbers else ()
+    warn_of_notes(path, notes)
+
+    def blocks(rows_per_block: int) -> Iterator[ImportBlock]:
+        for first in range(0, rows, rows_per_block):
+            part = slice(first, min(first + rows_per_block, rows))
+            along = {name: column[part] for name, column in variables.items()}
+            yield ImportBlock(values[part], values[part], along)
+
+    return ImportSource(path, tuple(features), blocks, rows=rows, notes=notes)
+
+
+def _holds_names(column: Any) -> bool:
+    """Return True for a stored column of categories, strings or truth values."""
+    kind = str(column.attrs.get("encoding-type", ""))
+    named = kind in ("categorical", "string-array", "nullable-string-array", "nullable-boolean")
+    return named or getattr(getattr(column, "dtype", None), "kind", "") == "b"
 
 
 def _open_group(path: Path) -> AbstractContextManager[Any]:
@@ -132,7 +200,7 @@ def _dense(part: Any) -> NDArray[np.floating]:
     return values if values.dtype.kind == "f" else values.astype(np.float64)
 
 
-def _index(frame: Any) -> Any:
+def index_of(frame: Any) -> Any:
     """Return the stored index of a stored data frame."""
     return frame[index_name(frame)]
 
@@ -151,8 +219,9 @@ def index_name(frame: Any) -> str:
     return name
 
 
-def _read(element: Any) -> Any:
+def read_column(element: Any) -> Any:
     """Read a stored column."""
+    refuse_cut_frames(element)
     try:
         return optional_module("anndata.io", "cytometry").read_elem(element)
     except MemoryError as error:
@@ -160,21 +229,21 @@ def _read(element: Any) -> Any:
         raise ValueError(f"a column of names asks for too much memory: {error}") from error
 
 
-def _length(column: Any) -> int:
+def column_length(column: Any) -> int:
     """Return the rows of a stored column: of its codes or values where it has several arrays."""
     if hasattr(column, "keys"):
         column = column["codes" if "codes" in column else "values"]
     return int(column.shape[0])
 
 
-def _obs_column(path: Path, obs: Any, name: str, rows: int) -> Any:
+def obs_column(path: Path, obs: Any, name: str, rows: int) -> Any:
     """Read one column of obs, or say which there are."""
     if name not in obs:
         columns = [str(column) for column in obs.attrs.get("column-order", [])]
         raise DataError(f"obs of {path} has no column {name!r}; it has {columns}")
-    if _length(obs[name]) != rows:
+    if column_length(obs[name]) != rows:
         raise FileFormatError(
-            f"{path}: column {name!r} of obs has {_length(obs[name])} rows, X has {rows}; the file "
-            "is damaged"
+            f"{path}: column {name!r} of obs has {column_length(obs[name])} rows, X has {rows}; "
+            "the file is damaged"
         )
-    return _read(obs[name])
+    return read_column(obs[name])

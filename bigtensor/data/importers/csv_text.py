@@ -86,5 +86,5 @@ class CsvText:
 
 
 def _is_blank(row: list[str]) -> bool:
-    """Say whether a line holds nothing, which is no row of a table."""
+    """Return True for an empty line, which is no row of a table."""
     return not row or (len(row) == 1 and not row[0].strip())

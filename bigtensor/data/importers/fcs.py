@@ -152,7 +152,7 @@ def open_fcs(
     path : str or path-like
         The file.
     compensate : bool, default False
-        Whether to remove the spillover between dyes.
+        If True, remove the spillover between dyes.
     dataset : int, default 0
         Which data set of a file that holds several.
     offsets : {"header", "text"}, optional
@@ -168,7 +168,7 @@ def open_fcs(
     Raises
     ------
     FileFormatError
-        If the file is damaged, or holds what cannot be read faithfully.
+        If the file is damaged, or holds values that cannot be read faithfully.
     DataError
         If there is no spillover matrix to compensate with, or not one label an event.
     """
@@ -221,7 +221,7 @@ def iterate_fcs(
     rows_per_block : int, default 65536
         Rows of a block; the last may be shorter. No more than one block is held at a time.
     compensate : bool, default False
-        Whether to remove the spillover between dyes.
+        If True, remove the spillover between dyes.
 
     Yields
     ------

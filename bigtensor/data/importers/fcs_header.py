@@ -1,4 +1,4 @@
-"""Headers of FCS files: what is where, and how stored numbers become values.
+"""Headers of FCS files: places of the segments and types of the stored numbers.
 
 Flow Cytometry Standard 2.0, 3.0 and 3.1 (Spidlen et al. 2010). Numbers of a header are checked
 against the size of what holds them, so that nothing of a size that a damaged file claims is made.
@@ -16,7 +16,7 @@ from bigtensor.data.importers.fcs_keywords import Keywords, finite_number
 from bigtensor.data.importers.fcs_segments import Dataset, read_dataset
 from bigtensor.data.importers.fcs_text import Encoding
 from bigtensor.data.importers.source import unique_names, warn_of_notes
-from bigtensor.errors import FileFormatError, ParameterError
+from bigtensor.errors import FileFormatError, ParameterError, Setting
 
 Offsets = Literal["header", "text"]
 
@@ -27,7 +27,7 @@ _SCATTER = re.compile(r"(fsc?|ssc?)(?![a-z])", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class FcsHeader:
-    """What a reader needs to know of one data set of an FCS file.
+    """Header of one data set of an FCS file.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class FcsHeader:
 
     @property
     def is_mass_cytometry(self) -> bool:
-        """Whether the instrument counts metal isotopes.
+        """True if the instrument counts metal isotopes.
 
         True if ``$CYT`` names a CyTOF, a Helios or DVS Sciences; also if no channel is a scatter
         and at least half of all are named after isotopes, such as ``Nd142Di`` or ``(Nd142)Dd``.
@@ -129,7 +129,7 @@ def read_fcs_header(
     Raises
     ------
     FileFormatError
-        If the file is damaged, or holds what cannot be read faithfully.
+        If the file is damaged, or holds values that cannot be read faithfully.
     ParameterError
         If there is no such data set, or `offsets` is unknown.
 
@@ -139,9 +139,9 @@ def read_fcs_header(
         If something was repaired or left out; the same sentences as in ``notes``.
     """
     if offsets not in (None, "header", "text"):
-        raise ParameterError(f"offsets must be 'header' or 'text', not {offsets!r}")
+        raise ParameterError(Setting("offsets") + f" must be 'header' or 'text', not {offsets!r}")
     if dataset < 0:
-        raise ParameterError(f"dataset must be 0 or larger, not {dataset}")
+        raise ParameterError(Setting("dataset") + f" must be 0 or larger, not {dataset}")
     path = Path(path)
     _check_is_fcs(path)
     found = read_dataset(path, 0)
@@ -155,7 +155,9 @@ def read_fcs_header(
         header = _translate(dataset, found, offsets, more=more)
     except FileFormatError as error:
         if more:
-            raise FileFormatError(f"{error}; or choose its next data set with dataset=") from error
+            raise FileFormatError(
+                error.message + "; or choose its next data set with " + Setting("dataset")
+            ) from error
         raise
     warn_of_notes(path, header.notes)
     return header
@@ -180,7 +182,9 @@ def _translate(dataset: int, found: Dataset, offsets: Offsets | None, *, more: b
     path, keywords, version = found.keywords.path, found.keywords, found.segments.version
     notes = list(found.notes)
     if more and dataset == 0:
-        notes.append("the file holds further data sets; this is number 0, choose with dataset=")
+        notes.append(
+            "the file holds further data sets; this is number 0, choose with " + Setting("dataset")
+        )
     if version not in _VERSIONS:
         notes.append(f"version {version} of the standard is read as 3.1")
         if any(re.fullmatch(r"p\d+datatype", key) for key in keywords.values):
@@ -248,8 +252,9 @@ def _data_start(found: Dataset, rows: int, row_bytes: int, offsets: Offsets | No
     elif in_header[0] != in_text[0] or held(in_header) != held(in_text):
         raise FileFormatError(
             f"{path}: HEADER says that the events lie in bytes {in_header[0]} to {in_header[1]}, "
-            f"TEXT says {in_text[0]} to {in_text[1]}; choose with offsets='header' or 'text' "
-            "(--offsets) and look at the values, as neither is right for every instrument"
+            f"TEXT says {in_text[0]} to {in_text[1]}; choose with "
+            + Setting("offsets", "header", "text")
+            + " and look at the values, as neither is right for every instrument"
         )
     else:
         chosen = in_text
@@ -259,10 +264,10 @@ def _data_start(found: Dataset, rows: int, row_bytes: int, offsets: Offsets | No
         raise FileFormatError(f"{path} does not say where its events lie")
     where = f"bytes {chosen[0]} to {chosen[1]}"
     if held(chosen) != rows:
-        other = "" if version == "2.0" else "; try the other value of offsets ('header', 'text')"
+        other = "; try the other value of " + Setting("offsets") + " ('header', 'text')"
         raise FileFormatError(
-            f"{path}: {where} hold {held(chosen)} events of {row_bytes} bytes, but $TOT says "
-            f"{rows}{other}"
+            f"{path}: {where} hold {held(chosen)} events of {row_bytes} bytes, but $TOT says {rows}"
+            + ("" if version == "2.0" else other)
         )
     size = path.stat().st_size
     if start + chosen[0] + rows * row_bytes > size:

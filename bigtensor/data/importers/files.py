@@ -3,13 +3,14 @@
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from bigtensor.data.importers.anndata import open_anndata
+from bigtensor.data.importers.anndata import open_anndata, open_obs
 from bigtensor.data.importers.expansion import expand_paths, unreachable
 from bigtensor.data.importers.fcs import Offsets, open_fcs
 from bigtensor.data.importers.job import ImportJob, ImportSummary, bare_name, sample_names
@@ -23,8 +24,8 @@ from bigtensor.data.importers.transforms import (
     Transform,
     is_untransformed,
 )
-from bigtensor.data.targets import check_target
-from bigtensor.errors import DataError, FileFormatError, ParameterError
+from bigtensor.data.outputs import check_target
+from bigtensor.errors import DataError, FileFormatError, Message, ParameterError, Setting
 
 __all__ = ["Format", "ImportSummary", "fcs_defaults", "import_files"]
 
@@ -39,6 +40,11 @@ _FORMATS: Mapping[str, Format] = {
     ".pq": "parquet",
     ".h5ad": "anndata",
     ".zarr": "anndata",
+}
+_CODES: Mapping[str, Callable[..., ImportSource]] = {
+    "csv": partial(open_csv, codes=True),
+    "parquet": partial(open_parquet, codes=True),
+    "anndata": open_obs,
 }
 _OPENERS: Mapping[str, Callable[..., ImportSource]] = {
     "csv": open_csv,
@@ -66,6 +72,7 @@ def import_files(
     sample_id: str | None = None,
     labels: Mapping[str, ArrayLike] | None = None,
     label_names: Sequence[str] | None = None,
+    codes: bool = False,
     dtype: DTypeLike = "float32",
     keep_raw: bool = False,
     overwrite: bool = False,
@@ -97,19 +104,25 @@ def import_files(
     dataset : int, default 0
         FCS only: which data set of a file that holds several.
     channels : {"same", "common"}, default "same"
-        Whether files with different features are an error, or only common features are imported.
+        ``"same"``: files with different features are an error. ``"common"``: the features that
+        all files have are imported.
     label, sample_id : str, optional
         Tables and AnnData: columns to keep beside the features.
     labels : mapping of str to array-like of int, optional
         FCS only: for the stem of every file one code an event, -1 for none.
     label_names : sequence of str, optional
         The name of each code of `labels`.
+    codes : bool, default False
+        Make every feature codes of named categories: every column of a CSV or Parquet file, of
+        numbers too, or the categorical, string and boolean columns of ``obs`` of AnnData. Codes are
+        numbered in the order in which the categories first appear, and -1 stands for an empty cell.
+        They are stored as int32.
     dtype : {"float32", "float64"}, default "float32"
         Type of the stored values.
     keep_raw : bool, default False
         Also store the values before compensation and transform, on the linear scale, as ``raw``.
     overwrite : bool, default False
-        Whether an existing store may be replaced.
+        If True, an existing store may be replaced.
     progress : callable, optional
         Called with the rows done and all rows (None if that is not known) after each block.
 
@@ -139,20 +152,24 @@ def import_files(
     kind = _kind(files, format)
     target = Path(out)
     check_target(target, overwrite=overwrite)
-    codes = _codes_by_file(files, labels, label_names)
+    label_codes = _codes_by_file(files, labels, label_names)
+    _check_dtype(dtype)
+    if codes:
+        _check_codable(kind, transform, untransformed, keep_raw=keep_raw)
     if kind == "fcs":
         if label is not None or sample_id is not None:
-            raise ParameterError("label and sample_id name columns of tables; FCS takes labels=")
+            raise ParameterError(_COLUMNS_OF_TABLES)
         sources = [
             open_fcs(path, compensate=compensate, dataset=dataset, offsets=offsets, label=code)
-            for path, code in zip(files, codes, strict=True)
+            for path, code in zip(files, label_codes, strict=True)
         ]
     else:
         if compensate or offsets is not None or dataset or labels is not None:
             raise ParameterError(
                 f"compensate, offsets, dataset and labels are for FCS files; these are {kind}"
             )
-        sources = [_OPENERS[kind](path, label=label, sample_id=sample_id) for path in files]
+        opener = (_CODES if codes else _OPENERS)[kind]
+        sources = [opener(path, label=label, sample_id=sample_id) for path in files]
     features, columns = match_features(sources, channels)
     job = ImportJob(
         sources=sources,
@@ -160,15 +177,16 @@ def import_files(
         features=features,
         columns=columns,
         transform=_transform(kind, transform, cofactor, sources),
-        linear=_linear_features(sources[0], features, untransformed),
-        label_names=_label_names(codes, label_names),
+        linear=() if codes else _linear_features(sources[0], features, untransformed),
+        label_names=_label_names(label_codes, label_names),
         has_label=label is not None or labels is not None,
+        codes=codes,
     )
     return job.run(target, dtype=dtype, keep_raw=keep_raw, overwrite=overwrite, progress=progress)
 
 
 def fcs_defaults(sources: Sequence[ImportSource]) -> tuple[Transform, tuple[str, ...]]:
-    """Return what an import of FCS files without options does to their values.
+    """Return the transform of an import of FCS files without options.
 
     Parameters
     ----------
@@ -190,6 +208,41 @@ def fcs_defaults(sources: Sequence[ImportSource]) -> tuple[Transform, tuple[str,
     return _transform("fcs", None, None, sources), _linear_features(sources[0], features, None)
 
 
+_COLUMNS_OF_TABLES = (
+    Setting("label")
+    + " and "
+    + Setting("sample_id")
+    + " name columns of tables; FCS takes "
+    + Setting("labels")
+)
+
+
+def _check_dtype(dtype: DTypeLike) -> None:
+    """Refuse types that measured values are not stored as."""
+    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ParameterError(
+            Setting("dtype")
+            + f" must be float32 or float64, not {np.dtype(dtype)}; integers are made with "
+            + Setting("codes", True)
+        )
+
+
+def _check_codable(
+    kind: Format, transform: object, untransformed: object, *, keep_raw: bool
+) -> None:
+    """Refuse options of measured values for codes of categories."""
+    if kind not in _CODES:
+        raise ParameterError(f"codes are made of tables and AnnData; these files are {kind}")
+    if transform not in (None, "none") or untransformed is not None or keep_raw:
+        raise ParameterError(
+            Message(", ").join(map(Setting, ("transform", "untransformed")))
+            + " and "
+            + Setting("keep_raw")
+            + " are for measured values; leave them out with "
+            + Setting("codes", True)
+        )
+
+
 def _kind(files: Sequence[Path], chosen: Format | None) -> Format:
     """Return the kind of all files, refusing what cannot be files of one kind."""
     if not files:
@@ -205,7 +258,7 @@ def _kind(files: Sequence[Path], chosen: Format | None) -> Format:
         if kind is None:
             raise FileFormatError(
                 f"{path} is of an unknown kind; known are {', '.join(_FORMATS)} "
-                "(or say which with format=)"
+                "(or say which with " + Setting("format") + ")"
             )
         if path.is_dir() and not (kind == "anndata" and path.suffix == ".zarr"):
             raise FileFormatError(f"{path} is a folder; give the files in it")
@@ -279,7 +332,12 @@ def _transform(
     """Return the transform that was asked for, or the one that suits the files."""
     name = chosen if chosen is not None else ("arcsinh" if kind == "fcs" else "none")
     if cofactor is not None and name != "arcsinh":
-        raise ParameterError(f"cofactor belongs to transform='arcsinh', not to {name!r}")
+        raise ParameterError(
+            Setting("cofactor")
+            + " belongs to "
+            + Setting("transform", "arcsinh")
+            + f", not to {name!r}"
+        )
     if not isinstance(name, str):
         return name
     if name == "none":
@@ -293,7 +351,7 @@ def _transform(
         if len(mass) > 1:
             raise DataError(
                 "some files are of mass cytometry and some are not, so that no one cofactor suits "
-                "all; give cofactor, or import them apart"
+                "all; give " + Setting("cofactor") + ", or import them apart"
             )
         cofactor = MASS_CYTOMETRY_COFACTOR if mass == {True} else FLUORESCENCE_COFACTOR
     return Arcsinh(cofactor)
@@ -312,6 +370,6 @@ def _linear_features(
     unknown = sorted(set(chosen) - known)
     if unknown:
         raise ParameterError(
-            f"untransformed names {unknown}, but the features are {list(features)}"
+            Setting("untransformed") + f" names {unknown}, but the features are {list(features)}"
         )
     return tuple(f for f in features if f in chosen or channels[f] in chosen)

@@ -11,14 +11,14 @@ from numpy.typing import DTypeLike, NDArray
 from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource
 from bigtensor.data.importers.transforms import Transform
 from bigtensor.data.layout import SampleStoreWriter, chunk_rows
-from bigtensor.errors import DataError
+from bigtensor.errors import DataError, Setting
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
 @dataclass(frozen=True)
 class ImportSummary:
-    """What an import has written.
+    """Result of an import.
 
     Parameters
     ----------
@@ -68,7 +68,9 @@ class ImportJob:
     label_names : tuple of str or None
         Names of the codes, if labels arrive as codes; else their names arrive.
     has_label : bool
-        Whether the files bring labels along.
+        True if the files hold labels.
+    codes : bool
+        The values are names of categories, which are coded.
     """
 
     sources: Sequence[ImportSource]
@@ -79,6 +81,7 @@ class ImportJob:
     linear: tuple[str, ...]
     label_names: tuple[str, ...] | None
     has_label: bool
+    codes: bool = False
 
     def run(
         self,
@@ -98,9 +101,9 @@ class ImportJob:
         dtype : {"float32", "float64"}
             Type of the stored values.
         keep_raw : bool
-            Whether to store the measured values too.
+            If True, the measured values are stored too.
         overwrite : bool
-            Whether an existing store may be replaced.
+            If True, an existing store may be replaced.
         progress : callable or None
             Called with the rows done and all rows after each block.
 
@@ -110,11 +113,12 @@ class ImportJob:
         """
         total = self._total_rows()
         samples, labels = Categories(), Categories()
+        of_features = [Categories() for _ in self.features]
         done, seen = 0, dict.fromkeys(self.names, 0)
         with SampleStoreWriter(
             out,
             self.features,
-            dtype=dtype,
+            dtype="int32" if self.codes else dtype,
             rows=total,
             feature_coordinates=self._coordinates(),
             row_variables={"sample_id": "int32"} | ({"label": "int32"} if self.has_label else {}),
@@ -129,16 +133,23 @@ class ImportJob:
                     given = block.variables["label"]
                     codes["label"] = labels.encode(given) if self.label_names is None else given
                 raw = _columns(block.raw, columns) if keep_raw else None
-                values = self._values(block, columns)
-                for held in (values, raw):
-                    if held is not None:
-                        self._check_range(name, held, dtype, seen[name])
+                values: NDArray[Any]
+                if self.codes:
+                    values = _encoded(block.values[:, columns], of_features)
+                else:
+                    values = self._values(block, columns)
+                    for held in (values, raw):
+                        if held is not None:
+                            self._check_range(name, held, dtype, seen[name])
                 store.append(values, raw=raw, **codes)
                 seen[name] += len(values)
                 done += len(block.values)
                 if progress is not None:
                     progress(done, total)
             store.set_categories("sample_id", samples.names)
+            if self.codes:
+                known = [categories.names for categories in of_features]
+                store.set_feature_categories(dict(zip(self.features, known, strict=True)))
             if self.has_label:
                 names = labels.names if self.label_names is None else self.label_names
                 store.set_categories("label", names)
@@ -153,7 +164,7 @@ class ImportJob:
         )
 
     def _coordinates(self) -> dict[str, list[str]]:
-        """Return the further names of the features, those of the first file."""
+        """Return the alternative names of the features in the first file."""
         return {
             name: [values[column] for column in self.columns[0]]
             for name, values in self.sources[0].coordinates.items()
@@ -209,7 +220,7 @@ class ImportJob:
             raise DataError(
                 f"{name}: row {first + row} (from 0) of {self.features[column]!r} holds "
                 f"{values[row, column]:g}, which is infinite as {np.dtype(dtype)}; mend the "
-                "number, or import with dtype='float64'"
+                "number, or import with " + Setting("dtype", "float64")
             )
 
     def _compensations(self) -> list[dict[str, Any]]:
@@ -265,6 +276,11 @@ def sample_names(files: Sequence[Path]) -> tuple[str, ...]:
 def _columns(values: NDArray[np.floating], columns: list[int]) -> NDArray[np.float64]:
     """Return some columns as a copy."""
     return values[:, columns].astype(np.float64)
+
+
+def _encoded(names: NDArray[Any], categories: Sequence[Categories]) -> NDArray[np.int32]:
+    """Return the codes of a matrix of names, each feature with categories of its own."""
+    return np.column_stack([known.encode(names[:, j]) for j, known in enumerate(categories)])
 
 
 def _broadcast(codes: NDArray[np.int32], rows: int) -> NDArray[np.int32]:

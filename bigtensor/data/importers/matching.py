@@ -1,10 +1,10 @@
-"""Which columns of several files make the features of one store."""
+"""Match the columns of several files to the features of one store."""
 
 from collections.abc import Sequence
 from typing import Literal
 
 from bigtensor.data.importers.source import ImportSource
-from bigtensor.errors import DataError, ParameterError
+from bigtensor.errors import DataError, ParameterError, Setting
 
 Channels = Literal["same", "common"]
 
@@ -19,7 +19,7 @@ def match_features(
     sources : sequence of ImportSource
         The files, at least one.
     channels : {"same", "common"}
-        Whether differences are an error, or only common features are used.
+        ``"same"``: differences are an error. ``"common"``: features of all files are used.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def match_features(
         If `channels` is unknown.
     """
     if channels not in ("same", "common"):
-        raise ParameterError(f"channels must be 'same' or 'common', not {channels!r}")
+        raise ParameterError(Setting("channels") + f" must be 'same' or 'common', not {channels!r}")
     first = sources[0]
     features = first.features
     if channels == "common":
@@ -56,7 +56,9 @@ def match_features(
         if differences:
             raise DataError(
                 f"the files differ from {first.path.name}: {'; '.join(differences)}. "
-                "Import the common features with channels='common', or the files apart"
+                "Import the common features with "
+                + Setting("channels", "common")
+                + ", or the files apart"
             )
     return features, [[source.features.index(name) for name in features] for source in sources]
 

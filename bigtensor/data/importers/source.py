@@ -1,4 +1,4 @@
-"""What every importer offers: named columns of numbers, read block by block."""
+"""Interface of all importers: named columns of numbers, read block by block."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,16 +25,17 @@ class ImportBlock:
 
     Parameters
     ----------
-    values : ndarray of float, shape (rows, features)
-        The values, compensated if that was asked for, and not transformed.
+    values : ndarray of float or object, shape (rows, features)
+        The values, compensated if that was asked for, and not transformed. Objects are names of
+        categories.
     raw : ndarray of float, shape (rows, features)
         The values as they were measured, on the linear scale.
     variables : mapping of str to ndarray of shape (rows,)
         ``label`` and ``sample_id``, as far as they were asked for.
     """
 
-    values: NDArray[np.floating]
-    raw: NDArray[np.floating]
+    values: NDArray[Any]
+    raw: NDArray[Any]
     variables: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
@@ -133,15 +134,15 @@ def unique_names(names: "list[str] | tuple[str, ...]") -> list[str]:
 
 
 @contextmanager
-def reading(path: Path, kind: str) -> Iterator[None]:
-    """Turn what libraries raise while they read a file into a `FileFormatError`.
+def reading(path: Path | str, kind: str) -> Iterator[None]:
+    """Turn errors of libraries that read a file into a `FileFormatError`.
 
     Which errors damaged bytes cause is no promise of any library, so that all of them are caught.
     Errors of this package and a lack of memory pass through.
 
     Parameters
     ----------
-    path : Path
+    path : Path, or str that may be a URL
         The file.
     kind : str
         What the file should be, such as "Parquet".
@@ -210,4 +211,4 @@ def warn_of_notes(path: Path, notes: Iterable[str]) -> None:
     FileFormatWarning
     """
     for note in notes:
-        warnings.warn(f"{path}: {note}", FileFormatWarning, stacklevel=3)
+        warnings.warn(f"{path}: " + note, FileFormatWarning, stacklevel=3)

@@ -16,7 +16,7 @@ from bigtensor.data.importers.source import (
     unique_names,
     warn_of_notes,
 )
-from bigtensor.errors import DataError, FileFormatError
+from bigtensor.errors import DataError, FileFormatError, Setting
 
 _ROWS_TO_GUESS_TYPES = 1000
 _SURPLUS = "<surplus>"
@@ -24,7 +24,11 @@ _SEPARATORS = {",", ";", "\t"}
 
 
 def open_csv(
-    path: "str | os.PathLike[str]", *, label: str | None = None, sample_id: str | None = None
+    path: "str | os.PathLike[str]",
+    *,
+    label: str | None = None,
+    sample_id: str | None = None,
+    codes: bool = False,
 ) -> ImportSource:
     """Open a table of text for import.
 
@@ -35,6 +39,8 @@ def open_csv(
         names the columns; they are separated by tabs if the name ends in ``.tsv``, else by commas.
     label, sample_id : str, optional
         Columns to keep beside the features.
+    codes : bool, default False
+        Every cell of a feature is the name of a category.
 
     Returns
     -------
@@ -61,16 +67,17 @@ def open_csv(
         left_out.add(names[0])
         notes.append("the first column has no name and was left out as a row index")
     kept = _kept_columns(path, names, label=label, sample_id=sample_id)
-    numeric = {name for name in names if guess[name].dtype.kind in "iuf"}
+    numeric = {name for name in names if codes or guess[name].dtype.kind in "iuf"}
     others = [name for name in names if name not in left_out and name not in kept.values()]
     features = _feature_columns(path, others, numeric, guess)
+    floats = () if codes else features
 
     warn_of_notes(path, notes)
 
     def blocks(rows: int) -> Iterator[ImportBlock]:
         with reading(path, "a table"):
-            for frame in _frames(text, names, features, rows):
-                values = frame[list(features)].to_numpy(dtype=np.float64)
+            for frame in _frames(text, names, floats, rows):
+                values = frame[list(features)].to_numpy(object if codes else np.float64)
                 variables = {key: frame[c].to_numpy(object) for key, c in kept.items()}
                 yield ImportBlock(values, values, variables)
 
@@ -78,7 +85,11 @@ def open_csv(
 
 
 def open_parquet(
-    path: "str | os.PathLike[str]", *, label: str | None = None, sample_id: str | None = None
+    path: "str | os.PathLike[str]",
+    *,
+    label: str | None = None,
+    sample_id: str | None = None,
+    codes: bool = False,
 ) -> ImportSource:
     """Open a Parquet file for import.
 
@@ -88,6 +99,8 @@ def open_parquet(
         The file.
     label, sample_id : str, optional
         Columns to keep beside the features.
+    codes : bool, default False
+        Every value of a feature is the name of a category.
 
     Returns
     -------
@@ -111,7 +124,7 @@ def open_parquet(
         raise FileFormatError(f"{path} repeats the columns {sorted(_repeated(names))}; rename them")
     index = [name for name in names if name.startswith("__index_level_")]
     kept = _kept_columns(path, names, label=label, sample_id=sample_id)
-    numeric = {column.name for column in schema if _is_numeric_arrow(arrow, column.type)}
+    numeric = {column.name for column in schema if codes or _is_numeric_arrow(arrow, column.type)}
     others = [name for name in names if name not in index and name not in kept.values()]
     features = _feature_columns(path, others, numeric)
 
@@ -125,9 +138,13 @@ def open_parquet(
             parquet.ParquetFile(path, page_checksum_verification=True) as file,
         ):
             for batch in file.iter_batches(rows_per_block, columns=columns):
-                values = np.empty((batch.num_rows, len(features)))
+                values = np.empty((batch.num_rows, len(features)), object if codes else float)
                 for j, name in enumerate(features):
-                    column = batch.column(name).cast(arrow.float64(), safe=False)
+                    column = batch.column(name)
+                    if codes:
+                        values[:, j] = column.to_pylist()
+                        continue
+                    column = column.cast(arrow.float64(), safe=False)
                     values[:, j] = column.to_numpy(zero_copy_only=False)
                 variables = {
                     key: np.array(batch.column(name).to_pylist(), dtype=object)
@@ -190,7 +207,12 @@ def _feature_columns(
         raise DataError(
             f"the columns {others} of {path} do not hold numbers"
             + (f": {cell}" if cell else "")
-            + "; use them as label or sample_id, or leave them out of the file"
+            + "; use them as "
+            + Setting("label")
+            + " or "
+            + Setting("sample_id")
+            + ", leave them out of the file, or import every column as codes of categories with "
+            + Setting("codes", True)
         )
     if not names:
         raise DataError(f"{path} has no numeric columns to use as features")

@@ -6,7 +6,6 @@ dye; :func:`is_untransformed` names the channels that importers leave linear unl
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -14,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bigtensor.errors import ParameterError
+from bigtensor.errors import ParameterError, Setting
 
 _SCATTER_OR_TIME = re.compile(
     r"(fsc?|ssc?)(?![a-z]).*|time|event_length|cell_length", re.IGNORECASE
@@ -103,7 +102,9 @@ class Arcsinh:
     def __post_init__(self) -> None:
         factors = np.atleast_1d(np.asarray(self.cofactor, dtype=np.float64))
         if not factors.size or not np.all((factors > 0) & np.isfinite(factors)):
-            raise ParameterError(f"cofactor must be positive and finite, not {self.cofactor}")
+            raise ParameterError(
+                Setting("cofactor") + f" must be positive and finite, not {self.cofactor}"
+            )
 
     def __call__(self, values: ArrayLike) -> NDArray[np.float64]:
         """Transform values of the linear scale.
@@ -270,38 +271,6 @@ def _second_rate(b: float, w: float) -> float:
         else:
             low = middle
     return high
-
-
-def transform_from_parameters(parameters: Mapping[str, Any]) -> Transform:
-    """Make the transform that :meth:`Transform.parameters` described.
-
-    Parameters
-    ----------
-    parameters : mapping
-        ``name`` ("none", "arcsinh" or "logicle") and the parameters of that transform.
-
-    Returns
-    -------
-    Transform
-
-    Raises
-    ------
-    ParameterError
-        If the name is unknown or a parameter is missing, unknown or out of range.
-    """
-    rest = {key: value for key, value in parameters.items() if key != "name"}
-    name = parameters.get("name")
-    try:
-        if name == "none":
-            return Linear(**rest)
-        if name == "arcsinh":
-            cofactor = rest.pop("cofactor")
-            return Arcsinh(tuple(cofactor) if isinstance(cofactor, list) else cofactor, **rest)
-        if name == "logicle":
-            return Logicle(**rest)
-    except (TypeError, KeyError) as error:
-        raise ParameterError(f"the parameters of {name!r} do not fit: {error}") from error
-    raise ParameterError(f"unknown transform {name!r}; choose 'arcsinh', 'logicle' or 'none'")
 
 
 def is_untransformed(channel: str) -> bool:

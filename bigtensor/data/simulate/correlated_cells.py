@@ -19,7 +19,7 @@ from bigtensor.data.simulate.rows import (
     gather,
     write,
 )
-from bigtensor.errors import ParameterError
+from bigtensor.errors import ParameterError, Setting
 
 SHARES = (0.4, 0.25, 0.15, 0.09, 0.05, 0.03, 0.016, 0.009, 0.0045, 0.0005)
 """Shares of ten populations, from two cells in five to one in two thousand."""
@@ -157,11 +157,18 @@ def _simulation(
     if not len(shares) or not all(share > 0 for share in shares):
         raise ParameterError(f"shares must be positive numbers, one a population, not {shares!r}")
     if outliers > rows:
-        raise ParameterError(f"outliers={outliers} are more than rows={rows}; draw fewer")
+        raise ParameterError(
+            Setting("outliers", outliers)
+            + " are more than "
+            + Setting("rows", rows)
+            + "; draw fewer"
+        )
     if not (separation > 0 and outlier_distance >= 0):
         raise ParameterError(
-            f"separation={separation!r} must be positive and outlier_distance={outlier_distance!r} "
-            "not negative"
+            Setting("separation", separation)
+            + " must be positive and "
+            + Setting("outlier_distance", outlier_distance)
+            + " not negative"
         )
     cells = _draw_populations(_stream(seed, _PARAMETERS), np.asarray(shares), markers, separation)
     truth = xr.Dataset(

@@ -51,7 +51,7 @@ _DIRICHLET_CONCENTRATION = 200.0
 
 @dataclass(frozen=True)
 class _Populations:
-    """What cells are drawn from; shape parameters are (component, feature)."""
+    """Parameters of simulated cells. Shape parameters are (component, feature)."""
 
     names: list[str]
     sample_weights: FloatArray

@@ -1,7 +1,5 @@
 """Rows generated in blocks of a fixed size, gathered in memory or written to a store."""
 
-import secrets
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,11 +9,19 @@ import xarray as xr
 import zarr
 from numpy.typing import DTypeLike, NDArray
 
+from bigtensor.data.categories import ATTRIBUTE
+from bigtensor.data.code_maps import Categories
 from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM, SampleStoreWriter
 from bigtensor.data.manifest import seal
+from bigtensor.data.outputs import (
+    check_room,
+    check_target,
+    discard,
+    move_into_place,
+    unfinished_path,
+)
 from bigtensor.data.stored_arrays import default_compressors
-from bigtensor.data.targets import check_target, move_into_place
-from bigtensor.errors import OutputError, ParameterError
+from bigtensor.errors import OutputError, ParameterError, Setting
 
 BLOCK_ROWS = 65_536
 """Rows generated at once. Part of what a seed means: another value would give other rows."""
@@ -32,7 +38,7 @@ def check_integer(name: str, value: object, least: int) -> int:
     """Return an integer parameter, or say what is wrong with it."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
         return int(value)
-    raise ParameterError(f"{name} must be an integer of at least {least}, not {value!r}")
+    raise ParameterError(Setting(name) + f" must be an integer of at least {least}, not {value!r}")
 
 
 def block_bounds(rows: int) -> Iterator[tuple[int, int]]:
@@ -47,8 +53,13 @@ def gather(
     rows: int,
     dtype: DTypeLike,
     codes: Mapping[str, list[str]],
+    categories: Categories | None = None,
 ) -> xr.Dataset:
-    """Return the truth together with all rows; `codes` names the categories of int32 variables."""
+    """Return the truth together with all rows.
+
+    ``codes`` names the categories of int32 variables along the samples, ``categories`` those of the
+    features of integers.
+    """
     X = np.empty((rows, truth.sizes[FEATURE_DIM]), dtype)
     variables = {name: np.empty(rows, np.int32) for name in codes}
     start = 0
@@ -58,7 +69,8 @@ def gather(
         for name, values in variables.items():
             values[start:stop] = block[name]
         start = stop
-    rowwise: dict[str, Any] = {"X": ((SAMPLE_DIM, FEATURE_DIM), X)}
+    attrs = {} if categories is None else {ATTRIBUTE: dict(categories)}
+    rowwise: dict[str, Any] = {"X": ((SAMPLE_DIM, FEATURE_DIM), X, attrs)}
     for name, values in variables.items():
         rowwise[name] = (SAMPLE_DIM, values, {"categories": codes[name]})
     return truth.assign(rowwise)
@@ -74,13 +86,16 @@ def write(
     *,
     overwrite: bool,
     progress: Progress | None,
+    categories: Categories | None = None,
 ) -> None:
     """Write what :func:`gather` returns to a Zarr store that appears when it is whole."""
     target = Path(path)
     check_target(target, overwrite=overwrite)
+    # The noise of X does not compress. All else does, and is left out.
+    check_room(target, rows * truth.sizes[FEATURE_DIM] * np.dtype(dtype).itemsize)
     # The writer knows rows only. The truth is added under a temporary name, so that no store
     # without it is ever seen under the final one.
-    building = target.with_name(f"{target.name}.partial-{secrets.token_hex(4)}")
+    building = unfinished_path(target)
     try:
         with SampleStoreWriter(
             building,
@@ -96,6 +111,8 @@ def write(
                 done += len(block["X"])
                 if progress is not None:
                     progress(done, rows)
+            if categories is not None:
+                store.set_feature_categories(categories)
         try:
             # xarray replaces the attributes of the group by those of what it adds.
             attrs = dict(zarr.open_group(building, mode="r").attrs)
@@ -116,4 +133,4 @@ def write(
                 f"could not write {target}: {error}; check that its disk has free space"
             ) from error
     finally:
-        shutil.rmtree(building, ignore_errors=True)
+        discard(building)

@@ -1,4 +1,4 @@
-"""What an estimated mixture is compared with: true densities, the error, a labelled reference."""
+"""Reference for an estimated mixture: true densities, the error, a labelled estimate."""
 
 from collections.abc import Sequence
 

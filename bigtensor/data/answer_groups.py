@@ -1,0 +1,134 @@
+"""A group of answers inside the store that holds the rows, placed when it is whole."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import warnings
+from contextlib import suppress
+from pathlib import Path
+
+import zarr
+from zarr.errors import ZarrUserWarning
+
+from bigtensor.data.outputs import check_folder, discard, remove_leftovers, unfinished_name
+from bigtensor.data.stores import open_group, open_whole_group
+from bigtensor.errors import OutputError, ParameterError, Setting, StoreReadError
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+MARK = {"software": "bigtensor"}
+"""Attributes of groups that this package wrote, which alone are replaced."""
+
+
+def check_answer_group(store: Path, name: str, *, overwrite: bool) -> None:
+    """Refuse a group that cannot be made.
+
+    Parameters
+    ----------
+    store : Path
+        The store that holds the rows.
+    name : str
+        Of the group.
+    overwrite : bool
+        If True, a group of answers of this name may be replaced.
+
+    Raises
+    ------
+    ParameterError
+        When the name is none.
+    StoreReadError
+        When there is no store, or it is damaged.
+    OutputError
+        When the store is not of Zarr v3 or is AnnData, something has the name, or nothing can be
+        made in the store.
+    """
+    if not _NAME.fullmatch(name):
+        raise ParameterError(
+            Setting("into", name)
+            + " is no name of a group; use a letter, and then letters, digits, _ and -"
+        )
+    attrs = open_whole_group(store).attrs
+    if attrs.get("encoding-type") == "anndata":
+        raise OutputError(
+            f"{store} is AnnData, which has places of its own for answers: write them to a store, "
+            "and 'bigtensor export' puts them there"
+        )
+    if not (store / "zarr.json").exists():
+        raise OutputError(
+            f"{store} is of Zarr v2, which has no checksums; write the answers to another store"
+        )
+    # the answers are built beside the store, and then moved into it
+    for folder in (store.parent, store):
+        check_folder(folder)
+    target = store / name
+    if not target.exists():
+        return
+    if not _is_of_answers(target):
+        raise OutputError(
+            f"{store} holds {name!r}, which are no answers; give another name ("
+            + Setting("into")
+            + ")"
+        )
+    if not overwrite:
+        raise OutputError(
+            f"{target} exists already; choose another name or give " + Setting("overwrite", True)
+        )
+
+
+def place_answer_group(partial: Path, store: Path, name: str, *, overwrite: bool) -> None:
+    """Move a finished store of answers into the store that holds the rows.
+
+    The arrays of the store are not touched. When anything fails the store is as it was.
+
+    Parameters
+    ----------
+    partial : Path
+        The finished answers, beside the store.
+    store : Path
+    name : str
+        Of the group.
+    overwrite : bool
+
+    Raises
+    ------
+    OutputError
+        When something has come into being under the name meanwhile.
+    """
+    check_answer_group(store, name, overwrite=overwrite)
+    target, earlier = store / name, store.with_name(f"{store.name}.{name}.replaced")
+    old = store.with_name(unfinished_name(earlier.name))
+    replaced = target.exists()
+    if replaced:
+        target.rename(old)
+    try:
+        partial.rename(target)
+        _list_groups(store)
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        if replaced:
+            old.rename(target)
+        with suppress(OSError):
+            _list_groups(store)
+        raise
+    # also what a run that was killed between these steps left of earlier answers
+    discard(old)
+    remove_leftovers(earlier)
+
+
+def _is_of_answers(path: Path) -> bool:
+    """Return True for a group that holds answers of a model."""
+    try:
+        attrs = open_group(path).attrs
+    except StoreReadError:
+        return False
+    return "model" in attrs and all(attrs.get(key) == value for key, value in MARK.items())
+
+
+def _list_groups(store: Path) -> None:
+    """Renew the consolidated metadata of a store that has any, by which others find the group."""
+    if open_group(store).metadata.consolidated_metadata is None:
+        return
+    with warnings.catch_warnings():
+        # xarray consolidates v3 stores in the same way
+        warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
+        zarr.consolidate_metadata(str(store))

@@ -1,0 +1,109 @@
+"""Codes of categories: checked as they are read, and translated to the codes of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.categories import MISSING_CODE
+from bigtensor.data.sources import Source
+from bigtensor.errors import DataError
+
+_NAMED = 5
+"""Most categories of a feature that a message names."""
+
+Categories = Mapping[str, tuple[str, ...]]
+"""Names of code 0, 1, ... of every feature."""
+
+
+@dataclass(frozen=True, eq=False)
+class CodeMap:
+    """Translation of codes from the categories of the data to categories that are known.
+
+    Attributes
+    ----------
+    categories : mapping of str to tuple of str
+        Names of the codes of the data.
+    known : mapping of str to tuple of str
+        Names of the codes that blocks are to have, for the same features.
+    """
+
+    categories: Categories
+    known: Categories
+    _tables: dict[str, NDArray[np.int32]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        tables = {
+            feature: _table(names, self.known[feature])
+            for feature, names in self.categories.items()
+            if names != self.known[feature]
+        }
+        object.__setattr__(self, "_tables", tables)
+
+    def describe_unknown(self) -> str:
+        """Return the categories of the data that are not known in words; empty without such."""
+        words = []
+        for feature, table in self._tables.items():
+            names = self.categories[feature]
+            unknown = [name for name, code in zip(names, table[:-1], strict=True) if code < 0]
+            if unknown:
+                more = len(unknown) - _NAMED
+                shown = ", ".join(map(repr, unknown[:_NAMED]))
+                words.append(f"{shown}{f' and {more} more' if more > 0 else ''} of {feature!r}")
+        return "; ".join(words)
+
+    def translated(self, values: NDArray[Any], features: Sequence[str]) -> NDArray[Any]:
+        """Return codes of known categories; unknown ones and missing entries are negative.
+
+        Parameters
+        ----------
+        values : (rows, features) integer array
+        features : sequence of str
+            Of the columns.
+
+        Returns
+        -------
+        (rows, features) integer array
+            The values themselves where both sides have the same categories.
+
+        Raises
+        ------
+        DataError
+            When a code has no category.
+        """
+        if not len(values):
+            return values
+        for column, feature in enumerate(features):
+            highest, count = int(values[:, column].max()), len(self.categories[feature])
+            if highest >= count:
+                raise DataError(
+                    f"the feature {feature!r} has the code {highest}, but its {count} categories "
+                    f"have the codes 0 to {count - 1}; name all codes in the attribute "
+                    "'categories' of the values"
+                )
+        if not self._tables.keys() & {*features}:
+            return values
+        codes = values.astype(np.int32)
+        for column, feature in enumerate(features):
+            if feature in self._tables:
+                # the last entry stands for missing ones
+                codes[:, column] = self._tables[feature][np.maximum(codes[:, column], -1)]
+        return codes
+
+
+def code_check(source: Source) -> CodeMap | None:
+    """Return the check of the codes of a source; None for other data, and codes without names."""
+    if source.categories is None:
+        return None
+    named = dict(zip(source.features, source.categories, strict=True))
+    return CodeMap(named, named)
+
+
+def _table(names: Sequence[str], known: Sequence[str]) -> NDArray[np.int32]:
+    """Return the known code of every code, and last the code of a missing entry."""
+    places = {name: code for code, name in enumerate(known)}
+    return np.array([*(places.get(name, MISSING_CODE) for name in names), MISSING_CODE], np.int32)

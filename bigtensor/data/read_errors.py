@@ -1,0 +1,46 @@
+"""Errors of reading rows: the rows, the place and the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bigtensor.data.repeated_reads import is_transient
+from bigtensor.errors import MissingDependencyError, StoreReadError
+
+
+@contextmanager
+def row_errors(variable: str, address: str, start: int, stop: int) -> Iterator[None]:
+    """Turn errors of libraries that read rows into a `StoreReadError`.
+
+    Parameters
+    ----------
+    variable, address : str
+        Name what is read.
+    start, stop : int
+        The rows.
+
+    Raises
+    ------
+    StoreReadError
+    """
+    try:
+        yield
+    except (MemoryError, MissingDependencyError):
+        raise
+    except PermissionError as error:
+        raise StoreReadError(
+            f"rows {start:,} to {stop - 1:,} of {variable!r} in {address} may not be "
+            f"read ({error}); ask the owner of the store for permission"
+        ) from error
+    except Exception as error:
+        remedy = (
+            "the disk or the network failed: check it and run the same command again"
+            if is_transient(error)
+            else "a chunk or shard is missing, truncated or corrupted: restore the file from "
+            "a copy or import the data again"
+        )
+        raise StoreReadError(
+            f"rows {start:,} to {stop - 1:,} of {variable!r} in {address} cannot be "
+            f"read ({type(error).__name__}: {error}); {remedy}"
+        ) from error

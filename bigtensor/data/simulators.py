@@ -1,0 +1,76 @@
+"""Simulators of the command line and the options of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Number that a simulator may be told.
+
+    Attributes
+    ----------
+    name : str
+        Of the parameter of the writer.
+    default : int or float
+        Its type is that of the number.
+    help : str
+    """
+
+    name: str
+    default: int | float
+    help: str
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """Writer of rows with known truth, of so many components.
+
+    Attributes
+    ----------
+    module, writer : str
+        Place and name of the function.
+    summary : str
+        Sentence on the rows.
+    choices : tuple of Choice
+    """
+
+    module: str
+    writer: str
+    summary: str
+    choices: tuple[Choice, ...] = ()
+
+    def load(self) -> Callable[..., None]:
+        """Return the function."""
+        found: Callable[..., None] = getattr(import_module(self.module), self.writer)
+        return found
+
+
+SIMULATORS = {
+    "kernel-mixture": Simulator(
+        "bigtensor.data.simulate.kernel_mixture",
+        "write_kernel_mixture",
+        "Three views of one feature each, Gaussian components.",
+    ),
+    "cytometry": Simulator(
+        "bigtensor.data.simulate.cytometry",
+        "write_cytometry",
+        "Cells of six skewed and heavy-tailed markers, populations of very different sizes, four "
+        "samples.",
+    ),
+    "discrete-mixture": Simulator(
+        "bigtensor.data.simulate.discrete_mixture",
+        "write_discrete_mixture",
+        "Views of categories, with missing entries.",
+        (
+            Choice("n_categories", 10, "Categories of every view."),
+            Choice("views", 3, "Number of views."),
+            Choice("concentration", 1.0, "Small values make components of few categories each."),
+            Choice("missing", 0.0, "Share of the entries that are missing."),
+        ),
+    ),
+}
+"""Every simulator by its name on the command line."""

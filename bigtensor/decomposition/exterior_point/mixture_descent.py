@@ -1,0 +1,344 @@
+"""Discrete three-view mixture: spectral candidates improved by the exterior point method."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from bigtensor.decomposition.discrete_core import (
+    DiscreteCore,
+    DiscreteFactors,
+    check_components,
+)
+from bigtensor.decomposition.discrete_spectral import spectral_factors
+from bigtensor.decomposition.exterior_point.mixture_objective import MixtureObjective
+from bigtensor.decomposition.exterior_point.proximal_descent import DescentRule, proximal_descent
+from bigtensor.decomposition.solution import Diagnostics
+from bigtensor.decomposition.subspaces import GROUPS
+from bigtensor.errors import IdentifiabilityError, ParameterError
+
+NEGATIVE_PENALTY = 0.3
+"""Price of negative mass in scaled coordinates, in which the factors are of order one."""
+
+RANKING_WEIGHT = 0.1
+"""Smallest weight of a candidate that is compared with others, as a part of 1/k."""
+
+EQUAL_RESIDUALS = 1e-4
+"""Relative difference of residuals that rounding errors of the sums over rows could reverse.
+
+Among equals the first is taken, so that the chunking of the data does not choose the estimate.
+"""
+
+ROUNDING_RESIDUAL = 1e-7
+"""Relative residual below which only rounding errors are compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExteriorPoint:
+    """Discrete mixture at the end of a descent.
+
+    Attributes
+    ----------
+    factors : DiscreteFactors
+        Valid: clipped at zero, weights and columns sum to one.
+    residual : float
+        Norm of the residual of `factors`, relative to the norm of the projected table.
+    residuals : list of float
+        The residual of every descent, in the order of the candidates that they began at.
+    iterations : int
+        Of the descent that was chosen.
+    negative_mass : float
+        Negative mass of probabilities and weights that the last clipping removed.
+    diagnostics : dict
+        ``converged``, ``objective``, ``sum_penalty``, ``negative_penalty`` and ``ridge`` of the
+        descent. After a spectral initialisation also ``chosen`` (name of its candidate),
+        ``candidates`` (name to figures of every candidate), ``discarded`` (name to reason),
+        ``descents`` (name to figures of every descent), and the ``directions`` and
+        ``subspace_defects`` of the core that they used.
+    """
+
+    factors: DiscreteFactors
+    residual: float
+    residuals: list[float]
+    iterations: int
+    negative_mass: float
+    diagnostics: Diagnostics
+
+
+class _Candidate(NamedTuple):
+    """Spectral solution, and its residual after clipping."""
+
+    name: str
+    factors: DiscreteFactors
+    residual: float
+    diagnostics: Diagnostics
+
+
+@dataclass(frozen=True, eq=False)
+class SpectralCandidates:
+    """Spectral solutions by their residual after clipping, and why others gave none.
+
+    They do not depend on the ridge: fits that differ in it share them.
+    """
+
+    ranked: list[_Candidate]
+    discarded: dict[str, str]
+
+
+def exterior_point(
+    core: DiscreteCore,
+    k: int,
+    *,
+    ridge: float,
+    starts: int = 2,
+    most_iterations: int = 150,
+    rng: np.random.Generator,
+    candidates: SpectralCandidates | None = None,
+) -> ExteriorPoint:
+    r"""Estimate a discrete three-view mixture by descents from its best spectral solutions.
+
+    Every view is the target of two spectral solutions, in all directions of the core and in the
+    first k. The best of the six after clipping are improved by a descent that may leave the valid
+    parameters (exterior point method), and the one with the least residual is returned.
+
+    Parameters
+    ----------
+    core : DiscreteCore
+    k : int
+        Number of components.
+    ridge : float
+        Price of the distance from components in which the views are independent, such as
+        :math:`\alpha n / N` for a pseudo-count alpha, n symbols and N rows.
+    starts : int
+        Number of descents.
+    most_iterations : int
+        Of every descent.
+    rng : numpy.random.Generator
+    candidates : SpectralCandidates, optional
+        Of the same core and number of components; found anew by default.
+
+    Returns
+    -------
+    ExteriorPoint
+        Components by descending weight.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
+    IdentifiabilityError
+        If the table does not support `k` components.
+    """
+    check_components(core, k)
+    if starts < 1:
+        raise ParameterError(f"starts must be at least 1, got {starts}")
+    found = spectral_candidates(core, k, rng) if candidates is None else candidates
+    projected = _core_of_descents(core, k)
+    ends = {
+        candidate.name: exterior_point_from(
+            projected, candidate.factors, ridge=ridge, most_iterations=most_iterations
+        )
+        for candidate in found.ranked[:starts]
+    }
+    residuals = {name: end.residual for name, end in ends.items()}
+    name = _ranked(residuals)[0]
+    chosen = ends[name]
+    diagnostics: Diagnostics = {
+        **chosen.diagnostics,
+        "chosen": name,
+        "candidates": {
+            candidate.name: {"residual": candidate.residual, **candidate.diagnostics}
+            for candidate in found.ranked
+        },
+        "discarded": found.discarded,
+        "descents": {
+            name: {
+                "residual": end.residual,
+                "iterations": end.iterations,
+                "converged": end.diagnostics["converged"],
+                "negative_mass": end.negative_mass,
+            }
+            for name, end in ends.items()
+        },
+        "directions": list(projected.tensor.shape),
+        "subspace_defects": projected.subspace_defects,
+    }
+    return replace(
+        chosen,
+        factors=chosen.factors.by_weight(),
+        residuals=list(residuals.values()),
+        diagnostics=diagnostics,
+    )
+
+
+def exterior_point_from(
+    core: DiscreteCore,
+    start: DiscreteFactors,
+    *,
+    ridge: float,
+    most_iterations: int = 150,
+) -> ExteriorPoint:
+    """Improve given factors by one accelerated descent through infeasible points.
+
+    Parameters
+    ----------
+    core : DiscreteCore
+        All of its directions are used: take the first k of them to leave noise out.
+    start : DiscreteFactors
+        May be negative.
+    ridge : float
+        As for :func:`exterior_point`.
+    most_iterations : int
+
+    Returns
+    -------
+    ExteriorPoint
+        Components in the order of `start`.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
+    """
+    rule = DescentRule(NEGATIVE_PENALTY, most_iterations=most_iterations)
+    objective = MixtureObjective(core, sum_penalty=1.0 / len(start.weights), ridge=ridge)
+    return _descent(objective, start, rule)
+
+
+def literal_exterior_point(
+    core: DiscreteCore,
+    start: DiscreteFactors,
+    *,
+    sum_penalty: float,
+    negative_penalty: float,
+    tolerance: float = 1e-3,
+    most_iterations: int = 1000,
+) -> ExteriorPoint:
+    """Improve given factors by the proximal descent of the exterior point paper (algorithm 2).
+
+    One step size for all parameters, no momentum, and an end at the first small step. With an
+    unscaled core the residual is that of the paper, in which all cells of the table count alike.
+
+    Parameters
+    ----------
+    core : DiscreteCore
+    start : DiscreteFactors
+        May be negative.
+    sum_penalty : float
+        Price of sums that are not one.
+    negative_penalty : float
+        Price of negative mass.
+    tolerance : float
+        Relative change of the objective that ends the descent.
+    most_iterations : int
+
+    Returns
+    -------
+    ExteriorPoint
+        Components in the order of `start`.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
+    """
+    rule = DescentRule(
+        negative_penalty,
+        tolerance=tolerance,
+        small_steps=1,
+        until_feasible=False,
+        momentum=False,
+        most_iterations=most_iterations,
+    )
+    return _descent(MixtureObjective(core, sum_penalty=sum_penalty, scalar_step=True), start, rule)
+
+
+def spectral_candidates(core: DiscreteCore, k: int, rng: np.random.Generator) -> SpectralCandidates:
+    """Find the spectral solutions that descents can begin at.
+
+    Parameters
+    ----------
+    core : DiscreteCore
+    k : int
+        Number of components.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    SpectralCandidates
+
+    Raises
+    ------
+    IdentifiabilityError
+        If the table does not support `k` components.
+    """
+    check_components(core, k)
+    ranking = MixtureObjective(core, sum_penalty=1.0)
+    sizes = {"all directions": core, "k directions": core.leading(k)}
+    if max(core.tensor.shape) == k:
+        del sizes["k directions"]
+    found: dict[str, _Candidate] = {}
+    discarded: dict[str, str] = {}
+    for directions, projected in sizes.items():
+        for view in GROUPS:
+            name = f"view {view}, {directions}"
+            try:
+                spectral = spectral_factors(projected, k, view=view, rotation="joint", rng=rng)
+            except (IdentifiabilityError, np.linalg.LinAlgError) as error:
+                discarded[name] = str(error)
+                continue
+            valid = spectral.factors.clipped(weight_floor=RANKING_WEIGHT / k)
+            residual = ranking.relative_residual(valid)
+            found[name] = _Candidate(name, spectral.factors, residual, spectral.diagnostics)
+    if not found:
+        raise IdentifiabilityError(
+            f"no view gives a spectral solution of {k} components "
+            f"({'; '.join(discarded.values())}): use fewer components or more rows"
+        )
+    residuals = {name: candidate.residual for name, candidate in found.items()}
+    return SpectralCandidates([found[name] for name in _ranked(residuals)], discarded)
+
+
+def _core_of_descents(core: DiscreteCore, k: int) -> DiscreteCore:
+    """First k directions, which leave noise out, or all if these do not hold k components.
+
+    Symbols that were seen in few rows and only together can displace components there.
+    """
+    leading = core.leading(k)
+    try:
+        check_components(leading, k)
+    except IdentifiabilityError:
+        return core
+    return leading
+
+
+def _ranked(residuals: dict[str, float]) -> list[str]:
+    """Names by ascending residual; among equals the first comes first."""
+    left, ranked = dict(residuals), []
+    while left:
+        limit = min(left.values()) * (1.0 + EQUAL_RESIDUALS) + ROUNDING_RESIDUAL
+        name = next(name for name, residual in left.items() if residual <= limit)
+        ranked.append(name)
+        del left[name]
+    return ranked
+
+
+def _descent(
+    objective: MixtureObjective, start: DiscreteFactors, rule: DescentRule
+) -> ExteriorPoint:
+    """Descend from given factors and clip the end."""
+    if rule.most_iterations < 1:
+        raise ParameterError(f"most_iterations must be at least 1, got {rule.most_iterations}")
+    end = proximal_descent(objective, objective.point(start), rule)
+    factors = objective.factors(end.point)
+    valid = factors.clipped()
+    residual = objective.relative_residual(valid)
+    diagnostics: Diagnostics = {
+        "converged": end.converged,
+        "objective": end.value,
+        **objective.prices,
+        "negative_penalty": rule.negative_penalty,
+    }
+    return ExteriorPoint(
+        valid, residual, [residual], end.iterations, factors.negative_mass, diagnostics
+    )

@@ -1,0 +1,123 @@
+"""Loops over rows that are no matrix product: compiled by Numba at their first call."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import logging
+import pickle
+from collections.abc import Callable
+from functools import cache, update_wrapper
+from pathlib import Path
+from types import FunctionType
+from typing import Any, Generic, ParamSpec, cast
+
+import numpy as np
+
+_Arguments = ParamSpec("_Arguments")
+
+_log = logging.getLogger(__name__)
+
+
+class RowLoop(Generic[_Arguments]):
+    """A function that Numba compiles when it is called first with arguments of some types.
+
+    A loop runs on one thread and without the lock of the interpreter. Sums are taken in an order
+    that does not depend on threads or workers.
+
+    Machine code is kept in Numba's cache: in ``NUMBA_CACHE_DIR``, beside the source, or in the
+    cache folder of the user. Where none of them can be written, every process compiles anew.
+
+    Parameters
+    ----------
+    function : callable
+        Of arrays and numbers; returns nothing. It calls no other loop, because Numba's cache does
+        not notice changes in other files.
+    any_order : bool, default False
+        Let Numba choose the order of a sum, which is the same at every call. A sum over
+        neighbouring numbers then takes a quarter of the time.
+    """
+
+    def __init__(self, function: Callable[_Arguments, None], *, any_order: bool = False) -> None:
+        self._function = function
+        self._fast = {"reassoc"} if any_order else False
+        self._compiled: dict[tuple[Any, ...], Callable[_Arguments, None]] = {}
+        update_wrapper(self, function)
+
+    def __call__(self, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> None:
+        """Run the compiled function."""
+        types = tuple(_type_of(value) for value in (*args, *kwargs.values()))
+        if types in self._compiled:
+            self._compiled[types](*args, **kwargs)
+            return
+        # Numba compiles, or reads its cache, before it runs the function
+        compiled = self._compile(types, keep=True)
+        try:
+            compiled(*args, **kwargs)
+        except (OSError, EOFError, pickle.UnpicklingError) as error:
+            _say_not_kept(getattr(error, "strerror", None) or "a file of Numba's cache is torn")
+            compiled = self._compile(types, keep=False)
+            compiled(*args, **kwargs)
+        self._compiled[types] = compiled
+
+    def _compile(self, types: tuple[Any, ...], *, keep: bool) -> Callable[_Arguments, None]:
+        """Return the function for Numba, which compiles it when it is called."""
+        # Numba takes half a second to import, which commands without rows do not need
+        from numba import njit
+
+        function = cast("FunctionType", self._function)
+        named = FunctionType(function.__code__, function.__globals__, function.__name__)
+        named.__module__ = function.__module__
+        named.__qualname__ = f"{function.__qualname__}_{_digest(inspect.getfile(named), types)}"
+        options: dict[str, Any] = {"nogil": True, "fastmath": self._fast, "error_model": "numpy"}
+        try:
+            compiled = njit(named, cache=keep, **options)
+        except RuntimeError:
+            _say_not_kept("no folder of Numba's cache can be written")
+            compiled = njit(named, **options)
+        return cast("Callable[_Arguments, None]", compiled)
+
+
+def row_loop(function: Callable[_Arguments, None]) -> RowLoop[_Arguments]:
+    """Decorate a loop over rows; see `RowLoop`."""
+    return RowLoop(function)
+
+
+def reducing_row_loop(function: Callable[_Arguments, None]) -> RowLoop[_Arguments]:
+    """Decorate a loop that adds up neighbouring numbers in an order that Numba chooses."""
+    return RowLoop(function, any_order=True)
+
+
+def _type_of(value: Any) -> Any:
+    """Return the type that machine code depends on."""
+    if isinstance(value, np.ndarray):
+        flags = value.flags
+        layout = flags.c_contiguous, flags.f_contiguous, flags.aligned, flags.writeable
+        return value.dtype.str, value.ndim, *layout
+    return type(value).__name__
+
+
+def _digest(source: str, types: tuple[Any, ...]) -> str:
+    """Return a name for the machine code of one function.
+
+    Numba writes an index and machine code in two steps, and numbers the files. Processes that
+    compile the same function for other types, for another processor or from another version of
+    the source at the same time would run each other's machine code. With a name for each, they
+    write the same bytes to the same file.
+    """
+    import numba
+    from llvmlite import binding
+
+    processor = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    content = repr((numba.__version__, processor, types)).encode() + Path(source).read_bytes()
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+@cache
+def _say_not_kept(reason: str) -> None:
+    """Log that machine code is not kept, once for every reason."""
+    _log.warning(
+        "loops over rows are compiled again in every process, because machine code cannot be kept "
+        "(%s); set NUMBA_CACHE_DIR to a folder of your own",
+        reason,
+    )
