@@ -7,11 +7,11 @@ from importlib import import_module
 from typing import Any
 
 from bigtensor._version import __version__
+from bigtensor.models.registry import MODELS
 
 _HOMES = {
     "CustomKernel": "bigtensor.features.custom_kernel",
-    "KernelExpansion": "bigtensor.models.kernel_mixture.kernel_expansion",
-    "KernelMixture": "bigtensor.models.kernel_mixture",
+    "KernelExpansion": "bigtensor.models.kernel_mixture.view_functions",
     "Samples": "bigtensor.data.samples",
     "Statistics": "bigtensor.models.statistics_file",
     "Views": "bigtensor.data.views",
@@ -21,23 +21,11 @@ _HOMES = {
     "merge": "bigtensor.models.statistics_file",
     "open_samples": "bigtensor.data.opening",
     "simulate": "bigtensor.data.simulate",
+    "testing": "bigtensor.testing",
+    **MODELS,
 }
 
-__all__ = [
-    "CustomKernel",
-    "KernelExpansion",
-    "KernelMixture",
-    "Samples",
-    "Statistics",
-    "Views",
-    "__version__",
-    "annotate",
-    "from_anndata",
-    "load",
-    "merge",
-    "open_samples",
-    "simulate",
-]
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

@@ -30,7 +30,7 @@ class BigtensorAccessor:
     Parameters
     ----------
     data : xarray Dataset, DataArray or DataTree
-        Of a tree the data set of its root; take ``tree["name"]`` for that of a branch.
+        Data. Of a tree the data set of its root is used. Take ``tree["name"]`` for a branch.
     """
 
     def __init__(self, data: xr.Dataset | xr.DataArray | xr.DataTree) -> None:
@@ -42,7 +42,7 @@ class BigtensorAccessor:
         Parameters
         ----------
         model : estimator
-            Is changed, as by its own ``fit``.
+            Estimator, which is changed as by its own ``fit``.
         **parameters
             Those of the model's ``fit``, such as ``workers`` or ``checkpoint``.
         """

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +14,9 @@ from bigtensor._version import __version__
 from bigtensor.data.exporters.anndata import LABEL, MODEL, PROBABILITY, USED
 from bigtensor.data.importers.source import optional_module
 from bigtensor.data.opening import open_samples
-from bigtensor.errors import ModelFileError, OutputError
-from bigtensor.models.loading import load
-from bigtensor.store import FORMAT_VERSION, Contents, read_group, write_group
+from bigtensor.errors import ModelFileError, OutputError, Setting
+from bigtensor.models.loading import from_contents
+from bigtensor.store import FORMAT_VERSION, Contents, check_format
 
 
 def annotate(adata: Any, model: Any, *, overwrite: bool = False) -> None:
@@ -48,10 +46,12 @@ def annotate(adata: Any, model: Any, *, overwrite: bool = False) -> None:
     places = {"obs": LABEL, "obsm": PROBABILITY, "var": USED, "uns": MODEL}
     present = [f"{part}[{key!r}]" for part, key in places.items() if key in getattr(adata, part)]
     if present and not overwrite:
-        raise OutputError(f"the object has {', '.join(present)} already; give overwrite=True")
+        raise OutputError(
+            f"the object has {', '.join(present)} already; give " + Setting("overwrite", True)
+        )
     samples = open_samples(adata)
     label, probability = model.predict(samples), model.predict_proba(samples)
-    record = model_record(_contents(model))
+    record = model_record(model.to_contents())
     names = [str(h) for h in range(probability.shape[1])]
     categorical = optional_module("pandas", "tables").Categorical
     adata.obs[LABEL] = categorical.from_codes(label, categories=names)
@@ -91,9 +91,7 @@ def from_anndata(adata: Any) -> Any:
             f"uns of the AnnData object has no {MODEL!r}; bigtensor.annotate or 'bigtensor export' "
             "puts a model there"
         )
-    contents = _contents_of_record(adata.uns[MODEL])
-    with tempfile.TemporaryDirectory() as folder:
-        return load(write_group(Path(folder, "model.zarr"), contents))
+    return from_contents(_contents_of_record(adata.uns[MODEL]), f"uns[{MODEL!r}]")
 
 
 def model_record(contents: Contents) -> dict[str, Any]:
@@ -120,12 +118,6 @@ def model_record(contents: Contents) -> dict[str, Any]:
     return {"description": json.dumps(description), "arrays": dict(contents.arrays)}
 
 
-def _contents(model: Any) -> Contents:
-    """Return what the file of a fitted model holds."""
-    with tempfile.TemporaryDirectory() as folder:
-        return read_group(model.save(Path(folder, "model.zarr")))
-
-
 def _contents_of_record(record: Any) -> Contents:
     """Return what a record holds, after checking it."""
     try:
@@ -137,12 +129,7 @@ def _contents_of_record(record: Any) -> Contents:
         raise ModelFileError(
             f"uns[{MODEL!r}] is not a model ({type(error).__name__}: {error}); annotate again"
         ) from error
-    if version > FORMAT_VERSION:
-        raise ModelFileError(
-            f"uns[{MODEL!r}] has format version {version}, written by bigtensor "
-            f"{description.get('version')}; this is bigtensor {__version__}, which reads up to "
-            f"version {FORMAT_VERSION}: upgrade bigtensor"
-        )
+    check_format(f"uns[{MODEL!r}]", version, description.get("version"))
     if _digest(attrs, arrays) != digest:
         raise ModelFileError(
             f"the model in uns[{MODEL!r}] is damaged: it is not what was written; annotate again"

@@ -14,6 +14,7 @@ from bigtensor.cli.fit import fit
 from bigtensor.cli.importing import import_command
 from bigtensor.cli.info import info
 from bigtensor.cli.merge import merge
+from bigtensor.cli.models import models
 from bigtensor.cli.plan import plan
 from bigtensor.cli.predict import predict
 from bigtensor.cli.prepare import prepare
@@ -37,7 +38,7 @@ def main() -> None:
     """
 
 
-_ALONE = (demo, simulate, import_command, info, plan, fit, predict, export, report)
+_ALONE = (demo, simulate, import_command, info, models, plan, fit, predict, export, report)
 _TOGETHER = (prepare, accumulate, merge, solve)
 
 for _command in (*_ALONE, *_TOGETHER):

@@ -60,7 +60,7 @@ def accumulate(
         if checkpoint is None
         else f"finished parts are kept in {checkpoint}, and the same command continues from them",
     )
-    from bigtensor.data.targets import check_target
+    from bigtensor.data.outputs import check_target
     from bigtensor.models.loading import load_model
 
     check_target(out, overwrite=overwrite)

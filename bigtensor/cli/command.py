@@ -1,10 +1,9 @@
-"""What every command does alike: warnings in one line, errors in one line, signals, exit codes."""
+"""Base class of all commands: warnings and errors in one line, signals, exit codes."""
 
 from __future__ import annotations
 
 import errno
 import logging
-import re
 import signal
 import traceback
 import warnings
@@ -17,10 +16,20 @@ from typing import Any, NoReturn
 import click
 
 from bigtensor.cli.output import complain, set_output
-from bigtensor.errors import BigtensorError, BigtensorWarning
+from bigtensor.errors import (
+    BigtensorError,
+    BigtensorWarning,
+    Message,
+    Setting,
+    message_of,
+    shortened,
+)
 
 INTERRUPTED, TERMINATED = 130, 143
 """Exit codes after Ctrl-C and SIGTERM: 128 and the number of the signal, as shells do it."""
+
+_OTHER_NAMES = {"n_components": "components", "random_state": "seed"}
+"""Options that click knows by another name than that of the parameter they set."""
 
 _KEPT = "bigtensor.kept"
 _NOISY_LOGGERS = ("distributed", "tornado", "asyncio", "concurrent")
@@ -87,7 +96,7 @@ class FactsCommand(Command):
 
 
 class Kept:
-    """What there is to keep when a command is interrupted.
+    """Outputs of a command that are kept when it is interrupted.
 
     Parameters
     ----------
@@ -118,48 +127,39 @@ def when_interrupted(outputs: Sequence[Path], otherwise: str = "nothing was writ
     click.get_current_context().meta[_KEPT] = Kept(outputs, otherwise)
 
 
-def in_options(message: str, command: click.Command) -> str:
-    """Name the options of a command where a message names parameters of Python.
+def written_for(command: click.Command, message: str) -> str:
+    """Return a message that names parameters by the options of a command.
+
+    A parameter without an option is written for Python.
 
     Parameters
     ----------
-    message : str
     command : click.Command
-
-    Returns
-    -------
-    str
+    message : str
+        Parameters are known in a `Message` alone.
 
     Examples
     --------
-    >>> option = click.Option(["--missing"])
-    >>> in_options("use missing='omit'", click.Command("fit", params=[option]))
+    >>> command = click.Command("fit", params=[click.Option(["--missing"])])
+    >>> written_for(command, "use " + Setting("missing", "omit"))
     'use --missing omit'
     """
-    options = {
-        str(option.name): max(option.opts, key=len)
-        for option in command.params
-        if isinstance(option, click.Option)
-    }
-    if "components" in options:
-        options["n_components"] = options["components"]
-    if "seed" in options:
-        options["random_state"] = options["seed"]
-    names = "|".join(sorted(options, key=len, reverse=True))
-    message = re.sub(
-        rf"\b({names})=('[^']+'(?: or '[^']+')*|\d+|(?!\S)|(?=[);,.]))",
-        lambda found: f"{options[found[1]]} {found[2]}".replace("'", "").rstrip(),
-        message,
-    )
-    message = re.sub(rf"\b({names})=True", lambda found: options[found[1]], message)
-    # these names are no words of English
-    message = re.sub(r"\bn_\w+\b", lambda found: options.get(found[0], found[0]), message)
-    message = re.sub(r"(--[\w-]+)([^();]*) \(\1\)", r"\1\2", message)
-    if "memory_limit" in options:
-        message = message.replace("(memory_limit)", "(--memory-limit)")
-    if "overwrite" in options:
-        message = message.replace("allow overwriting", "give --overwrite")
-    return message
+    options = {option.name: option for option in command.params if isinstance(option, click.Option)}
+
+    def write(setting: Setting) -> str:
+        other = _OTHER_NAMES.get(setting.name, setting.name)
+        option = options.get(setting.name, options.get(other))
+        return setting if option is None else _as_option(option, setting)
+
+    return message.written(write) if isinstance(message, Message) else message
+
+
+def _as_option(option: click.Option, setting: Setting) -> str:
+    """Return an option as it is given on the command line, with the values to choose from."""
+    name = max(option.opts, key=len)
+    if any(value is True for value in setting.values):
+        return name
+    return " ".join([name, " or ".join(map(str, setting.values))]).rstrip()
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -173,8 +173,8 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 def _explanation(error: Exception, command: click.Command) -> str:
     """Return an error as one line, in the words of the command line."""
-    message = str(error).split("\n\n")[0]
-    line = in_options(" ".join(message.split()), command)
+    message = shortened(written_for(command, message_of(error))).split("\n\n")[0]
+    line = " ".join(message.split())
     if isinstance(error, BigtensorError):
         return line
     kind = type(error).__name__
@@ -186,13 +186,12 @@ def _explanation(error: Exception, command: click.Command) -> str:
 
 @contextmanager
 def _one_line_warnings(command: click.Command, *, show_all: bool) -> Iterator[None]:
-    """Show every warning once, as one line; those of other libraries only on request."""
+    """Show every warning once, as one line. Warnings of other libraries appear on request."""
     shown = set[str]()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        text = " ".join(str(message).split())
-        if isinstance(message, BigtensorWarning):
-            text = in_options(text, command)
+        text = message if isinstance(message, str) else written_for(command, message_of(message))
+        text = " ".join(text.split())
         if text not in shown:
             shown.add(text)
             complain(f"warning: {text}")

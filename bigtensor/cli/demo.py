@@ -14,7 +14,6 @@ from typing import Any
 import click
 
 from bigtensor.cli.command import Command, when_interrupted
-from bigtensor.cli.fit import verdict_line
 from bigtensor.cli.options import PATH, count, runtime
 from bigtensor.cli.output import say
 from bigtensor.cli.progress import Reporter, duration, pace, reporter
@@ -53,13 +52,19 @@ def demo(rows: int, out: Path | None) -> None:
         report = _write_report(model, folder)
         for step, seconds in taken.items():
             say(f"{step:<10} {duration(seconds)}, {pace(rows, seconds, None)}")
-        say(f"{report}\n{verdict_line(model)}".rstrip())
+        say(f"{report}\n{_verdict_line(model)}".rstrip())
         say(_comparison(folder, model))
         if out is None:
             say(_kept_report(folder, Path(KEPT)))
     if out is not None:
         names = ", ".join(sorted(path.name for path in out.iterdir()))
         say(f"\nkept       {out}: {names}")
+
+
+def _verdict_line(model: Any) -> str:
+    """Return the verdict on a mixture without a fault. A fault was told in a warning."""
+    verdict = model.diagnostics_["verdict"]
+    return f"verdict    {' '.join(verdict['sentences'])}\n" if verdict["good"] else ""
 
 
 @contextmanager
@@ -85,7 +90,7 @@ def _run(
 ) -> tuple[Any, dict[str, float]]:
     """Simulate, fit and label; return the model, and the seconds of every step."""
     from bigtensor.data.simulate import write_cytometry
-    from bigtensor.models.kernel_mixture import KernelMixture
+    from bigtensor.models.kernel_mixture.estimator import KernelMixture
 
     cells, taken, latest = folder / CELLS, dict[str, float](), time.perf_counter()
 
@@ -144,7 +149,7 @@ def _kept_report(folder: Path, kept: Path) -> str:
 
 def _comparison(folder: Path, model: Any) -> str:
     """Compare labels and weights with the truth, population by population."""
-    from bigtensor.cli.agreement import agreement
+    from bigtensor.cli.stored_labels import agreement
     from bigtensor.data.zarr_datasets import open_dataset
 
     found = agreement(folder / CELLS, folder / LABELS, POPULATIONS)
@@ -156,7 +161,7 @@ def _comparison(folder: Path, model: Any) -> str:
         f"{'recall':>8} {'F1':>8}  true population",
     ]
     for row in (-cells).argsort():
-        component = int(found.components[row])
+        component = int(found.matched[row])
         lines.append(
             f"{component:>9} {cells[row]:>11,} {cells[row] / cells.sum():>8.4f} "
             f"{float(model.weights_[component]):>8.4f} {found.precision[row]:>10.4f} "
@@ -165,7 +170,7 @@ def _comparison(folder: Path, model: Any) -> str:
     lines += [
         "",
         f"accuracy   {found.accuracy:.4f} of all cells, components matched one to one",
-        f"mean F1    {found.f1.mean():.4f} over the populations",
+        f"mean F1    {found.mean_f1:.4f} over the populations",
         f"adjusted Rand index {found.adjusted_rand:.4f}",
     ]
     return "\n".join(lines)

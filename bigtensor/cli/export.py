@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from bigtensor.cli.command import Command, when_interrupted
-from bigtensor.cli.options import PATH, overwrite_option
+from bigtensor.cli.options import PATH, names_in, overwrite_option
 from bigtensor.cli.output import say
 from bigtensor.cli.progress import reporter
 
@@ -106,10 +106,8 @@ def _kind(target: Path, files: tuple[Path, ...]) -> str:
 def _check_options(kind: str, **given: Any) -> None:
     """End with a usage error when an option is missing, or is one of another kind."""
     needed = {"anndata": ["model_path"], "fcs": ["cells"], "csv": []}[kind]
-    allowed = {
-        *needed,
-        *{"fcs": ["offsets"], "anndata": ["cells"], "csv": ["cells", "features"]}[kind],
-    }
+    further = {"anndata": ["cells"], "fcs": ["offsets"], "csv": ["cells", "features"]}[kind]
+    allowed = {*needed, *further}
     for name, value in given.items():
         option = f"--{name.removesuffix('_path')}"
         if name in needed and value is None:
@@ -128,10 +126,10 @@ def _to_csv(
 ) -> None:
     """Make a CSV file."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
-    from bigtensor.data.targets import check_target_file
+    from bigtensor.data.outputs import check_target_file
 
     check_target_file(target, overwrite=overwrite)
-    names = [] if features is None else [name.strip() for name in features.split(",")]
+    names = [] if features is None else names_in("--features", features)
     write_answers_to_csv(labels, target, cells=cells, features=names, progress=progress)
 
 
@@ -149,20 +147,21 @@ def _to_anndata(
     from bigtensor.data.exporters.labels import open_labels
     from bigtensor.data.exporters.new_anndata import write_new_anndata
     from bigtensor.errors import DataError, OutputError
-    from bigtensor.store import read_group
+    from bigtensor.models.loading import load_model
+    from bigtensor.models.parameters import plain
 
-    contents = read_group(model_path)
+    model = load_model(model_path)
     made_by = open_labels(labels).attrs
-    views = {name: list(members) for name, members in contents.attrs["views"]}
-    given = (contents.kind, views, _without_missing(contents.attrs["parameters"]))
+    views = {name: list(members) for name, members in model.views_.as_mapping().items()}
+    given = (type(model).__name__, views, _without_missing(plain(model.get_params(deep=False))))
     if (made_by["model"], made_by["views"], _without_missing(made_by["parameters"])) != given:
         raise DataError(
             f"{labels} was not made by {model_path}: its views or its parameters are others; give "
             "the model that 'bigtensor predict' was given"
         )
-    record = model_record(contents)
+    record = model_record(model.to_contents())
     if cells is not None:
-        write_new_anndata(labels, cells, target, record, progress=progress)
+        write_new_anndata(labels, cells, target, record, overwrite=overwrite, progress=progress)
         return
     if not target.exists():
         raise OutputError(

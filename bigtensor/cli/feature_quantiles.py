@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 WINDOWS, WINDOW_ROWS = 16, 1024
 """Windows that are read, and rows of each."""
 
+MOST_VALUES = 2**25
+"""Values that are held at most: windows are shorter where there are thousands of features."""
+
+MOST_SHOWN = 50
+"""Features in the table."""
+
 LEVELS = (0.01, 0.25, 0.5, 0.75, 0.99)
 
 
@@ -36,14 +42,15 @@ def feature_quantiles(samples: Samples) -> dict[str, Any]:
     """
     import numpy as np
 
-    if samples.rows <= WINDOWS * WINDOW_ROWS:
-        starts = list(range(0, samples.rows, WINDOW_ROWS))
+    length = max(1, min(WINDOW_ROWS, MOST_VALUES // (WINDOWS * len(samples.features))))
+    if samples.rows <= WINDOWS * length:
+        starts = list(range(0, samples.rows, length))
     else:
-        starts = np.linspace(0, samples.rows - WINDOW_ROWS, WINDOWS).astype(int).tolist()
+        starts = np.linspace(0, samples.rows - length, WINDOWS).astype(int).tolist()
     parts = []
     for start in starts:
         source, offset = samples.locate(start)
-        stop = min(start - offset + WINDOW_ROWS, source.rows)
+        stop = min(start - offset + length, source.rows)
         parts.append(np.asarray(source.read(start - offset, stop).values, np.float64))
     values = np.concatenate(parts)
     found = {}
@@ -71,7 +78,8 @@ def quantile_lines(found: dict[str, Any]) -> Iterator[str]:
     headers = "".join(f"{level:>10.0%}" for level in found["levels"])
     yield f"quantiles  of {found['rows']:,} rows spread over the data"
     yield f"  {'':<20}{headers}"
-    for name, one in found["features"].items():
+    features = list(found["features"].items())
+    for name, one in features[:MOST_SHOWN]:
         cells = (
             " no finite value"
             if one["quantiles"] is None
@@ -79,3 +87,5 @@ def quantile_lines(found: dict[str, Any]) -> Iterator[str]:
         )
         missing = f"  {one['missing']:.2%} missing" if one["missing"] else ""
         yield f"  {one_line(name):<20}{cells}{missing}"
+    if len(features) > MOST_SHOWN:
+        yield f"  ... {len(features):,} features in all; --json has the others"

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from bigtensor.cli.command import FactsCommand, in_options, when_interrupted
-from bigtensor.cli.model_options import model_options
+from bigtensor.cli.command import when_interrupted, written_for
+from bigtensor.cli.model_options import ModelFactsCommand
 from bigtensor.cli.options import (
     DATA,
     PATH,
@@ -25,14 +25,10 @@ from bigtensor.cli.plan import plan_facts
 from bigtensor.cli.progress import duration, reporter
 from bigtensor.cli.workers import started
 
-MOST_WEIGHTS = 30
-"""Weights that are shown at the end."""
 
-
-@click.command(cls=FactsCommand)
+@click.command(cls=ModelFactsCommand)
 @click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option("--out", type=PATH, required=True, metavar="MODEL.zarr", help="The model to write.")
-@model_options
 @click.option(
     "--checkpoint",
     metavar="DIR",
@@ -45,6 +41,7 @@ MOST_WEIGHTS = 30
 def fit(
     cells: str,
     out: Path,
+    model: str,
     parameters: dict[str, Any],
     checkpoint: str | None,
     workers: int | None,
@@ -54,7 +51,7 @@ def fit(
     missing: str | None,
     overwrite: bool,
 ) -> None:
-    """Fit a mixture to the rows of a store.
+    """Fit a model to the rows of a store.
 
     The plan is printed first; a plan that does not fit into the memory is refused.
     """
@@ -66,18 +63,18 @@ def fit(
         if checkpoint is None
         else f"finished parts are kept in {checkpoint}, and the same command continues from them",
     )
-    from bigtensor.data.targets import check_target
-    from bigtensor.models.kernel_mixture import KernelMixture
+    from bigtensor.data.outputs import check_target
+    from bigtensor.models.registry import model_class
 
-    model = KernelMixture(**parameters, missing=missing or "raise", random_state=seed)
+    fitted = model_class(model)(**parameters, missing=missing or "raise", random_state=seed)
     check_target(out, overwrite=overwrite)
-    planned = _show_plan(model, cells, where)
+    planned = _show_plan(fitted, cells, where)
     begin = time.perf_counter()
     with started(where) as running, reporter() as progress:
-        model.fit(cells, checkpoint=checkpoint, listeners=[progress.listen], **running)
-    model.save(out, overwrite=overwrite)
+        fitted.fit(cells, checkpoint=checkpoint, listeners=[progress.listen], **running)
+    fitted.save(out, overwrite=overwrite)
     seconds = time.perf_counter() - begin
-    say(_summary(model, out, seconds), {**_facts(model, out, seconds), "plan": planned})
+    say(_summary(fitted, out, seconds), {**_facts(fitted, out, seconds), "plan": planned})
     if checkpoint is not None:
         say(f"checkpoint {checkpoint}: no longer needed, remove it when you like")
 
@@ -87,57 +84,53 @@ def _show_plan(model: Any, cells: str, where: dict[str, Any]) -> dict[str, Any]:
     from bigtensor.errors import PlanError
 
     plan = model.plan(cells, **where)
-    say(in_options(f"{plan}\n", click.get_current_context().command))
+    say(written_for(click.get_current_context().command, plan.in_words() + "\n"))
     if not plan.fits:
-        raise PlanError(f"the plan does not fit: {plan.advice()}")
+        raise PlanError("the plan does not fit: " + plan.advice())
     return plan_facts(plan)
-
-
-def verdict_line(model: Any) -> str:
-    """Return the verdict on a mixture without a fault. A fault was told in a warning."""
-    verdict = model.diagnostics_["verdict"]
-    return f"verdict    {' '.join(verdict['sentences'])}\n" if verdict["good"] else ""
 
 
 def _facts(model: Any, out: Path, seconds: float) -> dict[str, Any]:
     """Return what was fitted, as ``--json`` prints it."""
-    from bigtensor.models.summary import population_of_component
-
     found = model.diagnostics_
-    merged = population_of_component(model) is not None
     return {
         "model": out,
-        "components": len(model.weights_),
-        "weights": model.weights_,
-        "populations": len(model.population_weights_) if merged else None,
-        "population_weights": model.population_weights_ if merged else None,
+        **model.description.fit_facts(model),
         "views": model.views_.as_mapping(),
         "rows": found["rows"],
         "passes": len(found["passes"]),
         "seconds": seconds,
-        "verdict": found["verdict"],
-        "notes": found["notes"],
     }
 
 
 def _summary(model: Any, out: Path, seconds: float) -> str:
     """Say what was written where."""
-    from bigtensor.models.summary import population_of_component
+    from bigtensor.models.wording import counted
 
-    merged = population_of_component(model) is not None
-    weights = model.population_weights_ if merged else model.weights_
-    listed = ", ".join(f"{weight:.4f}" for weight in weights[:MOST_WEIGHTS])
-    if len(weights) > MOST_WEIGHTS:
-        listed += f" and {len(weights) - MOST_WEIGHTS} more"
-    populations = f", merged into {len(weights)} populations," if merged else ""
-    passes = model.diagnostics_["passes"]
-    notes = "".join(f"note       {note}.\n" for note in model.diagnostics_["notes"])
+    found = model.diagnostics_
     return (
-        f"model      {out}: {len(model.weights_)} components{populations} in "
-        f"{len(model.views_.names)} views\n"
-        f"weights    {listed}\n"
-        f"{verdict_line(model)}"
-        f"{in_options(notes, click.get_current_context().command)}"
-        f"fitted on  {model.diagnostics_['rows']:,} rows in {len(passes)} passes, "
+        f"{model_line(model, out)}\n"
+        f"{fit_lines(model)}"
+        f"fitted on  {found['rows']:,} rows in {counted(len(found['passes']), 'pass', 'passes')}, "
         f"{duration(seconds)}"
     )
+
+
+def fit_lines(model: Any) -> str:
+    """Say what a fit found, in the options of the command that runs."""
+    command = click.get_current_context().command
+    return "".join(
+        f"{name:<10} {written_for(command, words)}\n"
+        for name, words in model.description.fit_lines(model)
+    )
+
+
+def model_line(model: Any, out: Path) -> str:
+    """Say where a fitted model was written, and its size."""
+    return f"model      {out}: {in_views(model.description.fit_size(model), model)}"
+
+
+def in_views(size: str, model: Any) -> str:
+    """Return the size of a model in words, which may be empty, with its number of views."""
+    views = f"{len(model.views_.names)} views"
+    return f"{size} in {views}" if size else views

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import csv
-import secrets
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bigtensor.data.exporters.spreadsheet import as_text
+from bigtensor.data.outputs import whole_file
 from bigtensor.errors import OutputError
 
 if TYPE_CHECKING:
     import xarray as xr
 
 MOST_ROWS, MOST_COLUMNS = 20, 8
-"""What is shown; all is in the file."""
+"""Rows and columns that are shown. The file holds all."""
 
 
 def write_table(weights: xr.Dataset, path: Path) -> None:
@@ -38,9 +38,11 @@ def write_table(weights: xr.Dataset, path: Path) -> None:
         When the file cannot be written.
     """
     by, level = map(str, weights["weight"].dims)
-    partial = path.with_name(f"{path.name}.partial-{secrets.token_hex(4)}")
     try:
-        with partial.open("w", encoding="utf-8", newline="") as file:
+        with (
+            whole_file(path) as partial,
+            partial.open("w", encoding="utf-8", newline="") as file,
+        ):
             lines = csv.writer(file, lineterminator="\n")
             columns = [f"{level}_{h}" for h in range(weights.sizes[level])]
             lines.writerow(
@@ -50,7 +52,6 @@ def write_table(weights: xr.Dataset, path: Path) -> None:
                 lines.writerow(
                     [as_text(name), rows, *(f"{value:.9g}" for value in (*shares, *errors))]
                 )
-        partial.replace(path)
     except OSError as error:
         if not error.errno:
             raise
@@ -58,8 +59,6 @@ def write_table(weights: xr.Dataset, path: Path) -> None:
             f"{path} cannot be written ({error.strerror or error}); choose another folder or make "
             "room, and run the same command again"
         ) from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def table_in_words(weights: xr.Dataset, path: Path) -> str:

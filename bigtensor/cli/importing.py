@@ -67,6 +67,12 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
     show_default=True,
     help="Type of the stored values.",
 )
+@click.option(
+    "--codes",
+    is_flag=True,
+    help="Store codes of named categories: of every column of a table, of numbers too, or of the "
+    "columns of names in obs of AnnData.",
+)
 @click.option("--keep-raw", is_flag=True, help="Also store the values as they were measured.")
 @click.option("--label", metavar="COLUMN", help="Tables and AnnData: the column of labels.")
 @click.option("--sample-id", metavar="COLUMN", help="Tables and AnnData: the column of samples.")

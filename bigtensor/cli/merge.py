@@ -20,7 +20,7 @@ from bigtensor.cli.output import say
 def merge(sources: tuple[Path, ...], out: Path, overwrite: bool) -> None:
     """Add statistics of different rows, accumulated with copies of one model."""
     refuse_inputs(out, *sources)
-    from bigtensor.data.targets import check_target
+    from bigtensor.data.outputs import check_target
     from bigtensor.models.statistics_file import merge as add
 
     check_target(out, overwrite=overwrite)

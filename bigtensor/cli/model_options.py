@@ -1,275 +1,215 @@
-"""The options that say which model is fitted, and the parameters that they stand for."""
+"""Options of the model that a command fits, made from what the model declares."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from bigtensor.cli.options import PATH, count, read_kernels, read_views
+from bigtensor.cli.command import Command, FactsCommand, written_for
+from bigtensor.cli.options import PATH, names_in, read_by_view, read_views
+from bigtensor.models.declarations import Choice, Flag, Parameter, option_type
+from bigtensor.models.registry import MODELS, command_name, declared_parameters
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+BY_COMMAND = {command_name(name): name for name in MODELS}
+"""Class of every model by its name on the command line."""
 
-_BANDWIDTHS = ("rule", "gap", "cross-validation")
+DEFAULT = next(iter(BY_COMMAND))
 
-
-def count_or_auto(value: Any) -> int | str:
-    """Return a whole number of at least one, or ``"auto"``."""
-    if value == "auto":
-        return "auto"
-    try:
-        return count()(value)
-    except click.BadParameter as error:
-        raise click.BadParameter(f"{error.message}, and not 'auto'") from error
-
-
-def rows_or(*words: str) -> Callable[[Any], int | str]:
-    """Return the type of a number of rows that may also be one of some words."""
-
-    def rows(value: Any) -> int | str:
-        if value in words:
-            return str(value)
-        try:
-            return count(1000)(value)
-        except click.BadParameter as error:
-            raise click.BadParameter(f"{error.message}, or {' or '.join(words)}") from error
-
-    return rows
-
-
-def positive_or(*words: str) -> Callable[[Any], float | str]:
-    """Return the type of a positive number that may also be one of some words."""
-
-    def number(value: Any) -> float | str:
-        if value in words:
-            return str(value)
-        try:
-            found = float(value)
-        except ValueError:
-            found = -1.0
-        if not 0 < found < float("inf"):
-            raise click.BadParameter(f"{value!r} is not a positive number or {' or '.join(words)}")
-        return found
-
-    return number
-
-
-_OPTIONS = (
-    click.option(
-        "--components",
-        "-k",
-        "n_components",
-        type=count_or_auto,
-        metavar="K|auto",
-        help="Number of components. By default ('auto') they are counted in the sample. They are "
-        "many, and merged, with --populations or where features depend on each other within them.",
+_OF_EVERY_MODEL = (
+    click.Option(
+        ["--model"],
+        type=click.Choice(list(BY_COMMAND)),
+        default=DEFAULT,
+        show_default=True,
+        help="The model; the options below are its own.",
     ),
-    click.option(
-        "--populations",
-        "n_populations",
-        type=count_or_auto,
-        metavar="N|auto",
-        help="Merge the components into so many populations, which labels then stand for.",
-    ),
-    click.option(
-        "--views",
+    click.Option(
+        ["--views"],
         type=PATH,
         metavar="VIEWS.toml",
         help="A table [views] of name = list of features; by default every feature is its own "
-        "view. Features that depend on each other within a component share a view. A table "
-        "[kernels] of name = 'laplace' or 'delta' gives views another kernel.",
+        "view. Features that depend on each other within a component share a view.",
     ),
-    click.option(
-        "--features",
+    click.Option(
+        ["--features"],
         metavar="A,B,C",
         help="The features to use, each its own view, in place of --views.",
     ),
-    click.option(
-        "--start",
-        type=click.Choice(["auto", "spectral", "kmeans"]),
-        default="auto",
-        show_default=True,
-        help="Where the posterior passes start: 'auto' is kmeans with --populations, and spectral "
-        "without.",
-    ),
-    click.option(
-        "--units",
-        type=click.Choice(["auto", "own", "common"]),
-        default="auto",
-        show_default=True,
-        help="Compare features in units of their own spread, or as they are because all have the "
-        "same units, such as the markers of a cytometer. 'auto' is common where an import recorded "
-        "that it put all features on one scale.",
-    ),
-    click.option(
-        "--posterior-width",
-        type=positive_or("auto", "none"),
-        default="auto",
-        show_default=True,
-        metavar="WIDTH|auto|none",
-        help="Least width of the densities that labels come from, in multiples of the "
-        "scale inside components.",
-    ),
-    click.option(
-        "--bandwidth",
-        type=positive_or(*_BANDWIDTHS),
-        metavar="rule|gap|cross-validation|FACTOR",
-        help="Bandwidth of the moments of a spectral start; a number multiplies the rule's.",
-    ),
-    click.option(
-        "--moments-rows",
-        type=rows_or("auto", "all"),
-        default="auto",
-        show_default=True,
-        metavar="N|auto|all",
-        help="Rows that the moments of a spectral start are summed over: 'auto' is all rows, and "
-        "from four million rows on a million spread over the data.",
-    ),
-    click.option(
-        "--kernel",
-        "kernels",
-        type=click.Choice(["gaussian", "laplace"]),
-        default="gaussian",
-        show_default=True,
-        help="Kernel of the views that have no other.",
-    ),
-    click.option(
-        "--landmarks",
-        type=click.Choice(["kmeans", "kmeans++", "uniform", "cholesky"]),
-        default="kmeans",
-        show_default=True,
-        help="How the landmarks of the kernel features are chosen from the sample.",
-    ),
-    click.option(
-        "--shared-components",
-        "views_share_components",
-        is_flag=True,
-        help="A component has the same density in all views: repeated measurements.",
-    ),
-)
-
-_NAMES = (
-    *("n_components", "n_populations", "views", "features", "start", "units", "posterior_width"),
-    *("bandwidth", "moments_rows", "kernels", "landmarks", "views_share_components"),
 )
 
 
-def model_options(function: Function) -> Function:
-    """Add the options of the model; the command receives them as one dict ``parameters``.
+class _WithModel(Command):
+    """Command whose options depend on ``--model``.
 
-    The dict holds the keyword arguments of a `KernelMixture`; see `model_parameters`.
+    Its function receives the name of the class as ``model``, and as ``parameters`` the keyword
+    arguments that the options stand for.
     """
 
-    @functools.wraps(function)
-    def collected(*args: Any, **given: Any) -> Any:
-        own = {name: given.pop(name) for name in _NAMES}
-        return function(*args, parameters=model_parameters(**own), **given)
+    def __init__(self, *args: Any, callback: Callable[..., Any], **kwargs: Any) -> None:
+        super().__init__(*args, callback=_with_parameters(callback), **kwargs)
+        self._own = self.params
+        self._take_options(DEFAULT)
 
-    for option in reversed(_OPTIONS):
-        collected = option(collected)
-    return collected  # type: ignore[return-value]
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Take the options of the model that is named before all options are read."""
+        self._take_options(_named(args))
+        return super().make_context(info_name, args, parent, **extra)
+
+    def _take_options(self, model: str) -> None:
+        """Put the options of a model after the arguments of the command and its output."""
+        own = [
+            _option(parameter)
+            for parameter in declared_parameters(BY_COMMAND[model])
+            if parameter.option
+        ]
+        first = 1 + max(
+            place
+            for place, entry in enumerate(self._own)
+            if isinstance(entry, click.Argument) or entry.name == "out"
+        )
+        self.params = [*self._own[:first], *_OF_EVERY_MODEL, *own, *self._own[first:]]
+
+
+class ModelCommand(_WithModel):
+    """Command with the options of a model."""
+
+
+class ModelFactsCommand(_WithModel, FactsCommand):
+    """The same with ``--json``."""
 
 
 def model_parameters(
-    *,
-    n_components: int | str | None,
-    n_populations: int | str | None,
+    declared: Sequence[Parameter],
+    given: dict[str, Any],
     views: Path | None,
     features: str | None,
-    start: str,
-    units: str,
-    posterior_width: float | str,
-    bandwidth: float | str | None,
-    moments_rows: int | str,
-    kernels: str,
-    landmarks: str,
-    views_share_components: bool,
 ) -> dict[str, Any]:
-    """Return what the options stand for, as keyword arguments of a `KernelMixture`.
+    """Return what the options stand for, as keyword arguments of the model.
 
     Parameters
     ----------
-    n_components, n_populations : int, "auto" or None
-        None where the option is left out.
+    declared : sequence of Parameter
+        With an option each.
+    given : dict
+        Values of these options by the name of the parameter.
     views : Path, optional
-        A file with the tables ``[views]`` and ``[kernels]``.
+        A file with the table ``[views]``, and with one for every parameter that a view may have
+        another value of.
     features : str, optional
         Names with commas between them, in place of ``views``.
-    start : {"auto", "spectral", "kmeans"}
-    units : {"auto", "own", "common"}
-    posterior_width : float, "auto" or "none"
-    bandwidth : float or str, optional
-    moments_rows : int, "auto" or "all"
-    kernels : str
-        Of the views that have no other.
-    landmarks : str
-    views_share_components : bool
 
     Raises
     ------
     click.UsageError
-        When options contradict each other.
+        When ``views`` and ``features`` are both given.
     ViewError
         When the file of views cannot be read or used.
     """
-    _check_together(n_components, n_populations, start, bandwidth)
     if views is not None and features is not None:
         raise click.UsageError("--features makes a view of each of them; give it or --views")
-    named = read_views(views) if features is None else _single_views(features)
-    kernel_of_view = read_kernels(views)
-    return {
-        "n_components": "auto" if n_components is None else n_components,
-        "n_populations": n_populations,
-        "views": named,
-        "start": start,
-        "units": units,
-        "posterior_width": None if posterior_width == "none" else posterior_width,
-        "bandwidth": "rule" if bandwidth is None else bandwidth,
-        "moments_rows": moments_rows,
-        "kernels": {**dict.fromkeys(named or (), kernels), **kernel_of_view}
-        if kernel_of_view
-        else kernels,
-        "landmarks": landmarks,
-        "views_share_components": views_share_components,
-    }
+    named = read_views(views)
+    if features is not None:
+        named = {name: [name] for name in names_in("--features", features)}
+    found = dict(given)
+    for parameter in declared:
+        if parameter.option is not None and parameter.option.by_view:
+            of_views = read_by_view(parameter.name, parameter.option.by_view, views)
+            if of_views:
+                others = dict.fromkeys(named or (), given[parameter.name])
+                found[parameter.name] = {**others, **of_views}
+    return {**found, "views": named}
 
 
-def _single_views(features: str) -> dict[str, list[str]]:
-    """Return a view of each of some features."""
-    names = [name.strip() for name in features.split(",")]
-    wrong = "an empty name" if "" in names else ""
-    wrong = next((f"{name!r} twice" for name in names if names.count(name) > 1 and name), wrong)
-    if wrong:
-        raise click.UsageError(
-            f"--features {features!r} holds {wrong}; separate names by single commas (those with "
-            "commas of their own need --views)"
+def _with_parameters(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of options as they are given, which calls one of a model's parameters."""
+
+    @functools.wraps(callback)
+    def collected(
+        *args: Any, model: str, views: Path | None, features: str | None, **given: Any
+    ) -> Any:
+        name = BY_COMMAND[model]
+        declared = [parameter for parameter in declared_parameters(name) if parameter.option]
+        own = {parameter.name: given.pop(parameter.name) for parameter in declared}
+        parameters = model_parameters(declared, own, views, features)
+        _refuse_contradictions(name, parameters)
+        return callback(*args, model=name, parameters=parameters, **given)
+
+    return collected
+
+
+def _refuse_contradictions(name: str, parameters: dict[str, Any]) -> None:
+    """Raise a UsageError for parameters that contradict each other, or have no effect."""
+    from bigtensor.errors import ParameterError
+    from bigtensor.models.registry import model_class
+
+    model, command = model_class(name)(**parameters), click.get_current_context().command
+    try:
+        model._check_parameters()
+    except ParameterError as error:
+        raise click.UsageError(written_for(command, error.message)) from error
+    unused = model._without_effect()
+    if unused is not None:
+        raise click.UsageError(written_for(command, unused))
+
+
+def _named(args: Sequence[str]) -> str:
+    """Return the model that arguments name; the default where they name none or an unknown one."""
+    found = DEFAULT
+    for place, entry in enumerate(args):
+        if entry == "--model" and place + 1 < len(args):
+            found = args[place + 1]
+        elif entry.startswith("--model="):
+            found = entry.partition("=")[2]
+    return found if found in BY_COMMAND else DEFAULT
+
+
+def _option(parameter: Parameter) -> click.Option:
+    """Return the option that sets a parameter."""
+    option = parameter.option
+    assert option is not None
+    names = [*option.names, parameter.name]
+    kind = option.kind or parameter.kind
+    if isinstance(kind, Flag):
+        return click.Option(names, is_flag=True, help=option.help)
+    shown = parameter.default is not None
+    if isinstance(kind, Choice):
+        return click.Option(
+            names,
+            type=click.Choice(kind.words),
+            default=parameter.default,
+            show_default=shown,
+            help=option.help,
         )
-    return {name: [name] for name in names}
+    assert kind is not None
+    words = [kind.metavar] if option.none is None else [kind.metavar, option.none]
+    return click.Option(
+        names,
+        type=_reader(parameter),
+        default=parameter.default,
+        show_default=shown,
+        metavar="|".join(words),
+        help=option.help,
+    )
 
 
-def _check_together(
-    n_components: int | str | None,
-    n_populations: int | str | None,
-    start: str,
-    bandwidth: float | str | None,
-) -> None:
-    """Refuse options that contradict each other."""
-    if (
-        isinstance(n_components, int)
-        and isinstance(n_populations, int)
-        and n_populations > n_components
-    ):
-        raise click.UsageError(
-            f"--populations {n_populations} are merged from --components {n_components}, which "
-            "are fewer; give more components, or leave --components out"
-        )
-    clustered = start == "kmeans" or (start == "auto" and n_populations is not None)
-    if bandwidth is not None and clustered:
-        given = "--start kmeans" if start == "kmeans" else "--populations"
-        raise click.UsageError(
-            f"--bandwidth is that of the moments, which are not used with {given}: leave it out, "
-            "or give --start spectral"
-        )
+def _reader(parameter: Parameter) -> Callable[[Any], Any]:
+    """Return the type of an option, for click."""
+    read = option_type(parameter)
+
+    def value(text: Any) -> Any:
+        try:
+            return read(str(text))
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+
+    return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -86,8 +86,9 @@ def missing_option(function: Function) -> Function:
     """Add ``--missing``."""
     return click.option(
         "--missing",
-        type=click.Choice(["raise", "omit"]),
-        help="Whether rows with NaN or infinities are an error or are left out and counted.",
+        type=click.Choice(["raise", "omit", "marginalise"]),
+        help="Whether rows with NaN, infinities or missing codes are an error, or are left out "
+        "and counted; models of codes can leave out missing entries alone (marginalise).",
     )(function)
 
 
@@ -144,24 +145,50 @@ def runtime(workers: int | None, scheduler: str | None, memory_limit: int | None
     }
 
 
-def refuse_inputs(out: Path, *inputs: Path | str) -> None:
+def refuse_inputs(out: Path, *inputs: Path | str, otherwise: str = "") -> None:
     """Raise a usage error when an output has the name of an input, which would be replaced.
 
     Parameters
     ----------
     out : Path
     *inputs : Path, or str that may be a URL
+    otherwise : str
+        A further remedy.
     """
-    if out.resolve() in [path.resolve() for path in map(_on_this_machine, inputs) if path]:
-        raise click.UsageError(f"{out} is read and would be replaced; give another output")
+    if out.resolve() in [path.resolve() for path in map(on_this_machine, inputs) if path]:
+        raise click.UsageError(
+            f"{out} is read and would be replaced; give another output{otherwise}"
+        )
 
 
-def _on_this_machine(address: Path | str) -> Path | None:
+def on_this_machine(address: Path | str) -> Path | None:
     """Return the path that an address stands for; None where it lies elsewhere."""
     scheme, separator, rest = str(address).partition("://")
     if not separator:
         return Path(address)
     return Path(rest) if scheme in ("file", "local") else None
+
+
+def names_in(option: str, given: str) -> list[str]:
+    """Return the names of an option that separates them by commas.
+
+    Parameters
+    ----------
+    option : str
+        Name of the option, for the message.
+    given : str
+
+    Raises
+    ------
+    click.UsageError
+        When a name is empty or repeated.
+    """
+    names = [name.strip() for name in given.split(",")]
+    wrong = "an empty name" if "" in names else ""
+    wrong = next((f"{name!r} twice" for name in names if names.count(name) > 1 and name), wrong)
+    if wrong:
+        raise click.UsageError(f"{option} {given!r} holds {wrong}; separate names by single commas")
+    return names
 
 
 def read_views(path: Path | None) -> dict[str, list[str]] | None:
@@ -197,17 +224,20 @@ def read_views(path: Path | None) -> dict[str, list[str]] | None:
     return views
 
 
-def read_kernels(path: Path | None) -> dict[str, str]:
-    """Read the table ``[kernels]`` of a TOML file of views.
+def read_by_view(name: str, allowed: Sequence[str], path: Path | None) -> dict[str, str]:
+    """Read the values of a parameter that views have of their own from a TOML file of views.
 
     Parameters
     ----------
+    name : str
+        Of the parameter and of the table, such as kernels.
+    allowed : sequence of str
     path : Path, optional
 
     Returns
     -------
     dict of str to str
-        The kernels of the views that the table names; empty without a file or a table.
+        By the names of the views; empty without a file or a table.
 
     Raises
     ------
@@ -215,24 +245,22 @@ def read_kernels(path: Path | None) -> dict[str, str]:
         When the table holds something else, or names no view of the table ``[views]``.
     """
     table = {} if path is None else _read_toml(path)
-    kernels = table.get("kernels", {})
-    if not isinstance(kernels, dict):
-        raise ViewError(f"kernels of {path} is {kernels!r}; {_KERNEL_EXAMPLE}")
-    from bigtensor.features.kernel_choice import KERNELS
-
-    known, views = (*KERNELS, "delta"), table.get("views", {})
-    for name, kernel in kernels.items():
-        if name not in views:
+    values, views = table.get(name, {}), table.get("views", {})
+    example = f'a line [{name}] and then lines such as t = "{allowed[-1]}" give views other {name}'
+    if not isinstance(values, dict):
+        raise ViewError(f"{name} of {path} is {values!r}; {example}")
+    for view, value in values.items():
+        if view not in views:
             raise ViewError(
-                f"[kernels] of {path} names the view {name!r}, but [views] has "
+                f"[{name}] of {path} names the view {view!r}, but [views] has "
                 f"{', '.join(views) or 'none'}; use the names of the views"
             )
-        if kernel not in known:
+        if value not in allowed:
             raise ViewError(
-                f"the kernel of view {name!r} of {path} is {kernel!r}; expected one of "
-                f"{', '.join(known)}; {_KERNEL_EXAMPLE}"
+                f"{name} of {path} has {value!r} for view {view!r}; expected one of "
+                f"{', '.join(allowed)}; {example}"
             )
-    return kernels
+    return values
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -246,5 +274,4 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise ViewError(f"{path} is not TOML ({error}); {_EXAMPLE}") from error
 
 
-_KERNEL_EXAMPLE = 'a line [kernels] and then lines such as t = "laplace" give views other kernels'
 _EXAMPLE = 'a file of views has a line [views] and then lines such as t = ["CD3", "CD4"]'

@@ -1,8 +1,9 @@
-"""What a command says: words on standard output, JSON on request, and no control characters."""
+"""Output of commands: words on standard output, JSON on request, no control characters."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +20,7 @@ round, and surrogates, which UTF-8 cannot hold. Line ends and tabs are kept."""
 
 
 def set_output(context: click.Context, *, quiet: bool, as_json: bool) -> None:
-    """Say what a command may print: see `say`.
+    """Set what a command prints: see `say`.
 
     Parameters
     ----------
@@ -34,25 +35,25 @@ def set_output(context: click.Context, *, quiet: bool, as_json: bool) -> None:
 
 
 def is_quiet() -> bool:
-    """Whether the command that runs prints nothing but facts, warnings and errors."""
+    """Return True if the running command prints facts, warnings and errors only."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(_QUIET) or context.meta.get(_JSON))
 
 
-def say(words: str, facts: Mapping[str, Any] | None = None) -> None:
+def say(words: str | None, facts: Mapping[str, Any] | None = None) -> None:
     """Print what a command found on standard output.
 
     Parameters
     ----------
-    words : str
+    words : str or None
         For people; nothing with ``--quiet`` or ``--json``.
     facts : mapping, optional
         The same for programs: one JSON object, printed with ``--json``.
     """
     context = click.get_current_context(silent=True)
     if facts is not None and context is not None and context.meta.get(_JSON):
-        click.echo(json.dumps(facts, default=_plain, allow_nan=False))
-    elif not is_quiet():
+        click.echo(json.dumps(_finite(facts), default=_plain, allow_nan=False))
+    elif words is not None and not is_quiet():
         click.echo(printable(words))
 
 
@@ -95,4 +96,13 @@ def one_line(name: str) -> str:
 
 def _plain(value: Any) -> Any:
     """Return what JSON can hold of an object of NumPy, or of a path."""
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    return _finite(value.tolist()) if hasattr(value, "tolist") else str(value)
+
+
+def _finite(value: Any) -> Any:
+    """Return facts with null for NaN and infinities, which JSON cannot hold."""
+    if isinstance(value, Mapping):
+        return {name: _finite(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bigtensor.cli.command import FactsCommand, in_options
-from bigtensor.cli.model_options import model_options
+from bigtensor.cli.command import written_for
+from bigtensor.cli.model_options import ModelFactsCommand
 from bigtensor.cli.options import DATA, runtime, runtime_options
 from bigtensor.cli.output import say
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from bigtensor.engine.plan import Plan
 
 
-@click.command(cls=FactsCommand)
+@click.command(cls=ModelFactsCommand)
 @click.argument("cells", type=DATA, metavar="CELLS.zarr")
-@model_options
 @runtime_options
 def plan(
     cells: str,
+    model: str,
     parameters: dict[str, Any],
     workers: int | None,
     scheduler: str | None,
@@ -32,11 +32,11 @@ def plan(
     No row is read, and no worker is started.
     """
     where = runtime(workers, scheduler, memory_limit)
-    from bigtensor.models.kernel_mixture import KernelMixture
+    from bigtensor.models.registry import model_class
 
-    planned = KernelMixture(**parameters).plan(cells, **where)
+    planned = model_class(model)(**parameters).plan(cells, **where)
     command = click.get_current_context().command
-    say(in_options(str(planned), command), plan_facts(planned))
+    say(written_for(command, planned.in_words()), plan_facts(planned))
 
 
 def plan_facts(planned: Plan) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from bigtensor.cli.options import (
     DATA,
     PATH,
     missing_option,
+    on_this_machine,
     overwrite_option,
     refuse_inputs,
     runtime,
@@ -26,7 +28,12 @@ from bigtensor.cli.workers import started
 @click.command(cls=FactsCommand)
 @click.argument("model_path", type=PATH, metavar="MODEL.zarr")
 @click.argument("cells", type=DATA, metavar="CELLS.zarr")
-@click.option("--out", type=PATH, required=True, metavar="LABELS.zarr", help="The store to write.")
+@click.option("--out", type=PATH, metavar="LABELS.zarr", help="The store to write.")
+@click.option(
+    "--into",
+    metavar="GROUP",
+    help="In place of --out: write into this group inside CELLS.zarr, whose arrays stay untouched.",
+)
 @click.option(
     "--probabilities",
     is_flag=True,
@@ -57,7 +64,8 @@ from bigtensor.cli.workers import started
 def predict(
     model_path: Path,
     cells: str,
-    out: Path,
+    out: Path | None,
+    into: str | None,
     probabilities: bool,
     level: str | None,
     csv_path: Path | None,
@@ -80,20 +88,20 @@ def predict(
     With --by, two to six more passes give the weights of every patient or file that have the
     largest likelihood, with standard errors.
     """
-    refuse_inputs(out, model_path, cells)
-    table = _table_path(out, by, table)
+    store, out = _places(cells, out, into)
+    if into is None:
+        way = ", or --into GROUP to write into a group of the cells"
+        refuse_inputs(out, model_path, cells, otherwise=way)
+    table = _table_path(store, into, by, table)
     files = [path for path in (csv_path, table) if path is not None]
     if len({out, *files}) <= len(files):
         raise click.UsageError("two outputs have the same name; give each its own")
     where = runtime(workers, scheduler, memory_limit)
     when_interrupted([out, *files])
     from bigtensor.cli.group_table import table_in_words, write_table
-    from bigtensor.data.targets import check_target, check_target_file
     from bigtensor.models.loading import load_model
 
-    check_target(out, overwrite=overwrite)
-    for path in files:
-        check_target_file(path, overwrite=overwrite)
+    _check_outputs(store, into, files, overwrite=overwrite)
     model = load_model(model_path)
     if missing is not None:
         model.set_params(missing=missing)
@@ -108,8 +116,9 @@ def predict(
             begin = time.perf_counter()
             model.write(
                 cells,
-                out,
+                store,
                 outputs=outputs,
+                into=into,
                 overwrite=overwrite,
                 listeners=[progress.listen],
                 **running,
@@ -120,39 +129,66 @@ def predict(
     if table is not None:
         write_table(weights, table)
     facts = _facts(out, outputs, seconds)
-    say(_summary(facts), {**facts, "csv": csv_path, "table": table})
-    if csv_path is not None:
-        say(f"csv        {csv_path}")
-    if table is not None:
-        say(table_in_words(weights, table))
+    lines = [_summary(facts), *([] if csv_path is None else [f"csv        {csv_path}"])]
+    lines += [] if table is None else [table_in_words(weights, table)]
+    say("\n".join(lines), {**facts, "csv": csv_path, "table": table})
+
+
+def _places(cells: str, out: Path | None, into: str | None) -> tuple[Path, Path]:
+    """Return the store to write, or to write into, and the place of the answers."""
+    if (out is None) == (into is None):
+        raise click.UsageError(
+            "give either --out LABELS.zarr, a store to write, or --into GROUP, a group inside the "
+            "store of the cells"
+        )
+    if out is not None:
+        return out, out
+    store = on_this_machine(cells)
+    if store is None:
+        raise click.UsageError(
+            f"--into writes into a store on a disk, and {cells} is none; give --out"
+        )
+    return store, store / str(into)
+
+
+def _check_outputs(
+    store: Path, into: str | None, files: Sequence[Path], *, overwrite: bool
+) -> None:
+    """Raise an OutputError for an output that could not be written."""
+    from bigtensor.data.answer_groups import check_answer_group
+    from bigtensor.data.outputs import check_target, check_target_file
+
+    if into is None:
+        check_target(store, overwrite=overwrite)
+    else:
+        check_answer_group(store, into, overwrite=overwrite)
+    for path in files:
+        check_target_file(path, overwrite=overwrite)
 
 
 def _outputs(model: Any, level: str | None, *, probabilities: bool) -> tuple[str, ...]:
     """Return the names of what is written for every row."""
     from bigtensor.errors import NoPopulationsError
-    from bigtensor.models.summary import population_of_component
 
-    merged = population_of_component(model) is not None
-    if level == "population" and not merged:
-        raise NoPopulationsError(
-            "the model has no populations, only components; leave --level out, or fit with "
-            "--populations"
+    try:
+        names: tuple[str, ...] = model.description.row_outputs(
+            model, level, probabilities=probabilities
         )
-    names = ["label"]
-    names += ["probability", "log_density"] if probabilities else []
-    if level == "component" and merged:
-        names += ["component_label"]
-        names += ["component_probability"] if probabilities else []
-    return tuple(names)
+    except NoPopulationsError as error:
+        raise NoPopulationsError(
+            error.message + "; leave --level out, or fit with --populations"
+        ) from error
+    return names
 
 
-def _table_path(out: Path, by: str | None, table: Path | None) -> Path | None:
+def _table_path(store: Path, into: str | None, by: str | None, table: Path | None) -> Path | None:
     """Return the file of the weights, where they are asked for."""
     if by is None:
         if table is not None:
             raise click.UsageError("--table is the file of what --by asks for; give --by")
         return None
-    return table or out.with_name(f"{out.stem}_by_{by}.csv")
+    name = store.stem if into is None else f"{store.stem}_{into}"
+    return table or store.with_name(f"{name}_by_{by}.csv")
 
 
 def _write_csv(out: Path, csv_path: Path, progress: Any, *, probabilities: bool) -> None:
@@ -165,7 +201,7 @@ def _write_csv(out: Path, csv_path: Path, progress: Any, *, probabilities: bool)
 
 def _facts(out: Path, outputs: tuple[str, ...], seconds: float) -> dict[str, Any]:
     """Return what was written, as ``--json`` prints it."""
-    from bigtensor.cli.agreement import label_counts
+    from bigtensor.cli.stored_labels import label_counts
 
     counts = label_counts(out)
     return {

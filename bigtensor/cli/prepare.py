@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from bigtensor.cli.command import Command, when_interrupted
-from bigtensor.cli.model_options import model_options
+from bigtensor.cli.command import when_interrupted
+from bigtensor.cli.fit import in_views
+from bigtensor.cli.model_options import ModelCommand
 from bigtensor.cli.options import (
     DATA,
     PATH,
@@ -26,7 +27,7 @@ from bigtensor.cli.progress import duration, reporter
 from bigtensor.cli.workers import started
 
 
-@click.command(cls=Command)
+@click.command(cls=ModelCommand)
 @click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option(
     "--out", type=PATH, required=True, metavar="PREPARED.zarr", help="The prepared model to write."
@@ -38,7 +39,6 @@ from bigtensor.cli.workers import started
     help="Rows that are expected in all: bandwidths shrink with them. By default those of "
     "CELLS.zarr.",
 )
-@model_options
 @runtime_options
 @seed_option
 @missing_option
@@ -47,6 +47,7 @@ def prepare(
     cells: str,
     out: Path,
     rows: int | None,
+    model: str,
     parameters: dict[str, Any],
     workers: int | None,
     scheduler: str | None,
@@ -63,20 +64,20 @@ def prepare(
     refuse_inputs(out, cells)
     where = runtime(workers, scheduler, memory_limit)
     when_interrupted([out])
-    from bigtensor.data.targets import check_target
-    from bigtensor.models.kernel_mixture import KernelMixture
+    from bigtensor.data.outputs import check_target
+    from bigtensor.models.registry import model_class
 
-    model = KernelMixture(**parameters, missing=missing or "raise", random_state=seed)
+    prepared = model_class(model)(**parameters, missing=missing or "raise", random_state=seed)
     check_target(out, overwrite=overwrite)
     begin = time.perf_counter()
     with started(where) as running, reporter() as progress:
-        model.prepare(cells, rows=rows, listeners=[progress.listen], **running)
-    model.save(out, overwrite=overwrite)
-    expected = rows or model.diagnostics_["rows"]
+        prepared.prepare(cells, rows=rows, listeners=[progress.listen], **running)
+    prepared.save(out, overwrite=overwrite)
+    found = prepared.diagnostics_
+    read = sum(entry["rows"] for entry in found["passes"])
+    views = in_views(prepared.description.size(prepared.description.facts(prepared)), prepared)
     say(
-        f"prepared   {out}: {model.n_components} components in {len(model.views_.names)} views, "
-        f"for {expected:,} rows\n"
-        f"pilot      {model.diagnostics_['sample_rows']:,} rows, "
-        f"{duration(time.perf_counter() - begin)}\n"
+        f"prepared   {out}: {views}, for {rows or found['rows']:,} rows\n"
+        f"pilot      {read:,} rows read, {duration(time.perf_counter() - begin)}\n"
         f"next       bigtensor accumulate {out} CELLS.zarr --out STATISTICS.zarr"
     )

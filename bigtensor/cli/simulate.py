@@ -11,31 +11,49 @@ from bigtensor.cli.command import Command
 from bigtensor.cli.options import PATH, components_option, count, overwrite_option, seed_option
 from bigtensor.cli.output import say
 from bigtensor.cli.progress import reporter
+from bigtensor.data.simulators import SIMULATORS, Simulator
 
 
-@click.command(cls=Command)
-@click.argument("kind", type=click.Choice(["kernel-mixture", "cytometry"]))
-@click.argument("out", type=PATH, metavar="OUT.zarr")
-@click.option("--rows", type=count(), required=True, help="Number of rows, such as 1e6.")
-@components_option
-@seed_option
-@overwrite_option
-def simulate(kind: str, out: Path, rows: int, components: int, seed: int, overwrite: bool) -> None:
-    """Write rows with known truth to a store.
+@click.group()
+def simulate() -> None:
+    """Write rows with known truth to a store."""
 
-    kernel-mixture: three views of one feature each, Gaussian components. cytometry: cells of six
-    skewed and heavy-tailed markers, populations of very different sizes, four samples.
-    """
-    from bigtensor.data.simulate import write_cytometry, write_kernel_mixture
 
-    with reporter() as progress, progress.rows("simulate") as advance:
-        common: dict[str, Any] = {
-            "random_state": seed,
-            "overwrite": overwrite,
-            "progress": advance,
-        }
-        if kind == "cytometry":
-            write_cytometry(out, rows, components, **common)
-        else:
-            write_kernel_mixture(out, rows, components, **common)
-    say(f"data       {out}: {rows:,} rows of {components} components, with their labels")
+def _command(kind: str, simulator: Simulator) -> click.Command:
+    """Return the command that runs a simulator."""
+
+    @simulate.command(kind, cls=Command, help=simulator.summary)
+    @click.argument("out", type=PATH, metavar="OUT.zarr")
+    @click.option("--rows", type=count(), required=True, help="Number of rows, such as 1e6.")
+    @components_option
+    @seed_option
+    @overwrite_option
+    def write(
+        out: Path, rows: int, components: int, seed: int, overwrite: bool, **choices: Any
+    ) -> None:
+        with reporter() as progress, progress.rows("simulate") as advance:
+            simulator.load()(
+                out,
+                rows,
+                components,
+                **choices,
+                random_state=seed,
+                overwrite=overwrite,
+                progress=advance,
+            )
+        say(f"data       {out}: {rows:,} rows of {components} components, with their labels")
+
+    for choice in simulator.choices:
+        option = click.Option(
+            [f"--{choice.name.removeprefix('n_').replace('_', '-')}", choice.name],
+            type=count(1) if isinstance(choice.default, int) else float,
+            default=choice.default,
+            show_default=True,
+            help=choice.help,
+        )
+        write.params.insert(-2, option)
+    return write
+
+
+for _kind, _simulator in SIMULATORS.items():
+    _command(_kind, _simulator)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from bigtensor.cli.command import Command
+from bigtensor.cli.fit import fit_lines, model_line
 from bigtensor.cli.options import PATH, overwrite_option, refuse_inputs
 from bigtensor.cli.output import say
 
@@ -23,17 +24,16 @@ def solve(model_path: Path, statistics: Path, out: Path, overwrite: bool) -> Non
     of the next round, which refines the model.
     """
     refuse_inputs(out, model_path, statistics)
-    from bigtensor.data.targets import check_target
+    from bigtensor.data.outputs import check_target
     from bigtensor.models.loading import load_model
 
     check_target(out, overwrite=overwrite)
     model = load_model(model_path, fitted=False)
     model.solve(statistics)
     model.save(out, overwrite=overwrite)
-    weights = ", ".join(f"{weight:.4f}" for weight in model.weights_)
     rounds = [entry["name"] for entry in model.diagnostics_["passes"]]
     say(
-        f"model      {out}: {len(model.weights_)} components in {len(model.views_.names)} views\n"
-        f"weights    {weights}\n"
+        f"{model_line(model, out)}\n"
+        f"{fit_lines(model)}"
         f"solved     {', '.join(rounds)}; {model.diagnostics_['rows']:,} rows"
     )

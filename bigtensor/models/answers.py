@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -18,9 +17,8 @@ from bigtensor.data.anndata_source import is_anndata
 from bigtensor.data.matrices import is_lazy_table
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
-from bigtensor.data.views import Views
+from bigtensor.data.views import Views, ViewsLike
 from bigtensor.engine.events import Listener
-from bigtensor.engine.opening import open_runtime
 from bigtensor.engine.plan import PassSize, make_plan
 from bigtensor.engine.rowwise import (
     CHUNK_ROWS,
@@ -28,20 +26,39 @@ from bigtensor.engine.rowwise import (
     evaluate_lazily,
     evaluate_to_store,
 )
-from bigtensor.errors import DataError, MissingValueError, MissingValueWarning, ViewError
+from bigtensor.engine.runtime import open_runtime
+from bigtensor.errors import DataError, OutputError, Setting, ViewError
 from bigtensor.models.containers import is_labelled, is_lazy, labelled_answer
+from bigtensor.models.data_kinds import Data
 from bigtensor.models.parameters import plain
+from bigtensor.models.run import (
+    MARGINALISE,
+    judge,
+    warn_of_missing,
+    warn_of_unknown_categories,
+)
 from bigtensor.statistics.base import RowFunction
-from bigtensor.statistics.validity import Validity, explain
 
 
 class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
-    """The half of a fitted model that looks at rows one by one."""
+    """Answers of a fitted model for rows, one by one.
 
+    Attributes
+    ----------
+    takes : Data
+        Data that the model takes.
+    """
+
+    takes: ClassVar[Data]
     missing: str
     sample_dim: str
     views_: Views
     n_features_in_: int
+    categories_: dict[str, tuple[str, ...]]
+    """Names of the codes of every feature; only of models of codes."""
+
+    _fitted: Any = None
+    """Result of the script of the fit; None before."""
 
     @abstractmethod
     def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:
@@ -53,6 +70,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         path: str | os.PathLike[str],
         *,
         outputs: Iterable[str] = ("label",),
+        into: str | None = None,
         overwrite: bool = False,
         client: Any = None,
         scheduler: str | None = None,
@@ -67,22 +85,36 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         X : path, xarray, dask array or array-like
             As for `fit`.
         path : path
-            The store to make; it appears under this name when it is whole.
+            Store to make, which appears under this name when it is whole. With `into`, an existing
+            store of samples, such as ``X`` itself.
         outputs : iterable of str
             Any of the outputs of the model, such as ``"label"``, ``"probability"`` and
             ``"log_density"``.
+        into : str, optional
+            Write the answers into a group of this name inside the store at `path`, which
+            ``xarray.open_zarr(path, group=into)`` reads. No array of the store is touched.
         overwrite : bool, default False
-            Replace a store of this name.
+            Replace a store of this name, or answers in a group of this name.
         client, scheduler, workers, memory_limit, listeners
             As for `fit`.
 
         Returns
         -------
         Path
+            Of the answers.
+
+        Raises
+        ------
+        OutputError
+            When the target exists, or cannot be written.
+        DataError
+            When the store at `path` has another number of rows than ``X``.
         """
         self._require_fitted()
         function = self._row_function(tuple(outputs))
         samples = self._open_again(X)
+        if into is not None:
+            self._check_rows(samples, os.fspath(path))
         with open_runtime(
             client=client, scheduler=scheduler, workers=workers, memory_limit=memory_limit
         ) as runtime:
@@ -93,14 +125,31 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
                 function,
                 runtime,
                 Path(path),
+                marginalised=self.missing == MARGINALISE,
                 sample_dim=self.sample_dim,
                 attrs=self._output_attrs(),
+                into=into,
                 overwrite=overwrite,
                 listeners=listeners,
-                check=lambda validity: self._judge(validity, samples.views),
+                check=lambda validity: judge(validity, samples, self.missing),
             )
-        self._warn_of_missing(validity, samples.views)
-        return Path(path)
+        warn_of_missing(validity, samples.views)
+        return Path(path) if into is None else Path(path, into)
+
+    def _check_rows(self, samples: Samples, path: str) -> None:
+        """Refuse a URL, or a store of other rows, as the place of the answers."""
+        if "://" in path:
+            raise OutputError(
+                f"{path} is a URL; answers go into stores on a disk ("
+                + Setting("into")
+                + "): give a path"
+            )
+        held = open_samples(path, sample_dim=self.sample_dim)
+        if held.rows != samples.rows:
+            raise DataError(
+                f"{path} has {held.rows:,} rows and X has {samples.rows:,}; write answers into the "
+                "store that holds their rows"
+            )
 
     def _evaluate(
         self,
@@ -121,9 +170,11 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
             array: Any = evaluate_lazily(samples, function, missing=self.missing)
         else:
             with open_runtime() as runtime:
-                arrays, validity = evaluate_in_memory(samples, function, runtime)
-            self._judge(validity, samples.views)
-            self._warn_of_missing(validity, samples.views)
+                arrays, validity = evaluate_in_memory(
+                    samples, function, runtime, marginalised=self.missing == MARGINALISE
+                )
+            judge(validity, samples, self.missing)
+            warn_of_missing(validity, samples.views)
             array = arrays[output]
         if not is_labelled(X) or isinstance(X, list | tuple):
             return array
@@ -131,49 +182,42 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         return labelled_answer(X, array, dims, output, self._output_attrs())
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether the model can answer: a prepared one knows its views, but no components yet."""
-        return hasattr(self, "weights_")
+        """Return True if the model can answer. A prepared one knows its views only."""
+        return self._fitted is not None
 
     def _require_fitted(self) -> None:
         """Raise sklearn's NotFittedError before a fit."""
         check_is_fitted(self)
 
-    def _judge(self, validity: Validity, views: Views) -> None:
-        """Refuse bad weights, and missing values unless they are to be left out."""
-        if validity.bad_weights:
-            raise DataError(
-                explain(validity, views.feature_names)
-                + "; sample weights have to be zero or positive: scale large ones so that they add "
-                "up to the number of rows"
-            )
-        if validity.dropped and self.missing == "raise":
-            raise MissingValueError(
-                explain(validity, views.feature_names)
-                + "; give them values, or use missing='omit' to leave them out"
-            )
+    def _taken(self, X: Any, views: ViewsLike | None = None, **options: Any) -> Samples:
+        """Describe data as `open_samples` does, refusing kinds that the model does not take."""
+        return self.takes.check(open_samples(X, views, **options), type(self).__name__)
 
-    def _warn_of_missing(self, validity: Validity, views: Views) -> None:
-        """Say how many rows were left out."""
-        if validity.dropped:
-            message = explain(validity, views.feature_names)
-            warnings.warn(f"{message}; they are left out", MissingValueWarning, stacklevel=4)
-
-    def _open_again(self, X: Any, unseen: frozenset[str] = frozenset()) -> Samples:
+    def _open_again(
+        self, X: Any, unseen: frozenset[str] = frozenset(), *, sample_weight: Any = None
+    ) -> Samples:
         """Describe data that have to have the features of the fit, but for views not to be seen.
 
-        Labelled features are found by name, whatever their order, where those of the fit had
+        Labelled features are found by name, in any order, if the features of the fit had
         names; all others by their position.
         """
         if is_plain(X) and np.ndim(X) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
+        return self._with_features_of_fit(X, unseen, sample_weight)
+
+    def _with_features_of_fit(
+        self, X: Any, unseen: frozenset[str] = frozenset(), sample_weight: Any = None
+    ) -> Samples:
+        """Return data with the views of the fit, without scikit-learn's rules for data frames."""
         named = is_named(X) and hasattr(self, "feature_names_in_")
         by_position = dict(zip(self.views_.names, self.views_.columns, strict=True))
         views = self.views_.as_mapping() if named else by_position
         try:
-            samples = open_samples(
+            samples = self._taken(
                 X,
                 {name: members for name, members in views.items() if name not in unseen},
                 sample_dim=self.sample_dim,
+                weight=sample_weight,
             )
         except ViewError as error:
             raise ViewError(
@@ -185,6 +229,18 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
                 f"X has {len(samples.features)} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input"
             )
+        if samples.categories is None:
+            return samples
+        return self._with_known_categories(samples, named=named)
+
+    def _with_known_categories(self, samples: Samples, *, named: bool) -> Samples:
+        """Return samples with the codes of the fit: categories are found by name."""
+        known = self.categories_
+        if not named:
+            known = dict(zip(samples.features, known.values(), strict=True))
+        own = samples.categories or {}
+        samples = samples.with_categories({name: known.get(name, own[name]) for name in own})
+        warn_of_unknown_categories(samples)
         return samples
 
     def _output_attrs(self) -> dict[str, Any]:
@@ -199,12 +255,12 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
 
 
 def is_named(X: Any) -> bool:
-    """Whether features go by name, whatever their order."""
+    """Return True if features are found by name."""
     return is_labelled(X) or isinstance(X, Samples) or is_anndata(X) or is_lazy_table(X)
 
 
 def is_plain(X: Any) -> bool:
-    """Whether scikit-learn's own rules for arrays and data frames hold."""
+    """Return True if scikit-learn's own rules for arrays and data frames hold."""
     return not (is_named(X) or is_lazy(X) or isinstance(X, list | tuple))
 
 

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 
 class PassEvent(Protocol):
-    """What the hooks need of an event of the engine."""
+    """Event of the engine, as far as the hooks need it."""
 
     @property
     def kind(self) -> str:
-        """What happened: the start of a pass, a finished part, or the end of the pass."""
+        """Kind of the event: start of a pass, finished part, or end of the pass."""
 
     @property
     def name(self) -> str:

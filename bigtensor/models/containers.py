@@ -1,4 +1,4 @@
-"""What the input is a kind of, and the same kind of container around an answer."""
+"""Containers of the input, and answers in the same kind of container."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ COMPONENT_DIM = "component"
 
 
 def is_path(X: Any) -> bool:
-    """Whether the data are given by address."""
+    """Return True if the data are given by address."""
     return isinstance(X, str | os.PathLike)
 
 
 def is_labelled(X: Any) -> bool:
-    """Whether features go by name, whatever their order."""
+    """Return True if features are found by name."""
     if isinstance(X, list | tuple):
         return bool(X) and all(is_labelled(part) for part in X)
     return is_path(X) or isinstance(X, xr.DataArray | xr.Dataset)
 
 
 def is_lazy(X: Any) -> bool:
-    """Whether the answer should be lazy: a graph, or a store that is read when needed."""
+    """Return True if the answer should be lazy."""
     if isinstance(X, xr.Dataset):
         # X.chunks raises where variables have other chunks than each other
         return any(variable.chunks is not None for variable in X.variables.values())
@@ -49,7 +49,7 @@ def labelled_answer(
         The sample dimension first.
     name : str
     attrs : mapping
-        Of the answer; these win over those of the data.
+        Attributes of the answer. They replace attributes of the data.
     """
     if not isinstance(X, xr.DataArray | xr.Dataset):
         return xr.DataArray(array, None, dims, name=name, attrs=dict(attrs))

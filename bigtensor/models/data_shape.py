@@ -1,4 +1,4 @@
-"""What a model may know of the data before it has asked for a pass."""
+"""Size, names and types of the data, known before the first pass."""
 
 from dataclasses import dataclass
 
@@ -27,9 +27,11 @@ class DataShape:
     dtype : str
     has_weight : bool
     common_units : bool
-        Whether an import put all features of the views on one scale.
+        True if an import put all features of the views on one scale.
     left_out : tuple of str
         Features off this scale that no view holds.
+    categories : tuple of tuple of str
+        Names of the codes of every feature of the views; empty for other data.
     """
 
     rows: int
@@ -38,6 +40,7 @@ class DataShape:
     has_weight: bool
     common_units: bool = False
     left_out: tuple[str, ...] = ()
+    categories: tuple[tuple[str, ...], ...] = ()
 
     @property
     def features(self) -> tuple[str, ...]:

@@ -1,18 +1,14 @@
-"""From a file back to a model, or to statistics."""
+"""Load a model, or statistics, from a file."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 from bigtensor.errors import ModelFileError
-from bigtensor.models.base import LatentVariableModel
-from bigtensor.models.kernel_mixture import KernelMixture
+from bigtensor.models.registry import MODELS, model_class
 from bigtensor.models.statistics_file import KIND, Statistics
-from bigtensor.store import read_group
-
-_MODELS: dict[str, type[LatentVariableModel]] = {"KernelMixture": KernelMixture}
+from bigtensor.store import Contents, read_group
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -20,38 +16,54 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Parameters
     ----------
-    path : path
-        What ``model.save`` or ``statistics.save`` was given.
+    path : path or URL
+        Path of a saved model or of saved statistics.
 
     Returns
     -------
     model or Statistics
-        Of the class that was saved; the predictions of a model have the same bits.
+        Object of the class that was saved. The predictions of a model have the same bits.
 
     Raises
     ------
     ModelFileError
         When nothing was saved at ``path``, it is of a newer format, or an array is damaged.
     """
-    contents = read_group(Path(path))
+    return from_contents(read_group(os.fspath(path)), path)
+
+
+def from_contents(contents: Contents, where: str | os.PathLike[str]) -> Any:
+    """Return the model or the statistics of these contents.
+
+    Parameters
+    ----------
+    contents : Contents
+    where : path or str
+        Names the contents in messages.
+
+    Raises
+    ------
+    ModelFileError
+        When this version does not know their kind, or cannot use them.
+    """
     if contents.kind == KIND:
         return Statistics.from_contents(contents)
-    if contents.kind not in _MODELS:
+    if contents.kind not in MODELS:
         raise ModelFileError(
-            f"{path} holds a {contents.kind!r}, which this version does not know; it knows "
-            f"{', '.join([*_MODELS, KIND])}"
+            f"{where} holds a {contents.kind!r}, which this version does not know; it knows "
+            f"{', '.join([*MODELS, KIND])}"
         )
-    return _MODELS[contents.kind]._from_contents(contents)
+    return model_class(contents.kind).from_contents(contents)
 
 
 def load_model(path: str | os.PathLike[str], *, fitted: bool = True) -> Any:
-    """Load a saved model, and nothing else.
+    """Load a saved model, and refuse saved statistics.
 
     Parameters
     ----------
     path : path
     fitted : bool, default True
-        Whether it has to have components already.
+        If True, refuse a model that was only prepared.
 
     Raises
     ------

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.errors import ParameterError
+from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.custom_kernel import CustomKernel
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
     """Raise a ParameterError unless the value is one of those allowed."""
     if not (isinstance(value, str) and value in allowed):
-        raise ParameterError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
+        raise ParameterError(Setting(name) + f" is {value!r}; expected one of {', '.join(allowed)}")
 
 
 def check_integer(name: str, value: Any, least: int, most: int | None = None) -> None:
@@ -24,7 +24,7 @@ def check_integer(name: str, value: Any, least: int, most: int | None = None) ->
     if whole and value >= least and (most is None or value <= most):
         return
     bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
-    raise ParameterError(f"{name} is {value!r}; expected an integer {bounds}")
+    raise ParameterError(Setting(name) + f" is {value!r}; expected an integer {bounds}")
 
 
 MOST_WORKERS = 1024
@@ -37,13 +37,17 @@ def check_workers(workers: Any) -> None:
         check_integer("workers", workers, 1, MOST_WORKERS)
 
 
-def check_inputs(views: Any, sample_dim: Any, missing: Any, random_state: Any) -> None:
+def check_inputs(
+    views: Any, sample_dim: Any, missing: Any, random_state: Any, *, marginalises: bool
+) -> None:
     """Raise a ParameterError for one of the parameters that all models share."""
     if views is not None:
         _check_views(views)
     if not isinstance(sample_dim, str) or not sample_dim:
-        raise ParameterError(f"sample_dim is {sample_dim!r}; expected the name of a dimension")
-    check_choice("missing", missing, ("raise", "omit"))
+        raise ParameterError(
+            Setting("sample_dim") + f" is {sample_dim!r}; expected the name of a dimension"
+        )
+    check_choice("missing", missing, ("raise", "omit", *(["marginalise"] * marginalises)))
     if random_state is not None:
         check_integer("random_state", random_state, 0)
 
@@ -78,15 +82,15 @@ def _check_views(views: Any) -> None:
     """Raise a ParameterError unless views map names to lists of features or columns."""
     example = "expected view names with lists of features, such as {'a': ['x0'], 'b': ['x1', 'x2']}"
     if not isinstance(views, Mapping):
-        raise ParameterError(f"views is a {type(views).__name__}; {example}")
+        raise ParameterError(Setting("views") + f" is a {type(views).__name__}; {example}")
     for name, members in views.items():
         listed = isinstance(members, Sequence | np.ndarray) and not isinstance(members, str)
         if not listed or any(not _is_feature(member) for member in members):
-            raise ParameterError(f"views has {members!r} under {name!r}; {example}")
+            raise ParameterError(Setting("views") + f" has {members!r} under {name!r}; {example}")
 
 
 def _is_feature(member: Any) -> bool:
-    """Whether this can be the name or the column of a feature."""
+    """Return True if this can be the name or the column of a feature."""
     return isinstance(member, str | int | np.integer) and not isinstance(member, bool)
 
 

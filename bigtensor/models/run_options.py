@@ -1,4 +1,4 @@
-"""Where and how passes run: the options of ``fit``, and of everything else that reads the data."""
+"""Options of ``fit`` and of all methods that read data: runtime, memory, progress."""
 
 from __future__ import annotations
 

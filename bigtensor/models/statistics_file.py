@@ -1,20 +1,19 @@
-"""Statistics that outlive a pass: saved, sent, and added to those of other rows."""
+"""Statistics of one pass as a file: saved, sent, and merged with statistics of other rows."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
+from bigtensor.engine.checkpoint import content_key
 from bigtensor.errors import ModelFileError, StatisticsError
-from bigtensor.models.base import content_key
-from bigtensor.models.parameters import plain
 from bigtensor.statistics.base import State
-from bigtensor.store import Contents, read_group, write_group
+from bigtensor.store import Contents, Packed, pack, read_group, unpack, write_group
 
 KIND = "Statistics"
 """What a file of statistics says it holds."""
@@ -22,12 +21,12 @@ KIND = "Statistics"
 
 @dataclass(frozen=True)
 class Part:
-    """Where a part of the sums came from.
+    """Origin of a part of the sums.
 
     Attributes
     ----------
     data : str
-        What was read, in words.
+        Description of the data.
     rows : int
         Rows in the sums.
     weight : float
@@ -50,7 +49,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """The sums of one pass over some rows: what a model needs of them, and no row itself.
+    """Sums of one pass over some rows. They hold no row.
 
     Made by ``model.accumulate(data)``. Sums of other rows, made with the same model, are added by
     `merge`; ``model.solve`` takes the result.
@@ -60,7 +59,7 @@ class Statistics:
     model : str
         The class of the model.
     pass_name : str
-        ``"moments"`` or ``"posterior"``.
+        Such as ``"moments"`` or ``"posterior 1"``.
     preparation : str
         Digest of the bandwidths, landmarks, directions and grids that the sums were made with.
     mixture : str
@@ -95,7 +94,7 @@ class Statistics:
 
     @property
     def data(self) -> str:
-        """What was read, in words."""
+        """Description of the data."""
         more = len(self.parts) - 1
         return self.parts[0].data + (f" [and {more} more]" if more else "")
 
@@ -124,33 +123,21 @@ class Statistics:
         OutputError
             When the target exists, or cannot be written.
         """
-        return write_group(Path(path), self.contents(), overwrite=overwrite)
+        return write_group(Path(path), self.to_contents(), overwrite=overwrite)
 
-    def contents(self) -> Contents:
-        """Return what a file holds: a state may have names that no file can have."""
-        attrs = {
-            "model": self.model,
-            "pass": self.pass_name,
-            "preparation": self.preparation,
-            "mixture": self.mixture,
-            "names": list(self.state),
-            "parts": plain([asdict(part) for part in self.parts]),
-        }
-        arrays = {f"sum_{place}": array for place, array in enumerate(self.state.values())}
-        return Contents(KIND, attrs, arrays)
+    def to_contents(self) -> Contents:
+        """Return the contents of the saved statistics: JSON and named arrays."""
+        packed = pack(self, _CLASSES)
+        return Contents(KIND, {"state": packed.tree}, packed.arrays)
 
     @classmethod
     def from_contents(cls, contents: Contents) -> Statistics:
-        """Return the statistics whose `contents` these are."""
-        attrs = contents.attrs
-        return cls(
-            attrs["model"],
-            attrs["pass"],
-            attrs["preparation"],
-            attrs["mixture"],
-            {name: contents.arrays[f"sum_{place}"] for place, name in enumerate(attrs["names"])},
-            tuple(Part(**part) for part in attrs["parts"]),
-        )
+        """Return the statistics of these contents; see `to_contents`."""
+        found: Statistics = unpack(Packed(contents.attrs["state"], contents.arrays), _CLASSES)
+        return found
+
+
+_CLASSES = (Statistics, Part)
 
 
 def read_statistics(source: Statistics | str | os.PathLike[str]) -> Statistics:
@@ -173,7 +160,7 @@ def read_statistics(source: Statistics | str | os.PathLike[str]) -> Statistics:
 
 
 def merge(statistics: Iterable[Statistics | str | os.PathLike[str]]) -> Statistics:
-    """Add statistics of different rows: what one pass over all of these rows would have summed.
+    """Add statistics of different rows, as one pass over all these rows would sum them.
 
     Parameters
     ----------
@@ -243,7 +230,7 @@ def _refuse_repeated(parts: Sequence[Part]) -> None:
 def joined(earlier: Statistics, latest: Statistics) -> Statistics:
     """Add the sums of a batch, keeping one description for all batches.
 
-    Batches may repeat: whoever goes over the data twice wants it counted twice.
+    Batches may repeat: rows that are added twice count twice.
     """
     require_together(earlier, latest)
     state = _added([earlier.state, latest.state])

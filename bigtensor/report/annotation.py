@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.report.rows import ReportRows
+from bigtensor.models.report_figures import ReliabilityDiagram
+from bigtensor.models.sampled_rows import LabelledRows
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -68,32 +69,12 @@ class ClassScores:
     f1: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class Reliability:
-    """Confidence against the share of rows whose class was found, in bins of equal width.
-
-    Attributes
-    ----------
-    counts : (bins,) int64 array
-        Rows.
-    confidence, share_right : (bins,) float64 array
-        Means of the rows of the bin, not a number for empty bins.
-    calibration_error : float
-        Expected calibration error: mean distance of both, weighted by rows.
-    """
-
-    counts: IntArray
-    confidence: FloatArray
-    share_right: FloatArray
-    calibration_error: float
-
-
-def annotate_by_majority(rows: ReportRows) -> Annotation | None:
+def annotate_by_majority(rows: LabelledRows) -> Annotation | None:
     """Give every component, or population, the class of most of its known rows.
 
     Parameters
     ----------
-    rows : ReportRows
+    rows : LabelledRows
         Rows without a class or without a label do not count.
 
     Returns
@@ -133,7 +114,7 @@ def class_scores(annotation: Annotation) -> ClassScores:
     return ClassScores(rows, precision, both / rows, 2 * both / (rows + found))
 
 
-def reliability(annotation: Annotation) -> Reliability:
+def reliability(annotation: Annotation) -> ReliabilityDiagram:
     """Return how often a class is right, by the confidence in it.
 
     Parameters
@@ -150,4 +131,5 @@ def reliability(annotation: Annotation) -> Reliability:
     )
     distance = np.nan_to_num(np.abs(confidence - share_right))
     error = float(counts @ distance / counts.sum())
-    return Reliability(counts, confidence, share_right, error)
+    alternative = "Share of rows with the right class by confidence"
+    return ReliabilityDiagram(alternative, counts, confidence, share_right, error)

@@ -1,14 +1,15 @@
-"""The tree of merged components as a figure, over what the components are like."""
+"""Drawing of the tree of merged components, over a heatmap of the components."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.models.report_figures import TreePlot
+from bigtensor.report.figures import colour_scale
 from bigtensor.report.label_placement import spread_on_line
 from bigtensor.report.style import INK, MUTED, empty_figure, palette, report_style
 
@@ -17,13 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FloatArray = NDArray[np.float64]
-
-CONSENSUS = "consensus"
-"""Criterion of a tree that several trees agree on.
-
-Its heights are averages of ranks, which have no meaning of their own. Merges are drawn at the
-number of populations that they leave.
-"""
 
 LOWEST = 1e-4
 """Heights below this are drawn at it: the axis is logarithmic."""
@@ -34,8 +28,8 @@ NUMBERED = 90
 NUMBER_WIDTH = 0.2
 """Room for the number of a population, in inches."""
 
-COUNT_TICKS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 500, 1000)
-"""Numbers of populations that the axis of a consensus shows."""
+COUNT_TICKS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200)
+"""Numbers of populations that the axis of a tree with ranks shows."""
 
 UPRIGHT = 0.2
 """Distance of leaves, in inches, from which on their numbers stand upright."""
@@ -43,7 +37,7 @@ UPRIGHT = 0.2
 
 @dataclass(frozen=True, eq=False)
 class TreeDrawing:
-    """Where the lines of a tree go.
+    """Places of the lines of a tree.
 
     Attributes
     ----------
@@ -55,10 +49,10 @@ class TreeDrawing:
     below : (k - 1, 2) float64 array
         Heights at which both halves were merged themselves, and `floor` for components.
     top : (k - 1,) float64 array
-        Height of every merge, at most those below it, so that no line goes down. For a consensus
+        Height of every merge, at most those below it, so that no line goes down. Ranked,
         the number of populations that the merge leaves.
     floor : float
-        Height of the components, the largest of all: one, or for a consensus their number.
+        Height of the components, the largest of all: one, or ranked their number.
     """
 
     leaves: NDArray[np.intp]
@@ -68,12 +62,14 @@ class TreeDrawing:
     floor: float
 
 
-def layout(tree: Any) -> TreeDrawing:
+def layout(tree: Any, *, ranked: bool = False) -> TreeDrawing:
     """Place the components and merges of a tree.
 
     Parameters
     ----------
     tree : MergeTree
+    ranked : bool, default False
+        Draw merges at the number of populations that they leave.
 
     Returns
     -------
@@ -87,71 +83,62 @@ def layout(tree: Any) -> TreeDrawing:
         members.append([leaf for half in halves for leaf in members[half]])
         weight.append(weight[first] + weight[second])
     leaves = np.array(members[-1], np.intp)
-    floor = float(k) if tree.criterion == CONSENSUS else 1.0
+    floor = float(k) if ranked else 1.0
     x, height = np.empty(2 * k - 1), np.full(2 * k - 1, floor)
     x[leaves] = np.arange(k)
-    height[k:] = _tops(tree)
+    height[k:] = _tops(tree, ranked=ranked)
     for step, pair in enumerate(tree.merges):
         x[k + step] = x[pair].mean()
     return TreeDrawing(leaves, x[tree.merges], height[tree.merges], height[k:], floor)
 
 
-def _tops(tree: Any) -> FloatArray:
+def _tops(tree: Any, *, ranked: bool) -> FloatArray:
     """Return the height at which every merge is drawn."""
-    if tree.criterion == CONSENSUS:
+    if ranked:
         return np.arange(len(tree.merges), 0, -1.0)
     return np.clip(np.minimum.accumulate(tree.heights), LOWEST, 1.0)
 
 
-def merge_tree(
-    tree: Any, of_component: NDArray[np.intp], standardised: FloatArray, features: Sequence[str]
-) -> Figure:
-    """Draw how components were merged, where the tree is cut, and the means of its leaves.
+def merge_tree(shown: TreePlot) -> Figure:
+    """Draw how components were merged, where the tree is cut, and the heatmap of its leaves.
 
     Parameters
     ----------
-    tree : MergeTree
-        Of k components.
-    of_component : (k,) integer array
-        The population of every component.
-    standardised : (features, k) array
-        Means of the components, see `bigtensor.report.profiles.standardised_means`.
-    features : sequence of str
+    shown : TreePlot
 
     Returns
     -------
     Figure
         Above: a line of four points a merge, in the colour of its population and grey between
-        populations; a dot a component, as large as its weight. Below: an image of the means, one
+        populations; a dot a component, as large as its weight. Below: an image of the heatmap, one
         column a component in the order of the leaves.
     """
-    k, drawing = len(tree.weights), layout(tree)
-    limit = max(1.0, min(3.0, float(np.abs(standardised).max())))
+    drawing = layout(shown.tree, ranked=shown.ranked)
+    k, leaves, names = len(shown.tree.weights), shown.leaves, shown.leaves.row_names
     with report_style():
-        height = 0.13 * min(max(len(features), 5), 60) + 0.5
+        height = 0.13 * min(max(len(names), 5), 60) + 0.5
         figure = empty_figure(min(max(1.9 + k * _pitch(k), 5.0), 13.0), 3.1 + height)
         above, below = figure.subplots(2, sharex=True, gridspec_kw={"height_ratios": (3.1, height)})
-        _draw_tree(above, tree, drawing, of_component)
+        _draw_tree(above, shown, drawing)
         image = below.imshow(
-            standardised[:, drawing.leaves],
-            cmap="RdBu_r",
-            vmin=-limit,
-            vmax=limit,
+            leaves.shades[:, drawing.leaves],
             aspect="auto",
             interpolation="nearest",
+            **colour_scale(leaves),
         )
         bar = figure.colorbar(image, ax=below, pad=0.01, fraction=0.03, aspect=max(6, 4 * height))
-        bar.set_label("overall sd")
+        bar.set_label(leaves.label)
         bar.outline.set_visible(False)
-        below.set_yticks(np.arange(len(features)), list(features), fontsize=7)
+        below.set_yticks(np.arange(len(names)), list(names), fontsize=7)
         below.tick_params(length=0)
         below.spines[:].set_visible(False)
         _number_leaves(below, drawing.leaves)
         return figure
 
 
-def _draw_tree(axes: Axes, tree: Any, drawing: TreeDrawing, of_component: NDArray[np.intp]) -> None:
+def _draw_tree(axes: Axes, shown: TreePlot, drawing: TreeDrawing) -> None:
     """Draw the merges, the leaves, the cut and the numbers of the populations."""
+    tree, of_component = shown.tree, shown.of_component
     k, count = len(tree.weights), int(of_component.max()) + 1
     colours = palette(count)
     inside = k - count
@@ -175,7 +162,7 @@ def _draw_tree(axes: Axes, tree: Any, drawing: TreeDrawing, of_component: NDArra
     _number_populations(axes, at, drawing.floor, of_component)
     cut = cut_height(drawing.top, inside, drawing.floor)
     axes.axhline(cut, color=INK, linewidth=0.9, linestyle=":")
-    _draw_height_axis(axes, tree.criterion, drawing)
+    _draw_height_axis(axes, shown, drawing)
     axes.set_xlim(-0.7, k - 0.3)
     axes.spines["bottom"].set_visible(False)
     axes.tick_params(axis="x", length=0, pad=22, labelbottom=False)
@@ -203,21 +190,19 @@ def _number_populations(
         )
 
 
-def _draw_height_axis(axes: Axes, criterion: str, drawing: TreeDrawing) -> None:
+def _draw_height_axis(axes: Axes, shown: TreePlot, drawing: TreeDrawing) -> None:
     """Make the vertical axis logarithmic, with plain numbers, so that trees grow upwards."""
     axes.set_yscale("log")
-    if criterion == CONSENSUS:
+    if shown.ranked:
         # below one population there is nothing but the cut into one
         axes.set_ylim(drawing.floor, 0.6)
-        counts = [
-            count for count in (1, 2, 3, 5, 10, 20, 30, 50, 100, 200) if count < drawing.floor
-        ]
+        counts = [count for count in COUNT_TICKS if count < drawing.floor]
         axes.set_yticks([*counts, drawing.floor])
         axes.set_ylabel("populations left")
     else:
         # heights fall as more is merged
         axes.set_ylim(1.0, 0.6 * min(drawing.top.min(initial=1.0), 0.5))
-        axes.set_ylabel(criterion.replace("_", " "))
+        axes.set_ylabel(shown.tree.criterion.replace("_", " "))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter("")
 

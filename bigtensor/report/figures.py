@@ -1,17 +1,16 @@
-"""The figures of the report; each function returns a Figure that belongs to nobody else."""
+"""Drawings of bars, heatmaps, densities and rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.models.report_figures import Bars, DensityPlot, Heatmap, Scatter
+from bigtensor.models.wording import percent
 from bigtensor.report.label_placement import spread_in_box
-from bigtensor.report.profiles import FeatureProfile
 from bigtensor.report.style import FAINT, INK, dashes, empty_figure, palette, report_style
-from bigtensor.report.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,35 +27,29 @@ RIDGE_HEIGHT = 1.7
 """Height of a ridge, in distances between ridges."""
 
 
-def weight_bars(
-    weights: FloatArray, sample_shares: FloatArray | None = None, name: str = "component"
-) -> Figure:
-    """Draw the mixing weights as bars.
+def bars(shown: Bars) -> Figure:
+    """Draw bars, each with its value.
 
     Parameters
     ----------
-    weights : (k,) array
-    sample_shares : (k,) array, optional
-        Part of the labelled rows in every component, drawn as a mark.
-    name : str, default "component"
-        What has these weights.
+    shown : Bars
 
     Returns
     -------
     Figure
         One axes with one bar a component, the first on top.
     """
-    k = len(weights)
+    k, values = len(shown.values), 100 * shown.values
     with report_style():
         import matplotlib.patheffects
 
         figure = empty_figure(4.4, 1.0 + 0.24 * k)
         axes = figure.add_subplot()
-        axes.barh(np.arange(k), 100 * weights, color=palette(k), height=0.72)
-        right = 100 * weights
-        if sample_shares is not None:
+        axes.barh(np.arange(k), values, color=palette(k), height=0.72)
+        right = values
+        if shown.marks is not None:
             axes.plot(
-                100 * sample_shares,
+                100 * shown.marks,
                 np.arange(k),
                 linestyle="none",
                 marker="|",
@@ -64,42 +57,32 @@ def weight_bars(
                 markeredgewidth=1.6,
                 markeredgecolor=INK,
                 path_effects=[matplotlib.patheffects.withStroke(linewidth=3, foreground="white")],
-                label="share of the labelled rows",
+                label=shown.mark_label,
             )
-            right = 100 * np.maximum(weights, sample_shares)
+            right = np.maximum(values, 100 * shown.marks)
             figure.legend(loc="outside lower right")
-        for component, weight in enumerate(weights):
+        for number, value in enumerate(shown.values):
             axes.annotate(
-                percent(weight),
-                (right[component], component),
+                percent(value),
+                (right[number], number),
                 (6, 0),
                 textcoords="offset points",
                 va="center",
                 fontsize=8,
             )
-        axes.set_yticks(np.arange(k), [str(component) for component in range(k)])
-        axes.set(ylim=(k - 0.4, -0.6), xlim=(0, 1.12 * right.max()), ylabel=name)
-        axes.set_xlabel("weight (%)")
+        axes.set_yticks(np.arange(k), [str(number) for number in range(k)])
+        axes.set(ylim=(k - 0.4, -0.6), xlim=(0, 1.12 * right.max()), ylabel=shown.name)
+        axes.set_xlabel(shown.label)
         axes.tick_params(axis="y", length=0)
         return figure
 
 
-def feature_densities(
-    profile: FeatureProfile,
-    weights: FloatArray,
-    values: NDArray[Any] | None = None,
-    value_weights: FloatArray | None = None,
-) -> Figure:
+def feature_densities(shown: DensityPlot) -> Figure:
     """Draw the densities of one feature.
 
     Parameters
     ----------
-    profile : FeatureProfile
-    weights : (k,) array
-    values : (n,) array, optional
-        The feature in a sample of the data: a histogram behind the densities.
-    value_weights : (n,) array, optional
-        Sample weights.
+    shown : DensityPlot
 
     Returns
     -------
@@ -108,96 +91,89 @@ def feature_densities(
         their sum. Below: a line a component, its density scaled to the same height, shifted by
         the number of the component.
     """
-    k = len(weights)
+    k, points = len(shown.weights), shown.points
     with report_style():
         figure = empty_figure(4.3, 2.1 + 0.6 + 0.17 * k)
         above, below = figure.subplots(
             2, sharex=True, gridspec_kw={"height_ratios": (1.8, 0.4 + 0.17 * k)}
         )
-        if values is not None and not profile.categorical:
-            _histogram(above, profile.points, values, value_weights)
+        if shown.values is not None:
+            _histogram(above, points, shown.values, shown.value_weights)
         for component, colour in enumerate(palette(k)):
-            density = weights[component] * profile.density[:, component]
+            density = shown.weights[component] * shown.density[:, component]
             style = dashes(component)
-            above.plot(profile.points, density, color=colour, linewidth=1.2, linestyle=style)
-        above.plot(profile.points, profile.density @ weights, color=INK, linewidth=0.9)
-        above.set(title=profile.feature, yticks=[], ylim=(0, None))
+            above.plot(points, density, color=colour, linewidth=1.2, linestyle=style)
+        above.plot(points, shown.density @ shown.weights, color=INK, linewidth=0.9)
+        above.set(title=shown.title, yticks=[], ylim=(0, None))
         above.spines["left"].set_visible(False)
         above.tick_params(axis="x", length=0)
-        _ridges(below, profile)
-        above.set_xlim(profile.points[0], profile.points[-1])
+        _ridges(below, shown)
+        above.set_xlim(points[0], points[-1])
         return figure
 
 
-def mean_heatmap(
-    standardised: FloatArray, means: FloatArray, features: Sequence[str], weights: FloatArray
-) -> Figure:
-    """Draw the component means of all features as colours, from low (blue) to high (red).
+def heatmap(shown: Heatmap) -> Figure:
+    """Draw a matrix as colours.
 
     Parameters
     ----------
-    standardised : (features, k) array
-        What the colours show, see `bigtensor.report.profiles.standardised_means`.
-    means : (features, k) array
-        What the numbers show, where there is room for them.
-    features : sequence of str
-    weights : (k,) array
+    shown : Heatmap
 
     Returns
     -------
     Figure
         One axes with one image, and one of its colour bar.
     """
-    rows, k = standardised.shape
-    limit = max(1.0, min(3.0, float(np.abs(standardised).max())))
+    rows, columns = shown.shades.shape
     with report_style():
-        figure = empty_figure(2.4 + 0.52 * max(k, 6), 1.1 + 0.3 * rows)
+        figure = empty_figure(2.4 + 0.52 * max(columns, 6), 1.1 + 0.3 * rows)
         axes = figure.add_subplot()
-        image = axes.imshow(standardised, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
+        image = axes.imshow(shown.shades, aspect="auto", **colour_scale(shown))
         bar = figure.colorbar(image, ax=axes, pad=0.015, aspect=max(8, 2 * rows), fraction=0.05)
-        bar.set_label("overall sd")
+        bar.set_label(shown.label)
         bar.outline.set_visible(False)
-        axes.set_xticks(
-            np.arange(k), [f"{h}\n{percent(weight)}" for h, weight in enumerate(weights)]
-        )
-        axes.set_yticks(np.arange(rows), list(features))
+        axes.set_xticks(np.arange(columns), list(shown.column_names))
+        axes.set_yticks(np.arange(rows), list(shown.row_names))
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
         axes.tick_params(axis="x", labelsize=7.5)
         axes.spines[:].set_visible(False)
-        axes.set_xticks(np.arange(k - 1) + 0.5, minor=True)
+        axes.set_xticks(np.arange(columns - 1) + 0.5, minor=True)
         axes.set_yticks(np.arange(rows - 1) + 0.5, minor=True)
         axes.grid(which="minor", color="white", linewidth=1.5)
         axes.tick_params(which="minor", length=0)
-        if standardised.size <= ANNOTATED_CELLS:
-            _write_means(axes, means, np.abs(standardised) > 0.62 * limit)
+        if shown.shades.size <= ANNOTATED_CELLS:
+            numbers = shown.shades if shown.numbers is None else shown.numbers
+            _write_numbers(axes, numbers, np.abs(shown.shades) > 0.62 * shown.limit)
         return figure
 
 
-def population_scatter(
-    x: NDArray[Any],
-    y: NDArray[Any],
-    label: NDArray[np.int64],
-    n_components: int,
-    names: tuple[str, str],
-) -> Figure:
-    """Draw rows in two features, coloured by component, with its number at its medians.
+def colour_scale(shown: Heatmap) -> dict[str, Any]:
+    """Return the colours of a heatmap as matplotlib's options.
 
     Parameters
     ----------
-    x, y : (n,) arrays
-    label : (n,) int array
-        -1 for rows of no component, which are grey.
-    n_components : int
-    names : tuple of two str
-        Names of the features.
+    shown : Heatmap
+    """
+    if shown.diverging:
+        return {"cmap": "RdBu_r", "vmin": -shown.limit, "vmax": shown.limit}
+    return {"cmap": "Blues", "vmin": 0.0, "vmax": shown.limit}
+
+
+def label_scatter(shown: Scatter) -> Figure:
+    """Draw rows in two features, coloured by label, with the number of every label at its medians.
+
+    Parameters
+    ----------
+    shown : Scatter
 
     Returns
     -------
     Figure
-        One axes with one collection of all points in an order that favours no component.
+        One axes with one collection of all points in an order that favours no label.
     """
-    colours = np.array([*palette(n_components), FAINT])
+    x, y, label = shown.x, shown.y, shown.label
+    colours = np.array([*palette(shown.n_labels), FAINT])
     order = np.random.default_rng(0).permutation(len(x))
     with report_style():
         import matplotlib.patheffects
@@ -206,13 +182,13 @@ def population_scatter(
         axes = figure.add_subplot()
         size = float(np.clip(30_000 / max(len(x), 1), 1.2, 14.0))
         axes.scatter(x[order], y[order], s=size, c=colours[label[order]], alpha=0.55, linewidths=0)
-        axes.set(xlabel=names[0], ylabel=names[1], xlim=_core(x), ylim=_core(y))
+        axes.set(xlabel=shown.names[0], ylabel=shown.names[1], xlim=_core(x), ylim=_core(y))
         halo = [matplotlib.patheffects.withStroke(linewidth=2.6, foreground="white")]
-        font_size = 10 if n_components <= 10 else 8.5
-        for component, place in _number_places(axes, x, y, label, font_size).items():
+        font_size = 10 if shown.n_labels <= 10 else 8.5
+        for number, place in _number_places(axes, x, y, label, font_size).items():
             axes.text(
                 *place,
-                str(component),
+                str(number),
                 ha="center",
                 va="center",
                 fontsize=font_size,
@@ -244,20 +220,20 @@ def _number_places(
     return {int(h): (float(a), float(b)) for h, (a, b) in zip(present, placed, strict=True)}
 
 
-def _write_means(axes: Axes, means: FloatArray, on_dark: NDArray[np.bool_]) -> None:
-    """Write the means into the cells of a heatmap, each feature with the digits that it needs."""
-    for row, values in enumerate(means):
+def _write_numbers(axes: Axes, numbers: FloatArray, on_dark: NDArray[np.bool_]) -> None:
+    """Write numbers into the cells of a heatmap, each row with the digits that it needs."""
+    for row, values in enumerate(numbers):
         spread = max(float(np.ptp(values)), float(np.finfo(np.float64).tiny))
         decimals = max(0, 2 - int(np.floor(np.log10(spread))))
-        for component, value in enumerate(values):
+        for column, value in enumerate(values):
             axes.text(
-                component,
+                column,
                 row,
                 f"{value:.{decimals}f}" if decimals <= 4 else f"{value:.3g}",
                 ha="center",
                 va="center",
                 fontsize=7.5,
-                color="white" if on_dark[row, component] else INK,
+                color="white" if on_dark[row, column] else INK,
             )
 
 
@@ -272,20 +248,20 @@ def _histogram(
     axes.stairs(counts / (total * np.diff(edges)), edges, fill=True, color=FAINT)
 
 
-def _ridges(axes: Axes, profile: FeatureProfile) -> None:
+def _ridges(axes: Axes, shown: DensityPlot) -> None:
     """Draw the densities one above the other, all of the same height, the first on top."""
-    k = len(profile.mean)
+    k = len(shown.weights)
     for component, colour in enumerate(palette(k)):
-        column = profile.density[:, component]
+        column = shown.density[:, component]
         height = component - RIDGE_HEIGHT * column / column.max()
         base = np.full_like(height, component)
         order = 2 + component / k
         # an area is drawn only where there is something: the file has one for every ridge
         seen = column > 2e-3 * column.max()
         axes.fill_between(
-            profile.points, height, base, seen, color=colour, alpha=0.35, lw=0, zorder=order
+            shown.points, height, base, seen, color=colour, alpha=0.35, lw=0, zorder=order
         )
-        axes.plot(profile.points, height, color=colour, linewidth=0.9, zorder=order)
+        axes.plot(shown.points, height, color=colour, linewidth=0.9, zorder=order)
     axes.set_yticks(np.arange(k), [str(component) for component in range(k)], fontsize=7)
     axes.set_ylim(k - 0.7, -RIDGE_HEIGHT - 0.1)
     axes.tick_params(axis="y", length=0)

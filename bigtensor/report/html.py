@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
-import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from bigtensor._version import __version__
-from bigtensor.data.targets import check_target_file
+from bigtensor.data.outputs import check_target_file, whole_file
 from bigtensor.errors import MissingDependencyError, OutputError, ParameterError
-from bigtensor.report import diagnostic_tables, summary, tables
-from bigtensor.report.annotation import annotate_by_majority
-from bigtensor.report.dendrogram import CONSENSUS
-from bigtensor.report.findings import Findings
-from bigtensor.report.level import levels_of
+from bigtensor.models.label_level import level_of
+from bigtensor.models.mixture import MixtureAnswers
+from bigtensor.models.report_blocks import Table
+from bigtensor.models.sampled_rows import SampledRows
+from bigtensor.report import tables
+from bigtensor.report.drawing import picture
 from bigtensor.report.notices import fit_notices, row_notices, warnings_first
-from bigtensor.report.pictures import pictures
 from bigtensor.report.rows import read_rows
+from bigtensor.report.sections import Findings, headline, page_sections
 from bigtensor.report.style import palette, require_matplotlib
 
 
@@ -37,28 +37,28 @@ def write_report(
     """Write a report on a fitted model as one HTML file.
 
     The file holds its figures and styles, has no script, and forbids the browser to load anything
-    from elsewhere. It says what was fitted on what, and shows the weights, the means and densities
-    of all features, diagnostics and warnings in words: of populations where components were merged
-    into any, with the tree of the components, else of components. With data it also shows rows in
-    pairs of features, how large their probabilities are, and how their labels match what else is
-    known of them: their true classes (`truth`) and the sample that they come from (``sample_id``).
-    The same model and data give the same file.
+    from elsewhere. It says what was fitted on what, with diagnostics and warnings in words, and has
+    the sections of the model: of a kernel mixture the means and densities of all features, of
+    populations where components were merged into any, with the tree of the components. Of every
+    mixture it shows the weights, and with data also how large probabilities are, and how labels
+    match what else is known of the rows: their true classes (`truth`) and the sample that they come
+    from (``sample_id``). The same model and data give the same file.
 
     Parameters
     ----------
     model : fitted model
     path : path
         The file to make; it appears under this name when it is whole.
-    data : path, xarray Dataset or DataArray, or (rows, features) array, optional
+    data : path, xarray Dataset or DataArray, AnnData, or (rows, features) array, optional
         The data of the fit, or others with the same features. Only a sample of the rows is read,
         and all of them two to six times where they have a ``sample_id``, for its mixing weights.
     labels : path, xarray Dataset or DataArray, or (rows,) array, optional
         The label of every row of the data (variable ``label``), as ``model.write`` and
         ``bigtensor predict`` make them. Without it the model labels the sample.
     truth : str, optional
-        Variable of the data with the known class of every row: integers or strings along the
-        rows, negative or empty where the class is unknown. Without it this is ``label``, if the
-        data have it.
+        Variable of the data, or column of ``obs``, with the known class of every row: integers or
+        strings along the rows, negative or empty where the class is unknown. Without it this is
+        ``label``, if the data have it.
     sample_size : int, default 20,000
         Rows to read at most, in up to 64 windows spread evenly over the data.
     overwrite : bool, default False
@@ -109,34 +109,34 @@ def render_report(
     -------
     str
     """
-    check_is_fitted(model, "weights_")
+    check_is_fitted(model)
     for name, given in {"labels": labels, "truth": truth}.items():
         if data is None and given is not None:
             raise ParameterError(f"{name} was given without data; give the data that it belongs to")
     rows = None if data is None else read_rows(model, data, labels, sample_size, truth)
-    levels = levels_of(model)
-    composition = None
-    if rows is not None and rows.sample_id is not None:
-        composition = _composition(model, data, levels.shown.name)
-    annotation = None if rows is None else annotate_by_majority(rows)
-    findings = Findings(model, levels, rows, composition, annotation)
-    shown = findings.shown
-    page: str = _template().render(
+    level = level_of(model) if isinstance(model, MixtureAnswers) else None
+    parts = model.description.report(model, rows)
+    composition = None if level is None else _composition(model, data, rows, level.name)
+    findings = Findings(model, parts, level, rows, composition)
+    notices = [*parts.notices, *fit_notices(model, level)]
+    if rows is not None:
+        notices += row_notices(rows, level)
+    colours = palette(0 if level is None else level.count)
+    page: str = _template(colours).render(
         version=__version__,
-        kind=type(model).__name__,
-        name=shown.name,
-        names=f"{shown.name}s",
-        colours=palette(shown.count),
-        features=shown.features,
-        **_words(findings),
-        **_tables(findings),
-        **pictures(findings),
+        model=type(model).__name__,
+        data_name=model.diagnostics_["data"],
+        headline=headline(findings),
+        notices=warnings_first(notices),
+        sections=page_sections(findings),
     )
     return page
 
 
-def _composition(model: Any, data: Any, name: str) -> tables.Table:
+def _composition(model: Any, data: Any, rows: SampledRows | None, name: str) -> Table | None:
     """Return the mixing weights of every sample, from a few passes over all rows."""
+    if rows is None or rows.sample_id is None:
+        return None
     found = model.weights_by(data)
     return tables.composition_table(
         [str(sample) for sample in found["sample_id"].values],
@@ -148,78 +148,8 @@ def _composition(model: Any, data: Any, name: str) -> tables.Table:
     )
 
 
-def _words(findings: Findings) -> dict[str, Any]:
-    """Return the sentences and figures of the page's head."""
-    found, shown, rows = findings.model.diagnostics_, findings.shown, findings.rows
-    notices = fit_notices(findings.model, shown)
-    if rows is not None:
-        notices += row_notices(rows, shown)
-    return {
-        "data_name": found["data"],
-        "headline": _headline(findings),
-        "fit_sentences": summary.fit_sentences(findings.model),
-        "notices": warnings_first(notices),
-        "cuts_sentences": summary.cuts_sentences(findings.model),
-        "likelihood_sentence": summary.likelihood_sentence(found),
-        "is_consensus": findings.levels.of_component is not None
-        and findings.model.merge_tree_.criterion == CONSENSUS,
-        "sample_sentence": None if rows is None else summary.sample_sentence(rows),
-        "diagnostics": json.dumps(found, indent=2, ensure_ascii=False, default=str),
-    }
-
-
-def _headline(findings: Findings) -> list[tuple[str, str]]:
-    """Return the figures of the page's head."""
-    found, levels = findings.model.diagnostics_, findings.levels
-    lines = [("rows", f"{found['rows']:,}"), ("features", str(len(levels.shown.profiles)))]
-    if levels.of_component is not None:
-        lines.append(("populations", str(levels.shown.count)))
-    lines += [
-        ("components", str(len(levels.component_weights))),
-        ("passes", str(len(found["passes"]))),
-    ]
-    if found["mean_log_likelihood"]:
-        lines.append(("mean log-likelihood", f"{found['mean_log_likelihood'][-1]:.4f}"))
-    return lines
-
-
-def _tables(findings: Findings) -> dict[str, Any]:
-    """Return the tables of the page."""
-    model, rows, shown, levels = findings.model, findings.rows, findings.shown, findings.levels
-    found, of_component = model.diagnostics_, levels.of_component
-    truth = None if rows is None else rows.truth
-    matched = truth and rows and tables.agreement(rows.label, truth, shown.count)
-    return {
-        "described": tables.level_rows(shown, rows),
-        "members": None
-        if of_component is None
-        else tables.member_table(levels.component_weights, of_component),
-        "components": None
-        if of_component is None
-        else tables.component_table(
-            levels.component_weights, of_component, levels.component_means, shown.features
-        ),
-        "classes": None
-        if findings.annotation is None
-        else tables.class_table(findings.annotation, shown.name),
-        "agreement": tables.agreement_table(matched, shown.name) if matched else None,
-        "composition": findings.composition,
-        "passes": diagnostic_tables.pass_table(found["passes"]),
-        "parameters": diagnostic_tables.parameter_table(model.get_params(deep=False)),
-        "conditioning": diagnostic_tables.conditioning_table(found["spectral"], found["groups"])
-        if "spectral" in found
-        else None,
-        "bandwidths": diagnostic_tables.bandwidth_table(found["bandwidth_choice"])
-        if "bandwidth_choice" in found
-        else None,
-        "landmarks": diagnostic_tables.landmark_table(found["landmarks"])
-        if found.get("landmarks")
-        else None,
-    }
-
-
-def _template() -> Any:
-    """Return the page's template; everything put into it is escaped."""
+def _template(colours: Sequence[str]) -> Any:
+    """Return the page's template, which draws figures in their places and escapes all texts."""
     try:
         import jinja2
     except ImportError as error:
@@ -233,19 +163,17 @@ def _template() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {"picture": picture, "colour": colours.__getitem__}
     return environment.get_template("report.html.jinja")
 
 
 def _write_whole(target: Path, page: str) -> None:
     """Write under a temporary name, and give the file its name when it is whole."""
-    partial = target.with_name(f"{target.name}.partial-{secrets.token_hex(4)}")
     try:
-        partial.write_text(page, encoding="utf-8")
-        partial.replace(target)
+        with whole_file(target) as partial:
+            partial.write_text(page, encoding="utf-8")
     except OSError as error:
         raise OutputError(
             f"could not write {target}: {error}; check that its folder is writable and has free "
             "space"
         ) from error
-    finally:
-        partial.unlink(missing_ok=True)

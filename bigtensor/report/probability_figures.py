@@ -1,4 +1,4 @@
-"""The figures of posterior probabilities: how large they are, and how often they are right."""
+"""Drawings of posterior probabilities: how large they are, and how often they are right."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.report.annotation import BINS, Reliability
+from bigtensor.models.report_figures import Histograms, ReliabilityDiagram
 from bigtensor.report.style import FAINT, INK, MUTED, empty_figure, palette, report_style
 
 if TYPE_CHECKING:
@@ -16,39 +16,26 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-CERTAINTY_BINS = 20
+HISTOGRAM_BINS = 20
 
 ROW_HEIGHT = 0.85
 """Height of the largest bar of a histogram, in distances between histograms."""
 
 
-def certainty_histograms(
-    label: NDArray[np.int64],
-    certainty: FloatArray,
-    weight: FloatArray,
-    n_labels: int,
-    name: str = "component",
-) -> Figure:
-    """Draw a histogram of the largest posterior probability for every label.
+def label_histograms(shown: Histograms) -> Figure:
+    """Draw a histogram for every label.
 
     Parameters
     ----------
-    label : (n,) int array
-        Rows with -1 are left out.
-    certainty : (n,) array
-        Largest posterior probability of every row.
-    weight : (n,) array
-        Sample weights.
-    n_labels : int
-    name : str, default "component"
-        What the labels are.
+    shown : Histograms
 
     Returns
     -------
     Figure
         One axes with one step line a label that has rows, all equally high, the first on top.
     """
-    edges = np.linspace(0.0, 1.0, CERTAINTY_BINS + 1)
+    n_labels, label = shown.n_labels, shown.label
+    edges = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)
     with report_style():
         figure = empty_figure(4.4, 1.0 + 0.24 * n_labels)
         axes = figure.add_subplot()
@@ -58,25 +45,25 @@ def certainty_histograms(
             if not members.any():
                 continue
             counts, _ = np.histogram(
-                np.clip(certainty[members], 0.0, 1.0), edges, weights=weight[members]
+                np.clip(shown.values[members], 0.0, 1.0), edges, weights=shown.weight[members]
             )
             # the axis points downwards
             tops = number - ROW_HEIGHT * counts / max(counts.max(), np.finfo(np.float64).tiny)
             axes.stairs(tops, edges, baseline=number, fill=True, color=colour)
         axes.set_yticks(np.arange(n_labels), [str(number) for number in range(n_labels)])
-        axes.set(xlim=(0, 1), ylim=(n_labels - 0.7, -1.0), ylabel=name)
-        axes.set_xlabel("largest posterior probability of a row")
+        axes.set(xlim=(0, 1), ylim=(n_labels - 0.7, -1.0), ylabel=shown.name)
+        axes.set_xlabel(shown.value_label)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
         return figure
 
 
-def reliability_diagram(found: Reliability) -> Figure:
+def reliability_diagram(found: ReliabilityDiagram) -> Figure:
     """Draw the share of rows with the right class against the confidence.
 
     Parameters
     ----------
-    found : Reliability
+    found : ReliabilityDiagram
 
     Returns
     -------
@@ -116,10 +103,11 @@ def _intervals(counts: NDArray[np.int64], share: FloatArray) -> tuple[FloatArray
     return np.array([one.low for one in found]), np.array([one.high for one in found])
 
 
-def _draw_counts(axes: Axes, found: Reliability) -> None:
+def _draw_counts(axes: Axes, found: ReliabilityDiagram) -> None:
     """Draw the rows of every bin, with their number."""
-    middles = (np.arange(BINS) + 0.5) / BINS
-    axes.bar(middles, found.counts, width=0.9 / BINS, color=FAINT)
+    bins = len(found.counts)
+    middles = (np.arange(bins) + 0.5) / bins
+    axes.bar(middles, found.counts, width=0.9 / bins, color=FAINT)
     for middle, count in zip(middles, found.counts, strict=True):
         axes.annotate(
             f"{count:,}",

@@ -1,84 +1,42 @@
-"""A sample of the data, with the label of every row, and what else is known of the rows."""
+"""Sample of the data, with the label of every row, known classes and samples."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bigtensor.data.zarr_datasets import open_dataset
-from bigtensor.errors import DataError, LayoutError, ParameterError, StoreReadError, ViewError
+from bigtensor.data.anndata_datasets import anndata_dataset
+from bigtensor.data.anndata_files import is_h5ad
+from bigtensor.data.anndata_source import (
+    anndata_file_source,
+    anndata_source,
+    anndata_store_source,
+    is_anndata,
+)
+from bigtensor.data.stores import open_whole_group
+from bigtensor.data.zarr_datasets import as_dataset
+from bigtensor.errors import DataError, LayoutError, ParameterError, StoreReadError
+from bigtensor.models.label_level import level_of
+from bigtensor.models.mixture import MixtureAnswers
+from bigtensor.models.sampled_rows import (
+    Groups,
+    LabelledRows,
+    SampledRows,
+    kept_rows,
+    read_windows,
+    row_answers,
+    samples_of_model,
+)
 
 WINDOWS = 64
 """Windows of rows that a sample is read from, spread evenly over the data."""
 
 _CLASS_KINDS = "biuUSOT"
 """Kinds of NumPy types that classes may have: integers and strings."""
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """What a variable of the data says of the rows.
-
-    Attributes
-    ----------
-    codes : (n,) int64 array
-        Positions in ``names``; -1 for none.
-    names : tuple of str
-    """
-
-    codes: NDArray[np.int64]
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class ReportRows:
-    """Rows to draw and to count.
-
-    Attributes
-    ----------
-    values : (n, p) float array
-        Features one view beside the other, as in ``model.views_.feature_names``; all finite.
-    label : (n,) int64 array
-        Population of every row where the model has any, else component; -1 for none.
-    probability : (n, m) float64 array
-        Posterior probability of every one.
-    weight : (n,) float64 array
-        Sample weights; ones where the data have none.
-    truth : Groups, optional
-        Known classes of the rows.
-    sample_id : Groups, optional
-        Of the variable ``sample_id`` of the data.
-    total : int
-        Rows of the data.
-    left_out : int
-        Rows of the sample with missing values, which are not among the rows.
-    """
-
-    values: NDArray[np.floating]
-    label: NDArray[np.int64]
-    probability: NDArray[np.float64]
-    weight: NDArray[np.float64]
-    truth: Groups | None
-    sample_id: Groups | None
-    total: int
-    left_out: int
-
-    @property
-    def certainty(self) -> NDArray[np.float64]:
-        """Posterior probability of the most probable component, or population, of every row."""
-        return np.asarray(self.probability.max(axis=1))
-
-    def shares(self, n_labels: int) -> NDArray[np.float64]:
-        """Return the weighted part of the rows that have every label: ``(n_labels,)``."""
-        known = self.label >= 0
-        counts = np.bincount(self.label[known], self.weight[known], minlength=n_labels)
-        return np.asarray(counts / max(float(counts.sum()), np.finfo(np.float64).tiny))
 
 
 def windows(rows: int, size: int) -> list[slice]:
@@ -108,14 +66,14 @@ def read_rows(
     labels: Any = None,
     sample_size: int = 20_000,
     truth: str | None = None,
-) -> ReportRows:
-    """Read a sample of the data and find the label of every row.
+) -> SampledRows:
+    """Read a sample of the data, and label it where the model gives labels.
 
     Parameters
     ----------
     model : fitted model
-    data : path, xarray Dataset or DataArray, or (rows, features) array
-        A path names a Zarr store. Only the sample is read.
+    data : path, xarray, AnnData, array-like, or a list of these
+        As for `fit`. Only the sample is read, and evaluated once.
     labels : path, xarray Dataset or DataArray, or (rows,) array, optional
         Of the same rows as ``data``: the integer variable ``label``. Without it the model labels
         the sample.
@@ -127,7 +85,8 @@ def read_rows(
 
     Returns
     -------
-    ReportRows
+    LabelledRows
+        Of a mixture; else SampledRows.
 
     Raises
     ------
@@ -135,47 +94,46 @@ def read_rows(
         When there is no such store, features of the model are missing, or the labels are not
         those of the data or of the model.
     ParameterError
-        When ``sample_size`` is less than 1, or the data have no such `truth`.
+        When ``sample_size`` is less than 1, the data have no such `truth`, or the model gives no
+        labels that those given could stand for.
     """
     if sample_size < 1:
         raise ParameterError(f"sample_size is {sample_size}; expected at least 1")
     dim = model.sample_dim
-    dataset = _dataset(data, "X", (dim, "feature"))
-    known = truth_variable(dataset, dim, truth)
-    values = _feature_values(dataset, model)
-    total = int(values.sizes[dim])
-    if not total:
-        raise DataError("the data have no rows; give the data that the model was fitted on")
-    parts = windows(total, sample_size)
-    sampled = _take(values, dim, parts)
-    keep = np.isfinite(sampled).all(axis=1)
-    if not keep.any():
-        raise DataError(f"all {len(keep):,} sampled rows hold missing values; check the data")
+    samples = samples_of_model(model, data)
+    beside = _beside(data, dim)
+    known = truth_variable(beside, dim, truth)
+    if labels is not None and not isinstance(model, MixtureAnswers):
+        raise ParameterError(f"a {type(model).__name__} gives no labels; leave labels out")
+    parts = windows(samples.rows, sample_size)
+    sampled, valid = read_windows(samples, parts, marginalised=model.missing == "marginalise")
+    if not valid.any():
+        raise DataError(f"all {len(valid):,} sampled rows hold missing values; check the data")
     classes, sample_id = (
-        _groups(variable, dim, parts, keep)
-        for variable in (known, _along_rows(dataset, "sample_id", dim))
+        _groups(variable, dim, parts, valid)
+        for variable in (known, _along_rows(beside, "sample_id", dim))
     )
     if truth is not None and classes is not None and not (classes.codes >= 0).any():
         raise DataError(
             f"no sampled row has a class in {truth!r}: all are negative or empty. Name another "
             "variable (truth) or read more rows (sample_size)"
         )
-    rows = as_fitted(sampled[keep], model)
-    probability = np.asarray(model.predict_proba(rows))
-    kept_labels = None
-    if labels is not None:
-        kept_labels = _given_labels(labels, model, total, parts, probability.shape[1])[keep]
-    weight = _along_rows(dataset, "weight", dim)
-    return ReportRows(
-        values=sampled[keep],
-        label=np.asarray(model.predict(rows) if kept_labels is None else kept_labels, np.int64),
-        probability=probability.astype(np.float64),
-        weight=np.ones(keep.sum()) if weight is None else _take(weight, dim, parts)[keep],
+    kept = kept_rows(sampled, valid)
+    rows = SampledRows(
+        values=kept.values,
+        weight=np.ones(kept.rows) if kept.weight is None else kept.weight,
         truth=classes,
         sample_id=sample_id,
-        total=total,
-        left_out=int(np.count_nonzero(~keep)),
+        total=samples.rows,
+        left_out=int(np.count_nonzero(~valid)),
     )
+    if not isinstance(model, MixtureAnswers):
+        return rows
+    answers = row_answers(model, kept, ("label", "probability"))
+    label, probability = answers["label"], answers["probability"].astype(np.float64)
+    if labels is not None:
+        label = _given_labels(labels, model, samples.rows, parts, probability.shape[1])[valid]
+    return LabelledRows(**vars(rows), label=label.astype(np.int64), probability=probability)
 
 
 def truth_variable(dataset: xr.Dataset, sample_dim: str, truth: str | None) -> xr.DataArray | None:
@@ -213,77 +171,40 @@ def truth_variable(dataset: xr.Dataset, sample_dim: str, truth: str | None) -> x
     return dataset[truth]
 
 
-def _dataset(data: Any, name: str, dims: tuple[str, ...]) -> xr.Dataset:
-    """Open a store, or wrap an array, without reading a row."""
+def _beside(data: Any, sample_dim: str) -> xr.Dataset:
+    """Return the variables that lie beside the values of the data, without reading a row."""
+    if isinstance(data, xr.DataArray):
+        return data.coords.to_dataset()
     if isinstance(data, xr.Dataset):
         return data
-    if isinstance(data, xr.DataArray):
-        return data.to_dataset(name=name)
-    if not isinstance(data, str | os.PathLike):
-        # xarray shows masked values as missing, where NumPy loses the mask
-        array = data if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
-        if array.ndim != len(dims):
-            raise LayoutError(f"expected an array of dimensions {dims}, got shape {array.shape}")
-        return xr.Dataset({name: (dims, array)})
-    return open_dataset(os.fspath(data))[1]
+    if isinstance(data, str | os.PathLike):
+        return _stored(os.fspath(data), sample_dim)
+    if is_anndata(data):
+        return anndata_dataset(anndata_source(data), data, sample_dim)
+    return xr.Dataset()
 
 
-def _feature_values(dataset: xr.Dataset, model: Any) -> xr.DataArray:
-    """Return the features of the model, one view beside the other, still unread."""
-    dim = model.sample_dim
-    found = {
-        str(name): variable
-        for name, variable in dataset.data_vars.items()
-        if variable.ndim == 2 and dim in variable.dims and variable.dtype.kind == "f"
-    }
-    if not found or (len(found) > 1 and "X" not in found):
-        raise LayoutError(
-            f"expected one variable of numbers with the dimension {dim!r} and one of features, or "
-            f"one called 'X'; the data have {sorted(found) or 'none'}"
-        )
-    values = found["X"] if "X" in found else next(iter(found.values()))
-    values = values.transpose(dim, ...)
-    feature_dim = values.dims[1]
-    wanted: Sequence[str] = model.views_.feature_names
-    if feature_dim not in values.coords or not hasattr(model, "feature_names_in_"):
-        if values.sizes[feature_dim] != model.n_features_in_:
-            raise DataError(
-                f"the data have {values.sizes[feature_dim]} features and the model was fitted on "
-                f"{model.n_features_in_}; without names they go by position: give the data of the "
-                "fit"
-            )
-        return values.isel({feature_dim: list(model.views_.order)})
-    names = [str(name) for name in values.coords[feature_dim].to_numpy()]
-    missing = [name for name in wanted if name not in names]
-    if missing:
-        raise ViewError(
-            f"the data lack the features {', '.join(missing)} of the model; they have "
-            f"{', '.join(names)}"
-        )
-    return values.isel({feature_dim: [names.index(name) for name in wanted]})
+def _label_dataset(labels: Any, sample_dim: str) -> xr.Dataset:
+    """Open a store of labels, or wrap an array of them, without reading a row."""
+    if isinstance(labels, xr.DataArray):
+        return labels.to_dataset(name="label")
+    if isinstance(labels, xr.Dataset | str | os.PathLike) or is_anndata(labels):
+        return _beside(labels, sample_dim)
+    array = np.asarray(labels)
+    if array.ndim != 1:
+        raise LayoutError(f"expected one label a row, got an array of shape {array.shape}")
+    return xr.Dataset({"label": (sample_dim, array)})
 
 
-def as_fitted(values: NDArray[Any], model: Any) -> Any:
-    """Return rows as the model takes them: by name, or at the positions that they had in the fit.
-
-    Features that the model does not use are zero.
-
-    Parameters
-    ----------
-    values : (n, p) array
-        In the order of ``model.views_.feature_names``.
-    model : fitted model
-
-    Returns
-    -------
-    (n, p) DataArray, or (n, features of the fit) array
-    """
-    if hasattr(model, "feature_names_in_"):
-        names = {"feature": list(model.views_.feature_names)}
-        return xr.DataArray(values, names, (model.sample_dim, "feature"))
-    placed = np.zeros((len(values), model.n_features_in_), values.dtype)
-    placed[:, list(model.views_.order)] = values
-    return placed
+def _stored(path: str, sample_dim: str) -> xr.Dataset:
+    """Open a store, or AnnData, by its path or URL."""
+    if is_h5ad(path):
+        return anndata_dataset(anndata_file_source(path), path, sample_dim)
+    group = open_whole_group(path)
+    source = anndata_store_source(path, group)
+    if source is None:
+        return as_dataset(path, group)
+    return anndata_dataset(source, path, sample_dim)
 
 
 def _given_labels(
@@ -291,7 +212,7 @@ def _given_labels(
 ) -> NDArray[np.int64]:
     """Read the labels of the sampled rows, and check that they belong to data and model."""
     dim = model.sample_dim
-    variable = _along_rows(_dataset(labels, "label", (dim,)), "label", dim)
+    variable = _along_rows(_label_dataset(labels, dim), "label", dim)
     if variable is None or variable.dtype.kind not in "iu":
         raise DataError(
             f"the labels have no integer variable 'label' along {dim!r}; 'bigtensor predict' and "
@@ -304,9 +225,9 @@ def _given_labels(
         )
     taken = _take(variable, dim, parts).astype(np.int64)
     if taken.size and (taken.min() < -1 or taken.max() >= count):
-        kind = "components" if count == len(model.weights_) else "populations"
         raise DataError(
-            f"the labels run from {taken.min()} to {taken.max()}, and the model has {kind} 0 "
+            f"the labels run from {taken.min()} to {taken.max()}, and the model has "
+            f"{level_of(model).name}s 0 "
             f"to {count - 1}; give the labels that this model predicted"
         )
     return taken

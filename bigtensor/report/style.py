@@ -1,4 +1,4 @@
-"""How figures look: colours that most eyes tell apart, and settings that leave no trace."""
+"""Style of figures: colours that most eyes tell apart, and settings that leave no trace."""
 
 from __future__ import annotations
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.models.label_level import LabelLevel
+from bigtensor.models.report_blocks import Cell, Column, Table
+from bigtensor.models.sampled_rows import Groups, LabelledRows
+from bigtensor.models.wording import percent
+from bigtensor.report.agreement import Agreement
 from bigtensor.report.annotation import Annotation, class_scores
-from bigtensor.report.level import Level
-from bigtensor.report.rows import Groups, ReportRows
-from bigtensor.report.summary import component_description
-from bigtensor.report.words import percent
 
 FloatArray = NDArray[np.float64]
 
@@ -20,187 +21,50 @@ MOST_GROUPS = 60
 """Rows of a table of groups; of more groups the largest are shown."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One cell of a table.
-
-    Attributes
-    ----------
-    text : str
-    shade : float
-        Strength of the background, 0 to 1.
-    wide : bool
-        Whether it holds so much text that its lines are broken.
-    """
-
-    text: str
-    shade: float = 0.0
-    wide: bool = False
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table with its heading.
-
-    Attributes
-    ----------
-    header : tuple of str
-        The first names the rows.
-    rows : tuple of tuples of Cell
-    caption : str
-        Whole sentences that say how to read it.
-    """
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    caption: str = ""
-
-
-@dataclass(frozen=True)
-class LevelRow:
-    """What the report says of one component, or population.
-
-    Attributes
-    ----------
-    number : int
-        As in the labels.
-    weight : str
-    description : str
-    nearest, affinity : str
-        The one it resembles most, and how much; empty where there is no other.
-    share, certainty : str
-        Part of the labelled rows, and their mean probability; empty without data.
-    """
-
-    number: int
-    weight: str
-    description: str
-    nearest: str
-    affinity: str
-    share: str = ""
-    certainty: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Agreement:
-    """How the labels of the model match those that the data bring along.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Labels of the data that occur.
-    counts : (labels, m) int array
-        Rows of every label of the data in every component, or population.
-    best : (labels,) int array
-        The one with the largest F1 score.
-    f1 : (labels,) float array
-        ``2 both / (rows of the label + rows of the component or population)``.
-    """
-
-    names: tuple[str, ...]
-    counts: NDArray[np.int64]
-    best: NDArray[np.int64]
-    f1: FloatArray
-
-    @property
-    def mean_f1(self) -> float:
-        """The mean over labels, each counting the same."""
-        return float(self.f1.mean())
-
-
-def level_rows(shown: Level, rows: ReportRows | None) -> list[LevelRow]:
-    """Describe every component, or population.
-
-    Parameters
-    ----------
-    shown : Level
-    rows : ReportRows, optional
-
-    Returns
-    -------
-    list of LevelRow
-    """
-    count = shown.count
-    others = shown.overlap - np.eye(count)
-    shares = None if rows is None else rows.shares(count)
-    found = []
-    for h in range(count):
-        nearest = int(np.argmax(others[h]))
-        certainty = ""
-        if rows is not None and (members := rows.label == h).any():
-            mean = np.average(rows.certainty[members], weights=rows.weight[members])
-            certainty = f"{mean:.2f}"
-        found.append(
-            LevelRow(
-                h,
-                percent(shown.weights[h]),
-                component_description(shown.standardised[:, h], shown.features),
-                str(nearest) if count > 1 else "",
-                f"{others[h, nearest]:.2f}" if count > 1 else "",
-                "" if shares is None else percent(shares[h]),
-                certainty,
-            )
-        )
-    return found
-
-
-def member_table(weights: FloatArray, of_component: NDArray[np.intp]) -> Table:
-    """Return which components every population is made of.
-
-    Parameters
-    ----------
-    weights : (k,) array
-        Of the components.
-    of_component : (k,) integer array
-    """
-    rows = []
-    for population in range(int(of_component.max()) + 1):
-        members = np.flatnonzero(of_component == population)
-        listed = ", ".join(f"{h}\N{NO-BREAK SPACE}({100 * weights[h]:.2f})" for h in members)
-        rows.append(
-            (
-                Cell(str(population)),
-                Cell(percent(weights[members].sum())),
-                Cell(str(len(members))),
-                Cell(listed, wide=True),
-            )
-        )
-    return Table(
-        ("population", "weight", "components", "which, with their weights in per cent"), tuple(rows)
-    )
-
-
-def component_table(
-    weights: FloatArray,
-    of_component: NDArray[np.intp],
-    standardised: FloatArray,
-    features: Sequence[str],
+def level_table(
+    level: LabelLevel, rows: LabelledRows | None, columns: Sequence[Column] = ()
 ) -> Table:
-    """Return what the components of populations are like.
+    """Return the weight of every component, or population, with what else is known of it.
 
     Parameters
     ----------
-    weights : (k,) array
-    of_component : (k,) integer array
-    standardised : (features, k) array
-    features : sequence of str
+    level : LabelLevel
+    rows : LabelledRows, optional
+        Labelled rows, for their shares and their certainty.
+    columns : sequence of Column
+        Further columns, of the model.
     """
+    known = [Column("weight", tuple(percent(weight) for weight in level.weights))]
+    if rows is not None:
+        shares = tuple(percent(share) for share in rows.shares(level.count))
+        known += [Column("labelled", shares), Column("certainty", _certainties(rows, level.count))]
+    columns = [*known, *columns]
     return Table(
-        ("component", "population", "weight", "features"),
+        (level.name, *(column.title for column in columns)),
         tuple(
             (
-                Cell(str(h)),
-                Cell(str(of_component[h])),
-                Cell(percent(weights[h])),
-                Cell(component_description(standardised[:, h], features), wide=True),
+                Cell(str(number), colour=number),
+                *(Cell(column.texts[number], wide=column.wide) for column in columns),
             )
-            for h in range(len(weights))
+            for number in range(level.count)
         ),
     )
 
 
+def _certainties(rows: LabelledRows, count: int) -> tuple[str, ...]:
+    """Return the mean probability of the rows of every label; empty without rows."""
+    found = []
+    for number in range(count):
+        members = rows.label == number
+        mean = ""
+        if members.any():
+            mean = f"{np.average(rows.certainty[members], weights=rows.weight[members]):.2f}"
+        found.append(mean)
+    return tuple(found)
+
+
 def agreement(label: NDArray[np.int64], truth: Groups, n_labels: int) -> Agreement | None:
-    """Compare labels of the model with those of the data; rows without either do not count.
+    """Compare labels with the classes in the data. Rows without either do not count.
 
     Parameters
     ----------
@@ -218,12 +82,8 @@ def agreement(label: NDArray[np.int64], truth: Groups, n_labels: int) -> Agreeme
     occurring = counts.sum(axis=1) > 0
     if not occurring.any():
         return None
-    counts = counts[occurring]
-    totals = counts.sum(axis=1)[:, None] + counts.sum(axis=0)
-    score = 2 * counts / np.maximum(totals, 1)
-    best = score.argmax(axis=1)
     names = tuple(name for name, kept in zip(truth.names, occurring, strict=True) if kept)
-    return Agreement(names, counts, best, score[np.arange(len(best)), best])
+    return Agreement.of_best_labels(names, counts[occurring])
 
 
 def agreement_table(found: Agreement, name: str = "component") -> Table:
@@ -231,7 +91,7 @@ def agreement_table(found: Agreement, name: str = "component") -> Table:
     k = found.counts.shape[1]
     sizes = found.counts.sum(axis=1)
     order = np.argsort(-sizes, kind="stable")
-    rows = []
+    scores, rows = found.f1, []
     for index in order[:MOST_GROUPS]:
         shares = found.counts[index] / sizes[index]
         rows.append(
@@ -239,8 +99,8 @@ def agreement_table(found: Agreement, name: str = "component") -> Table:
                 Cell(found.names[index]),
                 Cell(f"{sizes[index]:,}"),
                 *(Cell(_share(share), float(share)) for share in shares),
-                Cell(str(found.best[index])),
-                Cell(f"{found.f1[index]:.3f}"),
+                Cell(str(found.matched[index])),
+                Cell(f"{scores[index]:.3f}"),
             )
         )
     numbers = tuple(str(h) for h in range(k))
@@ -250,6 +110,7 @@ def agreement_table(found: Agreement, name: str = "component") -> Table:
         f"Per cent of the rows of every class that are in each {name}. The best {name} of a class "
         f"has the largest F1 by itself. The mean of these F1 is {found.mean_f1:.3f}."
         + _cut(len(order)),
+        matrix=True,
     )
 
 
@@ -334,7 +195,29 @@ def composition_table(
         f"Mixing weights of every {name} in every sample, in per cent, with standard errors: "
         f"estimated by {method}."
     )
-    return Table(("sample", "rows", *numbers), rows, caption + _cut(len(order)))
+    return Table(("sample", "rows", *numbers), rows, caption + _cut(len(order)), matrix=True)
+
+
+def pass_table(passes: Sequence[dict[str, Any]]) -> Table:
+    """Return what every pass read."""
+    return Table(
+        ("pass", "rows", "parts", "reused parts"),
+        tuple(
+            (
+                Cell(str(one["name"])),
+                *(Cell(f"{one[key]:,}") for key in ("rows", "parts", "reused_parts")),
+            )
+            for one in passes
+        ),
+    )
+
+
+def parameter_table(parameters: dict[str, Any]) -> Table:
+    """Return the parameters that the model was made with."""
+    return Table(
+        ("parameter", "value"),
+        tuple((Cell(name), Cell(str(value))) for name, value in parameters.items()),
+    )
 
 
 def _cross_counts(label: NDArray[np.int64], groups: Groups, n_labels: int) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""What a statistic is: arrays that add up, block by block; and what a pass asks for.
+"""Statistics, arrays that add up block by block, and passes that ask for them.
 
 A state is a plain dictionary of NumPy arrays. That is all the engine needs to send it, add it,
 store it without pickle and compare it bit for bit.
@@ -78,7 +78,8 @@ class Statistic(ABC, Generic[Result]):
     block_rows : int
         Rows that `update` wants at once.
     halo : int
-        Rows after a block that `update` wants to look at.
+        Rows after a block that `update` wants to look at: one less than the rows of a window.
+        `Block.window_starts` says at which rows a window starts.
     """
 
     block_rows: ClassVar[int] = DEFAULT_BLOCK_ROWS
@@ -102,7 +103,7 @@ class Statistic(ABC, Generic[Result]):
 
     @abstractmethod
     def state_nbytes(self) -> int:
-        """Return an upper bound on the bytes of a state, whatever the number of rows."""
+        """Return an upper bound on the bytes of a state for any number of rows."""
 
     @abstractmethod
     def work_nbytes(self, rows: int) -> int:
@@ -141,7 +142,7 @@ class SumStatistic(Statistic[Result]):
 
 @dataclass(frozen=True)
 class Pass(Generic[Result]):
-    """One reading of the rows: what a fit yields to the engine, which sends the result back.
+    """One pass over the rows. A fit yields it to the engine, which sends the result back.
 
     Attributes
     ----------
@@ -160,7 +161,7 @@ class Pass(Generic[Result]):
 
 @dataclass(frozen=True)
 class Narrowing:
-    """What a fit yields to read fewer columns in all passes after it; nothing is sent back.
+    """Request of a script to read fewer columns in all later passes. Nothing is sent back.
 
     Attributes
     ----------
@@ -200,7 +201,7 @@ class RowFunction(ABC):
     @property
     @abstractmethod
     def outputs(self) -> tuple[RowOutput, ...]:
-        """What is returned for every row."""
+        """Outputs for every row."""
 
     @abstractmethod
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.densities import MixtureDensities, Tile, normalise, normalise_nbytes
+from bigtensor.statistics.densities import MixtureDensities, Tile
+from bigtensor.statistics.tile_posterior import posterior_buffers, tile_posterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,37 +46,44 @@ class ClassDensities:
         return np.asarray(total / total.sum())
 
     def posterior(self, tile: Tile, work: Workspace) -> NDArray[Any]:
-        """Return the posterior probabilities of the rows of a tile: ``(classes, rows)``.
+        """Return the posterior probabilities of the rows of a tile: ``(rows, classes)``.
 
         Valid until the next tile; of the dtype of the mixture.
         """
-        buffers = self._buffers(tile.rows)
-        arrays = {name: work.take(name, *spec) for name, spec in buffers.items()}
-        joint: NDArray[Any] = arrays["classes.joint"]
-        tile.write_log_joint(joint)
-        normalise(joint, arrays["classes.log_density"], work)
+        posterior, _, _ = tile_posterior(tile, work)
         if self.populations is None:
-            return joint
-        shares: NDArray[Any] = arrays["classes.shares"]
-        members = self.populations == np.arange(self.n_classes)[:, None]
-        np.matmul(np.asarray(members, joint.dtype), joint, out=shares)
-        return shares
+            return posterior
+        shares = work.take("classes.shares", *self._buffers(tile.rows)["classes.shares"])
+        return sum_of_populations(posterior, self.populations, shares)
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace of tiles of ``rows`` rows."""
-        return (
-            self.mixture.work_nbytes(rows)
-            + normalise_nbytes(rows)
-            + buffers_nbytes(self._buffers(rows))
-        )
+        return self.mixture.work_nbytes(rows) + buffers_nbytes(self._buffers(rows))
 
     def _buffers(self, rows: int) -> Buffers:
         """Return the buffers of a tile."""
-        k, dtype = self.mixture.n_components, self.mixture.dtype
-        buffers: dict[str, tuple[tuple[int, ...], Any]] = {
-            "classes.joint": ((k, rows), dtype),
-            "classes.log_density": ((rows,), "float64"),
-        }
+        buffers = dict(posterior_buffers(self.mixture, rows))
         if self.populations is not None:
-            buffers["classes.shares"] = ((self.n_classes, rows), dtype)
+            buffers["classes.shares"] = ((rows, self.n_classes), self.mixture.dtype)
         return buffers
+
+
+def sum_of_populations(
+    posterior: NDArray[Any], populations: NDArray[np.intp], out: NDArray[Any]
+) -> NDArray[Any]:
+    """Add the posterior probabilities of the components of every population.
+
+    Parameters
+    ----------
+    posterior : (rows, components) array
+    populations : (components,) integer array
+        The population of every component.
+    out : (rows, populations) array
+
+    Returns
+    -------
+    (rows, populations) array
+        `out`.
+    """
+    belongs = populations[:, None] == np.arange(out.shape[1])
+    return np.matmul(posterior, np.asarray(belongs, posterior.dtype), out=out)

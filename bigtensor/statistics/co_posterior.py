@@ -1,4 +1,4 @@
-"""Sums over rows of products of posterior probabilities: what components are merged by.
+"""Sums over rows of products of posterior probabilities, by which components are merged.
 
 Products of the rows of a tile are made in the dtype of the mixture, and added up in float64.
 """
@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from bigtensor.data.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes
+from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
-from bigtensor.statistics.densities import MixtureDensities, normalise_nbytes
+from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.tile_posterior import (
     count_rows,
     log_likelihood_of,
@@ -68,7 +68,7 @@ class CoPosteriorSumsResult:
 
 @dataclass(frozen=True, eq=False)
 class CoPosteriorSums(SumStatistic[CoPosteriorSumsResult]):
-    """How much the components of a mixture share their rows.
+    """Rows that the components of a mixture share.
 
     The sums for merging components into populations: by directly estimated misclassification
     probabilities (Hennig 2010) or by products of posterior probabilities. Those of merged
@@ -91,8 +91,8 @@ class CoPosteriorSums(SumStatistic[CoPosteriorSumsResult]):
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
         for _, tile in self.mixture.tiles(block, work):
-            posterior = write_posterior(state, tile, work)
-            add_co_posterior(state, posterior, tile.block, work)
+            posterior, label = write_posterior(state, tile, work)
+            add_co_posterior(state, posterior, label, tile.block, work)
         count_rows(state, block)
 
     def finalize(self, state: State) -> CoPosteriorSumsResult:
@@ -104,7 +104,6 @@ class CoPosteriorSums(SumStatistic[CoPosteriorSumsResult]):
         tile = min(rows, self.mixture.tile_rows)
         return (
             self.mixture.work_nbytes(tile)
-            + normalise_nbytes(tile)
             + buffers_nbytes(posterior_buffers(self.mixture, tile))
             + co_posterior_nbytes(self.mixture, tile)
         )
@@ -120,46 +119,62 @@ def co_posterior_arrays(components: int) -> dict[str, ArraySpec]:
 
 
 def co_posterior_nbytes(mixture: MixtureDensities, rows: int) -> int:
-    """Return the bytes of `add_co_posterior`: its buffers, and the matrix that SciPy makes."""
-    k, dtype = mixture.n_components, mixture.dtype
-    return buffers_nbytes(_buffers(k, rows, dtype)) + dtype.itemsize * k * k
+    """Return the bytes of the buffers of `add_co_posterior`."""
+    return buffers_nbytes(_buffers(mixture.n_components, rows, mixture.dtype))
 
 
-def add_co_posterior(state: State, posterior: NDArray[Any], block: Block, work: Workspace) -> None:
+def add_co_posterior(
+    state: State,
+    posterior: NDArray[Any],
+    label: NDArray[np.int32],
+    block: Block,
+    work: Workspace,
+) -> None:
     """Add the products of posterior probabilities, and the probabilities by label.
 
     Parameters
     ----------
     state : State
         With the arrays of `co_posterior_arrays`.
-    posterior : (components, rows) float64 or float32 array
+    posterior : (rows, components) float64 or float32 array
         Without the weights of the rows.
+    label : (rows,) int32 array
+        The first most probable component.
     block : Block
         The rows, for their weights.
     work : Workspace
     """
-    components, rows = posterior.shape
-    scaled, root, label, short, products = (
+    rows, components = posterior.shape
+    scaled, weight, root, products = (
         work.take(name, shape, dtype)
         for name, (shape, dtype) in _buffers(components, rows, posterior.dtype).items()
     )
-    # with the root of the weight on both sides, one product of a matrix with itself is enough
     if block.weight is None:
-        root.fill(1.0)
-        np.copyto(scaled, posterior.T)
+        weight.fill(1.0)
+        scaled = posterior
     else:
-        np.sqrt(block.weight[:rows], out=root, casting="same_kind")
-        np.multiply(posterior.T, root[:, None], out=scaled)
+        np.copyto(weight, block.weight[:rows])
+        np.sqrt(weight, out=root)
+        np.multiply(posterior, root[:, None], out=scaled, casting="same_kind")
+    # with the root of the weight on both sides, a product of a matrix with itself: half the work
     np.matmul(scaled.T, scaled, out=products)
     state["co_posterior/products"] += products
-    np.argmax(scaled, axis=1, out=label)
-    np.copyto(short, label, casting="same_kind")
-    by_label = csr_array((rows, components))
-    # set one by one, because the constructor copies slices of larger buffers
-    by_label.indptr = np.arange(rows + 1, dtype=np.int32)
-    by_label.indices = short
-    by_label.data = root
-    state["co_posterior/by_label"] += by_label.T @ scaled
+    _add_by_label(label, weight, posterior, state["co_posterior/by_label"])
+
+
+@row_loop
+def _add_by_label(
+    label: NDArray[np.int32],
+    weight: NDArray[np.float64],
+    posterior: NDArray[Any],
+    sums: NDArray[np.float64],
+) -> None:
+    """Add every row with its weight to the sums of its label."""
+    for row in range(label.size):
+        of_label = sums[label[row]]
+        of_row = posterior[row]
+        for h in range(of_row.size):
+            of_label[h] += weight[row] * of_row[h]
 
 
 def co_posterior_result(state: State, mixture: MixtureDensities) -> CoPosteriorSumsResult:
@@ -177,8 +192,7 @@ def _buffers(components: int, rows: int, dtype: np.dtype[Any]) -> Buffers:
     """Return the buffers of `add_co_posterior`."""
     return {
         "co_posterior.scaled": ((rows, components), dtype),
-        "co_posterior.root": ((rows,), dtype),
-        "co_posterior.label": ((rows,), "intp"),
-        "co_posterior.short": ((rows,), "int32"),
+        "co_posterior.weight": ((rows,), "float64"),
+        "co_posterior.root": ((rows,), "float64"),
         "co_posterior.products": ((components, components), dtype),
     }

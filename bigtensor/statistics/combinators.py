@@ -112,7 +112,7 @@ class FoldResults(Generic[_Result]):
         return self._result(list(self.states))
 
     def without(self, fold: int) -> _Result:
-        """Return the result of all rows but those of one fold; no row is read again.
+        """Return the result of all rows outside one fold. No row is read again.
 
         Parameters
         ----------
@@ -167,6 +167,7 @@ class Folded(Statistic[FoldResults[_Result]], Generic[_Result]):
         """Add every row to the state of its fold."""
         if not block.rows:
             return
+        block = block.without_halo()
         fold_of_row = fold_of_block(block, self.folds, self.random_state)
         for fold in range(self.folds):
             part = _part(state, str(fold))

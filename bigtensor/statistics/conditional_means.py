@@ -1,4 +1,4 @@
-"""What is expected of a view that was not seen, row by row."""
+"""Expectation of an unseen view for every row."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
+from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
-from bigtensor.statistics.densities import MixtureDensities, normalise, normalise_nbytes
+from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.tile_posterior import posterior_buffers, tile_posterior
 
 
 @dataclass(frozen=True, eq=False)
 class ConditionalMeans(RowFunction):
-    """``sum_h P(h | x) e_h`` for every row: what is expected of something that was not seen.
+    """Conditional mean ``sum_h P(h | x) e_h`` of an unseen quantity for every row.
 
     Parameters
     ----------
     mixture : MixtureDensities
         Of the views that were seen.
     means : (components, m) float64 array
-        e_h, what is expected in every component.
+        e_h, the expectation in every component.
     """
 
     mixture: MixtureDensities
@@ -39,18 +41,14 @@ class ConditionalMeans(RowFunction):
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
         """Write the expectations of the rows of ``block``."""
         for window, tile in self.mixture.tiles(block, work):
-            shape = (self.mixture.n_components, tile.rows)
-            joint = work.take("rows.joint", shape, self.mixture.dtype)
-            log_density = work.take("rows.log_density", (tile.rows,), np.float64)
-            shares = work.take("rows.shares", shape, np.float64)
-            tile.write_log_joint(joint)
-            normalise(joint, log_density, work)
-            np.copyto(shares, joint)
-            np.matmul(shares.T, self.means, out=out["expectation"][window])
+            posterior, _, _ = tile_posterior(tile, work)
+            shares = work.take("rows.shares", posterior.shape, np.float64)
+            np.copyto(shares, posterior)
+            np.matmul(shares, self.means, out=out["expectation"][window])
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
         tile = min(rows, self.mixture.tile_rows)
-        per_row = (self.mixture.dtype.itemsize + 8) * self.mixture.n_components + 8
-        nbytes: int = per_row * tile + self.mixture.work_nbytes(tile) + normalise_nbytes(tile)
-        return nbytes
+        shares = 8 * tile * self.mixture.n_components
+        posterior = buffers_nbytes(posterior_buffers(self.mixture, tile))
+        return self.mixture.work_nbytes(tile) + posterior + shares

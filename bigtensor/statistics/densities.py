@@ -1,4 +1,4 @@
-"""The mixture that a posterior pass is given: log densities of all views at a block of rows."""
+"""Densities of a mixture: log densities of all views at a block of rows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from bigtensor.data.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers, padded_width
 from bigtensor.features.maps import FeatureMap
+from bigtensor.features.row_loops import reducing_row_loop, row_loop
 from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.code_tables import CodeLookup, CodeTables
 from bigtensor.statistics.sub_blocks import sub_blocks
 from bigtensor.statistics.tabulated_densities import Lookup, TabulatedDensities
 
-_TILE_BYTES = 1536 * 1024
+_TILE_BYTES = 3 * 1024**2
 """Buffers of one tile: few enough to stay near the processor, many enough to hide the calls."""
 
 _TILE_STEP = 480
-"""Tiles are multiples of it: a power of two would put all components on the same cache lines."""
+"""Tiles are multiples of it: a power of two would put all views on the same cache lines."""
 
 _MOST_STEPS = 8
 """Longest tile, in steps."""
@@ -33,7 +35,7 @@ Smaller ones, their products and their shares would be denormal numbers, with wh
 are a hundred times slower; a thousand components at this floor are less than the rounding of one.
 """
 
-_LOG_HOPELESS = np.float32(np.log(HOPELESS))
+_LOWEST_EXPONENT = {np.dtype("float32"): float(np.log(HOPELESS)), np.dtype("float64"): -np.inf}
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +84,11 @@ class EmbeddedDensities:
             raise ParameterError(f"view {self.view!r}: floors of densities must be positive")
         object.__setattr__(self, "coefficients", coefficients)
         object.__setattr__(self, "floor", floor)
-        factor = (self.feature_map.mixing @ coefficients).T
+        factor = self.feature_map.mixing @ coefficients
         dtype = np.dtype(self.feature_map.dtype)
         object.__setattr__(self, "factor", np.ascontiguousarray(factor, dtype))
         # a floor that is zero in float32 would be no floor
-        smallest = np.maximum(floor, np.finfo(dtype).tiny).astype(dtype)[:, None]
+        smallest = np.maximum(floor, np.finfo(dtype).tiny).astype(dtype)
         object.__setattr__(self, "smallest", smallest)
 
     def work_arrays(self, rows: int) -> Buffers:
@@ -94,7 +96,7 @@ class EmbeddedDensities:
         width, dtype = padded_width(rows), self.feature_map.dtype
         return {
             f"densities.basis.{self.view}": ((self.feature_map.n_basis, width), dtype),
-            f"densities.values.{self.view}": ((len(self.floor), width), dtype),
+            f"densities.values.{self.view}": ((rows, len(self.floor)), dtype),
         }
 
 
@@ -102,15 +104,15 @@ class EmbeddedDensities:
 class MixtureDensities:
     """Weights of the components and their densities in every view.
 
-    Arrays with one entry for every row and component have the components first: sums over
-    components are then sums of long vectors.
+    Arrays with one entry for every row and component have the components last: the tables do, and
+    what is added to a row lies side by side.
 
     Parameters
     ----------
     weights : (components,) float64 array
         Positive.
-    tables : TabulatedDensities, optional
-        All one-dimensional views; None when there are none.
+    tables : TabulatedDensities or CodeTables, optional
+        All one-dimensional views, or all views of codes; None when there are none.
     embedded : tuple of EmbeddedDensities, default ()
         The wider views.
 
@@ -121,7 +123,7 @@ class MixtureDensities:
     """
 
     weights: NDArray[np.float64]
-    tables: TabulatedDensities | None = None
+    tables: TabulatedDensities | CodeTables | None = None
     embedded: tuple[EmbeddedDensities, ...] = ()
 
     def __post_init__(self) -> None:
@@ -154,7 +156,7 @@ class MixtureDensities:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What joint densities and posterior probabilities are computed in.
+        """Dtype of joint densities and posterior probabilities.
 
         Float32 where the densities of all views are.
         """
@@ -179,12 +181,12 @@ class MixtureDensities:
         ----------
         block : Block
             Dense; a row with a NaN receives NaN.
-        out : (components, rows) array
-            Of `dtype`, or float64.
+        out : (rows, components) array
+            C-contiguous, of `dtype` or float64.
         work : Workspace
         """
         for window, tile in self.tiles(block, work):
-            tile.write_log_joint(out[:, window])
+            tile.write_log_joint(out[window])
 
     def tiles(self, block: Block, work: Workspace) -> Iterator[tuple[slice, Tile]]:
         """Yield a block in tiles of `tile_rows` rows, which use the same memory one by one.
@@ -204,10 +206,8 @@ class MixtureDensities:
             yield window, tile
 
     def work_nbytes(self, rows: int) -> int:
-        """Return the bytes that blocks of ``rows`` rows need, SciPy's arrays included."""
-        rows = min(rows, self.tile_rows)
-        made = rows * (self.dtype.itemsize * self.n_components + 8)
-        return buffers_nbytes(self._buffers(rows)) + made
+        """Return the bytes that blocks of ``rows`` rows need."""
+        return buffers_nbytes(self._buffers(min(rows, self.tile_rows)))
 
     def _buffers(self, rows: int) -> Buffers:
         """Return the buffers of a tile."""
@@ -226,8 +226,8 @@ class Tile:
     mixture : MixtureDensities
     block : Block
         The rows.
-    lookup : Lookup, optional
-        After `write_log_joint`: the rows on the grids of the one-dimensional views.
+    lookup : Lookup or CodeLookup, optional
+        After `write_log_joint`: the rows in the tables.
     bases : mapping of str to (n_basis, width) arrays
         After `write_log_joint`: the basis functions of every wider view. Columns after the last
         row mean nothing.
@@ -239,8 +239,10 @@ class Tile:
         self.rows = rows
         self.mixture = mixture
         self._work = work
-        self._log_weights = np.log(mixture.weights).astype(mixture.dtype)[:, None]
-        self.lookup = None if mixture.tables is None else Lookup(mixture.tables, rows, work)
+        self._log_weights = np.log(mixture.weights).astype(mixture.dtype)
+        self.lookup: Lookup | CodeLookup | None = None
+        if mixture.tables is not None:
+            self.lookup = mixture.tables.lookup(rows, work)
         self.bases: dict[str, NDArray[Any]] = {}
         self._values: dict[str, NDArray[Any]] = {}
         for part in mixture.embedded:
@@ -250,7 +252,7 @@ class Tile:
             )
 
     def write_log_joint(self, out: NDArray[Any]) -> None:
-        """Write ``log pi_h + sum_t log p_t(x_t | h)`` into ``(components, rows)``."""
+        """Write ``log pi_h + sum_t log p_t(x_t | h)`` into ``(rows, components)``."""
         if self.lookup is None:
             out[:] = self._log_weights
         else:
@@ -259,42 +261,75 @@ class Tile:
         for part in self.mixture.embedded:
             basis, density = self.bases[part.view], self._values[part.view]
             part.feature_map.write_basis(self.block.view(part.view)[: self.rows], basis, self._work)
-            np.matmul(part.factor, basis, out=density)
-            kept = density[:, : self.rows]
-            np.maximum(kept, part.smallest, out=kept)
-            np.log(kept, out=kept)
-            np.add(out, kept, out=out)
+            np.matmul(basis[:, : self.rows].T, part.factor, out=density)
+            np.maximum(density, part.smallest, out=density)
+            np.log(density, out=density)
+            np.add(out, density, out=out)
 
 
-def normalise(log_joint: NDArray[Any], log_density: NDArray[np.float64], work: Workspace) -> None:
+def normalise(
+    log_joint: NDArray[Any], label: NDArray[np.int32], log_density: NDArray[np.float64]
+) -> None:
     """Turn log joint densities into posterior probabilities, in place.
 
     Parameters
     ----------
-    log_joint : (components, rows) float64 or float32 array
-        Receives ``P(h | x)``; every column sums to one. In float32 none is less than `HOPELESS`
-        times the largest of its row.
+    log_joint : (rows, components) float64 or float32 array
+        Receives ``P(h | x)``; every row sums to one. In float32 none is less than `HOPELESS` times
+        the largest of its row.
+    label : (rows,) int32 array
+        Receives the first most probable component.
     log_density : (rows,) float64 array
         Receives ``log sum_h exp(log_joint_h)``.
-    work : Workspace
-        Receives two vectors of ``rows`` numbers; see `normalise_nbytes`.
     """
-    dtype = log_joint.dtype
-    largest, total = (
-        work.take(f"densities.{name}", log_density.shape, dtype) for name in ("largest", "total")
-    )
+    write_labels(log_joint, label)
     # the largest term becomes one: many views would underflow otherwise
-    np.max(log_joint, axis=0, out=largest)
-    np.subtract(log_joint, largest, out=log_joint)
-    if dtype == np.float32:
-        np.maximum(log_joint, _LOG_HOPELESS, out=log_joint)
+    lowest = log_joint.dtype.type(_LOWEST_EXPONENT[log_joint.dtype])
+    _subtract_largest(log_joint, label, lowest, log_density)
+    # between two loops, because exponentials of NumPy are five times as fast as those inside one
     np.exp(log_joint, out=log_joint)
-    np.sum(log_joint, axis=0, out=total)
-    np.divide(log_joint, total, out=log_joint)
-    np.log(total, out=log_density, dtype=np.float64)
-    np.add(log_density, largest, out=log_density)
+    _divide_by_total(log_joint, log_density)
 
 
-def normalise_nbytes(rows: int) -> int:
-    """Return the most bytes that `normalise` takes from the workspace for ``rows`` rows."""
-    return 2 * 8 * rows
+@row_loop
+def write_labels(values: NDArray[Any], label: NDArray[np.int32]) -> None:
+    """Write the position of the first largest entry of every row."""
+    for row in range(values.shape[0]):
+        of_row = values[row]
+        largest, at = of_row[0], 0
+        for h in range(1, of_row.size):
+            # without a branch, which the processor would guess wrongly as often as not
+            larger = of_row[h] > largest
+            largest = of_row[h] if larger else largest
+            at = h if larger else at
+        label[row] = at
+
+
+@row_loop
+def _subtract_largest(
+    log_joint: NDArray[Any],
+    label: NDArray[np.int32],
+    lowest: np.floating,
+    log_density: NDArray[np.float64],
+) -> None:
+    """Subtract the entry at the label from every row, down to a lowest difference, and keep it."""
+    for row in range(log_joint.shape[0]):
+        of_row = log_joint[row]
+        largest = of_row[label[row]]
+        log_density[row] = largest
+        for h in range(of_row.size):
+            difference = of_row[h] - largest
+            of_row[h] = lowest if difference < lowest else difference
+
+
+@reducing_row_loop
+def _divide_by_total(joint: NDArray[Any], log_density: NDArray[np.float64]) -> None:
+    """Scale every row to a sum of one, and add the logarithm of its sum before."""
+    for row in range(joint.shape[0]):
+        of_row = joint[row]
+        total = joint.dtype.type(0)
+        for h in range(of_row.size):
+            total += of_row[h]
+        log_density[row] += np.log(np.float64(total))
+        for h in range(of_row.size):
+            of_row[h] /= total

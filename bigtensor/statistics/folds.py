@@ -1,4 +1,4 @@
-"""Statistics of the rows of one fold, or of all rows but those of one fold."""
+"""Statistics of the rows inside one fold, or of all rows outside one fold."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def fold_of_rows(index: NDArray[np.int64], folds: int, random_state: int) -> NDA
 class OfFold(Statistic[Result]):
     """A statistic of the rows of one fold, or of all other rows.
 
-    Several of them in one pass, each with parameters of its own, are what cross-validation needs
+    Several of them in one pass, each with parameters of its own, serve cross-validation
     when parameters were made from the training rows of their fold; where the statistic is the same
     for all folds, `Folded` does with one state a fold.
 
@@ -45,7 +45,7 @@ class OfFold(Statistic[Result]):
     fold : int
         Between 0 and ``folds - 1``.
     inside : bool
-        Whether the rows of the fold are meant, or all others.
+        If True, the rows of the fold, otherwise all other rows.
     random_state : int, default 0
 
     Raises
@@ -80,6 +80,7 @@ class OfFold(Statistic[Result]):
         """Add the rows that are meant."""
         if not block.rows:
             return
+        block = block.without_halo()
         within = fold_of_block(block, self.folds, self.random_state) == self.fold
         self.statistic.update(state, block.keep(within if self.inside else ~within), work)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
-from bigtensor.errors import ParameterError
+from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.class_densities import ClassDensities
@@ -43,7 +43,7 @@ class GroupLikelihoodResult:
 class GroupLikelihood(SumStatistic[GroupLikelihoodResult]):
     """Log-likelihood of the weights u of every group, its gradient and its curvature.
 
-    `Block.sequence` holds the group of every row, from 0, and -1 for none.
+    `Block.group` holds the group of every row, from 0, and -1 for none.
 
     Parameters
     ----------
@@ -69,12 +69,12 @@ class GroupLikelihood(SumStatistic[GroupLikelihoodResult]):
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
-        if block.sequence is None:
-            raise ParameterError("the rows have no groups; open them with groups=...")
+        if block.group is None:
+            raise ParameterError("the rows have no groups; open them with " + Setting("groups"))
         ratios = self.weights / self.classes.weights
         wanted = np.append(ratios.any(axis=1), False)
         for window, tile in self.classes.mixture.tiles(block, work):
-            groups = block.sequence[window]
+            groups = block.group[window]
             if not wanted[groups].any():
                 continue
             posterior = self.classes.posterior(tile, work)
@@ -88,7 +88,7 @@ class GroupLikelihood(SumStatistic[GroupLikelihoodResult]):
             else:
                 np.take(tile.block.weight[: tile.rows], order, out=weight)
             # posterior probabilities over weights are densities, up to a factor of the row
-            np.copyto(ratio, posterior.T[order])
+            np.copyto(ratio, posterior[order])
             for start, stop in pairwise((*starts, tile.rows)):
                 group, part = codes[start], slice(start, stop)
                 if wanted[group]:
@@ -106,7 +106,7 @@ class GroupLikelihood(SumStatistic[GroupLikelihoodResult]):
         )
 
     def work_nbytes(self, rows: int) -> int:
-        """Return the bytes of the workspace for ``rows`` rows, and of what NumPy makes of them."""
+        """Return the bytes of the workspace and of NumPy's temporary arrays for ``rows`` rows."""
         tile = min(rows, self.classes.mixture.tile_rows)
         m, groups = self.classes.n_classes, len(self.weights)
         made = tile * (self.classes.mixture.dtype.itemsize * m + 8 * 6) + 8 * m * (m + groups)

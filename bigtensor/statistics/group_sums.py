@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from bigtensor.data.block import Block
-from bigtensor.errors import ParameterError
+from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.buffers import Buffers, buffers_nbytes
+from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.class_densities import ClassDensities
+from bigtensor.statistics.densities import write_labels
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class GroupSumsResult:
 class GroupSums(SumStatistic[GroupSumsResult]):
     """Posterior probabilities and labels of the classes, summed over the rows of every group.
 
-    `Block.sequence` holds the group of every row, from 0, and -1 for none.
+    `Block.group` holds the group of every row, from 0, and -1 for none.
 
     Parameters
     ----------
@@ -75,11 +76,11 @@ class GroupSums(SumStatistic[GroupSumsResult]):
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
-        if block.sequence is None:
-            raise ParameterError("the rows have no groups; open them with groups=...")
+        if block.group is None:
+            raise ParameterError("the rows have no groups; open them with " + Setting("groups"))
         for window, tile in self.classes.mixture.tiles(block, work):
             posterior = self.classes.posterior(tile, work)
-            largest, label, by_row, groups, weight, ones = (
+            label, groups, weight = (
                 work.take(name, shape, dtype)
                 for name, (shape, dtype) in self._buffers(tile.rows).items()
             )
@@ -87,32 +88,19 @@ class GroupSums(SumStatistic[GroupSumsResult]):
                 weight.fill(1.0)
             else:
                 np.copyto(weight, tile.block.weight[: tile.rows])
-            # -1 is the last entry of the state, as NumPy counts from the end
-            np.copyto(groups, block.sequence[window], casting="same_kind")
-            np.copyto(by_row, posterior.T)
-            np.argmax(by_row, axis=1, out=label)
-            np.max(by_row, axis=1, out=largest)
-            np.multiply(largest, weight, out=largest)
-            np.add.at(state["labelled"], (groups, label), weight)
-            np.add.at(state["certainty"], groups, largest)
-            if tile.block.weight is not None:
-                np.multiply(by_row, weight[:, None], out=by_row, casting="same_kind")
-            np.multiply(weight, weight, out=weight)
-            np.add.at(state["squared_weight"], groups, weight)
-            first = groups[0]
-            if groups.min() == first == groups.max():
-                state["mass"][first] += by_row.sum(axis=0, dtype=np.float64)
-                state["rows"][first] += tile.rows
-                continue
-            ones.fill(1.0)
-            present, place = np.unique(groups, return_inverse=True)
-            members: Any = csr_array((tile.rows, len(present)))
-            # set one by one, because the constructor copies slices of larger buffers
-            members.indptr = np.arange(tile.rows + 1, dtype=place.dtype)
-            members.indices = place
-            members.data = ones
-            state["mass"][present] += members.T @ by_row
-            state["rows"][present] += np.bincount(place)
+            np.copyto(groups, block.group[window], casting="same_kind")
+            write_labels(posterior, label)
+            add_to_groups(
+                groups,
+                weight,
+                label,
+                posterior,
+                state["mass"],
+                state["labelled"],
+                state["certainty"],
+                state["squared_weight"],
+                state["rows"],
+            )
 
     def finalize(self, state: State) -> GroupSumsResult:
         """Take apart the rows with and without a group."""
@@ -120,19 +108,50 @@ class GroupSums(SumStatistic[GroupSumsResult]):
         return GroupSumsResult(**sums, rows_without=int(state["rows"][-1]))
 
     def work_nbytes(self, rows: int) -> int:
-        """Return the bytes of the workspace for ``rows`` rows, and of what SciPy makes of them."""
+        """Return the bytes of the workspace for blocks of ``rows`` rows."""
         tile = min(rows, self.classes.mixture.tile_rows)
-        sums = 8 * self.classes.n_classes * min(tile, self.n_groups + 1)
-        return self.classes.work_nbytes(tile) + buffers_nbytes(self._buffers(tile)) + sums
+        return self.classes.work_nbytes(tile) + buffers_nbytes(self._buffers(tile))
 
     def _buffers(self, rows: int) -> Buffers:
         """Return the buffers of a tile."""
-        m, dtype = self.classes.n_classes, self.classes.mixture.dtype
         return {
-            "groups.largest": ((rows,), "float64"),
-            "groups.label": ((rows,), "intp"),
-            "groups.by_row": ((rows, m), dtype),
+            "groups.label": ((rows,), "int32"),
             "groups.code": ((rows,), "int64"),
             "groups.weight": ((rows,), "float64"),
-            "groups.ones": ((rows,), dtype),
         }
+
+
+@row_loop
+def add_to_groups(
+    groups: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    label: NDArray[np.int32],
+    posterior: NDArray[Any],
+    mass: NDArray[np.float64],
+    labelled: NDArray[np.float64],
+    certainty: NDArray[np.float64],
+    squared_weight: NDArray[np.float64],
+    rows: NDArray[np.int64],
+) -> None:
+    """Add every row to the sums of its group; the last group is for rows without one.
+
+    Parameters
+    ----------
+    groups : (n,) int64 array
+        -1 for none.
+    weight : (n,) float64 array
+    label : (n,) int32 array
+    posterior : (n, classes) array
+    mass, labelled : (groups, classes) float64 arrays
+    certainty, squared_weight : (groups,) float64 arrays
+    rows : (groups,) int64 array
+    """
+    for row in range(groups.size):
+        group = groups[row] if groups[row] >= 0 else mass.shape[0] - 1
+        w, of_row, of_group = weight[row], posterior[row], mass[group]
+        for h in range(of_row.size):
+            of_group[h] += w * of_row[h]
+        labelled[group, label[row]] += w
+        certainty[group] += w * of_row[label[row]]
+        squared_weight[group] += w * w
+        rows[group] += 1

@@ -8,7 +8,7 @@ from bigtensor.statistics.sub_blocks import sub_blocks
 
 
 def sum_in_memory(statistic: Statistic[Result], rows: Block) -> Result:
-    """Return the result of a statistic over a few rows, such as those of the pilot sample.
+    """Return the result of a statistic over a few rows, such as a pilot sample.
 
     Parameters
     ----------

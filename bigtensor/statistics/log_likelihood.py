@@ -9,7 +9,7 @@ from typing import ClassVar
 from bigtensor.data.block import Block
 from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
-from bigtensor.statistics.densities import MixtureDensities, normalise_nbytes
+from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.tile_posterior import (
     count_rows,
     log_likelihood_of,
@@ -44,7 +44,7 @@ class LogLikelihoodResult:
 
 @dataclass(frozen=True, eq=False)
 class LogLikelihood(SumStatistic[LogLikelihoodResult]):
-    """How well a mixture describes the rows.
+    """Log-likelihood of a mixture.
 
     Parameters
     ----------
@@ -74,8 +74,6 @@ class LogLikelihood(SumStatistic[LogLikelihoodResult]):
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
         tile = min(rows, self.mixture.tile_rows)
-        return (
-            self.mixture.work_nbytes(tile)
-            + normalise_nbytes(tile)
-            + buffers_nbytes(posterior_buffers(self.mixture, tile))
+        return self.mixture.work_nbytes(tile) + buffers_nbytes(
+            posterior_buffers(self.mixture, tile)
         )

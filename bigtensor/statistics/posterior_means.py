@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bigtensor.data.block import Block
 from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
-from bigtensor.statistics.densities import MixtureDensities, normalise_nbytes
+from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.tile_posterior import (
     count_rows,
     posterior_buffers,
@@ -57,16 +57,16 @@ class PosteriorMeans(SumStatistic[NDArray[np.float64]]):
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
         for _, tile in self.mixture.tiles(block, work):
-            posterior = write_posterior(state, tile, work)
+            posterior, _ = write_posterior(state, tile, work)
             # products with the values of a function, which may be large and cancel
             shares = work.take("means.shares", posterior.shape, np.float64)
             if tile.block.weight is None:
                 np.copyto(shares, posterior)
             else:
-                np.multiply(posterior, tile.block.weight[: tile.rows], out=shares)
+                np.multiply(posterior, tile.block.weight[: tile.rows, None], out=shares)
             values = np.asarray(self.function(tile.block.view(self.view)[: tile.rows]), np.float64)
-            state["sums"] += shares @ values.reshape(tile.rows, self.width)
-            state["mass"] += shares.sum(axis=1)
+            state["sums"] += shares.T @ values.reshape(tile.rows, self.width)
+            state["mass"] += shares.sum(axis=0)
         count_rows(state, block)
 
     def finalize(self, state: State) -> NDArray[np.float64]:
@@ -79,7 +79,6 @@ class PosteriorMeans(SumStatistic[NDArray[np.float64]]):
         tile, k = min(rows, self.mixture.tile_rows), self.mixture.n_components
         return (
             self.mixture.work_nbytes(tile)
-            + normalise_nbytes(tile)
             + buffers_nbytes(posterior_buffers(self.mixture, tile))
             + 8 * tile * k
             + 2 * 8 * tile * self.width

@@ -1,4 +1,4 @@
-"""Sums over rows of posterior probabilities: what densities are re-estimated from."""
+"""Sums over rows of posterior probabilities, from which densities are re-estimated."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers, padded_width
-from bigtensor.features.interpolation import interpolation_matrix
 from bigtensor.features.maps import FeatureMap
+from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.co_posterior import (
     CoPosteriorSumsResult,
@@ -21,7 +21,7 @@ from bigtensor.statistics.co_posterior import (
     co_posterior_nbytes,
     co_posterior_result,
 )
-from bigtensor.statistics.densities import MixtureDensities, Tile, normalise_nbytes
+from bigtensor.statistics.densities import MixtureDensities, Tile
 from bigtensor.statistics.tile_posterior import (
     count_rows,
     log_likelihood_of,
@@ -29,12 +29,6 @@ from bigtensor.statistics.tile_posterior import (
     tally_arrays,
     write_posterior,
 )
-
-_ROWS_PER_BIN = 32
-"""Rows a block for every bin: making an empty histogram then costs a few percent of filling it."""
-
-_KEPT_BYTES = 32 * 1024**2
-"""Most that is kept of the rows of one block until they are put into the histograms."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +39,10 @@ class PosteriorSumsResult:
     ----------
     mass : (components,) float64 array
         ``sum w r_h``.
-    histograms : (views, bins + 1, components) float64 array, optional
+    histograms : (views, bins + 1, components) or (lines, components) float64 array, optional
         ``w r_h`` shared linearly between the two nearest grid points, for the one-dimensional
-        views in the order of their tables; None without such views.
+        views in the order of their tables, or in the lines of the categories of codes; None without
+        tables.
     embeddings : mapping of str to (p, components) float64 arrays
         ``sum w y(x) r_h`` for the features y of every wider view.
     log_likelihood : float
@@ -75,9 +70,9 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
     One step of the algorithm of Benaglia, Chauveau and Hunter (2009): the densities that follow
     from the sums are those of the next step.
 
-    Sums are float64. With float32 densities the rows of one block are summed in float32 first:
-    entries then have a relative error of 1e-6, and of up to 1e-3 in a bin that thousands of equal
-    rows share.
+    Sums are float64. With float32 densities the rows of one block are summed in float32 first,
+    because histograms of half the size are filled in half the time: entries then have a relative
+    error of 1e-6, and of up to 1e-3 in a bin that thousands of equal rows share.
 
     Parameters
     ----------
@@ -95,12 +90,8 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
     co_posterior: bool = False
 
     def __post_init__(self) -> None:
-        tables = self.mixture.tables
-        tile = self.mixture.tile_rows
-        tiles = 1
-        if tables is not None:
-            rows = min(_ROWS_PER_BIN * tables.bins, _KEPT_BYTES // self._kept_nbytes(1))
-            tiles = max(1, rows // tile)
+        tables, tile = self.mixture.tables, self.mixture.tile_rows
+        tiles = 1 if tables is None else max(1, tables.block_rows // tile)
         object.__setattr__(self, "block_rows", tiles * tile)
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
@@ -122,23 +113,20 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
         """Add one block."""
         if not block.rows:
             return
-        kept = {
+        histograms = {
             name: work.take(name, shape, dtype)
-            for name, (shape, dtype) in self._kept_arrays(block.rows).items()
+            for name, (shape, dtype) in self._histogram_arrays().items()
         }
-        for window, tile in self.mixture.tiles(block, work):
+        for array in histograms.values():
+            array.fill(0)
+        for _, tile in self.mixture.tiles(block, work):
             posterior = self._posterior(state, tile, work)
             self._add_embeddings(state, tile, posterior, work)
             if tile.lookup is not None:
-                kept["posterior.points"][window] = tile.lookup.points
-                kept["posterior.shares"][window] = tile.lookup.shares
-                np.copyto(kept["posterior.rows"][window], posterior.T, casting="same_kind")
-        if self.mixture.tables is not None:
-            matrix = interpolation_matrix(
-                kept["posterior.points"], kept["posterior.shares"], self.mixture.tables.n_points
-            )
-            histograms = state["histograms"]
-            histograms += (matrix.T @ kept["posterior.rows"]).reshape(histograms.shape)
+                summed = histograms if histograms else state
+                tile.lookup.add(posterior, summed["histograms"])
+        for name, array in histograms.items():
+            _add_rows(array.reshape(1, -1), state[name].reshape(-1))
         count_rows(state, block)
 
     def finalize(self, state: State) -> PosteriorSumsResult:
@@ -157,28 +145,24 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
         )
 
     def work_nbytes(self, rows: int) -> int:
-        """Return the bytes of the workspace and of new histograms, for ``rows`` rows."""
+        """Return the bytes of the workspace for blocks of ``rows`` rows."""
         tile = min(rows, self.mixture.tile_rows)
-        needs = [self._tile_arrays(tile)]
+        needs = [self._tile_arrays(tile), self._histogram_arrays()]
         needs += [feature_map.work_arrays(tile) for feature_map in self.out_maps.values()]
-        tables = self.mixture.tables
         return (
             buffers_nbytes(merge_buffers(needs))
             + self.mixture.work_nbytes(tile)
-            + normalise_nbytes(tile)
-            + self._kept_nbytes(rows)
             + (co_posterior_nbytes(self.mixture, tile) if self.co_posterior else 0)
-            + (0 if tables is None else tables.log_tables.nbytes)
         )
 
     def _posterior(self, state: State, tile: Tile, work: Workspace) -> NDArray[Any]:
-        """Return weighted posterior probabilities, ``(components, rows)``; add their own sums."""
-        posterior = write_posterior(state, tile, work)
+        """Return weighted posterior probabilities, ``(rows, components)``; add their own sums."""
+        posterior, label = write_posterior(state, tile, work)
         if self.co_posterior:
-            add_co_posterior(state, posterior, tile.block, work)
+            add_co_posterior(state, posterior, label, tile.block, work)
         if tile.block.weight is not None:
-            np.multiply(posterior, tile.block.weight[: tile.rows], out=posterior)
-        state["mass"] += posterior.sum(axis=1)
+            np.multiply(posterior, tile.block.weight[: tile.rows, None], out=posterior)
+        _add_rows(posterior, state["mass"])
         return posterior
 
     def _add_embeddings(
@@ -198,22 +182,14 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
                 name = f"posterior.cast.{feature_map.dtype}"
                 shares = work.take(name, posterior.shape, basis.dtype)
                 np.copyto(shares, posterior, casting="same_kind")
-            state[f"embedding/{view}"] += np.matmul(basis[:, : tile.rows], shares.T)
+            state[f"embedding/{view}"] += np.matmul(basis[:, : tile.rows], shares)
 
-    def _kept_arrays(self, rows: int) -> Buffers:
-        """Return the buffers that are kept of every row until the histograms are filled."""
-        if self.mixture.tables is None:
+    def _histogram_arrays(self) -> Buffers:
+        """Return the histograms of one block, where they are not added up in the state."""
+        tables = self.mixture.tables
+        if tables is None or tables.dtype == "float64":
             return {}
-        views, dtype = len(self.mixture.tables.columns), self.mixture.tables.dtype
-        return {
-            "posterior.points": ((rows, views, 2), "int32"),
-            "posterior.shares": ((rows, views, 2), dtype),
-            "posterior.rows": ((rows, self.mixture.n_components), dtype),
-        }
-
-    def _kept_nbytes(self, rows: int) -> int:
-        """Return the bytes of `_kept_arrays`."""
-        return buffers_nbytes(self._kept_arrays(rows))
+        return {"histograms": (tables.log_tables.shape, tables.dtype)}
 
     def _tile_arrays(self, rows: int) -> Buffers:
         """Return the buffers of one tile that are neither the mixture's nor the maps'."""
@@ -224,5 +200,13 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
             width = padded_width(rows)
             arrays[f"posterior.basis.{view}"] = ((feature_map.n_basis, width), dtype)
             if dtype != self.mixture.dtype:
-                arrays[f"posterior.cast.{dtype}"] = ((k, rows), dtype)
+                arrays[f"posterior.cast.{dtype}"] = ((rows, k), dtype)
         return arrays
+
+
+@row_loop
+def _add_rows(rows: NDArray[Any], sums: NDArray[np.float64]) -> None:
+    """Add up the rows of an array."""
+    for row in range(rows.shape[0]):
+        for h in range(sums.size):
+            sums[h] += rows[row, h]

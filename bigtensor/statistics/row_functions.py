@@ -13,14 +13,13 @@ from bigtensor.data.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
-from bigtensor.statistics.densities import MixtureDensities, normalise, normalise_nbytes
+from bigtensor.statistics.class_densities import sum_of_populations
+from bigtensor.statistics.densities import MixtureDensities, Tile, normalise, write_labels
+from bigtensor.statistics.tile_posterior import posterior_buffers
 
 _ROW_NAMES = ("label", "probability", "log_density")
 # "component" is the name of a dimension
 _COMPONENT_NAMES = ("component_label", "component_probability")
-
-_FEW = 32
-"""Most components whose labels are found by operations on long vectors, component by component."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,7 @@ class Responsibilities(RowFunction):
 
     @property
     def outputs(self) -> tuple[RowOutput, ...]:
-        """What is returned for every row."""
+        """Outputs for every row."""
         k = self.mixture.n_components
         dims = {"component": k} if self.populations is None else {"population": self._count}
         known = (
@@ -80,102 +79,53 @@ class Responsibilities(RowFunction):
 
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
         """Write the outputs of the rows of ``block`` into ``out``, each ``(rows, ...)``."""
-        k, dtype, wanted = self.mixture.n_components, self.mixture.dtype, {*self.names}
         for window, tile in self.mixture.tiles(block, work):
-            joint = work.take("rows.joint", (k, tile.rows), dtype)
-            tile.write_log_joint(joint)
-            labels = "label" if self.populations is None else "component_label"
-            if labels in wanted:
-                _write_labels(joint, out[labels][window], work)
-            if wanted == {labels}:
-                continue
-            log_density = work.take("rows.log_density", (tile.rows,), np.float64)
-            normalise(joint, log_density, work)
-            if "log_density" in wanted:
-                np.subtract(log_density, self.mixture.log_volume, out=out["log_density"][window])
-            if "component_probability" in wanted:
-                np.copyto(out["component_probability"][window], joint.T, casting="same_kind")
-            shares = joint
-            if self.populations is not None:
-                shares = work.take("rows.shares", (self._count, tile.rows), dtype)
-                np.matmul(self._members, joint, out=shares)
-                if "label" in wanted:
-                    _write_labels(shares, out["label"][window], work)
-            if "probability" in wanted:
-                if self.populations is not None and self.temperature != 1:
-                    self._temper(shares, work)
-                np.copyto(out["probability"][window], shares.T, casting="same_kind")
+            self._evaluate_tile(tile, {name: out[name][window] for name in self.names}, work)
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
         tile = min(rows, self.mixture.tile_rows)
-        k, dtype = self.mixture.n_components, self.mixture.dtype
-        per_row = dtype.itemsize * (k + self._count + 1) + 8
-        labels = sum(buffers_nbytes(_label_buffers(n, tile, dtype)) for n in (k, self._count) if n)
-        return per_row * tile + labels + self.mixture.work_nbytes(tile) + normalise_nbytes(tile)
+        return self.mixture.work_nbytes(tile) + buffers_nbytes(self._buffers(tile))
 
-    def _temper(self, shares: NDArray[Any], work: Workspace) -> None:
-        """Raise probabilities to the reciprocal of the temperature, and scale them to sum to one.
-
-        Parameters
-        ----------
-        shares : (populations, rows) array
-            Overwritten.
-        work : Workspace
-        """
-        np.power(shares, 1 / self.temperature, out=shares)
-        total = work.take("rows.total", (shares.shape[1],), shares.dtype)
-        np.sum(shares, axis=0, out=total)
-        shares /= total
+    def _evaluate_tile(self, tile: Tile, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
+        """Write the outputs of the rows of one tile."""
+        buffers = self._buffers(tile.rows)
+        arrays = {name: work.take(name, *spec) for name, spec in buffers.items()}
+        joint, label = arrays["posterior.joint"], arrays["posterior.label"]
+        log_density = arrays["posterior.log_density"]
+        of_components = "label" if self.populations is None else "component_label"
+        tile.write_log_joint(joint)
+        if {*out} == {of_components}:
+            write_labels(joint, label)
+        else:
+            normalise(joint, label, log_density)
+        if of_components in out:
+            np.copyto(out[of_components], label)
+        if "log_density" in out:
+            np.subtract(log_density, self.mixture.log_volume, out=out["log_density"])
+        if "component_probability" in out:
+            np.copyto(out["component_probability"], joint, casting="same_kind")
+        shares = joint
+        if self.populations is not None and {"label", "probability"} & {*out}:
+            shares = sum_of_populations(joint, self.populations, arrays["rows.shares"])
+            if "label" in out:
+                write_labels(shares, label)
+                np.copyto(out["label"], label)
+        if "probability" in out:
+            if self.populations is not None and self.temperature != 1:
+                np.power(shares, 1 / self.temperature, out=shares)
+                shares /= np.sum(shares, axis=1, out=arrays["rows.total"])[:, None]
+            np.copyto(out["probability"], shares, casting="same_kind")
 
     @property
     def _count(self) -> int:
         """The number of populations."""
         return 0 if self.populations is None else int(self.populations.max()) + 1
 
-    @property
-    def _members(self) -> NDArray[Any]:
-        """Ones where a component belongs to a population: ``(populations, components)``."""
-        belongs = self.populations == np.arange(self._count)[:, None]
-        return np.asarray(belongs, self.mixture.dtype)
-
-
-def _write_labels(joint: NDArray[Any], out: NDArray[np.int32], work: Workspace) -> None:
-    """Write the position of the first largest entry of every column."""
-    k, rows = joint.shape
-    arrays = (
-        work.take(name, shape, dtype)
-        for name, (shape, dtype) in _label_buffers(k, rows, joint.dtype).items()
-    )
-    if k > _FEW:
-        by_row, position = arrays
-        np.copyto(by_row, joint.T)
-        np.argmax(by_row, axis=1, out=position)
-        np.copyto(out, position, casting="same_kind")
-        return
-    # The last entry that exceeds all before it, found by a few operations on long vectors a
-    # component: twice as fast as `argmax` over a short axis, whose branches are mispredicted.
-    largest, exceeds, label, candidate = arrays
-    np.copyto(largest, joint[0])
-    label.fill(0)
-    for component in range(1, k):
-        np.greater(joint[component], largest, out=exceeds)
-        np.multiply(exceeds.view(np.uint8), np.uint8(component), out=candidate)
-        np.maximum(label, candidate, out=label)
-        np.maximum(joint[component], largest, out=largest)
-    np.copyto(out, label)
-
-
-def _label_buffers(components: int, rows: int, dtype: np.dtype[Any]) -> Buffers:
-    """Return the buffers of `_write_labels`."""
-    if components > _FEW:
-        return {
-            "rows.by_row": ((rows, components), dtype),
-            "rows.position": ((rows,), "intp"),
-        }
-    return {
-        "rows.largest": ((rows,), dtype),
-        "rows.exceeds": ((rows,), "bool"),
-        "rows.label": ((rows,), "uint8"),
-        "rows.candidate": ((rows,), "uint8"),
-    }
+    def _buffers(self, rows: int) -> Buffers:
+        """Return the buffers of a tile."""
+        buffers = dict(posterior_buffers(self.mixture, rows))
+        if self.populations is not None:
+            buffers["rows.shares"] = ((rows, self._count), self.mixture.dtype)
+            buffers["rows.total"] = ((rows,), self.mixture.dtype)
+        return buffers

@@ -77,5 +77,5 @@ def keys_at(random_state: int, purpose: str, index: NDArray[Any]) -> NDArray[np.
 def block_keys(random_state: int, purpose: str, block: Block) -> NDArray[np.uint64]:
     """Return the keys of the rows of a block: ``(block.rows,)`` uint64."""
     if block.index is not None:
-        return keys_at(random_state, purpose, block.index)
+        return keys_at(random_state, purpose, block.row_index())
     return row_keys(random_state, purpose, block.start, block.start + block.rows)

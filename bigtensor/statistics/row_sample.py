@@ -1,8 +1,9 @@
-"""A uniform sample of rows that is the same for any chunking."""
+"""Uniform sample of rows, independent of the chunking."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -38,6 +39,31 @@ class Sample:
     weight: NDArray[np.float64] | None
     rows_seen: int
 
+    def take(self, rows: NDArray[np.bool_] | NDArray[np.integer]) -> Sample:
+        """Return some rows of the sample.
+
+        Parameters
+        ----------
+        rows : (m,) bool array or integer array
+            Mask or positions of the rows.
+        """
+        return replace(
+            self,
+            values=self.values[rows],
+            index=self.index[rows],
+            weight=None if self.weight is None else self.weight[rows],
+        )
+
+    def block(self, slices: Mapping[str, slice]) -> Block:
+        """Return the sample as a block, with the weights of the rows.
+
+        Parameters
+        ----------
+        slices : mapping of str to slice
+            The columns of every view.
+        """
+        return Block(self.values, slices, 0, len(self.values), self.weight, index=self.index)
+
 
 @dataclass(frozen=True)
 class RowSample(Statistic[Sample]):
@@ -55,7 +81,7 @@ class RowSample(Statistic[Sample]):
         Of the kept values.
     random_state : int, default 0
     has_weight : bool, default False
-        Whether to keep the sample weights; rows without a weight have weight one.
+        If True, keep the sample weights. Rows without a weight have weight one.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A block cut into shorter ones, for kernels that want fewer rows at once than they are given."""
+"""Cut a block into shorter blocks, for kernels that work on fewer rows at once."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ def sub_blocks(block: Block, rows: int, halo: int = 0) -> Iterator[tuple[slice, 
                 rows=last - first,
                 weight=None if block.weight is None else block.weight[seen],
                 sequence=None if block.sequence is None else block.sequence[seen],
-                index=None if block.index is None else block.index[first:last],
+                group=None if block.group is None else block.group[seen],
+                index=None if block.index is None else block.index[seen],
             ),
         )

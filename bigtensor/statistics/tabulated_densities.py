@@ -1,8 +1,8 @@
-"""Log densities of one-dimensional views on regular grids, and where rows lie on them."""
+"""Log densities of one-dimensional views on regular grids, and linear binning of rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers
-from bigtensor.features.interpolation import RESULT_BYTES, interpolation_matrix
+from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import Workspace
 
-_GROUP = 16
-"""Rows that share one run of constants: NumPy's inner loops are slow over a few views only."""
+_ROWS_PER_BIN = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +51,11 @@ class TabulatedDensities:
     log_tables: NDArray[Any]
     dtype: str = "float64"
     log_volume: float = 0.0
-    constants: tuple[NDArray[Any], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.dtype not in ("float32", "float64"):
             raise ParameterError(
-                f"tables of log densities are float32 or float64, got dtype={self.dtype!r}"
+                f"tables of log densities are float32 or float64, got {self.dtype!r}"
             )
         for name, dtype in (("low", "float64"), ("step", "float64"), ("log_tables", self.dtype)):
             value = np.ascontiguousarray(getattr(self, name), dtype)
@@ -82,9 +80,6 @@ class TabulatedDensities:
                 "tables of log densities need positive steps and finite values; put a floor "
                 "under the densities before taking logarithms"
             )
-        first_points = np.arange(views, dtype=np.int32) * np.int32(shape[1])
-        repeated = [np.tile(row, _GROUP) for row in (self.low, 1 / self.step, first_points)]
-        object.__setattr__(self, "constants", tuple(repeated))
 
     @property
     def bins(self) -> int:
@@ -92,28 +87,26 @@ class TabulatedDensities:
         return int(self.log_tables.shape[1]) - 1
 
     @property
-    def n_points(self) -> int:
-        """Grid points of all views together."""
-        return int(self.log_tables.shape[0] * self.log_tables.shape[1])
-
-    @property
     def n_components(self) -> int:
         """The number of components."""
         return int(self.log_tables.shape[2])
 
     @property
-    def flat_tables(self) -> NDArray[Any]:
-        """The tables of all views one below the other: ``(n_points, components)``."""
-        return self.log_tables.reshape(self.n_points, self.n_components)
+    def block_rows(self) -> int:
+        """Rows after which histograms over a block are added up, at a few percent of the work."""
+        return _ROWS_PER_BIN * self.bins
+
+    def lookup(self, rows: int, work: Workspace) -> Lookup:
+        """Return a lookup of ``rows`` rows."""
+        return Lookup(self, rows, work)
 
     def lookup_arrays(self, rows: int) -> Buffers:
         """Return the buffers of a `Lookup` of ``rows`` rows."""
-        views, padded = len(self.columns), -(-rows // _GROUP) * _GROUP
+        shape = len(self.columns), rows
         return {
-            "lookup.position": ((padded, views), "float64"),
-            "lookup.point": ((padded, views), "int32"),
-            "lookup.points": ((padded, views, 2), "int32"),
-            "lookup.shares": ((padded, views, 2), self.dtype),
+            "lookup.position": (shape, "float64"),
+            "lookup.point": (shape, "int32"),
+            "lookup.share": (shape, self.dtype),
         }
 
 
@@ -129,70 +122,149 @@ class Lookup:
 
     Attributes
     ----------
-    points : (rows, views, 2) int32 array
-        For every row and view the two neighbouring grid points, as positions in `flat_tables`.
-    shares : (rows, views, 2) array
-        The weights of linear interpolation between the two, of the dtype of the tables; they sum
-        to one.
+    point : (views, rows) int32 array
+        The grid point before every row. There is always one after it.
+    share : (views, rows) array
+        The weight of linear interpolation of the grid point after the row, of the dtype of the
+        tables. The point before it has the weight ``1 - share``.
     """
 
     def __init__(self, tables: TabulatedDensities, rows: int, work: Workspace) -> None:
         self._tables = tables
-        self._position, self._point, self._points, self._shares = (
+        self._position: NDArray[np.float64]
+        self.point: NDArray[np.int32]
+        self.share: NDArray[Any]
+        self._position, self.point, self.share = (
             work.take(name, shape, dtype)
             for name, (shape, dtype) in tables.lookup_arrays(rows).items()
         )
-        self.points: NDArray[np.int32] = self._points[:rows]
-        self.shares: NDArray[Any] = self._shares[:rows]
-        step = max(1, RESULT_BYTES // (tables.log_tables.itemsize * tables.n_components))
-        self._matrices = [
-            (part, interpolation_matrix(self.points[part], self.shares[part], tables.n_points))
-            for part in (slice(first, first + step) for first in range(0, rows, step))
-        ]
-        # rows that only fill up the last group
-        self._position[rows:] = tables.low
 
     def locate(self, values: NDArray[Any]) -> None:
-        """Find the rows of ``(rows, features)`` values; NaN gives shares of NaN."""
-        low, scale, first_points = self._tables.constants
-        bins = self._tables.bins
-        position, point, shares, points = self._position, self._point, self._shares, self._points
-        _copy_columns(values, self._tables.columns, position[: len(values)])
-        grouped = position.reshape(-1, low.size)
-        with np.errstate(over="ignore", invalid="ignore"):
-            np.subtract(grouped, low, out=grouped)
-            np.multiply(grouped, scale, out=grouped)
-            # below the last point, so that its left neighbour is the last but one
-            np.clip(position, 0, np.nextafter(bins, 0), out=position)
-            np.copyto(point, position, casting="unsafe")
-        # NaN is cast to a negative number, which must not lead out of the tables
-        np.maximum(point, 0, out=point)
-        np.subtract(position, point, out=shares[..., 1], casting="same_kind")
-        np.subtract(1.0, shares[..., 1], out=shares[..., 0])
-        grouped_point = point.reshape(-1, first_points.size)
-        np.add(grouped_point, first_points, out=grouped_point)
-        np.copyto(points[..., 0], point)
-        np.add(point, 1, out=points[..., 1])
+        """Find the rows of ``(rows, features)`` values; NaN gives a share of NaN."""
+        tables = self._tables
+        _copy_columns(values, tables.columns, self._position)
+        locate_rows(self._position, tables.low, tables.step, tables.bins, self.point, self.share)
 
     def write_log_joint(self, log_weights: NDArray[Any], out: NDArray[Any]) -> None:
-        """Interpolate at the located rows, add up the views and ``(components, 1)`` log weights.
+        """Interpolate at the located rows, add up the views and the log weights.
 
         Parameters
         ----------
-        log_weights : (components, 1) array
-        out : (components, rows) array
-            Of the dtype of the weights.
+        log_weights : (components,) array
+        out : (rows, components) array
+            C-contiguous.
         """
-        for part, matrix in self._matrices:
-            log_density = np.asarray(matrix @ self._tables.flat_tables)
-            np.add(log_density.T, log_weights, out=out[:, part])
+        write_interpolated(self.point, self.share, self._tables.log_tables, log_weights, out)
+
+    def add(self, weights: NDArray[Any], histograms: NDArray[Any]) -> None:
+        """Share the weights of every row between the two nearest grid points, view by view.
+
+        Parameters
+        ----------
+        weights : (rows, components) array
+        histograms : (views, points, components) array
+        """
+        add_binned(self.point, self.share, weights, histograms)
 
 
 def _copy_columns(values: NDArray[Any], columns: tuple[int, ...], out: NDArray[np.float64]) -> None:
-    """Copy columns, in one step when they are neighbours."""
+    """Copy columns into rows, in one step when they are neighbours."""
     first, last = columns[0], columns[-1]
     if columns == tuple(range(first, last + 1)):
-        np.copyto(out, values[:, first : last + 1])
+        np.copyto(out, values[:, first : last + 1].T)
         return
     for position, column in enumerate(columns):
-        np.copyto(out[:, position], values[:, column])
+        np.copyto(out[position], values[:, column])
+
+
+@row_loop
+def locate_rows(
+    values: NDArray[np.float64],
+    low: NDArray[np.float64],
+    step: NDArray[np.float64],
+    bins: int,
+    point: NDArray[np.int32],
+    share: NDArray[Any],
+) -> None:
+    """Write the grid point before every value, and how far the value is from it in steps.
+
+    Parameters
+    ----------
+    values : (views, rows) float64 array
+    low, step : (views,) float64 arrays
+    bins : int
+    point : (views, rows) int32 array
+        Receives numbers from 0 to ``bins - 1``, also for NaN.
+    share : (views, rows) array
+        Receives numbers from 0 to 1, and NaN for NaN.
+    """
+    for view in range(values.shape[0]):
+        scale = 1 / step[view]
+        for row in range(values.shape[1]):
+            position = (values[view, row] - low[view]) * scale
+            # comparisons with NaN are false, which keeps it
+            position = 0.0 if position < 0 else position
+            position = float(bins) if position > bins else position
+            before = np.int32(position if position < bins else bins - 1)
+            point[view, row] = before
+            share[view, row] = position - before
+
+
+@row_loop
+def write_interpolated(
+    point: NDArray[np.int32],
+    share: NDArray[Any],
+    tables: NDArray[Any],
+    log_weights: NDArray[Any],
+    out: NDArray[Any],
+) -> None:
+    """Write the log weights plus the tables of all views, interpolated linearly at every row.
+
+    Parameters
+    ----------
+    point : (views, rows) int32 array
+    share : (views, rows) array
+    tables : (views, points, components) array
+    log_weights : (components,) array
+    out : (rows, components) array
+    """
+    for row in range(out.shape[0]):
+        for h in range(log_weights.size):
+            out[row, h] = log_weights[h]
+    # one view after the other, whose table then stays in the cache
+    for view in range(point.shape[0]):
+        for row in range(point.shape[1]):
+            before, after = tables[view, point[view, row]], tables[view, point[view, row] + 1]
+            to_after = share[view, row]
+            to_before = tables.dtype.type(1) - to_after
+            of_row = out[row]
+            for h in range(of_row.size):
+                of_row[h] += to_before * before[h] + to_after * after[h]
+
+
+@row_loop
+def add_binned(
+    point: NDArray[np.int32],
+    share: NDArray[Any],
+    weights: NDArray[Any],
+    histograms: NDArray[Any],
+) -> None:
+    """Share the weights of every row between the two nearest grid points, view by view.
+
+    Parameters
+    ----------
+    point : (views, rows) int32 array
+    share : (views, rows) array
+    weights : (rows, components) array
+    histograms : (views, points, components) array
+    """
+    for view in range(point.shape[0]):
+        for row in range(point.shape[1]):
+            before = histograms[view, point[view, row]]
+            after = histograms[view, point[view, row] + 1]
+            to_after = share[view, row]
+            to_before = share.dtype.type(1) - to_after
+            of_row = weights[row]
+            for h in range(of_row.size):
+                before[h] += to_before * of_row[h]
+                after[h] += to_after * of_row[h]

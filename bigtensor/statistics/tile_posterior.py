@@ -1,4 +1,4 @@
-"""Posterior probabilities of a few rows, and what every posterior pass sums besides them."""
+"""Posterior probabilities of a tile of rows, and the sums that all posterior passes share."""
 
 from __future__ import annotations
 
@@ -23,17 +23,51 @@ def tally_arrays() -> dict[str, ArraySpec]:
 
 
 def posterior_buffers(mixture: MixtureDensities, rows: int) -> Buffers:
-    """Return the buffers of `write_posterior`, those of `normalise` apart."""
+    """Return the buffers of `tile_posterior`."""
     return {
-        "posterior.joint": ((mixture.n_components, rows), mixture.dtype),
+        "posterior.joint": ((rows, mixture.n_components), mixture.dtype),
+        "posterior.label": ((rows,), "int32"),
         "posterior.log_density": ((rows,), "float64"),
     }
 
 
-def write_posterior(state: State, tile: Tile, work: Workspace) -> NDArray[Any]:
-    """Compute the posterior probabilities of a tile and add its log-likelihood.
+def tile_posterior(
+    tile: Tile, work: Workspace
+) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.float64]]:
+    """Compute the posterior probabilities of a tile.
 
-    The log-likelihood is that of relative densities; see `log_likelihood_of`.
+    Parameters
+    ----------
+    tile : Tile
+    work : Workspace
+
+    Returns
+    -------
+    posterior : (rows, components) array
+        Of the dtype of the mixture. Every row sums to one: weights of rows are not in it.
+    label : (rows,) int32 array
+        The first most probable component.
+    log_density : (rows,) float64 array
+        Relative to the volume of the mixture's densities. All are valid until the next tile.
+    """
+    posterior: NDArray[Any]
+    label: NDArray[np.int32]
+    log_density: NDArray[np.float64]
+    posterior, label, log_density = (
+        work.take(name, shape, dtype)
+        for name, (shape, dtype) in posterior_buffers(tile.mixture, tile.rows).items()
+    )
+    tile.write_log_joint(posterior)
+    normalise(posterior, label, log_density)
+    return posterior, label, log_density
+
+
+def write_posterior(
+    state: State, tile: Tile, work: Workspace
+) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """Compute the posterior probabilities and labels of a tile and add its log-likelihood.
+
+    The log-likelihood belongs to relative densities; see `log_likelihood_of`.
 
     Parameters
     ----------
@@ -44,22 +78,15 @@ def write_posterior(state: State, tile: Tile, work: Workspace) -> NDArray[Any]:
 
     Returns
     -------
-    (components, rows) array
-        Of the dtype of the mixture. Every column sums to one: weights of rows are not in it.
-        Valid until the next tile.
+    posterior : (rows, components) array
+    label : (rows,) int32 array
     """
-    posterior: NDArray[Any]
-    posterior, log_density = (
-        work.take(name, shape, dtype)
-        for name, (shape, dtype) in posterior_buffers(tile.mixture, tile.rows).items()
-    )
-    tile.write_log_joint(posterior)
-    normalise(posterior, log_density, work)
+    posterior, label, log_density = tile_posterior(tile, work)
     if tile.block.weight is None:
         state["log_likelihood"] += log_density.sum()
     else:
         state["log_likelihood"] += np.dot(tile.block.weight[: tile.rows], log_density)
-    return posterior
+    return posterior, label
 
 
 def log_likelihood_of(state: State, mixture: MixtureDensities) -> float:

@@ -1,4 +1,4 @@
-"""Rows that cannot be used are found, counted and left out in the pass that uses the others."""
+"""Missing values: rows with them are counted and left out in the pass that uses the others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FIRSTS = ("first_row", "first_bad_weight")
 
 @dataclass(frozen=True)
 class Validity:
-    """What was wrong with the rows that a statistic was given.
+    """Counts of invalid rows, and the first of them.
 
     Attributes
     ----------
@@ -64,16 +64,19 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
     """Shows another statistic the valid rows only, and counts the others.
 
     A row is valid when its values and their squares are finite, and its weight is neither negative
-    nor above `LARGEST_WEIGHT`. Integer values are not looked at. Rows cannot be taken out of a
-    block with a halo: there they are counted as dropped and still shown, so that the inner result
-    must not be used.
+    nor above `LARGEST_WEIGHT`. Dense integers are codes, and negative ones are missing. Rows of a
+    halo are left out likewise, and counted by the block that they belong to: `Block.window_starts`
+    then leaves out every window that touches one.
 
     Parameters
     ----------
     statistic : Statistic
+    marginalised : bool, default False
+        Show missing codes to the statistic, which sums over them.
     """
 
     statistic: Statistic[_Result]
+    marginalised: bool = False
 
     def __post_init__(self) -> None:
         # a wrapper wants what the statistic inside it wants
@@ -91,19 +94,19 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
         names = (*_COUNTS, "first_column", *_FIRSTS)
         counts = {name: np.array(state.pop(_PREFIX + name)) for name in names}
         counts["rows"] += block.rows
-        finite = finite_rows(block, work)
+        finite = usable_rows(block, work, marginalised=self.marginalised)
         weighted = _valid_weights(block, work)
         if finite is not None:
             _note_value(counts, block, finite)
         if weighted is not None:
-            counts["bad_weights"] += np.count_nonzero(~weighted)
+            counts["bad_weights"] += np.count_nonzero(~weighted[: block.rows])
             _note_first(counts["first_bad_weight"], block, weighted)
         valid = finite if weighted is None else weighted
         if finite is not None and weighted is not None:
             valid = finite & weighted
         if valid is not None:
-            counts["dropped"] += block.rows - np.count_nonzero(valid)
-            block = block if self.statistic.halo else block.keep(valid)
+            counts["dropped"] += block.rows - np.count_nonzero(valid[: block.rows])
+            block = block.keep(valid)
         self.statistic.update(state, block, work)
         state.update({_PREFIX + name: array for name, array in counts.items()})
 
@@ -119,7 +122,7 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
         return state | self.statistic.combine(_inner(left), _inner(right))
 
     def finalize(self, state: State) -> tuple[Validity, _Result]:
-        """Return what was wrong, and the result of the valid rows."""
+        """Return the counts of missing values and the result of the valid rows."""
         number = {name: int(state[_PREFIX + name]) for name in (*_COUNTS, "first_column", *_FIRSTS)}
         found = number["first_row"] != _NEVER
         validity = Validity(
@@ -140,49 +143,75 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the inner workspace and of three masks."""
-        return self.statistic.work_nbytes(rows) + 3 * rows
+        return self.statistic.work_nbytes(rows) + 3 * (rows + self.statistic.halo)
 
 
-def finite_rows(block: Block, work: Workspace) -> NDArray[np.bool_] | None:
-    """Return which rows hold values with finite squares only; None, quickly, when all rows do.
+def usable_rows(block: Block, work: Workspace, *, marginalised: bool) -> NDArray[np.bool_] | None:
+    """Return the rows and halo that can be used; None when all can.
 
     Parameters
     ----------
     block : Block
-        Dense or CSR values. Integers are always finite.
+    work : Workspace
+    marginalised : bool
+        Rows with missing codes can be used.
+
+    Returns
+    -------
+    (rows + halo,) bool array, optional
+        A buffer of the workspace.
+    """
+    codes = isinstance(block.values, np.ndarray) and block.values.dtype.kind in "iu"
+    return None if marginalised and codes else finite_rows(block, work)
+
+
+def finite_rows(block: Block, work: Workspace) -> NDArray[np.bool_] | None:
+    """Return the rows and halo whose values have finite squares; None, quickly, when all do.
+
+    Parameters
+    ----------
+    block : Block
+        Dense or CSR values. Dense integers are codes, of which negative ones are missing. Integers
+        in CSR values are counts.
     work : Workspace
 
     Returns
     -------
-    (rows,) bool array, optional
+    (rows + halo,) bool array, optional
         A buffer of the workspace.
     """
-    values = block.values[: block.rows]
+    values = block.values
+    shown = (int(values.shape[0]),)
     dense = isinstance(values, np.ndarray)
     numbers = values if dense else values.data
-    if numbers.dtype.kind != "f" or _surely_finite(numbers):
+    if _surely_usable(numbers, codes=dense):
         return None
-    mask = work.take("validity.finite", (block.rows,), np.bool_)
+    mask = work.take("validity.finite", shown, np.bool_)
     mask.fill(True)
-    largest = _largest(numbers)
     if dense:
-        column_mask = work.take("validity.column", (block.rows,), np.bool_)
+        column_mask = work.take("validity.column", shown, np.bool_)
         for column in range(values.shape[1]):
-            np.less_equal(np.abs(values[:, column]), largest, out=column_mask)
+            _usable(values[:, column], out=column_mask)
             np.logical_and(mask, column_mask, out=mask)
     else:
-        bad = np.flatnonzero(~(np.abs(numbers) <= largest))
+        bad = np.flatnonzero(~_usable(numbers))
         mask[np.searchsorted(values.indptr, bad, side="right") - 1] = False
     return None if mask.all() else mask
 
 
-def _largest(numbers: NDArray[Any]) -> float:
-    """Return the largest value that can be used; NaN and infinities compare as larger."""
-    return min(LARGEST_VALUE, float(np.finfo(numbers.dtype).max))
+def _usable(numbers: NDArray[Any], out: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+    """Return True for codes from 0 on, and for numbers that are not too large."""
+    if numbers.dtype.kind != "f":
+        return np.asarray(np.greater_equal(numbers, 0, out=out))
+    # NaN and infinities compare as larger
+    largest = min(LARGEST_VALUE, float(np.finfo(numbers.dtype).max))
+    return np.asarray(np.less_equal(np.abs(numbers), largest, out=out))
 
 
-def _surely_finite(numbers: NDArray[Any]) -> bool:
-    """Return whether the sum of squares is finite, which it can only be when all numbers are."""
+def _surely_usable(numbers: NDArray[Any], *, codes: bool) -> bool:
+    """Return True if the sum of squares is finite, which it can only be when all numbers are."""
+    if numbers.dtype.kind != "f":
+        return not codes or numbers.dtype.kind != "i" or not numbers.size or numbers.min() >= 0
     with np.errstate(all="ignore"):
         if numbers.flags.c_contiguous:
             flat = numbers.reshape(-1)
@@ -191,14 +220,14 @@ def _surely_finite(numbers: NDArray[Any]) -> bool:
 
 
 def _valid_weights(block: Block, work: Workspace) -> NDArray[np.bool_] | None:
-    """Return which rows have a weight that can be used; None when all have."""
-    if block.weight is None or not block.rows:
+    """Return the rows and halo whose weight can be used; None when all have one."""
+    weight = block.weight
+    if weight is None or not len(weight):
         return None
-    weight = block.weight[: block.rows]
     # NaN makes the first comparison false
     if weight.min() >= 0 and weight.max() <= LARGEST_WEIGHT:
         return None
-    mask = work.take("validity.weight", (block.rows,), np.bool_)
+    mask = work.take("validity.weight", weight.shape, np.bool_)
     np.less_equal(weight, LARGEST_WEIGHT, out=mask)
     mask[weight < 0] = False
     return mask
@@ -207,6 +236,9 @@ def _valid_weights(block: Block, work: Workspace) -> NDArray[np.bool_] | None:
 def _note_first(first: NDArray[np.int64], block: Block, mask: NDArray[np.bool_]) -> int:
     """Lower the index of the first invalid row; return that row's position in the block."""
     position = int(np.argmin(mask))
+    if mask[position] or position >= block.rows:
+        # only rows of the halo are invalid, which belong to another block
+        return position
     first[...] = min(int(first), int(block.row_index()[position]))
     return position
 
@@ -218,7 +250,7 @@ def _note_value(counts: State, block: Block, finite: NDArray[np.bool_]) -> None:
     if int(counts["first_row"]) < before:
         row = block.values[position : position + 1]
         row = row if isinstance(row, np.ndarray) else row.toarray()
-        counts["first_column"][...] = int(np.argmin(np.abs(row[0]) <= _largest(row)))
+        counts["first_column"][...] = int(np.argmin(_usable(row[0])))
 
 
 def _inner(state: State) -> State:
@@ -227,7 +259,7 @@ def _inner(state: State) -> State:
 
 
 def first_invalid(block: Block, finite: NDArray[np.bool_] | None) -> Validity:
-    """Return what `finite_rows` found in one block, as counts that can be added up."""
+    """Return the findings of `finite_rows` in one block, as counts that can be added up."""
     if finite is None:
         return Validity(block.rows, 0, None, None, 0, None)
     counts = {name: np.zeros((), np.int64) for name in ("first_row", "first_column")}
@@ -235,7 +267,7 @@ def first_invalid(block: Block, finite: NDArray[np.bool_] | None) -> Validity:
     _note_value(counts, block, finite)
     return Validity(
         rows=block.rows,
-        dropped=int(np.count_nonzero(~finite)),
+        dropped=int(np.count_nonzero(~finite[: block.rows])),
         first_row=int(counts["first_row"]),
         first_column=int(counts["first_column"]),
         bad_weights=0,
@@ -256,7 +288,7 @@ def explain(validity: Validity, features: Sequence[str]) -> str:
     if validity.first_row is not None and validity.first_column is not None:
         words.append(
             f"{validity.dropped:,} of {validity.rows:,} rows cannot be used; the first value that "
-            f"is not finite (NaN, infinity or above {LARGEST_VALUE:.0e}) is in row "
+            f"is not finite (NaN, infinity or above {LARGEST_VALUE:.0e}; a missing code) is in row "
             f"{validity.first_row:,}, feature {features[validity.first_column]!r}"
         )
     if validity.bad_weights:

@@ -1,4 +1,4 @@
-"""Where a pilot looks: a few windows of rows, spread evenly over all of them."""
+"""Windows of rows for a pilot sample, spread evenly over all rows."""
 
 from __future__ import annotations
 

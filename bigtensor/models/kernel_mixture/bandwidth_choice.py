@@ -11,16 +11,14 @@ from numpy.typing import NDArray
 
 from bigtensor.errors import IdentifiabilityError
 from bigtensor.models.kernel_mixture.groups import Groups, SampleFeatures, projected_views
-from bigtensor.models.kernel_mixture.passes import decomposed
 from bigtensor.models.kernel_mixture.preparation import Preparation
-from bigtensor.models.kernel_mixture.refinement import spectral_start
-from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
+from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.kernel_mixture.solve import decomposed, spectral_start
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.folds import OfFold, fold_of_rows
 from bigtensor.statistics.log_likelihood import LogLikelihood
-from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.triple_moments import TripleMoments, TripleMomentsResult
 
 FloatArray = NDArray[np.float64]
@@ -58,10 +56,8 @@ def factor_of_largest_gap(rows: FloatArray, scale: FloatArray, settings: Setting
 
 
 def factor_by_cross_validation(
-    sample: Sample,
     scale: FloatArray,
     preparation: Preparation,
-    settings: Settings,
     windows: tuple[tuple[int, int], ...] | None = None,
 ) -> Generator[Pass[Any], dict[str, Any], Choice]:
     """Choose the bandwidth whose spectral mixture gives rows it has not seen the best likelihood.
@@ -73,10 +69,8 @@ def factor_by_cross_validation(
 
     Parameters
     ----------
-    sample : Sample
     scale : (features,) float64 array
     preparation : Preparation
-    settings : Settings
     windows : tuple of (start, stop), optional
         Rows to read; None stands for all.
 
@@ -85,6 +79,8 @@ def factor_by_cross_validation(
     Pass
         ``"cross-validation moments"`` and ``"cross-validation scores"``.
     """
+    sample, settings = preparation.pilot, preparation.settings
+    assert sample is not None
     rows = np.asarray(sample.values, np.float64)
     seed = settings.random_state
     fold_of_row = fold_of_rows(sample.index, FOLDS, seed)
@@ -101,8 +97,7 @@ def factor_by_cross_validation(
     mixtures = {
         name: mixture
         for name, groups in candidates.items()
-        if (mixture := _mixture(moments[name], replace(preparation, groups=groups), settings))
-        is not None
+        if (mixture := _mixture(moments[name], replace(preparation, groups=groups))) is not None
     }
     scores = {}
     if mixtures:
@@ -123,7 +118,7 @@ def factor_by_cross_validation(
 
 
 def training_moments(candidates: Mapping[str, Groups], random_state: int) -> Together:
-    """Return the moments of all rows but those of a fold, for every candidate."""
+    """Return the moments of all rows outside a fold, for every candidate."""
     return Together(
         tuple(
             (
@@ -176,7 +171,7 @@ def _fold(name: str) -> int:
 
 
 def _of(name: str, position: int) -> bool:
-    """Whether a name is that of this bandwidth."""
+    """Return True if the candidate uses this bandwidth."""
     return name.startswith(f"bandwidth {position} ")
 
 
@@ -188,13 +183,10 @@ def _features(
     return SampleFeatures.of_sample(rows, scale, replace(settings, bandwidth=factor), notes)
 
 
-def _mixture(
-    moments: TripleMomentsResult, preparation: Preparation, settings: Settings
-) -> MixtureDensities | None:
+def _mixture(moments: TripleMomentsResult, preparation: Preparation) -> MixtureDensities | None:
     """Return the spectral mixture of some moments, if they support one."""
-    seed = purpose_seed(settings.random_state, "power")
     try:
-        spectral = decomposed(moments, preparation, settings.decomposition, seed)
+        spectral = decomposed(moments, preparation)
     except IdentifiabilityError:
         return None
     return spectral_start(spectral, preparation)
@@ -207,25 +199,22 @@ def _gap(values: FloatArray, k: int) -> float:
 
 
 def with_chosen_bandwidth(
-    sample: Sample,
-    preparation: Preparation,
-    settings: Settings,
-    windows: tuple[tuple[int, int], ...] | None,
+    preparation: Preparation, windows: tuple[tuple[int, int], ...] | None
 ) -> Generator[Pass[Any], Any, Preparation]:
     """Choose the bandwidth of the moments as the settings say, and prepare their features again.
 
     Passes for the choice read the rows of the ``windows``, or all rows.
     """
+    settings, sample = preparation.settings, preparation.pilot
     if preparation.groups is None or settings.bandwidth not in CHOICES:
         return preparation
+    assert sample is not None
     rows = np.asarray(sample.values, np.float64)
     scale = np.array(list(preparation.diagnostics["scales"].values()))
     if settings.bandwidth == "gap":
         factor, found = factor_of_largest_gap(rows, scale, settings)
     else:
-        factor, found = yield from factor_by_cross_validation(
-            sample, scale, preparation, settings, windows
-        )
+        factor, found = yield from factor_by_cross_validation(scale, preparation, windows)
     diagnostics = {**preparation.diagnostics, "bandwidth_choice": {"chosen": factor, **found}}
     groups, others = projected_views(rows, scale, replace(settings, bandwidth=factor), diagnostics)
     return replace(preparation, groups=groups, others=others, diagnostics=diagnostics)

@@ -9,9 +9,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.errors import ConstantFeatureWarning, ViewError
+from bigtensor.errors import ConstantFeatureWarning, Setting, ViewError
 from bigtensor.features.custom_kernel import CustomKernel
-from bigtensor.models.data_shape import NamedViews
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.statistics.row_sample import Sample
 
@@ -47,7 +46,7 @@ def without_constant_features(
     Raises
     ------
     ViewError
-        When what is left is no longer enough for the initialisation, a group of views is empty,
+        When too few views are left for the initialisation, a group of views is empty,
         or a user-defined kernel is for more features than its view has left.
     """
     views: list[tuple[str, tuple[str, ...]]] = []
@@ -64,12 +63,11 @@ def without_constant_features(
     said = described(left_out, len(sample.values))
     _check_views(settings, views, said)
     narrowed = settings.with_views(tuple(views), _groups(settings.groups, dict(views), said))
-    warnings.warn(
+    message = (
         f"{said}; the fit leaves {'them' if _several(left_out) else 'it'} out. Name the other "
-        "features in views=... to silence this warning",
-        ConstantFeatureWarning,
-        stacklevel=6,
+        "features in " + Setting("views") + " to silence this warning"
     )
+    warnings.warn(message, ConstantFeatureWarning, stacklevel=6)
     return (
         replace(sample, values=np.ascontiguousarray(sample.values[:, varying])),
         narrowed,
@@ -85,22 +83,6 @@ def described(left_out: LeftOut, rows: int) -> str:
     ) + f" one value in all {rows:,} rows of the pilot sample"
 
 
-def with_left_out(views: NamedViews, left_out: Mapping[str, Sequence[str]]) -> NamedViews:
-    """Return views with their constant features, which parameters of the model may name.
-
-    Parameters
-    ----------
-    views : tuple of (name, features)
-        Of a fitted model.
-    left_out : mapping of str to sequence of str
-        From `without_constant_features`.
-    """
-    known = dict(views)
-    for name, members in left_out.items():
-        known[name] = (*known.get(name, ()), *members)
-    return tuple(known.items())
-
-
 def _several(left_out: LeftOut) -> bool:
     """Return whether there is more than one feature."""
     return sum(map(len, left_out.values())) > 1
@@ -112,17 +94,20 @@ def _check_views(
     """Raise unless the views that are left can be fitted as was asked for."""
     needed = 3 if settings.spectral else 2
     if len(views) < needed:
+        other_start = "; use " + Setting("start", "kmeans") + ", or views of fewer features"
         raise ViewError(
             f"{said}. Without constant features {len(views)} view(s) are left, and "
-            f"start={'spectral' if settings.spectral else 'kmeans'!r} needs at least {needed}"
-            + ("; use start='kmeans', or views of fewer features" if len(views) > 1 else "")
+            + Setting("start", "spectral" if settings.spectral else "kmeans")
+            + f" needs at least {needed}"
+            + (other_start if len(views) > 1 else "")
         )
     lengths = {name: len(members) for name, members in views}
     if settings.shared and len({*lengths.values()}) > 1:
         raise ViewError(
             f"{said}. Without constant features the views have different lengths "
             f"({', '.join(f'{name}: {d}' for name, d in lengths.items())}), and "
-            "views_share_components=True needs equally many; leave the feature out of every view"
+            + Setting("views_share_components", True)
+            + " needs equally many; leave the feature out of every view"
         )
     for name, members in views:
         kernel = settings.kernels[name]
@@ -143,6 +128,6 @@ def _groups(
     if not all(narrowed):
         raise ViewError(
             f"{said}. Without constant features a group of views is empty; give other groups, or "
-            "leave groups out"
+            "leave " + Setting("groups") + " out"
         )
     return narrowed

@@ -1,4 +1,4 @@
-"""The density of a view as a sum of features: several values, categories, one's own kernel."""
+"""Density of a view as a sum of features: multivariate views, categories, user-defined kernels."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.features.group_map import GroupMap
-from bigtensor.features.kernels import GaussianKernel
-from bigtensor.features.laplace_kernel import LaplaceKernel
+from bigtensor.features.kernels import GaussianKernel, LaplaceKernel
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.nystroem import Nystroem
 from bigtensor.features.plain_maps import OneHot
-from bigtensor.models.kernel_mixture.kernel_expansion import KernelExpansion
+from bigtensor.models.kernel_mixture.view_functions import KernelExpansion
 from bigtensor.statistics.base import Workspace
 
 FloatArray = NDArray[np.float64]
@@ -63,7 +62,7 @@ class EmbeddedView:
         return np.asarray(shares / shares.sum(axis=0))
 
     def expectation(self, f: Callable[[NDArray[Any]], NDArray[Any]]) -> FloatArray:
-        """Return ``E[f(x) | h]`` without a row: that of the interpolant of f at the landmarks.
+        """Return ``E[f(x) | h]`` of the interpolant of f at the landmarks.
 
         For a sum f of kernels at landmarks it is the inner product with the embedding, which does
         not smooth (Song et al. 2014, sec. 3). Others are taken as such a sum: with 100 landmarks
@@ -82,7 +81,7 @@ class EmbeddedView:
         return np.asarray(points[chosen] + _kernel_noise(self.feature_map, size, rng))
 
     def holds(self, f: object) -> bool:
-        """Whether a function is a sum of the kernels that the densities are made of."""
+        """Return True if a function is a sum of the kernels of the densities."""
         return (
             isinstance(f, KernelExpansion)
             and isinstance(self.feature_map, Nystroem)
@@ -91,7 +90,7 @@ class EmbeddedView:
 
     @property
     def is_categorical(self) -> bool:
-        """Whether values are codes of categories."""
+        """True if the values are codes of categories."""
         return isinstance(self.feature_map, OneHot)
 
 
@@ -122,7 +121,7 @@ def density_floor(
 def _kernel_noise(
     feature_map: FeatureMap, size: int, rng: np.random.Generator
 ) -> FloatArray | float:
-    """Draw from the kernel around zero; from categories and kernels of one's own only zero."""
+    """Draw from the kernel around zero. Categories and user-defined kernels give zero."""
     kernel = feature_map.kernel if isinstance(feature_map, Nystroem) else None
     if isinstance(kernel, GaussianKernel):
         return np.asarray(kernel.bandwidth * rng.standard_normal((size, kernel.width)))

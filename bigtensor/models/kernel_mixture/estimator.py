@@ -2,130 +2,150 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
-from bigtensor.models.base import (
-    DataShape,
-    Passes,
-    PassSize,
+from bigtensor.errors import ParameterError, Setting, ViewError
+from bigtensor.features.kernels import Kernel
+from bigtensor.models.containers import labelled_like
+from bigtensor.models.data_kinds import Data
+from bigtensor.models.data_shape import DataShape
+from bigtensor.models.kernel_mixture.description import (
+    KernelMixtureDescription,
+    outcome_in_words,
 )
-from bigtensor.models.kernel_mixture.levels import TwoLevelMixture
-from bigtensor.models.kernel_mixture.parameters import check_parameters, kernel_functions
-from bigtensor.models.kernel_mixture.pass_sizes import expected_passes
-from bigtensor.models.kernel_mixture.populations import Populations
-from bigtensor.models.kernel_mixture.queries import KernelMixtureQueries
-from bigtensor.models.kernel_mixture.script import KernelFit, fit_passes, fitted_arrays
-from bigtensor.models.kernel_mixture.solution import solution_from_arrays
-from bigtensor.models.kernel_mixture.stages import longest_stages
-from bigtensor.models.kernel_mixture.statistics_rounds import StatisticsRounds
-from bigtensor.statistics.densities import MixtureDensities
-from bigtensor.statistics.row_functions import Responsibilities
+from bigtensor.models.kernel_mixture.planned_passes import planned_preparation, planned_refinement
+from bigtensor.models.kernel_mixture.preparation import Preparation
+from bigtensor.models.kernel_mixture.script import (
+    STORED_CLASSES,
+    prepare,
+    refine,
+    without_rows,
+)
+from bigtensor.models.kernel_mixture.settings import check_parameters, settings_of, without_effect
+from bigtensor.models.kernel_mixture.solution import KernelFit, KernelSolution
+from bigtensor.models.kernel_mixture.view_functions import (
+    checked_view_function,
+    function_of_rows,
+    view_values,
+)
+from bigtensor.models.mixture import MixtureAnswers
+from bigtensor.models.parameters import checked_points
+from bigtensor.models.run_options import RunOptions
+from bigtensor.models.script import PlannedPass, Script
+from bigtensor.statistics.conditional_means import ConditionalMeans
+from bigtensor.statistics.posterior_means import PosteriorMeans
 
 
-class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
+class KernelMixture(MixtureAnswers):
     """Mixture of components with densities of any shape, independent between views.
 
     Every row has a hidden label h; given the label, the views are independent, and nothing else is
-    assumed of their densities. The spectral start finds the components from moments of kernel
-    features in one pass over the data (Song, Anandkumar, Dai and Xie 2014); posterior passes then
-    re-estimate weights and densities (Benaglia, Chauveau and Hunter 2009).
+    assumed of their densities. The spectral initialisation finds the components from moments of
+    kernel features in one pass over the data (Song, Anandkumar, Dai and Xie 2014). EM iterations
+    then re-estimate weights and densities (Benaglia, Chauveau and Hunter 2009).
 
     Parameters
     ----------
     n_components : int or "auto", default "auto"
-        Number of components k. ``"auto"`` counts them in the pilot sample, by the singular values
-        of the cross-covariance of views that stand out from those of permuted rows; where
-        components are merged into populations it is 150, and at most one for every 50 rows.
+        Number of components k. ``"auto"`` counts the singular values of the cross-covariance of
+        views in the pilot sample that exceed the singular values under permuted rows. If
+        components are merged into populations, it is 150, and at most one for every 50 rows.
     views : mapping of str to feature names or columns, optional
         Features that may depend on each other within a component share a view. By default every
-        feature is its own view. The spectral start needs three views, the k-means start two.
+        feature is its own view. The spectral initialisation needs three views, k-means two.
     units : {"auto", "own", "common"}, default "auto"
-        Whether the clusters of the sample compare features in units of their spread, or as they
-        are because all have the same units, such as markers of a cytometer on one scale: a marker
-        that spreads more then counts more. ``"auto"`` is ``"common"`` for stores in which an
-        import recorded that it put all features of the views on one scale.
-    kernels : {"gaussian", "laplace", "delta"}, CustomKernel, or mapping of views to these
-        The kernel of the views that are not named is ``"gaussian"``. ``"delta"`` is for views of
-        one feature that holds codes of categories. Of views of one measured feature the kernel is
-        that of the moments; their densities are smoothed histograms with any kernel.
+        Units in which the clusters of the sample compare features. ``"own"`` divides every feature
+        by its spread. ``"common"`` compares features as they are, because all have the same units,
+        such as markers of a cytometer on one scale. A marker that spreads more then counts more.
+        ``"auto"`` is ``"common"`` for stores in which an import recorded that it put all features
+        of the views on one scale, and ``"own"`` otherwise.
+    kernels : str, CustomKernel, or mapping of views to these, default "gaussian"
+        Kernel of every view: ``"gaussian"`` (the default of views that a mapping leaves out),
+        ``"laplace"``, a user-defined kernel, or ``"delta"`` for views of one feature that holds
+        codes of categories. Views of one measured feature use it for the moments. Their densities
+        are smoothed histograms with any kernel.
     groups : three lists of view names, optional
-        Views that the spectral start decomposes together, beside each other; those in no group
+        View groups whose moments the spectral initialisation decomposes. Views outside all groups
         follow by regression on the sample (Song et al. 2014, sec. 3). By default all views are in
-        a group: neighbouring ones together, unless other groups tell the components apart clearly
+        a group: neighbouring views together, unless other groups separate the components clearly
         better.
     bandwidth : {"rule", "gap", "cross-validation"} or float, default "rule"
-        Of the kernel features of the moments: by a rule of thumb; of half the rule of thumb to
-        four times it the one with the largest spectral gap in the sample, or with the best
-        likelihood of held-out rows, which takes two more passes; or so many times the rule's.
+        Bandwidth of the kernel features of the moments. ``"rule"`` is a rule of thumb. ``"gap"``
+        and ``"cross-validation"`` try bandwidths from half the rule of thumb to four times it, and
+        take the one with the largest spectral gap in the sample, or with the best likelihood of
+        held-out rows, which takes two more passes. A number multiplies the rule of thumb.
     views_share_components : bool, default False
-        Whether a component has the same density in all views, which then have equally many
-        features: repeated measurements, for example.
+        If True, a component has the same density in all views, such as repeated measurements. The
+        views then have equally many features.
     start : {"auto", "spectral", "kmeans"}, default "auto"
-        Where the posterior passes start: by default from the spectral solution, and from the
-        clusters of the sample where components are merged into populations.
+        Initialisation. By default it is spectral, and k-means clusters of the sample if components
+        are merged into populations.
     posterior_width : float or None, default "auto"
-        Least width of the densities that labels and posterior probabilities come from, in
-        multiples of the scale of the feature inside components, as the clusters of the sample
-        show it (views of one measured feature). With None these are the densities that are
-        reported, whose widths are each component's own. ``"auto"`` is None after a spectral start,
-        1.25 after k-means, and 1 where components are merged: broad densities keep labels steady
-        where components are no products of views, as in cytometry.
+        Smallest width of the densities behind labels and posterior probabilities, for views of one
+        measured feature. Its unit is the scale of the feature inside the clusters of the sample.
+        None uses the reported densities, which have a width of each component's own. ``"auto"`` is
+        None after a spectral initialisation, 1.25 after k-means, and 1 if components are merged.
+        Broad densities keep labels steady if components are no products of views, as in cytometry.
     posterior_passes : int, optional
-        At most this many posterior passes over all rows, at least one. By default 2 after a
-        spectral start (4 from half a million rows on) and before components are merged; after a
-        doubtful start up to 20 until the likelihood has settled, and 20 with broad densities,
-        which do not climb it. From four million rows on, these up to 20 read a million rows spread
-        over the data, or 4 do after a spectral start that is not doubtful, before 2 read all.
-        Passes before components are merged read no others.
+        Largest number of EM iterations over all rows, at least one. The default is 2 after a
+        spectral initialisation (4 from half a million rows on), and 2 before components are
+        merged. After a doubtful initialisation it is up to 20 until convergence, and 20 with broad
+        densities, which do not climb the likelihood. From four million rows on, these iterations
+        read a million rows spread over the data (4 iterations after an initialisation that is not
+        doubtful), and 2 iterations over all rows follow. If components are merged, no iteration
+        over all rows follows.
     moments_rows : int or {"auto", "all"}, default "auto"
-        Rows that the moments of a spectral start are summed over: all of fewer than four million
-        rows, and a million spread over larger data, because EM iterations over the same million
-        and over all rows follow; a doubtful start is then compared with two others by the
-        likelihood. A number stands for at least so many, ``"all"`` for all rows,
-        from which 4 passes over all rows go on. Rounds (`prepare`, `accumulate`, `solve`) use all
+        Rows of the moments of a spectral initialisation. ``"auto"`` is all rows of fewer than four
+        million, and a million rows spread over larger data, because EM iterations over the same
+        million and over all rows follow. A doubtful initialisation is then compared with two
+        others by the likelihood. A number is the least number of rows. ``"all"`` sums all rows,
+        and 4 EM iterations over all rows follow. Rounds (`prepare`, `accumulate`, `solve`) use all
         rows.
     n_populations : int or "auto", optional
-        Merge the components, which are then many, into so many populations: real populations are
+        Number of populations that many components are merged into, because real populations are
         seldom products of views. ``predict`` and ``predict_proba`` answer for populations.
-        ``"auto"`` is the number on which two halves of the sample agree and that tells most. By
-        default components are merged if neither their number nor their start is given, features
+        ``"auto"`` is the most informative number on which two halves of the sample agree. By
+        default components are merged if neither their number nor ``start`` is given, features
         depend on each other within components, and there are rows enough.
     merging : str or None, default "consensus"
         Rule by which components are merged. ``"consensus"`` unites components that several trees
-        unite early: the tree of all rows and those of random halves of the pilot sample, each
-        merged by ``"separation"``, which is misclassification weighed by mass.
-        ``"misclassification"`` merges the pair of
-        which rows of one are most often taken for the other, by the larger of the two
-        probabilities (Hennig 2010), ``"mean_misclassification"`` by the mean of the two,
-        ``"quadratic_entropy"`` by how much surer labels become, ``"overlap"`` by the cosine of
-        the posterior probabilities. With None components are never merged.
+        unite early: the tree of all rows and the trees of random halves of the pilot sample. Each
+        tree is merged by ``"separation"``, which is misclassification weighted by mass.
+        ``"misclassification"`` merges the pair with the largest misclassification probability, the
+        larger of the two probabilities of a pair (Hennig 2010). ``"mean_misclassification"`` takes
+        the mean of the two, ``"quadratic_entropy"`` the fall of the quadratic entropy, and
+        ``"overlap"`` the cosine of the posterior probabilities. With None components are never
+        merged.
     decomposition : {"jacobi", "power"}, default "jacobi"
         Joint diagonalisation, or the robust tensor power method with deflation.
     landmarks : {"kmeans", "kmeans++", "uniform", "cholesky"}, default "kmeans"
-        How the landmarks of the kernel features are chosen from the sample: centres of clusters,
-        rows that the seeding of clusters chooses, rows at random, or the pivots of a randomly
-        pivoted incomplete Cholesky decomposition (Chen, Epperly, Tropp and Webber 2023).
+        Choice of the landmarks of the kernel features from the sample: centres of clusters, rows
+        of the seeding of clusters, rows at random, or the pivots of a randomly pivoted incomplete
+        Cholesky decomposition (Chen, Epperly, Tropp and Webber 2023).
     landmark_tolerance : float, optional
-        Take only as many landmarks as leave this part of the trace of the kernel matrix.
+        Relative trace error of the kernel matrix down to which landmarks are added.
     n_landmarks : int, default 100
-        Landmarks of every view, or the most where there is a tolerance.
+        Number of landmarks of every view. With a tolerance it is the largest number.
     n_directions : int, optional
         Projected features of every group of views, between k and 3 k; 3 k, or 2 k from k = 20.
     bins : int, optional
         Bins of the histograms of views of one feature. By default 2048, and 512 from 50 components
         on or below 2,000 rows.
     sample_size : int or "auto", default "auto"
-        Rows of the pilot sample that bandwidths, landmarks and directions come from. ``"auto"`` is
-        20,000, and 50,000 with ``n_populations``, whose number and steadiness depend on it.
+        Rows of the pilot sample, from which bandwidths, landmarks and directions are chosen.
+        ``"auto"`` is 20,000, and 50,000 with ``n_populations``.
     feature_dtype : {"float32", "float64"}, default "float32"
-        What kernel features, densities and posterior probabilities of rows are computed in; sums
-        over rows are float64.
+        Precision of kernel features, densities and posterior probabilities of rows. Sums over rows
+        are float64.
     missing : {"raise", "omit"}, default "raise"
-        Whether rows with NaN or infinities are an error or are left out and counted.
+        ``"raise"``: rows with NaN or infinities are an error. ``"omit"``: such rows are left out
+        and counted.
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, optional
@@ -137,11 +157,11 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     weights_ : (k,) float64 array
         Mixing weights, descending.
     views_ : Views
-        The views as they were found in the data.
+        Views of the data.
     diagnostics_ : dict
-        Every decision taken on the way: bandwidths, spectrum and gap, condition numbers, chosen
-        candidate, log-likelihoods, the plan and the passes. ``verdict`` judges the final mixture:
-        ``good``, the sentences of the warning or of the praise, and the numbers behind them.
+        Decisions of the fit: bandwidths, spectrum and gap, condition numbers, chosen candidate,
+        log-likelihoods, the plan and the passes. ``verdict`` judges the final mixture: ``good``,
+        sentences, and the numbers behind them.
     n_features_in_ : int
     feature_names_in_ : array of str
         For labelled data.
@@ -155,6 +175,10 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
     >>> labels.dims
     ('sample',)
     """
+
+    takes = Data(kinds={"measured"})
+    stored_classes = STORED_CLASSES
+    description = KernelMixtureDescription()
 
     def __init__(
         self,
@@ -209,64 +233,170 @@ class KernelMixture(KernelMixtureQueries, StatisticsRounds, TwoLevelMixture):
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    def _passes(self, shape: DataShape) -> Passes:
-        """Ask for a sample, the moments and the posterior sums, and solve between them."""
-        return fit_passes(self._settings(shape), shape)
+    def component_density(self, view: str, points: Any) -> Any:
+        """Return the density of every component in one view, at given points.
 
-    def _expected_passes(self, shape: DataShape) -> list[PassSize]:
-        """Return upper bounds of what `_passes` will ask for."""
-        settings = self._settings(shape)
-        return expected_passes(shape, settings, longest_stages(settings, shape.rows))
+        The densities are smoothed with the width of each component, and floored at one millionth
+        of their maximum.
 
-    def _adopt(self, solution: Any) -> None:
-        """Set the fitted attributes."""
-        found: KernelFit = solution
-        self._forget_fit()
-        self.diagnostics_ = found.diagnostics
-        self._restore(found.arrays())
+        Parameters
+        ----------
+        view : str
+        points : (n,) or (n, d) array-like
+            In the units of the data.
 
-    def _check_parameters(self) -> None:
-        """Raise a ParameterError for a parameter of this model that is out of range."""
-        check_parameters(self)
+        Returns
+        -------
+        (n, k) float64 array
+            One column a component; a DataArray when ``points`` is one.
+        """
+        self._require_view(view)
+        values = checked_points(points, view, len(self.views_.as_mapping()[view]))
+        return labelled_like(points, self._solution.density(view, values))
 
-    def _row_function(self, outputs: tuple[str, ...]) -> Responsibilities:
-        """Return the function that answers for every row."""
-        mixture, found = self._solution.mixture(), self._populations
-        if found is None:
-            return Responsibilities(mixture, outputs)
-        return Responsibilities(mixture, outputs, found.of_component, found.temperature)
+    def expectation(
+        self,
+        view: str,
+        f: Callable[[NDArray[Any]], NDArray[Any]],
+        X: Any = None,
+        **options: Unpack[RunOptions],
+    ) -> NDArray[np.float64]:
+        """Return ``E[f(x) | h]`` of one view for every component, without smoothing.
 
-    def _likelihood_mixture(self) -> MixtureDensities:
-        """Return the densities that weights of groups are estimated under."""
-        return self._solution.likelihood_mixture()
+        With data, the expectation is the mean over all rows weighted by posterior probabilities, in
+        one pass. Without data, it is computed for views of one measured feature from the histogram
+        of every component, and for other views from the rows of the pilot sample with their
+        posterior probabilities. For a `KernelExpansion` with the kernel of an embedded view it is
+        computed from the mean embeddings. A model that was solved from statistics keeps no rows:
+        multivariate views then use the landmarks of their kernel, and views of one feature, before
+        the first EM iteration, smoothed densities.
 
-    def _drawn_block(self, rows: int) -> tuple[Block, NDArray[np.int32]]:
-        """Return rows drawn from these densities, and their components."""
-        values, label = self._solution.draw(rows, np.random.default_rng(0))
-        return Block(values, self._solution.slices, 0, rows), label
+        None of these is the integral of f times the reported density, which is smoothed.
 
-    def _fitted_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays from which `_restore` makes the fitted model again."""
-        return fitted_arrays(self._solution, self._populations)
+        Parameters
+        ----------
+        view : str
+        f : callable
+            Takes ``(n,)`` values of a view of one feature or ``(n, d)`` rows of a wider one, and
+            returns ``(n,)`` or ``(n, m)`` numbers.
+        X : path, xarray, dask array or array-like, optional
+            Rows to average over.
+        **options
+            As for `fit`, without ``checkpoint``; with data only.
+
+        Returns
+        -------
+        (k,) or (k, m) float64 array
+
+        Raises
+        ------
+        ViewError
+            When there is no such view.
+        ParameterError
+            When f returns another shape, or with a checkpoint.
+        """
+        self._require_view(view)
+        function = checked_view_function(f)
+        if X is None:
+            return self._solution.expectation(view, function)
+        if options.get("checkpoint") is not None:
+            raise ParameterError(
+                "an expectation keeps no checkpoint, which could not tell one function from "
+                "another; it is one pass: leave " + Setting("checkpoint") + " out"
+            )
+        shaped = function_of_rows(function)
+        example = np.asarray(function(self._solution.example(view)))
+        statistic = PosteriorMeans(
+            self._solution.mixture(), view, shaped, math.prod(example.shape[1:])
+        )
+        means: NDArray[np.float64] = self._sum(X, "expectation", statistic, options)
+        return means.reshape(-1, *example.shape[1:])
+
+    def predict_view(
+        self, X: Any, view: str, f: Callable[[NDArray[Any]], NDArray[Any]] | None = None
+    ) -> Any:
+        """Return the conditional mean of one view for every row, given its other views.
+
+        ``sum_h P(h | other views) E[f(x) | h]`` (Song et al. 2014, sec. 2), with the expectations
+        of `expectation`.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`. The features of the view may be missing from labelled data, and may hold
+            anything, such as NaN, in plain arrays and data frames.
+        view : str
+        f : callable, optional
+            As for `expectation`. By default the values of the view.
+
+        Returns
+        -------
+        (rows, m) float64 array, DataArray or dask array
+            Answers in the kind of container of ``X``, with the dimension ``value``.
+        """
+        self._require_view(view)
+        if len(self.views_.names) < 2:
+            raise ViewError("a model of one view has no other view to predict it from")
+        means = self._solution.expectation(view, checked_view_function(f or view_values))
+        function = ConditionalMeans(
+            self._solution.without(view).mixture(), means.reshape(len(means), -1)
+        )
+        return self._evaluate(X, "expectation", function, frozenset({view}))
+
+    def view_kernel(self, view: str) -> Kernel:
+        """Return the kernel of the densities of an embedded view.
+
+        Raises
+        ------
+        ViewError
+            When the densities of the view are smoothed histograms, or the view is categorical.
+        """
+        self._require_view(view)
+        return self._solution.kernel(view)
+
+    def _require_view(self, view: str) -> None:
+        """Raise unless the model is fitted and has this view."""
+        self._require_fitted()
+        names = self.views_.names
+        if view not in names:
+            raise ViewError(f"there is no view {view!r}; the model has {', '.join(names)}")
+
+    @property
+    def _solution(self) -> KernelSolution:
+        """Weights and densities of the components."""
+        self._require_fitted()
+        assert isinstance(self._fitted, KernelFit)
+        return self._fitted.solution
+
+    def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
+        """Ask for a sample, and fix everything that the sums depend on."""
+        settings = settings_of(self, shape)
+        if expected is None:
+            return (yield from prepare(settings, shape))
+        # rounds go on with what was asked for: their later steps see no rows of the sample
+        settings = replace(settings, rows=expected, if_dependent=None)
+        return without_rows((yield from prepare(settings, shape)))
+
+    def _refine(self, preparation: Preparation) -> Script:
+        """Ask for the moments and the posterior sums, and solve between them."""
+        return refine(preparation)
+
+    def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
+        """Return upper bounds of the passes of `_prepare`."""
+        return planned_preparation(shape, settings_of(self, shape))
+
+    def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
+        """Return upper bounds of the passes of `_refine`."""
+        return planned_refinement(settings_of(self, shape))
+
+    def _adopt(self, fitted: KernelFit) -> None:
+        """Set `_fitted` and the fitted attributes."""
+        self._fitted = fitted
+        self.weights_ = fitted.solution.weights
+
+    _check_parameters = check_parameters
+    _without_effect = without_effect
 
     def _outcome_in_words(self) -> list[tuple[str, str]]:
         """Return how the fit ended, as names and words."""
-        likelihoods = self.diagnostics_["mean_log_likelihood"]
-        found = f"{likelihoods[-1]:.4f} nats a row" if likelihoods else "before a posterior pass"
-        # models of earlier versions have no verdict
-        verdict = self.diagnostics_.get("verdict")
-        told = [] if verdict is None else [("verdict", " ".join(verdict["sentences"]))]
-        start = "spectral" if "spectral" in self.diagnostics_ else "k-means"
-        return [("initialisation", start), *told, ("log-likelihood", found)]
-
-    def _restore(self, arrays: dict[str, NDArray[Any]]) -> Self:
-        """Set the fitted attributes, in the same memory layout after a fit as after loading.
-
-        The bits of a sum depend on the layout.
-        """
-        plain = {name: np.array(array, order="C") for name, array in arrays.items()}
-        functions = kernel_functions(self.kernels, self.views_.names)
-        self._solution = solution_from_arrays(plain, self.views_.features, functions)
-        self._populations = Populations.from_arrays(plain)
-        self.weights_ = self._solution.weights
-        return self
+        return outcome_in_words(self) + self._populations_in_words()

@@ -29,7 +29,7 @@ Members = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, eq=False)
 class OtherView:
-    """A view that is in no group: its components follow from those of the groups.
+    """View in no view group. Its components follow by regression on the view groups.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class SampleFeatures:
 
     @property
     def groups(self) -> list[FloatArray]:
-        """The features of every group: those of its views beside each other, or their mean."""
+        """Features of every view group: of its views side by side, or their mean."""
         gather = _mean if self.settings.shared else np.hstack
         return [np.asarray(gather([self.values[name] for name in names])) for names in self.members]
 

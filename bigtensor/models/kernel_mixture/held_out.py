@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from bigtensor.data.block import Block
-from bigtensor.models.kernel_mixture.passes import Refinement
 from bigtensor.models.kernel_mixture.preparation import Preparation
-from bigtensor.models.kernel_mixture.refinement import refined
+from bigtensor.models.kernel_mixture.solve import Refinement, refined
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.folds import fold_of_rows
@@ -52,7 +50,7 @@ class PilotScores:
     log_likelihood : float
         Mean log-likelihood of held-out rows, in nats a row.
     gain : Difference
-        Held-out log-likelihood beyond that of a single component.
+        Held-out log-likelihood minus the held-out log-likelihood of a single component.
     merging_losses : mapping of pairs of components to Difference
         Held-out log-likelihood that is lost when the pair becomes one component, of every
         component with the one that shares most rows with it.
@@ -94,29 +92,29 @@ def score_pilot(
         True if the last pass read the rows of the sample. It may have read other rows of larger
         data, of which the sample is a small part.
     of_component : (k,) integer array, optional
-        The population of every component. Labels are then those of populations, and pairs of
+        Population of every component. Labels are then numbers of populations, and pairs of
         components are not scored, because duplicated components are merged.
     random_state : int
     """
-    values, k = np.asarray(sample.values), len(passes.solution.weights)
-    weight = np.ones(len(values)) if sample.weight is None else sample.weight
+    k, rows, slices = len(passes.solution.weights), len(sample.values), preparation.slices
+    weight = np.ones(rows) if sample.weight is None else sample.weight
     mixture = passes.solution.mixture()
-    joint = _log_joint(mixture, values, preparation)
-    before = _log_joint(passes.given, values, preparation)
+    joint = _log_joint(mixture, sample, slices)
+    before = _log_joint(passes.given, sample, slices)
     pairs = _nearest_pairs(joint) if of_component is None and k > 1 else []
     fold = fold_of_rows(sample.index, FOLDS, random_state)
-    found = np.empty((2 + len(pairs), len(values)))
+    found = np.empty((2 + len(pairs), rows))
     for number in range(FOLDS):
         inside = fold == number
-        sums = passes.sums
+        part, sums = sample.take(inside), passes.sums
         if contained:
-            part = _sums_of(passes, preparation, values[inside], weight[inside])
-            sums = _difference(sums, part)
-        found[:, inside] = _log_densities(sums, values[inside], preparation, pairs)
+            statistic = PosteriorSums(passes.given, preparation.embedded_maps)
+            sums = _difference(sums, sum_in_memory(statistic, part.block(slices)))
+        found[:, inside] = _log_densities(sums, part, preparation, pairs)
     ours, single, *merged = found
     changed = _labels(joint, of_component) != _labels(before, of_component)
     return PilotScores(
-        rows=len(values),
+        rows=rows,
         log_likelihood=float(np.average(ours, weights=weight)) - mixture.log_volume,
         gain=_mean_difference(ours - single, weight),
         merging_losses={
@@ -129,18 +127,19 @@ def score_pilot(
 
 
 def _log_densities(
-    sums: PosteriorSumsResult, values: NDArray[Any], preparation: Preparation, pairs: list[Pair]
+    sums: PosteriorSumsResult, sample: Sample, preparation: Preparation, pairs: list[Pair]
 ) -> FloatArray:
     """Return log densities of rows: of the mixture, of one component, with each pair as one."""
-    joint = _log_joint(refined(sums, preparation).mixture(), values, preparation)
+    slices = preparation.slices
+    joint = _log_joint(refined(sums, preparation).mixture(), sample, slices)
     k = len(joint)
-    single = _log_joint(_pooled(sums, np.ones((k, 1)), preparation), values, preparation)
+    single = _log_joint(_pooled(sums, np.ones((k, 1)), preparation), sample, slices)
     found = [logsumexp(joint, axis=0), single[0]]
     if pairs:
         members = np.zeros((k, len(pairs)))
         for position, pair in enumerate(pairs):
             members[list(pair), position] = 1.0
-        as_one = _log_joint(_pooled(sums, members, preparation), values, preparation)
+        as_one = _log_joint(_pooled(sums, members, preparation), sample, slices)
         for position, pair in enumerate(pairs):
             others = np.delete(joint, pair, axis=0)
             found.append(logsumexp(np.vstack([others, as_one[position]]), axis=0))
@@ -161,14 +160,6 @@ def _pooled(
     )
     weights = np.maximum(mass / sums.mass.sum(), np.finfo(np.float64).tiny)
     return replace(refined(pooled, preparation), weights=weights).mixture()
-
-
-def _sums_of(
-    passes: Refinement, preparation: Preparation, values: NDArray[Any], weight: FloatArray
-) -> PosteriorSumsResult:
-    """Return the part of some rows in the sums of the last pass."""
-    statistic = PosteriorSums(passes.given, preparation.embedded_maps)
-    return sum_in_memory(statistic, Block(values, preparation.slices, 0, len(values), weight))
 
 
 def _difference(whole: PosteriorSumsResult, part: PosteriorSumsResult) -> PosteriorSumsResult:
@@ -207,12 +198,12 @@ def _labels(joint: FloatArray, of_component: NDArray[np.intp] | None) -> NDArray
 
 
 def _log_joint(
-    mixture: MixtureDensities, values: NDArray[Any], preparation: Preparation
+    mixture: MixtureDensities, sample: Sample, slices: Mapping[str, slice]
 ) -> FloatArray:
     """Return log joint densities of components and rows: ``(k, rows)``."""
-    out = np.empty((mixture.n_components, len(values)))
-    mixture.log_joint(Block(values, preparation.slices, 0, len(values)), out, Workspace())
-    return out
+    out = np.empty((len(sample.values), mixture.n_components))
+    mixture.log_joint(sample.block(slices), out, Workspace())
+    return np.ascontiguousarray(out.T)
 
 
 def _mean_difference(values: FloatArray, weight: FloatArray) -> Difference:

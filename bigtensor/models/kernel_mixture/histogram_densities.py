@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dct, irfft, next_fast_len, rfft
-from scipy.sparse import csr_array
 
 from bigtensor.features.bandwidth import component_width
-from bigtensor.statistics.tabulated_densities import TabulatedDensities
+from bigtensor.statistics.tabulated_densities import TabulatedDensities, add_binned, locate_rows
 
 FloatArray = NDArray[np.float64]
 
@@ -64,7 +63,7 @@ class Grids:
         columns : tuple of int
         bins : int
         shared : bool, default False
-            Whether all views get one and the same grid.
+            If True, all views share one grid.
         dtype : {"float64", "float32"}, default "float64"
         """
         chosen = np.asarray(values[:, list(columns)], np.float64)
@@ -127,17 +126,11 @@ class Grids:
         -------
         (views, bins + 1, components) float64 array
         """
+        chosen = np.ascontiguousarray(values[:, list(self.columns)].T, np.float64)
+        point, share = np.empty(chosen.shape, np.int32), np.empty_like(chosen)
+        locate_rows(chosen, self.low, self.step, self.bins, point, share)
         counts = np.zeros((len(self.columns), self.bins + 1, responsibilities.shape[1]))
-        for view, column in enumerate(self.columns):
-            place = (np.asarray(values[:, column], np.float64) - self.low[view]) / self.step[view]
-            place = np.clip(place, 0, self.bins)
-            left = np.minimum(place.astype(np.intp), self.bins - 1)
-            share = place - left
-            rows = np.arange(len(place) + 1) * 2
-            shares = np.column_stack([1 - share, share]).ravel()
-            points = np.column_stack([left, left + 1]).ravel()
-            on_grid = csr_array((shares, points, rows), shape=(len(place), self.bins + 1))
-            counts[view] = on_grid.T @ responsibilities
+        add_binned(point, share, np.ascontiguousarray(responsibilities), counts)
         return counts
 
 

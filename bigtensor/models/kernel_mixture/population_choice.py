@@ -12,8 +12,7 @@ from bigtensor.decomposition.component_merging import SEPARATION, merge_componen
 from bigtensor.decomposition.consensus_tree import CONSENSUS, consensus_tree
 from bigtensor.decomposition.merge_tree import MergeTree
 from bigtensor.decomposition.population_count import choose_population_count, finest_separate_cut
-from bigtensor.models.kernel_mixture.dependence import product_temperature
-from bigtensor.models.kernel_mixture.populations import Populations
+from bigtensor.models.kernel_mixture.component_choice import mean_correlation
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.replicates import (
     RESOLVED_SHARE,
@@ -24,7 +23,9 @@ from bigtensor.models.kernel_mixture.replicates import (
 )
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import KernelSolution, responsibilities_of
+from bigtensor.models.populations import Populations
 from bigtensor.statistics.co_posterior import CoPosteriorSumsResult
+from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.row_sample import Sample
 
 MOST_POPULATIONS = 30
@@ -34,9 +35,7 @@ MOST_POPULATIONS = 30
 def find_populations(
     solution: KernelSolution,
     sums: CoPosteriorSumsResult,
-    sample: Sample | None,
     preparation: Preparation,
-    settings: Settings,
     diagnostics: dict[str, Any],
 ) -> Populations:
     """Merge the components of a fit into populations.
@@ -47,11 +46,9 @@ def find_populations(
         With its components in their final order.
     sums : CoPosteriorSumsResult
         Of the same components, over all rows.
-    sample : Sample, optional
-        The pilot sample. Without its rows there is no consensus, and the tree of all rows stands
-        alone.
     preparation : Preparation
-    settings : Settings
+        Without rows of the pilot sample there is no consensus, and the tree of all rows stands
+        alone.
     diagnostics : dict
         Receives ``outlying_components``, ``probability_temperature`` and, for the consensus,
         ``population_count``.
@@ -60,6 +57,7 @@ def find_populations(
     -------
     Populations
     """
+    settings, sample = preparation.settings, preparation.pilot
     assert settings.n_populations is not None
     light = sums.mass < least_mass(sums)
     diagnostics["outlying_components"] = {
@@ -95,7 +93,7 @@ def _consensus(
     settings: Settings,
     diagnostics: dict[str, Any],
 ) -> MergeTree:
-    """Return the consensus of the tree of all rows and those of halves of the pilot sample."""
+    """Return the consensus of the trees of all rows and of halves of the pilot sample."""
     pairs = grow_replicates(sample, preparation, settings)
     unweighted = replace(sample, weight=None)
     posterior = responsibilities_of(solution.mixture(), unweighted, solution.slices)
@@ -120,3 +118,37 @@ def _consensus(
     )
     diagnostics["population_count"] = asdict(found)
     return replace(tree, automatic_count=found.chosen)
+
+
+def product_temperature(
+    mixture: MixtureDensities, sample: Sample, preparation: Preparation
+) -> float:
+    """Return the factor by which log ratios of products of densities overstate the evidence.
+
+    A product counts evidence that several views share once for each of them. Let two components
+    have the correlation matrix R of the views within them and means that differ by d standard
+    deviations. The log ratio of their products then has ``d'Rd / d'd`` times the variance that
+    belongs to its mean, and divided by this number it is the log ratio of true densities that are
+    normal along d. Its expectation over differences along which rows vary is
+    ``tr(R R) / tr(R) = 1 + mean_i sum_(j != i) R_ij**2`` (the products are a composite likelihood,
+    see Varin, Reid and Firth 2011, "An overview of composite likelihood methods", Statistica
+    Sinica 21).
+
+    Parameters
+    ----------
+    mixture : MixtureDensities
+    sample : Sample
+    preparation : Preparation
+
+    Returns
+    -------
+    float
+        At least one; one without two views of one measured feature.
+    """
+    columns = list(preparation.grids.columns)
+    values = np.asarray(sample.values[:, columns], np.float64)
+    pairs = np.tri(len(columns), k=-1, dtype=bool)
+    if not pairs.any():
+        return 1.0
+    posterior = responsibilities_of(mixture, sample, preparation.slices)
+    return 1.0 + (len(columns) - 1) * mean_correlation(values, posterior, pairs) ** 2

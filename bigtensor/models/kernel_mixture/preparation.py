@@ -1,4 +1,4 @@
-"""From a pilot sample to bandwidths, landmarks, directions and grids, on the driver."""
+"""Preparation of a fit from a pilot sample: bandwidths, landmarks, directions and grids."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from bigtensor.features.bandwidth import SampleClusters, cluster_sample
 from bigtensor.features.local_density import sparse_row_weights
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import find_categories
+from bigtensor.models.data_shape import NamedViews
 from bigtensor.models.kernel_mixture.groups import Groups, OtherView, projected_views
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.settings import MANY, Settings, purpose_seed
+from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.models.kernel_mixture.view_features import fine_maps
 from bigtensor.statistics.row_sample import Sample
 
@@ -30,15 +32,12 @@ class Preparation:
 
     Attributes
     ----------
-    n_components : int
-    views : tuple of (name, features)
-    slices : mapping of str to slice
+    settings : Settings
+        For the features that vary, with the number of components that was counted.
     assignment : (n0,) integer array
         The k-means cluster of every row of the sample.
     clustering_weight : (n0,) float64 array, optional
         Weights of the rows in that clustering; None stands for ones.
-    shared : bool
-        Whether all views have the same components.
     grids : Grids
         Of the views of one feature.
     posterior_widths : (one-dimensional views,) float64 array, optional
@@ -51,20 +50,43 @@ class Preparation:
     others : tuple of OtherView
         The views outside the groups.
     diagnostics : dict
+    pilot : Sample, optional
+        The rows that all this was made from; None in a fit in rounds.
+    start : KernelSolution, optional
+        The components of the clusters of these rows, where a fit in rounds starts from them.
     """
 
-    n_components: int
-    views: tuple[tuple[str, tuple[str, ...]], ...]
-    slices: Mapping[str, slice]
+    settings: Settings
     assignment: NDArray[np.intp]
     clustering_weight: FloatArray | None
-    shared: bool
     grids: Grids
     posterior_widths: FloatArray | None
     embedded_maps: Mapping[str, FeatureMap]
     groups: Groups | None
     others: tuple[OtherView, ...]
     diagnostics: dict[str, Any]
+    pilot: Sample | None = None
+    start: KernelSolution | None = None
+
+    @property
+    def n_components(self) -> int:
+        """The number of components."""
+        return self.settings.n_components
+
+    @property
+    def views(self) -> NamedViews:
+        """The views with their features."""
+        return self.settings.views
+
+    @property
+    def slices(self) -> dict[str, slice]:
+        """The columns of every view in the values of a block."""
+        return self.settings.slices
+
+    @property
+    def shared(self) -> bool:
+        """True if all views have the same components."""
+        return self.settings.shared
 
     @property
     def masses(self) -> list[FloatArray]:
@@ -78,7 +100,7 @@ class Preparation:
         return [np.asarray(gather(group.masses, axis=0)) for group in self.groups]
 
 
-def prepare(sample: Sample, settings: Settings) -> Preparation:
+def prepare_from(sample: Sample, settings: Settings) -> Preparation:
     """Choose bandwidths, landmarks, directions and grids from a sample.
 
     Parameters
@@ -120,18 +142,16 @@ def prepare(sample: Sample, settings: Settings) -> Preparation:
     if settings.spectral:
         groups, others = projected_views(rows, scale, settings, diagnostics)
     return Preparation(
-        n_components=settings.n_components,
-        views=settings.views,
-        slices=settings.slices,
+        settings=settings,
         assignment=clusters.labels,
         clustering_weight=clustering_weight,
-        shared=settings.shared,
         grids=grids,
         posterior_widths=_posterior_widths(scale, columns, settings, diagnostics),
         embedded_maps=fine_maps(rows, scale, settings, diagnostics),
         groups=groups,
         others=others,
         diagnostics=diagnostics,
+        pilot=sample,
     )
 
 
@@ -182,7 +202,7 @@ def _compared(rows: FloatArray, settings: Settings) -> tuple[FloatArray, list[st
     """Return measured features and indicators of categories, with their names.
 
     In common units measured features are divided by one length, about their spread, so that their
-    unit does not decide what they count for beside the indicators.
+    unit does not decide their weight beside the indicators.
     """
     names = [name for _, members in settings.views for name in members]
     measured, unit = _measured_columns(settings), _unit(rows, settings)

@@ -1,4 +1,4 @@
-"""Trees of components grown on halves of the pilot sample: what populations are reproducible."""
+"""Replicates: trees of components fitted to halves of the pilot sample."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
 from bigtensor.decomposition.component_merging import SEPARATION, merge_components
 from bigtensor.decomposition.merge_tree import MergeTree
 from bigtensor.features.clustering import kmeans
-from bigtensor.models.kernel_mixture.passes import posterior_pass
 from bigtensor.models.kernel_mixture.preparation import Preparation, sample_positions
-from bigtensor.models.kernel_mixture.refinement import clustered_start, refined
 from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
 from bigtensor.models.kernel_mixture.solution import responsibilities_of
+from bigtensor.models.kernel_mixture.solve import clustered_start, refined
 from bigtensor.statistics.co_posterior import CoPosteriorSumsResult
 from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.row_sample import Sample
 
 FloatArray = NDArray[np.float64]
@@ -106,19 +105,22 @@ def _replicate(
     preparation: Preparation,
 ) -> Replicate:
     """Fit components to some rows of the sample, and merge them."""
-    half = _part(sample, rows)
+    half = sample.take(rows)
     count = max(2, min(preparation.n_components, len(rows) // FEWEST_ROWS_OF_A_COMPONENT))
     weight = None if preparation.clustering_weight is None else preparation.clustering_weight[rows]
     clusters = kmeans(positions[rows], count, seed, weight=weight, n_starts=1)
     own = replace(
-        preparation, n_components=count, assignment=clusters.labels, clustering_weight=weight
+        preparation,
+        settings=replace(preparation.settings, n_components=count),
+        assignment=clusters.labels,
+        clustering_weight=weight,
     )
     solution = clustered_start(half, own)
-    block = Block(half.values, preparation.slices, 0, len(rows), half.weight)
+    block = half.block(preparation.slices)
     for iteration in range(ITERATIONS):
         last = iteration == ITERATIONS - 1
-        pass_ = posterior_pass(solution.mixture(), own, co_posterior=last)
-        sums = sum_in_memory(pass_.statistic, block)
+        statistic = PosteriorSums(solution.mixture(), own.embedded_maps, co_posterior=last)
+        sums = sum_in_memory(statistic, block)
         solution = refined(sums, own)
     assert sums.co_posterior is not None
     posterior = responsibilities_of(solution.mixture(), replace(sample, weight=None), own.slices)
@@ -136,7 +138,7 @@ def least_mass(sums: CoPosteriorSumsResult) -> float:
 def shares_of_leaves(
     solution_labels: NDArray[np.intp], posterior: FloatArray, replicate: Replicate
 ) -> FloatArray:
-    """Return the shares of a replicate's components in the rows of those of a solution.
+    """Return the shares of a replicate's components in the rows of every component.
 
     Rows count for their most probable component. A component that is no row's most probable one
     is described by the rows that are most likely its own.
@@ -178,13 +180,3 @@ def reliability_of(weights: FloatArray, replicate: Replicate) -> FloatArray:
     """
     relative = weights * replicate.tree.n_components
     return np.asarray(np.minimum(1.0, relative / RESOLVED_SHARE) ** 2)
-
-
-def _part(sample: Sample, rows: NDArray[np.intp]) -> Sample:
-    """Return some rows of a sample."""
-    return replace(
-        sample,
-        values=sample.values[rows],
-        index=sample.index[rows],
-        weight=None if sample.weight is None else sample.weight[rows],
-    )

@@ -1,4 +1,4 @@
-"""What a kernel mixture knows once it is fitted."""
+"""Weights and densities of a fitted kernel mixture."""
 
 from __future__ import annotations
 
@@ -9,21 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
 from bigtensor.errors import ViewError
 from bigtensor.features.bandwidth import rule_width
-from bigtensor.features.custom_kernel import KernelFunction
 from bigtensor.features.kernels import Kernel
 from bigtensor.features.nystroem import Nystroem
 from bigtensor.models.data_shape import view_slices
 from bigtensor.models.kernel_mixture.embedded_view import DENSITY_FLOOR, EmbeddedView, anchors
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
-from bigtensor.models.kernel_mixture.map_storage import (
-    found_under,
-    map_arrays,
-    map_from_arrays,
-    named_under,
-)
+from bigtensor.models.populations import Populations
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.row_functions import Responsibilities
@@ -43,10 +36,10 @@ class KernelSolution:
     grids : Grids
         Of the one-dimensional views, in the order of the views.
     histograms, densities : (one-dimensional views, bins + 1, k) float64 arrays
-        Weighted counts, and what smoothing makes of them.
+        Weighted counts, and smoothed densities.
     bandwidths : (one-dimensional views, k) float64 array
     posterior_densities : (one-dimensional views, bins + 1, k) float64 array
-        What labels and posterior probabilities come from: `densities`, or broader ones.
+        Densities behind labels and posterior probabilities: `densities`, or broader ones.
     embedded : tuple of EmbeddedView
     responsibilities : (n0, k) float64 array
         Posterior probabilities of the rows of the pilot sample, where there are embedded views.
@@ -63,7 +56,7 @@ class KernelSolution:
     responsibilities: FloatArray | None = None
 
     def mixture(self) -> MixtureDensities:
-        """Return what a posterior pass or a row function is sent."""
+        """Return the mixture for a posterior pass or a row function."""
         tables = (
             self.grids.tabulate(self.posterior_densities, DENSITY_FLOOR)
             if self.grids.columns
@@ -88,7 +81,7 @@ class KernelSolution:
         return np.argsort(-self.weights, kind="stable")
 
     def without(self, view: str) -> KernelSolution:
-        """Return the mixture of all other views, as they lie beside each other without this one."""
+        """Return the mixture with this view marginalised out."""
         views = tuple(entry for entry in self.views if entry[0] != view)
         slices, old = view_slices(views), self.slices
         place = {old[name].start: slices[name] for name in slices}
@@ -245,81 +238,39 @@ class KernelSolution:
         """Return the place of a one-dimensional view among the grids."""
         return self.grids.columns.index(self.slices[view].start)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return everything as named arrays."""
-        arrays: dict[str, NDArray[Any]] = {
-            "weights": self.weights,
-            "grid_columns": np.asarray(self.grids.columns, np.int64),
-            "grid_low": self.grids.low,
-            "grid_step": self.grids.step,
-            "grid_is_float32": np.array(self.grids.dtype == "float32"),
-            "histograms": self.histograms,
-            "densities": self.densities,
-            "bandwidths": self.bandwidths,
-            "posterior_densities": self.posterior_densities,
-        }
-        if self.responsibilities is not None:
-            arrays["responsibilities"] = self.responsibilities
-        for position, view in enumerate(self.embedded):
-            stored = map_arrays(view.feature_map) | {
-                "columns": np.array([view.columns.start, view.columns.stop]),
-                "coefficients": view.coefficients,
-                "floor": view.floor,
-                "rows": view.rows,
-            }
-            arrays |= named_under(f"embedded_{position}_", stored)
-        return arrays
 
+@dataclass(frozen=True, eq=False)
+class KernelFit:
+    """Components of a fitted mixture, and the populations that they were merged into."""
 
-def solution_from_arrays(
-    arrays: dict[str, NDArray[Any]],
-    views: tuple[tuple[str, tuple[str, ...]], ...],
-    functions: Mapping[str, KernelFunction],
-) -> KernelSolution:
-    """Return the solution whose `KernelSolution.arrays` these are.
+    solution: KernelSolution
+    populations: Populations | None
 
-    Kernels of one's own are not among the arrays: ``functions`` has those of the views.
-    """
-    columns = tuple(int(column) for column in arrays["grid_columns"])
-    bins = arrays["histograms"].shape[1] - 1
-    # models of earlier versions do not say it
-    dtype = "float32" if arrays.get("grid_is_float32", False) else "float64"
-    solution = KernelSolution(
-        weights=arrays["weights"],
-        views=views,
-        grids=Grids(columns, arrays["grid_low"], arrays["grid_step"], bins, dtype),
-        histograms=arrays["histograms"],
-        densities=arrays["densities"],
-        bandwidths=arrays["bandwidths"],
-        posterior_densities=arrays["posterior_densities"],
-        responsibilities=arrays.get("responsibilities"),
-    )
-    names = {piece.start: name for name, piece in solution.slices.items()}
-    embedded, position = [], 0
-    while f"embedded_{position}_columns" in arrays:
-        part = found_under(f"embedded_{position}_", arrays)
-        start, stop = (int(edge) for edge in part["columns"])
-        embedded.append(
-            EmbeddedView(
-                names[start],
-                slice(start, stop),
-                map_from_arrays(part, functions.get(names[start])),
-                part["coefficients"],
-                part["floor"],
-                part["rows"],
-            )
-        )
-        position += 1
-    return replace(solution, embedded=tuple(embedded))
+    @property
+    def slices(self) -> dict[str, slice]:
+        """The columns of every view in the values of a block."""
+        return self.solution.slices
+
+    def mixture(self) -> MixtureDensities:
+        """Return the densities that labels and probabilities come from."""
+        return self.solution.mixture()
+
+    def likelihood_mixture(self) -> MixtureDensities:
+        """Return the densities that weights of groups are estimated under."""
+        return self.solution.likelihood_mixture()
+
+    def draw(
+        self, n_samples: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """Draw rows, features beside each other in the order of the views, and components."""
+        return self.solution.draw(n_samples, rng)
 
 
 def responsibilities_of(
     mixture: MixtureDensities, sample: Sample, slices: Mapping[str, slice]
 ) -> FloatArray:
     """Return the posterior probabilities of the rows of a sample, times their weights."""
-    rows = len(sample.values)
-    out = {"probability": np.empty((rows, mixture.n_components), np.float32)}
-    block = Block(sample.values, slices, 0, rows)
-    Responsibilities(mixture, ("probability",)).evaluate(block, out, Workspace())
+    out = {"probability": np.empty((len(sample.values), mixture.n_components), np.float32)}
+    Responsibilities(mixture, ("probability",)).evaluate(sample.block(slices), out, Workspace())
     posterior = out["probability"].astype(np.float64)
     return posterior if sample.weight is None else posterior * sample.weight[:, None]

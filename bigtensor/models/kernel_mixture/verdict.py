@@ -11,9 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.decomposition.solution import Outcome
-from bigtensor.errors import BigtensorWarning, ConditioningWarning, RefinementWarning
+from bigtensor.errors import (
+    BigtensorWarning,
+    ConditioningWarning,
+    Message,
+    RefinementWarning,
+    Setting,
+)
 from bigtensor.models.kernel_mixture.held_out import Difference, PilotScores
-from bigtensor.models.kernel_mixture.refinement import LEAST_WEIGHT
+from bigtensor.models.kernel_mixture.solve import LEAST_WEIGHT
 
 FEW_ROWS = 10
 """Fewer rows do not make a component or a population, and do not show that there is none."""
@@ -71,7 +77,8 @@ class Verdict:
     def warn(self, stacklevel: int) -> None:
         """Issue the warning, if there is a fault."""
         if self.category is not None:
-            warnings.warn(" ".join(self.sentences), self.category, stacklevel=stacklevel + 1)
+            message = Message(" ").join(self.sentences)
+            warnings.warn(message, self.category, stacklevel=stacklevel + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +131,7 @@ def moments_verdict(spectral: dict[str, Any], n_components: int) -> Verdict:
         return Verdict(("The moments separate the components.",), None)
     remedy = (
         "No EM iteration has judged the components yet. Accumulate posterior sums and solve again, "
-        f"or use fewer components than n_components={n_components}."
+        "or use fewer components than " + Setting("n_components", n_components) + "."
     )
     return Verdict((doubt, remedy), ConditioningWarning)
 
@@ -154,8 +161,9 @@ def form_verdict(evidence: Evidence) -> Verdict:
         sentences.append(
             f"The last of {evidence.passes} EM iterations still changed the labels of "
             f"{100 * found['labels_changed']:.1f} % of the rows, so that the labels depend on the "
-            f"number of iterations. Use posterior_passes={max(20, 3 * evidence.passes)}, or "
-            "another start."
+            "number of iterations. Use "
+            + Setting("posterior_passes", max(20, 3 * evidence.passes))
+            + ", or another start."
         )
     if category is None:
         sentences.append(_praise(evidence, found))
@@ -165,7 +173,7 @@ def form_verdict(evidence: Evidence) -> Verdict:
 
 
 def _numbers(evidence: Evidence) -> dict[str, Any]:
-    """Return what the verdict rests on, with components in their final order."""
+    """Return the numbers behind the verdict, with components in their final order."""
     weights, scores, k = evidence.weights, evidence.scores, len(evidence.weights)
     place = np.argsort(evidence.order)
     empty = weights < 2 * LEAST_WEIGHT / k
@@ -216,8 +224,9 @@ def _component_faults(evidence: Evidence, found: dict[str, Any]) -> list[str]:
     if found.get("independent_views") or (supported == 1 < k and evidence.scores is not None):
         return [
             f"The data show no components: {k} components give held-out rows no better "
-            "log-likelihood than a single one. Labels then say nothing. Use n_components=1, or "
-            "views that depend on each other."
+            "log-likelihood than a single one. Labels then say nothing. Use "
+            + Setting("n_components", 1)
+            + ", or views that depend on each other."
         ]
     reasons = [
         f"{_named('component', empty)} {_verb(empty, 'holds', 'hold')} next to no rows"
@@ -237,8 +246,11 @@ def _component_faults(evidence: Evidence, found: dict[str, Any]) -> list[str]:
         return []
     return [
         f"The mixture supports only {supported} of {k} components: {told}. Labels may split one "
-        f"population or miss another. Use n_components={supported}, or merge many components into "
-        f"populations with n_populations={k}."
+        "population or miss another. Use "
+        + Setting("n_components", supported)
+        + ", or merge many components into populations with "
+        + Setting("n_populations", k)
+        + "."
     ]
 
 
@@ -260,8 +272,9 @@ def _population_faults(evidence: Evidence, found: dict[str, Any]) -> list[str]:
         f"{_named('population', few).capitalize()} {_verb(few, 'holds', 'hold')} {rows:.0f} of "
         f"{evidence.rows:,.0f} rows: {_verb(few, 'it is', 'they are')} a few outlying rows, and "
         "larger populations were merged in "
-        f"{_verb(few, 'its', 'their')} place. Use n_populations={count + len(few)}, or leave the "
-        "outlying rows out."
+        f"{_verb(few, 'its', 'their')} place. Use "
+        + Setting("n_populations", count + len(few))
+        + ", or leave the outlying rows out."
     ]
 
 

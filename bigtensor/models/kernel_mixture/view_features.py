@@ -10,8 +10,7 @@ from scipy.spatial.distance import cdist
 
 from bigtensor.features.bandwidth import coarse_width, quantile_range, rule_width
 from bigtensor.features.custom_kernel import CustomKernel
-from bigtensor.features.kernel_choice import default_kernel
-from bigtensor.features.kernels import Kernel
+from bigtensor.features.kernels import Kernel, default_kernel
 from bigtensor.features.landmarks import Landmarks, choose_landmarks
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.nystroem import Nystroem, eigenvalue_cut, nystroem_root
@@ -96,7 +95,7 @@ def fine_maps(
 ) -> dict[str, FeatureMap]:
     """Return the features that the densities of embedded views are made of.
 
-    Indicators of categories; kernels of one's own; for other views of several features orthonormal
+    Indicators of categories; user-defined kernels; for other views of several features orthonormal
     features as narrow as their landmarks allow.
 
     Parameters
@@ -171,7 +170,7 @@ def _spacing(points: FloatArray) -> float:
 
 
 def _kernel(kind: ViewKernel, width: FloatArray) -> Kernel:
-    """Return the kernel of a view, without a unit; a kernel of one's own as it is."""
+    """Return the kernel of a view, without a unit. A user-defined kernel is returned as it is."""
     kernel = default_kernel(kind, width)
     # what a kernel of one's own is to be compared with shows at its landmarks
     return kernel if isinstance(kernel, CustomKernel) else kernel.relative_to(np.empty((0, 1)))

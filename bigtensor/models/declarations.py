@@ -1,0 +1,238 @@
+"""Declarations of model parameters: their values, and the options that set them.
+
+Nothing heavy is imported here: the command line reads declarations to answer ``--help``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Protocol
+
+from bigtensor.errors import ParameterError, Setting
+
+
+class Kind(Protocol):
+    """Values that a parameter may have."""
+
+    @property
+    def expected(self) -> str:
+        """The values in words."""
+
+    @property
+    def metavar(self) -> str:
+        """The values in short, for the help of an option."""
+
+    def accepts(self, value: Any) -> bool:
+        """Return True for a value that the parameter may have."""
+
+    def read(self, text: str) -> Any:
+        """Return the value that a text stands for, or the text."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several words."""
+
+    words: tuple[str, ...]
+
+    @property
+    def expected(self) -> str:
+        """The words."""
+        return f"one of {', '.join(self.words)}"
+
+    @property
+    def metavar(self) -> str:
+        """The words in short."""
+        return "|".join(self.words)
+
+    def accepts(self, value: Any) -> bool:
+        """Return True for one of the words."""
+        return isinstance(value, str) and value in self.words
+
+    def read(self, text: str) -> Any:
+        """Return the text."""
+        return text
+
+
+@dataclass(frozen=True)
+class Whole:
+    """An integer within bounds, or one of some words."""
+
+    least: int = 1
+    most: int | None = None
+    words: tuple[str, ...] = ()
+
+    @property
+    def expected(self) -> str:
+        """The bounds and the words."""
+        bounds = f"of at least {self.least}"
+        if self.most is not None:
+            bounds = f"from {self.least} to {self.most}"
+        return f"an integer {bounds}" + _alternatives(self.words)
+
+    @property
+    def metavar(self) -> str:
+        """The words in short."""
+        return "|".join(("N", *self.words))
+
+    def accepts(self, value: Any) -> bool:
+        """Return True for an integer within the bounds, and for the words."""
+        if isinstance(value, str):
+            return value in self.words
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        return whole and value >= self.least and (self.most is None or value <= self.most)
+
+    def read(self, text: str) -> Any:
+        """Return the integer that a text such as 12, 1e6 or 1_000_000 stands for, or the text."""
+        number = _number(text)
+        return int(number) if number is not None and number.is_integer() else text
+
+
+@dataclass(frozen=True)
+class Positive:
+    """A positive number below a bound, or one of some words."""
+
+    below: float = math.inf
+    words: tuple[str, ...] = ()
+
+    @property
+    def expected(self) -> str:
+        """The bounds and the words."""
+        number = "a positive number"
+        if self.below < math.inf:
+            number = f"a number between 0 and {self.below:g}"
+        return number + _alternatives(self.words)
+
+    @property
+    def metavar(self) -> str:
+        """The words in short."""
+        return "|".join(("NUMBER", *self.words))
+
+    def accepts(self, value: Any) -> bool:
+        """Return True for a number within the bounds, and for the words."""
+        if isinstance(value, str):
+            return value in self.words
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        return number and 0 < float(value) < self.below
+
+    def read(self, text: str) -> Any:
+        """Return the number that a text stands for, or the text."""
+        number = _number(text)
+        return text if number is None else number
+
+
+@dataclass(frozen=True)
+class Flag:
+    """True or False."""
+
+    expected: str = "True or False"
+    metavar: str = ""
+
+    def accepts(self, value: Any) -> bool:  # noqa: ARG002
+        """Return True: any value is true or false, as Python has it."""
+        return True
+
+    def read(self, text: str) -> Any:
+        """Return the text."""
+        return text
+
+
+@dataclass(frozen=True)
+class Option:
+    """Option of the command line that sets a parameter.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Such as ``("--components", "-k")``.
+    help : str
+    none : str, optional
+        Word that stands for None.
+    kind : Kind, optional
+        Values of the option, where they are others than those of the parameter.
+    by_view : tuple of str
+        Values that a table of the file of views may give to single views; empty without a table.
+    """
+
+    names: tuple[str, ...]
+    help: str
+    none: str | None = None
+    kind: Kind | None = None
+    by_view: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a model.
+
+    Attributes
+    ----------
+    name : str
+    default : object
+        None may always be given where it is the default or `optional`.
+    kind : Kind, optional
+        None where the model checks the value itself.
+    option : Option, optional
+        None for a parameter that the command line does not offer.
+    optional : bool
+        True if None may be given although it is not the default.
+    """
+
+    name: str
+    default: Any
+    kind: Kind | None
+    option: Option | None = None
+    optional: bool = False
+
+    def check(self, value: Any) -> None:
+        """Raise a ParameterError for a value that the parameter may not have."""
+        if value is None and (self.default is None or self.optional):
+            return
+        if self.kind is not None and not self.kind.accepts(value):
+            raise ParameterError(
+                Setting(self.name) + f" is {value!r}; expected {self.kind.expected}"
+            )
+
+
+def check_declared(model: Any, parameters: Iterable[Parameter]) -> None:
+    """Raise a ParameterError for the first parameter of a model that it may not have."""
+    for parameter in parameters:
+        parameter.check(getattr(model, parameter.name))
+
+
+def option_type(parameter: Parameter) -> Callable[[str], Any]:
+    """Return the function that reads the option of a parameter.
+
+    It raises a ValueError with the values that are expected.
+    """
+    option = parameter.option
+    assert option is not None
+    kind = option.kind or parameter.kind
+    assert kind is not None
+
+    def read(text: str) -> Any:
+        if text == option.none:
+            return None
+        value = kind.read(text)
+        if not kind.accepts(value):
+            none = "" if option.none is None else f", or {option.none}"
+            raise ValueError(f"{text!r} is not {kind.expected}{none}".replace("'", ""))
+        return value
+
+    return read
+
+
+def _alternatives(words: tuple[str, ...]) -> str:
+    """Return words as the alternative to a number."""
+    return "".join(f", or {word!r}" for word in words)
+
+
+def _number(text: str) -> float | None:
+    """Return the number that a text stands for; None for other texts."""
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""Mixtures of categorical views: latent classes."""

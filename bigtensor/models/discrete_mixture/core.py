@@ -1,0 +1,123 @@
+"""Moments of three groups of views, in the coordinates that a decomposition wants."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.decomposition.discrete_core import (
+    ByView,
+    DiscreteCore,
+    bases_of_sketches,
+    by_view,
+    inverse_scale,
+    rotated,
+)
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.code_moments import (
+    Groups,
+    ProjectedMoments,
+    ProjectedSymbols,
+    SketchedPairs,
+    SymbolSketches,
+)
+
+EXACT_SYMBOLS = 256
+"""Largest number of symbols of a group whose pair tables are summed, and not sketched."""
+
+POWER_PASSES = 2
+"""Passes that turn sketches towards the leading directions."""
+
+DAMPING = 0.5
+"""Rows by which every view is padded with equally frequent symbols, as a part of all, in sketches.
+
+Without it, a pair of rare symbols that were seen only together stands out as a component does.
+"""
+
+Sums = Generator[Pass[Any], Any, DiscreteCore]
+"""Yields passes and is sent their results; returns moments."""
+
+
+def core_of(groups: Groups, directions: int, rng: np.random.Generator) -> Sums:
+    """Ask for the scaled moments of three groups of views in their leading directions.
+
+    Parameters
+    ----------
+    groups : three SymbolGroup
+    directions : int
+        Of every group; a group of fewer symbols has as many.
+    rng : numpy.random.Generator
+        Of the sketches of groups of many symbols.
+    """
+    exact = max(group.size for group in groups) <= EXACT_SYMBOLS
+    if exact:
+        sketches: SymbolSketches = yield Pass("pairs", SketchedPairs(groups, _identities(groups)))
+        bases, scales = _exact_bases(sketches, directions)
+    else:
+        sketches = yield Pass("sketches", SketchedPairs(groups, _gaussian(groups, directions, rng)))
+        bases, scales = _bases(sketches.sketches, sketches, directions, DAMPING)
+        for _ in range(POWER_PASSES):
+            turned = SketchedPairs(groups, _projections(bases, scales))
+            sketches = yield Pass("power", turned)
+            bases, scales = _bases(sketches.sketches, sketches, directions, DAMPING)
+    moments: ProjectedMoments = yield Pass(
+        "moments", ProjectedSymbols(groups, _projections(bases, scales))
+    )
+    return rotated(_core(moments, bases, scales, _three(sketches.marginals)))
+
+
+def unscaled_core_of(groups: Groups) -> Sums:
+    """Ask for the joint table of three groups of views as it is."""
+    identities = _identities(groups)
+    sketches: SymbolSketches = yield Pass("pairs", SketchedPairs(groups, identities))
+    moments: ProjectedMoments = yield Pass("moments", ProjectedSymbols(groups, identities))
+    ones = by_view(lambda t: np.ones(groups[t].size))
+    return _core(moments, identities, ones, _three(sketches.marginals))
+
+
+def _core(
+    moments: ProjectedMoments, bases: ByView, scales: ByView, marginals: ByView
+) -> DiscreteCore:
+    """Return moments with the bases and scales of their coordinates."""
+    return DiscreteCore(moments.tensor, bases, scales, marginals, _three(moments.pairs))
+
+
+def _exact_bases(sketches: SymbolSketches, directions: int) -> tuple[ByView, ByView]:
+    """Return bases and scales from pair tables, both sides of which are scaled."""
+    marginals = sketches.marginals
+    inverse = [inverse_scale(np.sqrt(marginal)) for marginal in marginals]
+    scaled = [
+        tables * np.concatenate([inverse[other] for other in range(3) if other != t])
+        for t, tables in enumerate(sketches.sketches)
+    ]
+    return _bases(scaled, sketches, directions, 0.0)
+
+
+def _bases(
+    scaled: Sequence[NDArray[np.float64]], sketches: SymbolSketches, directions: int, damping: float
+) -> tuple[ByView, ByView]:
+    """Return the leading directions of sketches, and the scales of the symbols."""
+    return bases_of_sketches(_three(scaled), _three(sketches.marginals), damping, directions)
+
+
+def _projections(bases: ByView, scales: ByView) -> ByView:
+    """Return the matrices from indicators of symbols to scaled coordinates in the bases."""
+    return by_view(lambda t: bases[t] * inverse_scale(scales[t])[:, None])
+
+
+def _identities(groups: Groups) -> ByView:
+    """Return unit matrices."""
+    return by_view(lambda t: np.eye(groups[t].size))
+
+
+def _gaussian(groups: Groups, directions: int, rng: np.random.Generator) -> ByView:
+    """Return random projections."""
+    return by_view(lambda t: rng.standard_normal((groups[t].size, directions)))
+
+
+def _three(arrays: Sequence[NDArray[np.float64]]) -> ByView:
+    """Return an array for each of the three groups or pairs."""
+    return by_view(lambda t: arrays[t])

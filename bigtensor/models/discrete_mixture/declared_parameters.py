@@ -1,0 +1,56 @@
+"""Parameters of a discrete mixture, as users and the command line may set them."""
+
+from bigtensor.models.declarations import Choice, Option, Parameter, Positive, Whole
+
+METHODS = ("ex", "ex_literal", "svd", "svd_joint", "std", "em")
+
+MOST_ITERATIONS = 10**6
+"""Largest number of iterations or initialisations with which a fit is planned."""
+
+PARAMETERS = (
+    Parameter(
+        "n_components",
+        "auto",
+        Whole(words=("auto",)),
+        Option(
+            ("--components", "-k"),
+            "Number of components; 'auto' chooses it by the likelihood of held-out rows.",
+        ),
+    ),
+    Parameter(
+        "method",
+        "ex",
+        Choice(METHODS),
+        Option(
+            ("--method",),
+            "Initialisation of the EM iterations: the exterior point method, spectral solutions as "
+            "they are (svd, svd_joint, std), or random starts (em).",
+        ),
+    ),
+    Parameter(
+        "ridge",
+        "cross-validation",
+        Positive(words=("cross-validation", "none")),
+        Option(
+            ("--ridge",),
+            "Pseudo-counts that draw the components towards each other; chosen by the likelihood "
+            "of held-out rows by default.",
+        ),
+    ),
+    Parameter(
+        "em_iterations",
+        None,
+        Whole(0, MOST_ITERATIONS),
+        Option(("--em-iterations",), "Most EM iterations after the initialisation."),
+    ),
+    Parameter(
+        "n_starts",
+        10,
+        Whole(1, MOST_ITERATIONS),
+        Option(
+            ("--starts",),
+            "Random initialisations of method 'em', and of 'ex' with more than three views.",
+        ),
+    ),
+)
+"""Parameters that stand on their own; what they need of each other is checked in `settings`."""

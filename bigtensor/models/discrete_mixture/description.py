@@ -1,0 +1,213 @@
+"""Description of a fitted discrete mixture: verdict, categories and what was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.models.description import Facts, Line
+from bigtensor.models.mixture_description import MixtureDescription, listed_weights
+from bigtensor.models.report_blocks import Block, Group, Notice, ReportParts, Section, Words
+from bigtensor.models.report_figures import Curve, Curves, Heatmap, Panel, Rule
+from bigtensor.models.wording import independence_sentence, sentence_of
+
+MOST_LINES = 60
+"""Categories that the picture shows; of more, those that differ most between components."""
+
+
+class DiscreteMixtureDescription(MixtureDescription):
+    """Facts and words on a discrete mixture, and the picture of its categories."""
+
+    def facts(self, model: Any) -> Facts:
+        """Return the facts of a mixture with its verdict and its likelihoods.
+
+        Parameters
+        ----------
+        model : fitted or prepared model
+        """
+        found = model.diagnostics_
+        return {
+            **super().facts(model),
+            "verdict": found.get("verdict"),
+            "ridge": found.get("ridge"),
+            "mean_log_likelihood": list(found.get("mean_log_likelihood") or ()),
+        }
+
+    def fit_facts(self, model: Any) -> Facts:
+        """Return the facts of a mixture with its verdict.
+
+        Parameters
+        ----------
+        model : fitted model
+        """
+        return {**super().fit_facts(model), "verdict": model.diagnostics_["verdict"]}
+
+    def fit_lines(self, model: Any) -> Iterator[Line]:
+        """Return the weights, the verdict and what was chosen. A fault was told in a warning.
+
+        Parameters
+        ----------
+        model : fitted model
+        """
+        yield "weights", listed_weights(model)
+        verdict = model.diagnostics_["verdict"]
+        if verdict["good"]:
+            yield "verdict", " ".join(map(sentence_of, verdict["sentences"]))
+        for words in choices_in_words(model.diagnostics_):
+            yield "note", words
+
+    def report(self, model: Any, rows: Any) -> ReportParts:  # noqa: ARG002
+        """Return notices, sentences and sections of the report.
+
+        Parameters
+        ----------
+        model : fitted model
+        rows : LabelledRows, optional
+        """
+        found = model.diagnostics_
+        verdict = found["verdict"]
+        notices = tuple(
+            Notice("good" if verdict["good"] else "warning", sentence_of(text))
+            for text in verdict["sentences"]
+        )
+        return ReportParts(
+            notices=notices,
+            headline=(("parameters", f"{found['parameters']:,}"),),
+            method=tuple(method_in_words(model)),
+            sections=(categories_section(model),),
+            diagnostics=diagnostic_blocks(found),
+        )
+
+
+def outcome_in_words(model: Any) -> list[Line]:
+    """Return how a fit ended, as names and words.
+
+    Parameters
+    ----------
+    model : fitted model
+    """
+    found = model.diagnostics_
+    likelihoods = found["mean_log_likelihood"]
+    return [
+        ("initialisation", initialisation_in_words(found)),
+        ("verdict", " ".join(map(sentence_of, found["verdict"]["sentences"]))),
+        (
+            "log-likelihood",
+            f"{likelihoods[-1]:.4f} nats a row" if likelihoods else "before an EM iteration",
+        ),
+    ]
+
+
+def initialisation_in_words(found: Mapping[str, Any]) -> str:
+    """Return the initialisation that a fit took."""
+    if found.get("initialised", "random") == "random" and "random_starts" in found:
+        return "random starts"
+    return "spectral" if "spectral" in found else "exterior point method"
+
+
+def choices_in_words(found: Mapping[str, Any]) -> Iterator[str]:
+    """Return sentences on what held-out rows have chosen."""
+    if "component_choice" in found:
+        yield (
+            f"{found['n_components']} components are the fewest that explain held-out rows as well "
+            "as any number."
+        )
+    if "ridge_choice" in found:
+        yield f"The ridge {found['ridge']:g} explains held-out rows best."
+    if "no_spectral" in found:
+        yield sentence_of(f"There is no spectral solution: {found['no_spectral']}")
+
+
+def method_in_words(model: Any) -> Iterator[str]:
+    """Return sentences on how a model was fitted."""
+    found = model.diagnostics_
+    yield independence_sentence(tuple(model.views_.features))
+    iterations = len(found["mean_log_likelihood"])
+    yield (
+        f"Initialisation: {initialisation_in_words(found)}; then {iterations} EM iterations, with "
+        f"{'half a count' if found['ridge'] else 'no count'} added to every category."
+    )
+    yield from choices_in_words(found)
+
+
+def categories_section(model: Any) -> Section:
+    """Return the picture of the probabilities of all categories.
+
+    Parameters
+    ----------
+    model : fitted model
+    """
+    names, table = category_lines(model)
+    words = "Probability of every category in every component."
+    chosen = largest_differences(table, model.weights_)
+    if len(chosen) < len(names):
+        words += f" Shown are the {len(chosen)} of {len(names):,} that differ most."
+    columns = tuple(str(component) for component in range(table.shape[1]))
+    heatmap = Heatmap(
+        "Probabilities of categories by component",
+        table[chosen],
+        tuple(names[line] for line in chosen),
+        columns,
+        "probability",
+    )
+    return Section(
+        "categories", "Categories of the components", (Words(words), heatmap), "Categories"
+    )
+
+
+def category_lines(model: Any) -> tuple[list[str], NDArray[np.float64]]:
+    """Return the names of all categories, and their probabilities (lines, components)."""
+    names, tables = list[str](), []
+    for view, table in model.component_probabilities_.items():
+        names += [f"{view} = {name}" for name in table["category"].to_numpy()]
+        tables.append(table.to_numpy())
+    return names, np.concatenate(tables)
+
+
+def largest_differences(
+    table: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.intp]:
+    """Return the lines that differ most between components, in their own order."""
+    mean = table @ weights
+    spread = ((table - mean[:, None]) ** 2) @ weights
+    return np.sort(np.argsort(-spread, kind="stable")[:MOST_LINES])
+
+
+def diagnostic_blocks(found: Mapping[str, Any]) -> tuple[Block, ...]:
+    """Return figures of the choice of the components and of the EM iterations.
+
+    Parameters
+    ----------
+    found : mapping
+        Diagnostics of a fitted model.
+    """
+    blocks: list[Block] = []
+    if "component_choice" in found:
+        scores = found["component_choice"]["held_out_log_likelihood"]
+        numbers = [int(k) for k in scores]
+        panel = Panel(
+            (
+                Curve(numbers, list(scores.values()), marker=5.0),
+                Rule(found["n_components"], "chosen"),
+            ),
+            x_label="components",
+            y_label="held-out log-likelihood",
+        )
+        alternative = "Held-out log-likelihood by the number of components"
+        words = (
+            "The fewest components that are within a standard error of the best are chosen: "
+            "further ones explain nothing that other rows would show."
+        )
+        blocks.append(Group((Curves(alternative, (panel,)), Words(words))))
+    likelihoods = found["mean_log_likelihood"]
+    if len(likelihoods) > 1:
+        panel = Panel(
+            (Curve(range(1, len(likelihoods) + 1), likelihoods, marker=4.0),),
+            x_label="EM iteration",
+            y_label="mean log-likelihood",
+        )
+        blocks.append(Group((Curves("Log-likelihood by EM iteration", (panel,)),)))
+    return (Group(tuple(blocks), layout="wide"),) if blocks else ()

@@ -1,0 +1,365 @@
+"""Estimate of a discrete mixture from sums over rows, wherever the rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.decomposition.discrete_core import DiscreteCore, DiscreteFactors
+from bigtensor.decomposition.discrete_spectral import spectral_factors
+from bigtensor.decomposition.exterior_point import (
+    SpectralCandidates,
+    exterior_point,
+    literal_exterior_point,
+    spectral_candidates,
+)
+from bigtensor.errors import IdentifiabilityError
+from bigtensor.models.discrete_mixture.core import core_of, unscaled_core_of
+from bigtensor.models.discrete_mixture.solution import DiscreteSolution
+from bigtensor.models.script import Estimate, Solved
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.code_moments import Groups
+from bigtensor.statistics.code_tables import CodeTables
+from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.posterior_sums import PosteriorSums, PosteriorSumsResult
+
+FLOOR = 1e-5
+"""Smallest probability of a category, and smallest weight, at the start of the EM iterations."""
+
+LOWEST = 1e-12
+"""Smallest probability of a category in a fitted mixture, whose logarithm is to be finite."""
+
+SMOOTHING = 0.5
+"""Pseudo-count of every category in the EM iterations, where there is a ridge."""
+
+ROTATIONS = {"svd": "single", "svd_joint": "joint", "std": "power"}
+"""Rotation of the spectral solution of a method."""
+
+LITERAL_SUM_PENALTY, LITERAL_NEGATIVE_PENALTY = 0.5, 1e-3
+"""Prices of the exterior point method as it was published, which names no values."""
+
+EM_ITERATIONS = {"ex": 20, "em": 1000}
+"""Most EM iterations over rows in memory, by method; other methods have none."""
+
+EM_PASSES = {"ex": 5, "em": 30}
+"""Most EM iterations that read all rows."""
+
+TOLERANCE = {"ex": 1e-6, "em": 1e-7}
+"""Relative change of the log-likelihood at which EM iterations end, by method."""
+
+STARTS_IN_CHOICE, ITERATIONS_IN_CHOICE, TOLERANCE_IN_CHOICE = 3, 200, 1e-5
+"""Most random starts and EM iterations, and where these end, of fits that only choose something."""
+
+SHORT_ITERATIONS = 50
+"""EM iterations from every random start; only the best of them goes on until it settles."""
+
+Conclude = Callable[[DiscreteSolution, list[float], dict[str, Any]], Solved]
+"""Makes the fitted mixture of a solution, its log-likelihoods and its diagnostics."""
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    """Mixture, its mean log-likelihood before every EM iteration, and diagnostics."""
+
+    solution: DiscreteSolution
+    likelihoods: list[float]
+    diagnostics: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Most EM iterations, and the relative change of the log-likelihood at which they end."""
+
+    most: int
+    tolerance: float
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Mixture to be estimated.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Number of categories of every view.
+    groups : three SymbolGroup
+        Views whose joint codes are decomposed.
+    weight : float
+        Of all rows.
+    method : str
+    em_iterations : int, optional
+        Most EM iterations; None stands for a number that depends on the method.
+    passes : bool
+        The sums are passes over data, and not over rows in memory.
+    n_starts : int
+        Random initialisations of method "em", and beside the spectral one of grouped views.
+    seed : int
+    thorough : bool, default True
+        False for a fit that only chooses a ridge or a number of components.
+    conclude : callable, optional
+        Makes the solution after a pass, for fits in rounds.
+    """
+
+    sizes: tuple[int, ...]
+    groups: Groups
+    weight: float
+    method: str
+    em_iterations: int | None
+    passes: bool
+    n_starts: int
+    seed: int
+    thorough: bool = True
+    conclude: Conclude | None = field(default=None, repr=False)
+
+    @property
+    def most_spectral(self) -> int:
+        """Most components of which a spectral solution exists."""
+        return min(group.size for group in self.groups)
+
+    def is_spectral(self, k: int) -> bool:
+        """Return True if so many components start from a spectral solution."""
+        return self.method != "em" and 1 < k <= self.most_spectral
+
+    def ending(self, method: str) -> Ending:
+        """Return when EM iterations after an initialisation end.
+
+        Views in no group need one at least: they follow from the posterior probabilities.
+        """
+        most = self.em_iterations
+        if most is None:
+            most = (EM_PASSES if self.passes else EM_ITERATIONS).get(method, 0)
+        grouped = sum(len(group.columns) for group in self.groups)
+        most = max(most, int(grouped < len(self.sizes)))
+        if not self.thorough:
+            return Ending(min(most, ITERATIONS_IN_CHOICE), TOLERANCE_IN_CHOICE)
+        return Ending(most, TOLERANCE.get(method, TOLERANCE["ex"]))
+
+    @property
+    def has_rivals(self) -> bool:
+        """True if random starts compete with the spectral one.
+
+        Joint codes of several views leave out that these are independent given the component, and
+        there are more of them than a few rows determine.
+        """
+        several = any(len(group.columns) > 1 for group in self.groups)
+        return several and self.method == "ex" and not self.passes and self.em_iterations != 0
+
+    def rng(self, purpose: int) -> np.random.Generator:
+        """Return the random numbers of a purpose."""
+        return np.random.default_rng([self.seed, purpose])
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Moments of some rows, with the spectral solutions that were found in them.
+
+    Fits that differ in the ridge share these, which are half of the work of one fit.
+    """
+
+    core: DiscreteCore
+    _found: dict[int, SpectralCandidates] = field(default_factory=dict, repr=False)
+
+    def candidates(self, k: int, rng: np.random.Generator) -> SpectralCandidates:
+        """Return the spectral solutions of k components."""
+        if k not in self._found:
+            self._found[k] = spectral_candidates(self.core, k, rng)
+        return self._found[k]
+
+
+def in_memory(script: Generator[Any, Any, _Result], rows: Block) -> _Result:
+    """Run a script of passes over rows that the driver holds."""
+    result = None
+    while True:
+        try:
+            wanted = script.send(result)
+        except StopIteration as end:
+            found: _Result = end.value
+            return found
+        result = sum_in_memory(wanted.statistic, rows) if isinstance(wanted, Pass) else None
+
+
+def estimate(
+    problem: Problem, k: int, ridge: float, moments: Moments | None = None
+) -> Generator[Any, Any, Estimated]:
+    """Ask for the sums of a mixture of k components, and estimate it.
+
+    Parameters
+    ----------
+    problem : Problem
+    k : int
+        Number of components.
+    ridge : float
+        Pseudo-count.
+    moments : Moments, optional
+        Of the same rows, in at least 2 k directions where there are as many.
+    """
+    smoothing = SMOOTHING if ridge else 0.0
+    if not problem.is_spectral(k):
+        return (yield from _best_of_random_starts(problem, k, smoothing))
+    if problem.method == "ex_literal" or problem.method == "svd":
+        moments = Moments((yield from unscaled_core_of(problem.groups)))
+    elif moments is None:
+        moments = Moments((yield from core_of(problem.groups, 2 * k, problem.rng(0))))
+    try:
+        factors, diagnostics = _initialisation(moments, problem, k, ridge)
+    except IdentifiabilityError as error:
+        if problem.method != "ex":
+            raise
+        found = yield from _best_of_random_starts(problem, k, smoothing)
+        return replace(found, diagnostics={"no_spectral": str(error), **found.diagnostics})
+    start = _solution_of(factors, problem).floored(FLOOR)
+    ending = problem.ending("em" if problem.has_rivals else problem.method)
+    end = yield from em_iterations(start, problem, smoothing, ending, diagnostics)
+    if not problem.has_rivals:
+        return end
+    rival = yield from _best_of_random_starts(problem, k, smoothing)
+    best = rival if rival.likelihoods[-1] > end.likelihoods[-1] else end
+    initialised = {"initialised": "random" if best is rival else "spectral"}
+    return replace(best, diagnostics={**end.diagnostics, **rival.diagnostics, **initialised})
+
+
+def em_iterations(
+    start: DiscreteSolution,
+    problem: Problem,
+    smoothing: float,
+    ending: Ending,
+    diagnostics: dict[str, Any],
+) -> Generator[Any, Any, Estimated]:
+    """Ask for posterior sums and update the mixture, until the likelihood has settled.
+
+    Parameters
+    ----------
+    start : DiscreteSolution
+        Positive.
+    problem : Problem
+    smoothing : float
+        Pseudo-count of every category and component.
+    ending : Ending
+    diagnostics : dict
+    """
+    current, likelihoods = start, list[float]()
+    for _ in range(ending.most):
+        if problem.conclude is not None:
+            yield Estimate(_made(problem.conclude, current, likelihoods, diagnostics))
+        sums = yield Pass("posterior", PosteriorSums(current.mixture()))
+        current = updated(sums, current, smoothing)
+        likelihoods.append(sums.log_likelihood / sums.weight)
+        if _settled(likelihoods, ending.tolerance):
+            break
+    return Estimated(current.by_weight(), likelihoods, diagnostics)
+
+
+def updated(
+    sums: PosteriorSumsResult, before: DiscreteSolution, smoothing: float
+) -> DiscreteSolution:
+    """Return the mixture that follows from posterior sums, by one EM iteration.
+
+    Parameters
+    ----------
+    sums : PosteriorSumsResult
+    before : DiscreteSolution
+        What the sums were made with.
+    smoothing : float
+    """
+    tables = before.mixture().tables
+    assert isinstance(tables, CodeTables)
+    assert sums.histograms is not None
+    counts = tables.of_views(sums.histograms)
+    return DiscreteSolution(
+        _shares(sums.mass + smoothing), tuple(_shares(table + smoothing) for table in counts)
+    ).floored(LOWEST)
+
+
+def _made(
+    conclude: Conclude,
+    current: DiscreteSolution,
+    likelihoods: list[float],
+    diagnostics: dict[str, Any],
+) -> Callable[[], Solved]:
+    """Return a function that concludes with what is known now."""
+    known = list(likelihoods)
+    return lambda: conclude(current.by_weight(), known, diagnostics)
+
+
+def _settled(likelihoods: Sequence[float], tolerance: float) -> bool:
+    """Return True if the last iteration hardly changed the log-likelihood."""
+    if len(likelihoods) < 2:
+        return False
+    return abs(likelihoods[-1] - likelihoods[-2]) <= tolerance * abs(likelihoods[-2])
+
+
+def _best_of_random_starts(
+    problem: Problem, k: int, smoothing: float
+) -> Generator[Any, Any, Estimated]:
+    """Ask for a few EM iterations from random starts, and for more from the best of their ends."""
+    rng, ending = problem.rng(1), problem.ending("em")
+    short = replace(ending, most=min(SHORT_ITERATIONS, ending.most))
+    ends = list[Estimated]()
+    # one component needs no start, and without iterations no start can be told from another
+    starts = problem.n_starts if problem.thorough else min(problem.n_starts, STARTS_IN_CHOICE)
+    for _ in range(starts if k > 1 and short.most else 1):
+        start = _random_start(problem.sizes, k, rng)
+        ends.append((yield from em_iterations(start, problem, smoothing, short, {})))
+    found = {"random_starts": [end.likelihoods[-1] for end in ends if end.likelihoods]}
+    best = max(ends, key=lambda end: end.likelihoods[-1] if end.likelihoods else -np.inf)
+    left = replace(ending, most=ending.most - len(best.likelihoods))
+    last = yield from em_iterations(best.solution, problem, smoothing, left, found)
+    return replace(last, likelihoods=[*best.likelihoods, *last.likelihoods])
+
+
+def _random_start(sizes: tuple[int, ...], k: int, rng: np.random.Generator) -> DiscreteSolution:
+    """Return a mixture of equal weights and random probabilities, none of them small."""
+    tables = (rng.random((size, k)) + 0.1 for size in sizes)
+    return DiscreteSolution(np.full(k, 1 / k), tuple(_shares(table) for table in tables))
+
+
+def _initialisation(
+    moments: Moments, problem: Problem, k: int, ridge: float
+) -> tuple[DiscreteFactors, dict[str, Any]]:
+    """Return factors of the joint codes of the groups."""
+    core, rng = moments.core, problem.rng(2)
+    if problem.method == "ex":
+        symbols = float(np.mean([group.size for group in problem.groups]))
+        price = ridge * symbols / problem.weight
+        candidates = moments.candidates(k, rng)
+        starts = 2 if problem.thorough else 1
+        end = exterior_point(core, k, ridge=price, starts=starts, rng=rng, candidates=candidates)
+        figures = {"residual": end.residual, "iterations": end.iterations}
+        return end.factors, {"exterior_point": {**figures, **end.diagnostics}}
+    rotation = ROTATIONS.get(problem.method, "single")
+    spectral = spectral_factors(core, k, view=1, rotation=rotation, rng=rng)  # type: ignore[arg-type]
+    if problem.method != "ex_literal":
+        return spectral.factors.clipped(), {"spectral": spectral.diagnostics}
+    end = literal_exterior_point(
+        core,
+        spectral.factors,
+        sum_penalty=LITERAL_SUM_PENALTY,
+        negative_penalty=LITERAL_NEGATIVE_PENALTY,
+    )
+    figures = {"residual": end.residual, "iterations": end.iterations}
+    return end.factors, {"exterior_point": {**figures, **end.diagnostics}}
+
+
+def _solution_of(factors: DiscreteFactors, problem: Problem) -> DiscreteSolution:
+    """Return the probabilities of every view; uniform ones of views in no group."""
+    k = len(factors.weights)
+    tables: list[NDArray[np.float64]] = [np.full((size, k), 1 / size) for size in problem.sizes]
+    for group, of_symbols in zip(problem.groups, factors.probabilities, strict=True):
+        for view, table in zip(group.columns, group.marginals(of_symbols), strict=True):
+            tables[view] = table
+    return DiscreteSolution(factors.weights, tuple(tables))
+
+
+def _shares(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return columns as parts of their sums; a column of zeros becomes uniform."""
+    sums = columns.sum(axis=0)
+    return np.asarray(
+        np.where(sums > 0, columns / np.where(sums > 0, sums, 1.0), 1.0 / len(columns))
+    )

@@ -1,0 +1,203 @@
+"""The discrete mixture: latent classes of rows of categories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bigtensor.models.data_kinds import Data
+from bigtensor.models.data_shape import DataShape
+from bigtensor.models.discrete_mixture.description import (
+    DiscreteMixtureDescription,
+    outcome_in_words,
+)
+from bigtensor.models.discrete_mixture.planned_passes import (
+    planned_preparation,
+    planned_refinement,
+)
+from bigtensor.models.discrete_mixture.script import STORED_CLASSES, Preparation, prepare, refine
+from bigtensor.models.discrete_mixture.settings import (
+    check_parameters,
+    settings_of,
+    without_effect,
+)
+from bigtensor.models.discrete_mixture.solution import DiscreteFit
+from bigtensor.models.mixture import MixtureAnswers
+from bigtensor.models.script import PlannedPass, Script
+
+
+class DiscreteMixture(MixtureAnswers):
+    """Mixture of categorical views that are independent given the component: latent classes.
+
+    Every row has a hidden component; given the component, the views are independent, each with its
+    own probabilities of categories. Moments of three views determine the mixture; their spectral
+    solution, improved by a descent through infeasible parameters (exterior point method; Shaban,
+    Farajtabar, Xie, Song and Boots, UAI 2015), is where EM iterations start. Where the joint table
+    of all views is small, one pass counts the rows, and all else is independent of their number.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default "auto"
+        Number of components k. ``"auto"`` is the number with the best likelihood of held-out rows,
+        of at most 20.
+    views : mapping of str to feature names or columns, optional
+        At least three, of one categorical feature each. By default every feature.
+    method : {"ex", "ex_literal", "svd", "svd_joint", "std", "em"}, default "ex"
+        Initialisation of the EM iterations. ``"ex"`` is the exterior point method with residuals
+        weighted by independence, from several spectral solutions. More than three views are put
+        into three groups, whose joint codes are decomposed, and random starts compete with the
+        result where the driver holds the rows. Where the smallest group has fewer joint codes than
+        there are components, it is ``"em"``: random starts, of which the best is taken. The others
+        are references, without EM iterations: the spectral solution of one random combination of
+        slices (``"svd"``), of their joint diagonalisation (``"svd_joint"``), or of the tensor power
+        method (``"std"``), each clipped to valid probabilities, and the exterior point method as it
+        was published (``"ex_literal"``).
+    ridge : float or {"cross-validation", "none"}, default "cross-validation"
+        Pseudo-count alpha that draws the components of ``"ex"`` towards independence; if positive,
+        EM iterations add half a count to every category. By default the one of 0, 1/2 and 2 with
+        the best likelihood of held-out rows.
+    em_iterations : int, optional
+        Most EM iterations after the initialisation. By default 20 after ``"ex"`` (5 if each reads
+        all rows), 1,000 from random starts and beside them, none otherwise; they end when the
+        likelihood settles.
+    n_starts : int, default 10
+        Random starts of ``"em"``, and of ``"ex"`` with more than three views.
+    missing : {"raise", "omit", "marginalise"}, default "raise"
+        Whether rows with missing entries are an error, are left out and counted, or keep their
+        other entries: a missing one then says nothing of its row. Categories that did not occur in
+        the fit are missing entries.
+    sample_dim : str, default "sample"
+        Name of the sample dimension of labelled data.
+    random_state : int, optional
+        Seed of held-out rows, sketches and random starts. None stands for 0: the same data give
+        the same model.
+
+    Attributes
+    ----------
+    weights_ : (k,) float64 array
+        Mixing weights, descending.
+    component_probabilities_ : dict of str to DataArray
+        For every view the probability of its categories (category, component) in every component.
+    categories_ : dict of str to tuple of str
+        Names of the codes of every feature.
+    views_ : Views
+        The views as they were found in the data.
+    diagnostics_ : dict
+        Every decision taken on the way: held-out likelihoods, spectrum, condition numbers,
+        residuals, log-likelihoods, the plan and the passes, and a ``verdict``.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        For labelled data.
+
+    Examples
+    --------
+    >>> from bigtensor import DiscreteMixture, simulate
+    >>> data = simulate.discrete_mixture(5000, 3, n_categories=6, random_state=1)
+    >>> model = DiscreteMixture(3, random_state=0).fit(data)
+    >>> model.component_probabilities_["view1"].shape
+    (6, 3)
+    >>> model.predict(data).dims
+    ('sample',)
+    """
+
+    takes = Data(kinds={"codes"}, marginalises=True)
+    stored_classes = STORED_CLASSES
+    description = DiscreteMixtureDescription()
+
+    component_probabilities_: dict[str, xr.DataArray]
+    _fitted: DiscreteFit | None
+
+    def __init__(
+        self,
+        n_components: int | str = "auto",
+        views: Any = None,
+        *,
+        method: str = "ex",
+        ridge: float | str = "cross-validation",
+        em_iterations: int | None = None,
+        n_starts: int = 10,
+        missing: str = "raise",
+        sample_dim: str = "sample",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.views = views
+        self.method = method
+        self.ridge = ridge
+        self.em_iterations = em_iterations
+        self.n_starts = n_starts
+        self.missing = missing
+        self.sample_dim = sample_dim
+        self.random_state = random_state
+
+    def aic(self, X: Any) -> float:
+        """Return the information criterion of Akaike for some rows; less is better.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        """
+        return 2.0 * self._mixture_parameters() - 2.0 * self._log_likelihood(X)[0]
+
+    def bic(self, X: Any) -> float:
+        """Return the Bayesian information criterion for some rows; less is better.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        """
+        likelihood, rows = self._log_likelihood(X)
+        return float(np.log(rows)) * self._mixture_parameters() - 2.0 * likelihood
+
+    def _log_likelihood(self, X: Any) -> tuple[float, int]:
+        """Return the log-likelihood of some rows, and how many were scored."""
+        scores = np.asarray(self.score_samples(X))
+        kept = scores[~np.isnan(scores)]
+        return float(kept.sum()), len(kept)
+
+    def _mixture_parameters(self) -> int:
+        """Return the number of free parameters."""
+        self._require_fitted()
+        assert self._fitted is not None
+        return self._fitted.solution.parameters
+
+    def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
+        """Ask for the sample that large alphabets need."""
+        settings = settings_of(self, shape, expected or shape.rows)
+        return prepare(settings, in_rounds=expected is not None)
+
+    def _refine(self, preparation: Preparation) -> Script:
+        """Ask for the sums, and solve between them."""
+        return refine(preparation)
+
+    def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
+        """Return upper bounds of what `_prepare` will ask for."""
+        return planned_preparation(settings_of(self, shape, shape.rows))
+
+    def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
+        """Return upper bounds of what `_refine` will ask for."""
+        return planned_refinement(settings_of(self, shape, shape.rows))
+
+    def _adopt(self, fitted: DiscreteFit) -> None:
+        """Set `_fitted` and the fitted attributes."""
+        self._fitted = fitted
+        self.weights_ = fitted.solution.weights
+        self.component_probabilities_ = {
+            view: xr.DataArray(
+                table, {"category": list(names)}, ("category", "component"), name="probability"
+            )
+            for (view, _), names, table in zip(
+                fitted.views, fitted.categories, fitted.solution.probabilities, strict=True
+            )
+        }
+
+    _check_parameters = check_parameters
+    _without_effect = without_effect
+
+    def _outcome_in_words(self) -> list[tuple[str, str]]:
+        """Return how the fit ended, as names and words."""
+        return outcome_in_words(self)

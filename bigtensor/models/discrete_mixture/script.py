@@ -1,0 +1,269 @@
+"""Script of a discrete mixture's fit: one count of rows, or passes over large alphabets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bigtensor.data.block import Block
+from bigtensor.errors import DataError, IdentifiabilityError, ParameterError
+from bigtensor.models.data_shape import view_slices
+from bigtensor.models.discrete_mixture.choice import Choice, choose
+from bigtensor.models.discrete_mixture.core import EXACT_SYMBOLS
+from bigtensor.models.discrete_mixture.estimation import (
+    SMOOTHING,
+    Estimated,
+    Problem,
+    em_iterations,
+    estimate,
+    in_memory,
+)
+from bigtensor.models.discrete_mixture.settings import PILOT_ROWS, Settings, three_groups
+from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
+from bigtensor.models.discrete_mixture.verdict import judged
+from bigtensor.models.script import Script, Solved
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.code_counts import CodeCounts, CodeCountsResult
+from bigtensor.statistics.code_moments import Groups, ProjectedSymbols, SketchedPairs, SymbolGroup
+from bigtensor.statistics.code_tables import CodeTables
+from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.posterior_sums import PosteriorSums
+from bigtensor.statistics.row_sample import RowSample, Sample
+from bigtensor.statistics.windows import sample_windows
+
+START_ROWS = 20_000
+"""Distinct rows that random starts of more than three views compete on."""
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """Decisions before the sums over all rows.
+
+    Attributes
+    ----------
+    settings : Settings
+    choice : Choice, optional
+        From the pilot sample; None where all rows are counted, which choose then.
+    groups : three SymbolGroup, optional
+        As for ``choice``.
+    start : DiscreteSolution, optional
+        Mixture of the pilot sample that the passes start from, instead of a spectral solution.
+    rows : CodeCountsResult, optional
+        All rows, where the driver holds them.
+    diagnostics : dict
+    """
+
+    settings: Settings
+    choice: Choice | None = None
+    groups: Groups | None = None
+    start: DiscreteSolution | None = None
+    rows: CodeCountsResult | None = None
+    diagnostics: dict[str, Any] = field(default_factory=dict)
+
+
+STORED_CLASSES = (
+    *(DiscreteFit, DiscreteSolution, Preparation, Settings, Choice, SymbolGroup),
+    *(CodeCounts, SketchedPairs, ProjectedSymbols, PosteriorSums, MixtureDensities, CodeTables),
+)
+"""Dataclasses that a saved discrete mixture, prepared or fitted, is made of."""
+
+
+def prepare(settings: Settings, *, in_rounds: bool) -> Generator[Pass[Any], Any, Preparation]:
+    """Ask for a sample where the joint table is too large to count the rows in.
+
+    Parameters
+    ----------
+    settings : Settings
+    in_rounds : bool
+        No row may be kept.
+    """
+    if settings.counted:
+        return Preparation(settings)
+    sample: Sample = yield pilot_pass(settings)
+    rows = CodeCountsResult(
+        np.asarray(sample.values, np.int32),
+        np.ones(len(sample.values)) if sample.weight is None else sample.weight,
+        len(sample.values),
+    )
+    if settings.rows <= PILOT_ROWS and not in_rounds:
+        return Preparation(settings, rows=rows)
+    return _prepared_from(rows, settings)
+
+
+def pilot_pass(settings: Settings) -> Pass[Sample]:
+    """Return the pass that draws the sample."""
+    statistic = RowSample(
+        PILOT_ROWS, len(settings.views), settings.dtype, settings.random_state, settings.has_weight
+    )
+    return Pass("pilot", statistic, sample_windows(settings.rows, PILOT_ROWS))
+
+
+def refine(preparation: Preparation) -> Script:
+    """Ask for the counts of all rows, or for the moments and posterior sums of large alphabets."""
+    settings = preparation.settings
+    if settings.counted:
+        counts = yield Pass("counts", CodeCounts(settings.sizes))
+        return _of_rows(counts, settings)
+    if preparation.rows is not None:
+        return _of_rows(preparation.rows, settings)
+    choice, groups = preparation.choice, preparation.groups
+    assert choice is not None
+    assert groups is not None
+    problem = _problem(groups, settings, float(settings.rows), passes=True)
+    conclude = partial(_concluded, settings, choice, float(settings.rows))
+    problem = replace(problem, conclude=conclude)
+    if preparation.start is None:
+        found = yield from estimate(problem, choice.n_components, choice.ridge)
+    else:
+        smoothing = SMOOTHING if choice.ridge else 0.0
+        method = settings.method if problem.is_spectral(choice.n_components) else "em"
+        found = yield from em_iterations(
+            preparation.start,
+            problem,
+            smoothing,
+            problem.ending(method),
+            preparation.diagnostics,
+        )
+    return conclude(found.solution, found.likelihoods, found.diagnostics)
+
+
+def _of_rows(counts: CodeCountsResult, settings: Settings) -> Solved:
+    """Return the mixture of rows that the driver holds."""
+    rows, weight = _block(counts, settings)
+    problem = _problem(_groups_of(rows, settings), settings, weight, passes=False)
+    choice, found = _started(rows, problem, settings)
+    if problem.has_rivals and rows.rows > START_ROWS:
+        smoothing = SMOOTHING if choice.ridge else 0.0
+        script = em_iterations(
+            found.solution, problem, smoothing, problem.ending("em"), found.diagnostics
+        )
+        found = in_memory(script, rows)
+    distinct = {"distinct_rows": rows.rows}
+    return _concluded(
+        settings, choice, weight, found.solution, found.likelihoods, distinct | found.diagnostics
+    )
+
+
+def _prepared_from(counts: CodeCountsResult, settings: Settings) -> Preparation:
+    """Choose from a sample what its rows do not decide alone."""
+    rows, weight = _block(counts, settings)
+    problem = _problem(_groups_of(rows, settings), settings, weight, passes=False)
+    if problem.has_rivals:
+        # the passes are too few to make up for joint codes of several views
+        choice, found = _started(rows, problem, settings)
+        kept = ("initialised", "random_starts")
+        told = {key: found.diagnostics[key] for key in kept if key in found.diagnostics}
+        return Preparation(settings, choice, problem.groups, found.solution, diagnostics=told)
+    choice, start = _chosen(rows, problem, settings), None
+    if not problem.is_spectral(choice.n_components):
+        start = _estimated(rows, problem, choice).solution
+    return Preparation(settings, choice, problem.groups, start)
+
+
+def _started(rows: Block, problem: Problem, settings: Settings) -> tuple[Choice, Estimated]:
+    """Return the choice and the estimate of rows, or of a part of many rows of grouped views."""
+    if problem.has_rivals and rows.rows > START_ROWS:
+        step = math.ceil(rows.rows / START_ROWS)
+        part = replace(rows.keep(np.arange(rows.rows) % step == 0), index=None)
+        weight = part.total_weight()
+        rows, problem = part, _problem(_groups_of(part, settings), settings, weight, passes=False)
+    choice = _chosen(rows, problem, settings)
+    return choice, _estimated(rows, problem, choice)
+
+
+def _estimated(rows: Block, problem: Problem, choice: Choice) -> Estimated:
+    """Return the estimate of rows that the driver holds."""
+    return in_memory(estimate(problem, choice.n_components, choice.ridge), rows)
+
+
+def _chosen(rows: Block, problem: Problem, settings: Settings) -> Choice:
+    """Return the number of components and the ridge, from the rows where they were not given."""
+    number = None if settings.n_components == "auto" else int(settings.n_components)
+    return choose(rows, problem, number, settings.most_components, settings.ridge)
+
+
+def _block(counts: CodeCountsResult, settings: Settings) -> tuple[Block, float]:
+    """Return the rows as statistics read them, and their weight.
+
+    Raises
+    ------
+    DataError
+        When there is none of a positive weight.
+    """
+    kept = counts.weight > 0
+    if not kept.any():
+        raise DataError("no row with a positive weight is left to fit")
+    codes, weight = counts.codes[kept], counts.weight[kept]
+    block = Block(codes, view_slices(settings.views), 0, len(codes), weight)
+    return block, float(weight.sum())
+
+
+def _groups_of(rows: Block, settings: Settings) -> Groups:
+    """Return three groups of the views of which several categories occur."""
+    used = [
+        view
+        for view in range(len(settings.views))
+        if len({*np.unique(rows.values[:, view]).tolist()} - {-1}) > 1
+    ]
+    return three_groups(settings.sizes, tuple(used), rows.total_weight())
+
+
+def _problem(groups: Groups, settings: Settings, weight: float, *, passes: bool) -> Problem:
+    """Return the problem of some rows, in memory or read in passes.
+
+    Raises
+    ------
+    IdentifiabilityError, ParameterError
+        When the method cannot find so many components, or needs a joint table that is too large.
+    """
+    method, sizes = settings.method, [group.size for group in groups]
+    if method in ("svd", "ex_literal") and max(sizes) > EXACT_SYMBOLS:
+        raise ParameterError(
+            f"the method {method!r} needs the joint table of three groups of views, of "
+            f"{EXACT_SYMBOLS} joint codes each, and the data have {max(sizes):,}: use the method "
+            "'ex' or 'svd_joint'"
+        )
+    reference = method not in ("ex", "em")
+    if reference and int(settings.n_components) > min(sizes):
+        raise IdentifiabilityError(
+            f"three groups of views have {sizes[0]}, {sizes[1]} and {sizes[2]} joint codes, which "
+            f"support {min(sizes)} components of method {method!r}, but {settings.n_components} "
+            "were asked for: use fewer components, or the method 'em'"
+        )
+    return Problem(
+        settings.sizes,
+        groups,
+        weight,
+        method,
+        settings.em_iterations,
+        passes,
+        settings.n_starts,
+        settings.random_state,
+    )
+
+
+def _concluded(
+    settings: Settings,
+    choice: Choice,
+    weight: float,
+    solution: DiscreteSolution,
+    likelihoods: list[float],
+    diagnostics: dict[str, Any],
+) -> Solved:
+    """Return the fitted mixture with its diagnostics, and warn of what should worry."""
+    fit = DiscreteFit(solution, settings.views, settings.categories)
+    told = {
+        "method": settings.method,
+        "n_components": solution.n_components,
+        "ridge": choice.ridge,
+        "parameters": solution.parameters,
+        "mean_log_likelihood": likelihoods,
+        **choice.diagnostics,
+        **diagnostics,
+    }
+    return judged(fit, weight, told)

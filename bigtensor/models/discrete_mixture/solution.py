@@ -1,0 +1,130 @@
+"""Fitted discrete mixture: weights and probabilities of categories, as answers use them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.models.data_shape import NamedViews, view_slices
+from bigtensor.statistics.code_tables import CodeTables
+from bigtensor.statistics.densities import MixtureDensities
+
+Probabilities = tuple[NDArray[np.float64], ...]
+"""(categories, components) of every view; columns sum to one."""
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteSolution:
+    """Weights and probabilities of the categories of every view.
+
+    Attributes
+    ----------
+    weights : (components,) float64 array
+        Positive; they sum to one.
+    probabilities : tuple of (categories, components) float64 arrays
+        Positive.
+    """
+
+    weights: NDArray[np.float64]
+    probabilities: Probabilities
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return len(self.weights)
+
+    @property
+    def parameters(self) -> int:
+        """Number of free parameters."""
+        free = sum(len(table) - 1 for table in self.probabilities)
+        return self.n_components - 1 + self.n_components * free
+
+    def mixture(self) -> MixtureDensities:
+        """Return the log probabilities as a posterior pass reads them."""
+        return MixtureDensities(self.weights, CodeTables.of_probabilities(self.probabilities))
+
+    def by_weight(self) -> DiscreteSolution:
+        """Return the components in the order of descending weight."""
+        order = np.argsort(-self.weights, kind="stable")
+        return DiscreteSolution(
+            self.weights[order], tuple(table[:, order] for table in self.probabilities)
+        )
+
+    def with_uniform_component(self, weight: float) -> DiscreteSolution:
+        """Return the mixture with one more component, of equally probable categories."""
+        uniform = (np.full((len(table), 1), 1 / len(table)) for table in self.probabilities)
+        return DiscreteSolution(
+            np.append((1 - weight) * self.weights, weight),
+            tuple(
+                np.hstack([table, column])
+                for table, column in zip(self.probabilities, uniform, strict=True)
+            ),
+        )
+
+    def floored(self, floor: float) -> DiscreteSolution:
+        """Return a mixture without zeros: entries reach a floor, and sum to one."""
+        return DiscreteSolution(
+            _floored(self.weights, floor),
+            tuple(_floored(table, floor) for table in self.probabilities),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteFit:
+    """Discrete mixture of named views and categories.
+
+    Attributes
+    ----------
+    solution : DiscreteSolution
+        Components by descending weight.
+    views : tuple of (name, features)
+        One feature a view.
+    categories : tuple of tuple of str
+        Names of the codes of every view.
+    """
+
+    solution: DiscreteSolution
+    views: NamedViews
+    categories: tuple[tuple[str, ...], ...]
+
+    @property
+    def populations(self) -> None:
+        """None: components are not merged."""
+
+    @property
+    def slices(self) -> dict[str, slice]:
+        """Columns of every view in the values of a block."""
+        return view_slices(self.views)
+
+    def mixture(self) -> MixtureDensities:
+        """Return the probabilities that labels come from."""
+        return self.solution.mixture()
+
+    def likelihood_mixture(self) -> MixtureDensities:
+        """Return the probabilities that weights of groups are estimated under."""
+        return self.solution.mixture()
+
+    def draw(
+        self, n_samples: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Draw codes, in the order of the views, and components."""
+        weights = self.solution.weights
+        label = rng.choice(len(weights), size=n_samples, p=weights / weights.sum())
+        codes = np.empty((n_samples, len(self.views)), np.int32)
+        for view, table in enumerate(self.solution.probabilities):
+            edges = np.cumsum(table, axis=0)[:-1]
+            uniform = rng.random(n_samples)
+            for component in range(len(weights)):
+                rows = label == component
+                codes[rows, view] = np.searchsorted(
+                    edges[:, component], uniform[rows], side="right"
+                )
+        return codes, label.astype(np.int32)
+
+
+def _floored(columns: NDArray[np.float64], floor: float) -> NDArray[np.float64]:
+    """Return distributions along the first axis whose entries reach a floor."""
+    raised = np.maximum(columns, floor)
+    return np.asarray(raised / raised.sum(axis=0))

@@ -1,0 +1,79 @@
+"""Judgement of a fitted discrete mixture: what should worry, in words."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from bigtensor.errors import ConditioningWarning, Setting
+from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
+from bigtensor.models.script import Solved
+
+FEW_ROWS = 5.0
+"""A component of fewer rows is not told from chance."""
+
+ALIKE = 0.02
+"""Mean total variation distance over the views below which two components are one."""
+
+
+def judged(fit: DiscreteFit, weight: float, diagnostics: dict[str, Any]) -> Solved:
+    """Return a solution with the verdict on it, and warn of a fault.
+
+    Parameters
+    ----------
+    fit : DiscreteFit
+    weight : float
+        Of all rows.
+    diagnostics : dict
+    """
+    faults = [*_undetermined(fit.solution), *_small(fit.solution, weight), *_alike(fit.solution)]
+    k = fit.solution.n_components
+    sentences = faults or [f"{k} component{'s' * (k > 1)}, no two alike and none almost empty"]
+    for sentence in faults:
+        warnings.warn(sentence, ConditioningWarning, stacklevel=6)
+    verdict = {"good": not faults, "sentences": sentences}
+    return Solved(fit, {**diagnostics, "verdict": verdict})
+
+
+def _undetermined(solution: DiscreteSolution) -> list[str]:
+    """Return a sentence on more parameters than the joint table has probabilities."""
+    free = math.prod(len(table) for table in solution.probabilities) - 1
+    if solution.parameters <= free:
+        return []
+    return [
+        f"{solution.n_components} components have {solution.parameters} parameters, and the joint "
+        f"table of the views has {free} probabilities, which other components explain as well; "
+        "use fewer components, or more views"
+    ]
+
+
+def _small(solution: DiscreteSolution, weight: float) -> list[str]:
+    """Return a sentence on components of hardly any row."""
+    few = np.flatnonzero(solution.weights * weight < FEW_ROWS)
+    if not few.size or solution.n_components == 1:
+        return []
+    return [
+        f"{few.size} of {solution.n_components} components have fewer than {FEW_ROWS:g} rows; use "
+        "fewer components, or " + Setting("n_components", "auto")
+    ]
+
+
+def _alike(solution: DiscreteSolution) -> list[str]:
+    """Return a sentence on the first two components that have the same probabilities."""
+    k = solution.n_components
+    distance = np.zeros((k, k))
+    for table in solution.probabilities:
+        for h in range(k):
+            distance[h] += 0.5 * np.abs(table - table[:, [h]]).sum(axis=0)
+    distance /= len(solution.probabilities)
+    pairs = np.argwhere(np.triu(distance < ALIKE, 1))
+    if not len(pairs):
+        return []
+    a, b = pairs[0]
+    return [
+        f"components {a} and {b} have the same probabilities (mean distance {distance[a, b]:.3f}); "
+        "use fewer components, or " + Setting("n_components", "auto")
+    ]

@@ -1,0 +1,129 @@
+"""Parameters of a kernel mixture, as users and the command line may set them."""
+
+from bigtensor.models.declarations import Choice, Flag, Option, Parameter, Positive, Whole
+
+STARTS = ("auto", "spectral", "kmeans")
+BANDWIDTHS = ("rule", "gap", "cross-validation")
+LANDMARKS = ("kmeans", "kmeans++", "uniform", "cholesky")
+MERGING = (
+    *("consensus", "separation", "misclassification", "mean_misclassification"),
+    *("quadratic_entropy", "overlap"),
+)
+
+MOST_LANDMARKS, MOST_BINS, MOST_PASSES = 2**16, 2**20, 10**6
+"""Largest counts with which a fit is planned; the plan tells whether the memory holds it."""
+
+PARAMETERS = (
+    Parameter(
+        "n_components",
+        "auto",
+        Whole(words=("auto",)),
+        Option(
+            ("--components", "-k"),
+            "Number of components; 'auto' counts them in the sample. They are many, and merged, "
+            "with --populations or where features depend on each other within them.",
+        ),
+    ),
+    Parameter(
+        "n_populations",
+        None,
+        Whole(words=("auto",)),
+        Option(
+            ("--populations",),
+            "Merge the components into so many populations, which labels then stand for.",
+        ),
+    ),
+    Parameter(
+        "start",
+        "auto",
+        Choice(STARTS),
+        Option(
+            ("--start",),
+            "Initialisation of the EM iterations: 'auto' is kmeans with --populations, and "
+            "spectral without.",
+        ),
+    ),
+    Parameter(
+        "units",
+        "auto",
+        Choice(("auto", "own", "common")),
+        Option(
+            ("--units",),
+            "Compare features in units of their own spread, or as they are because all have the "
+            "same units, such as the markers of a cytometer. 'auto' is common where an import "
+            "recorded that it put all features on one scale.",
+        ),
+    ),
+    Parameter(
+        "posterior_width",
+        "auto",
+        Positive(words=("auto",)),
+        Option(
+            ("--posterior-width",),
+            "Least width of the densities that labels come from, in multiples of the scale inside "
+            "components.",
+            none="none",
+        ),
+        optional=True,
+    ),
+    Parameter(
+        "bandwidth",
+        "rule",
+        Positive(words=BANDWIDTHS),
+        Option(
+            ("--bandwidth",),
+            "Bandwidth of the moments of a spectral start; a number multiplies the rule's.",
+        ),
+    ),
+    Parameter(
+        "moments_rows",
+        "auto",
+        Whole(least=1000, words=("auto", "all")),
+        Option(
+            ("--moments-rows",),
+            "Rows that the moments of a spectral start are summed over: 'auto' is all rows, and "
+            "from four million rows on a million spread over the data.",
+        ),
+    ),
+    Parameter(
+        "kernels",
+        "gaussian",
+        None,
+        Option(
+            ("--kernel",),
+            "Kernel of the views that have no other. A table [kernels] of name = 'laplace' or "
+            "'delta' in the file of views gives views another one.",
+            kind=Choice(("gaussian", "laplace")),
+            by_view=("gaussian", "laplace", "delta"),
+        ),
+    ),
+    Parameter(
+        "landmarks",
+        "kmeans",
+        Choice(LANDMARKS),
+        Option(
+            ("--landmarks",),
+            "How the landmarks of the kernel features are chosen from the sample.",
+        ),
+    ),
+    Parameter(
+        "views_share_components",
+        False,
+        Flag(),
+        Option(
+            ("--shared-components",),
+            "A component has the same density in all views: repeated measurements.",
+        ),
+    ),
+    Parameter("groups", None, None),
+    Parameter("posterior_passes", None, Whole(most=MOST_PASSES)),
+    Parameter("merging", "consensus", Choice(MERGING), optional=True),
+    Parameter("decomposition", "jacobi", Choice(("jacobi", "power"))),
+    Parameter("landmark_tolerance", None, Positive(below=1)),
+    Parameter("n_landmarks", 100, Whole(least=2, most=MOST_LANDMARKS)),
+    Parameter("n_directions", None, Whole()),
+    Parameter("bins", None, Whole(least=16, most=MOST_BINS)),
+    Parameter("sample_size", "auto", Whole(least=100, words=("auto",))),
+    Parameter("feature_dtype", "float32", Choice(("float32", "float64"))),
+)
+"""All but those that every model has: views, missing, sample_dim and random_state."""

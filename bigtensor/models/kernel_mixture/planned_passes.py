@@ -1,0 +1,154 @@
+"""Passes that a fit may ask for, planned with statistics of the sizes to come."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bigtensor.features.group_map import GroupMap
+from bigtensor.features.kernels import default_kernel
+from bigtensor.features.maps import FeatureMap
+from bigtensor.features.nystroem import Nystroem
+from bigtensor.features.plain_maps import MOST_CATEGORIES, OneHot
+from bigtensor.models.data_shape import DataShape
+from bigtensor.models.kernel_mixture.bandwidth_choice import (
+    candidate_names,
+    held_out_scores,
+    training_moments,
+)
+from bigtensor.models.kernel_mixture.groups import Groups
+from bigtensor.models.kernel_mixture.histogram_densities import Grids
+from bigtensor.models.kernel_mixture.script import (
+    longest_stages,
+    moments_pass,
+    moments_windows,
+    pilot_pass,
+    rivals_of,
+    settling_windows,
+)
+from bigtensor.models.kernel_mixture.settings import DELTA, Settings
+from bigtensor.models.kernel_mixture.solve import Stage
+from bigtensor.models.script import PlannedPass
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
+from bigtensor.statistics.posterior_sums import PosteriorSums
+
+
+def planned_preparation(shape: DataShape, settings: Settings) -> list[PlannedPass]:
+    """Return upper bounds of the passes before the moments.
+
+    Parameters
+    ----------
+    shape : DataShape
+    settings : Settings
+    """
+    sample = pilot_pass(shape, settings.sample_size, 0)
+    planned = [PlannedPass(sample, driver_nbytes=_sample_nbytes(shape, settings))]
+    if settings.spectral and settings.bandwidth == "cross-validation":
+        names, windows = candidate_names(), moments_windows(settings, shape.rows)
+        moments = training_moments(dict.fromkeys(names, _blank_groups(settings)), 0)
+        scores = held_out_scores(dict.fromkeys(names, _blank_mixture(settings)), 0)
+        planned += [
+            PlannedPass(Pass("cross-validation moments", moments, windows)),
+            PlannedPass(Pass("cross-validation scores", scores, windows)),
+        ]
+    return planned
+
+
+def planned_refinement(settings: Settings) -> list[PlannedPass]:
+    """Return upper bounds of the moments and the posterior passes.
+
+    Parameters
+    ----------
+    settings : Settings
+    """
+    rows, planned, starts = settings.rows, list[PlannedPass](), 1
+    stages = longest_stages(settings)
+    if settings.spectral:
+        windows = moments_windows(settings, rows)
+        rivals = rivals_of(settings, rows) if any(stage.settle for stage in stages) else ()
+        starts += len(rivals)
+        moments = moments_pass(_blank_groups(settings), windows)
+        planned.append(PlannedPass(moments))
+        for number, (_, multiple) in enumerate(rivals, 2):
+            read = None if windows is None else settling_windows(rows, multiple)
+            planned.append(
+                PlannedPass(replace(moments, name=f"moments, start {number}", rows=read))
+            )
+    for stage in stages:
+        times = stage.most * (starts if stage.settle else 1)
+        planned.append(PlannedPass(_blank_posterior(stage, settings), times))
+    merged = settings.if_dependent
+    if merged is not None:
+        last = _blank_posterior(longest_stages(merged)[-1], merged)
+        planned[-1] = replace(planned[-1], instead=last)
+    return planned
+
+
+def _sample_nbytes(shape: DataShape, settings: Settings) -> int:
+    """Return an upper bound of the bytes that the driver derives from the sample, in float64.
+
+    The features of all views lie there once by view and once beside each other in groups, with two
+    more while a view is evaluated. Held-out scores hold six numbers a row and component.
+    """
+    features = 0
+    if settings.spectral:
+        features = (2 * len(settings.views) + 2) * settings.n_landmarks
+    columns = 4 * len(shape.features) + max(features, 6 * settings.n_components)
+    return 8 * min(settings.sample_size, shape.rows) * columns
+
+
+def _blank_posterior(stage: Stage, settings: Settings) -> Pass[Any]:
+    """Return a posterior pass of the right sizes."""
+    mixture, maps = _blank_mixture(settings), _blank_embedded_maps(settings)
+    return Pass(stage.name, PosteriorSums(mixture, maps, stage.co_posterior), stage.windows)
+
+
+def _blank_map(view: str, n_features: int, settings: Settings) -> FeatureMap:
+    """Return a feature map of the right size and no meaning."""
+    kind, dtype = settings.kernels[view], settings.feature_dtype
+    if kind == DELTA:
+        return OneHot(
+            np.arange(float(MOST_CATEGORIES)), np.zeros((MOST_CATEGORIES, n_features)), dtype
+        )
+    p, width = settings.n_landmarks, len(dict(settings.views)[view])
+    return Nystroem(
+        # so far apart that nothing of them can be tabulated: the larger workspace
+        np.linspace(0, 1e9, p)[:, None] * np.ones(width),
+        default_kernel(kind, np.ones(width)),
+        np.zeros(width),
+        np.zeros((p, n_features)),
+        dtype,
+    )
+
+
+def _blank_groups(settings: Settings) -> Groups:
+    """Return groups of feature maps of the right sizes."""
+    names = [name for name, _ in settings.views]
+    # the data choose the groups: two of one view leave the largest third
+    members = settings.groups or (tuple(names[:-2]), (names[-2],), (names[-1],))
+    first, second, third = (
+        GroupMap(group, tuple(_blank_map(name, settings.n_directions, settings) for name in group))
+        for group in members
+    )
+    return first, second, third
+
+
+def _blank_embedded_maps(settings: Settings) -> dict[str, FeatureMap]:
+    """Return feature maps of the right sizes for the embedded views."""
+    return {name: _blank_map(name, settings.n_landmarks, settings) for name in settings.embedded}
+
+
+def _blank_mixture(settings: Settings) -> MixtureDensities:
+    """Return a mixture of the right size."""
+    k = settings.n_components
+    columns = tuple(settings.slices[name].start for name in settings.tabulated)
+    low, step = np.zeros(len(columns)), np.ones(len(columns))
+    grids = Grids(columns, low, step, settings.bins, settings.feature_dtype)
+    embedded = tuple(
+        EmbeddedDensities(name, feature_map, np.zeros((feature_map.n_features, k)), np.ones(k))
+        for name, feature_map in _blank_embedded_maps(settings).items()
+    )
+    return MixtureDensities(np.full(k, 1 / k), grids.flat(k) if columns else None, embedded)

@@ -1,0 +1,1 @@
+"""Sections, notices and sentences of the report that only a kernel mixture has."""

@@ -1,0 +1,160 @@
+"""Profiles of components, or of the populations that they were merged into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.models.kernel_mixture.report.feature_profiles import (
+    FeatureProfile,
+    feature_profiles,
+    overlaps,
+    standardised_means,
+    to_one,
+)
+from bigtensor.models.label_level import LabelLevel, level_of
+from bigtensor.models.sampled_rows import row_answers
+
+FloatArray = NDArray[np.float64]
+
+DRAWN_ROWS = 10_000
+"""Rows drawn from the model to see how much its populations overlap."""
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """Components or populations that labels stand for, with densities of every feature.
+
+    Attributes
+    ----------
+    name : {"component", "population"}
+    weights : (m,) float64 array
+        Descending.
+    profiles : tuple of FeatureProfile
+        With m densities each.
+    standardised : (features, m) float64 array
+        See `standardised_means`.
+    overlap : (m, m) float64 array
+        How much any two resemble each other, from 0 (apart) to 1 (the same).
+    """
+
+    name: str
+    weights: FloatArray
+    profiles: tuple[FeatureProfile, ...]
+    standardised: FloatArray
+    overlap: FloatArray
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the features."""
+        return [profile.feature for profile in self.profiles]
+
+    @property
+    def count(self) -> int:
+        """The number of components, or of populations."""
+        return len(self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Level that the report shows, and the means of its components.
+
+    Attributes
+    ----------
+    shown : Level
+        Populations where the model has any, else components.
+    labels : LabelLevel
+    component_means : (features, k) float64 array
+        Standardised.
+    """
+
+    shown: Level
+    labels: LabelLevel
+    component_means: FloatArray
+
+
+def levels_of(model: Any) -> Levels:
+    """Describe a fitted model at the level of its labels.
+
+    Parameters
+    ----------
+    model : fitted model
+
+    Returns
+    -------
+    Levels
+    """
+    labels = level_of(model)
+    weights, profiles = labels.component_weights, feature_profiles(model)
+    means = standardised_means(profiles, weights)
+    if labels.of_component is None:
+        shown = Level("component", weights, profiles, means, overlaps(model, profiles))
+        return Levels(shown, labels, means)
+    merged = merged_profiles(profiles, weights, labels.of_component)
+    standardised = standardised_means(merged, labels.weights)
+    shown = Level("population", labels.weights, merged, standardised, population_overlaps(model))
+    return Levels(shown, labels, means)
+
+
+def merged_profiles(
+    profiles: tuple[FeatureProfile, ...], weights: FloatArray, of_component: NDArray[np.intp]
+) -> tuple[FeatureProfile, ...]:
+    """Describe every feature by population.
+
+    The density of a population is the sum of those of its components, each times its share of the
+    population; means and variances follow from the laws of total expectation and variance.
+
+    Parameters
+    ----------
+    profiles : tuple of FeatureProfile
+        Of the components.
+    weights : (k,) array
+    of_component : (k,) integer array
+        The population of every component.
+
+    Returns
+    -------
+    tuple of FeatureProfile
+    """
+    member = of_component[:, None] == np.arange(int(of_component.max()) + 1)
+    shares = weights[:, None] * member
+    shares = shares / np.maximum(shares.sum(axis=0), np.finfo(np.float64).tiny)
+    return tuple(_merged(profile, shares) for profile in profiles)
+
+
+def _merged(profile: FeatureProfile, shares: FloatArray) -> FeatureProfile:
+    """Describe one feature. ``shares`` are the shares of components in populations."""
+    mean = profile.mean @ shares
+    spread = profile.sd[:, None] ** 2 + (profile.mean[:, None] - mean) ** 2
+    sd = np.sqrt((shares * spread).sum(axis=0))
+    return replace(profile, density=profile.density @ shares, mean=mean, sd=sd)
+
+
+def population_overlaps(model: Any) -> FloatArray:
+    r"""Return how much any two populations resemble each other, from 0 (apart) to 1 (the same).
+
+    The affinity :math:`\int \sqrt{p_a p_b}` (Bhattacharyya 1943). Views are not independent within
+    a population, so it is no product over them: it is estimated from 10,000 rows that are drawn
+    from the model, as the mean of :math:`\sqrt{r_a r_b}` over :math:`\sqrt{\pi_a \pi_b}` with r
+    the probabilities that labels come from.
+
+    Parameters
+    ----------
+    model : fitted model
+        With populations.
+
+    Returns
+    -------
+    (populations, populations) float64 array
+        Symmetric, ones on the diagonal.
+    """
+    fitted, seed = model._mixture(), model.random_state
+    values, _ = fitted.draw(DRAWN_ROWS, np.random.default_rng(0 if seed is None else seed))
+    drawn = Block(values, fitted.slices, 0, DRAWN_ROWS)
+    probability = row_answers(model, drawn, ("probability",))["probability"].astype(np.float64)
+    root = np.sqrt(probability)
+    return to_one(root.T @ root)

@@ -1,0 +1,329 @@
+"""Notices about a fitted kernel mixture: its verdict, choices that the data made, doubts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bigtensor.models.kernel_mixture.report.levels import Level
+from bigtensor.models.label_level import population_of_component
+from bigtensor.models.report_blocks import Notice
+from bigtensor.models.wording import counted, percent, sentence_of, words_of
+
+STEADY = 0.8
+"""Adjusted Rand index of the labels of two halves from which on populations are called steady."""
+
+CLEAR = 1.2
+"""Ratio of a singular value to what it has to exceed from which on a count is clear."""
+
+COARSE = 0.1
+"""Part of the trace of a kernel matrix that landmarks should not leave out."""
+
+ALIKE = 0.5
+"""Affinity of two components from which on they may be one population in two parts."""
+
+MOST_NAMED = 8
+"""Pairs of similar components that a warning names."""
+
+_SCORES = {
+    "spectral_gaps": "the largest spectral gap",
+    "held_out_log_likelihood": "the best likelihood of held-out rows",
+}
+
+
+def fit_notices(model: Any, shown: Level) -> tuple[Notice, ...]:
+    """Return notices on the end of the fit and its doubts.
+
+    Parameters
+    ----------
+    model : fitted model
+    shown : Level
+        Its components, or populations.
+
+    Returns
+    -------
+    tuple of Notice
+    """
+    found = model.diagnostics_
+    verdict = found["verdict"]
+    return (
+        Notice("good" if verdict["good"] else "warning", " ".join(verdict["sentences"])),
+        *count_notices(found.get("component_count")),
+        *bandwidth_notices(found.get("bandwidth_choice")),
+        *landmark_notices(found.get("landmarks", {})),
+        *population_notices(model),
+        *outlier_notices(model),
+        *alike_notices(shown),
+        *(Notice("note", sentence_of(note)) for note in found.get("notes", [])),
+    )
+
+
+def population_notices(model: Any) -> list[Notice]:
+    """Say whether the tree of components is cut where it would be cut by itself.
+
+    Parameters
+    ----------
+    model : fitted model
+
+    Returns
+    -------
+    list of Notice
+        None without populations.
+    """
+    of_component = population_of_component(model)
+    if of_component is None:
+        return []
+    tree, k, count = model.merge_tree_, len(of_component), int(of_component.max()) + 1
+    found = model.diagnostics_.get("population_count")
+    if found is not None:
+        return [_agreement_notice(found, count)]
+    own, what = tree.cut_automatically(), tree.criterion.replace("_", " ")
+    last = f"{tree.heights[k - count - 1]:.2g}" if count < k else ""
+    following = f"{tree.heights[k - count]:.2g}" if count > 1 else ""
+    heights = "; ".join(
+        filter(
+            None,
+            [
+                f"the last merge that was made has a {what} of {last}" if last else "",
+                f"the next one would have {following}" if following else "",
+            ],
+        )
+    )
+    populations = counted(count, "population")
+    if count == 1 and k > 1:
+        text = (
+            f"All components are one population: {heights}. Labels then say nothing; give a number "
+            "of populations (n_populations), or narrower densities for the labels "
+            "(posterior_width)."
+        )
+        return [Notice("warning", text)]
+    if count == own:
+        return [Notice("good", f"The tree of components has {populations}: {heights}.")]
+    if count < own:
+        text = (
+            f"Components that hardly share rows were merged to get {populations}: {heights}. "
+            f"Cut by itself, the tree has {own}."
+        )
+        return [Notice("warning", text)]
+    text = (
+        f"The tree is cut into {populations} where by itself it has {own}: {heights}. The "
+        "populations to be merged next share more rows than separate ones do."
+    )
+    return [Notice("note", text)]
+
+
+def _agreement_notice(found: Mapping[str, Any], count: int) -> Notice:
+    """Say how well a number of populations is reproduced by halves of the rows."""
+    chosen, others = found["chosen"], found["as_good"]
+    if count == 1:
+        text = (
+            "All components are one population, and labels say nothing. Give a number of "
+            "populations (n_populations), or narrower densities for the labels (posterior_width)."
+        )
+        return Notice("warning", text)
+    populations = counted(count, "population").capitalize()
+    if count not in found["counts"]:
+        text = f"{populations} are more than two halves of the rows were compared for."
+        return Notice("note", text)
+    place = found["counts"].index(count)
+    agreement, confused = found["agreement"][place], found["misclassification"][place]
+    text = (
+        f"{populations}: labels from two halves of the rows agree with an adjusted Rand index of "
+        f"{agreement:.2f} (1 is perfect, 0 is chance). Of the two populations that are most alike, "
+        f"{100 * confused:.0f} % of the rows are taken for the other."
+    )
+    as_good = f" {words_of(others)} would be about as good." if others else ""
+    if count == chosen:
+        return Notice("good", f"{text} This is the number that the data suggest.{as_good}")
+    suggestion = f" The data suggest {chosen}.{as_good}"
+    return Notice("note" if agreement >= STEADY else "warning", text + suggestion)
+
+
+def outlier_notices(model: Any) -> list[Notice]:
+    """Return notices on outliers and their labels.
+
+    Parameters
+    ----------
+    model : fitted model
+
+    Returns
+    -------
+    list of Notice
+        None without populations, without components that are too light to be one, or where the
+        tree is cut so finely that they are not merged.
+    """
+    of_component = population_of_component(model)
+    found = model.diagnostics_.get("outlying_components", {"count": 0})
+    if of_component is None or not found["count"]:
+        return []
+    if of_component.max() + 1 > len(of_component) - found["count"]:
+        return []
+    # components are too light below a mass, so that they are the lightest
+    light = np.argsort(model.merge_tree_.weights, kind="stable")[: found["count"]]
+    numbers, members = np.unique(of_component[light], return_counts=True)
+    places = ", ".join(
+        f"{number} ({counted(int(count), 'component')})"
+        for number, count in zip(numbers, members, strict=True)
+    )
+    text = (
+        f"Outliers: {counted(found['count'], 'component')} hold {percent(found['share'])} of the "
+        "rows together, too few for populations of their own. Their rows have the label of the "
+        f"most similar population: {places}."
+    )
+    return [Notice("note", text)]
+
+
+def count_notices(found: Mapping[str, Any] | None) -> list[Notice]:
+    """Say how clear the number of components is, where it was counted.
+
+    Parameters
+    ----------
+    found : mapping, optional
+        ``count``, ``singular_values``, ``null`` and ``ratio`` of the diagnostics.
+
+    Returns
+    -------
+    list of Notice
+    """
+    if not found:
+        return []
+    ratio = found["ratio"]
+    groups = list(zip(found["singular_values"], found["null"], strict=True))
+    values, null = max(groups, key=lambda group: standing_out(group[0], group[1], ratio))
+    kept = standing_out(values, null, ratio)
+    times = np.asarray(values[: len(null)]) / np.asarray(null[: len(values)])
+    components = counted(found["count"], "component")
+    if kept == 0:
+        text = (
+            "No views depend on each other more than by chance, so one component was taken. Use "
+            "more rows or other views, or give a number of components."
+        )
+        return [Notice("warning", text)]
+    if kept == len(times):
+        text = (
+            f"The data show at least {components}, the most that was looked for. Give a number of "
+            "components (n_components)."
+        )
+        return [Notice("warning", text)]
+    text = (
+        f"{components.capitalize()} were counted: the last singular value that stands out is "
+        f"{times[kept - 1]:.3g} times that of independent views, the first that does not "
+        f"{times[kept]:.3g} times; {ratio:g} times are needed."
+    )
+    clear = times[kept - 1] >= CLEAR * ratio and times[kept] * CLEAR <= ratio
+    doubt = " The count is a close one; compare with one more and one less."
+    return [Notice("good", text) if clear else Notice("warning", text + doubt)]
+
+
+def bandwidth_notices(found: Mapping[str, Any] | None) -> list[Notice]:
+    """Say which bandwidth the data chose.
+
+    Parameters
+    ----------
+    found : mapping, optional
+        ``chosen``, ``factors`` and their scores of the diagnostics.
+
+    Returns
+    -------
+    list of Notice
+    """
+    if not found:
+        return []
+    chosen, factors = found["chosen"], found["factors"]
+    name = next(name for name in _SCORES if name in found)
+    if all(score is None for score in found[name]):
+        text = (
+            "No bandwidth that was tried gave a mixture that could be scored, so that of the rule "
+            "was taken. Use fewer components or more rows."
+        )
+        return [Notice("warning", text)]
+    text = f"The bandwidth of {chosen:g} times that of the rule has {_SCORES[name]}"
+    if chosen in (min(factors), max(factors)):
+        end = "narrowest" if chosen == min(factors) else "widest"
+        beyond = chosen / 2 if chosen == min(factors) else chosen * 2
+        text += (
+            f". It is the {end} of those tried; one beyond may be better still, such as "
+            f"bandwidth={beyond:g}."
+        )
+        return [Notice("warning", text)]
+    return [Notice("note", f"{text} of {counted(len(factors), 'bandwidth')} tried.")]
+
+
+def landmark_notices(found: Mapping[str, Mapping[str, Any]]) -> list[Notice]:
+    """Name the view whose landmarks say least of it, where that is too little.
+
+    Parameters
+    ----------
+    found : mapping of str to mapping
+        ``count`` and ``trace_error`` by view.
+
+    Returns
+    -------
+    list of Notice
+    """
+    errors = {
+        view: float(one["trace_error"])
+        for view, one in found.items()
+        if one["trace_error"] is not None and np.isfinite(one["trace_error"])
+    }
+    if not errors or max(errors.values()) <= COARSE:
+        return []
+    worst = max(errors, key=lambda view: errors[view])
+    poor = sum(error > COARSE for error in errors.values())
+    others = f" (and of {counted(poor - 1, 'other view')})" if poor > 1 else ""
+    return [
+        Notice(
+            "warning",
+            f"The {found[worst]['count']} landmarks of view {worst}{others} leave "
+            f"{100 * errors[worst]:.0f} % of the trace of its kernel matrix. Allow more "
+            "(n_landmarks), use a wider bandwidth, or make views of fewer features.",
+        )
+    ]
+
+
+def standing_out(values: Sequence[float], null: Sequence[float], ratio: float) -> int:
+    """Return how many leading singular values exceed their null by a ratio.
+
+    Parameters
+    ----------
+    values, null : sequences of float
+        Descending singular values, and the null of the first of them.
+    ratio : float
+    """
+    exceeds = np.asarray(values)[: len(null)] > ratio * np.asarray(null)[: len(values)]
+    return int(np.cumprod(exceeds).sum())
+
+
+def alike_notices(shown: Level) -> list[Notice]:
+    """Name the pairs that resemble each other, most alike first.
+
+    Parameters
+    ----------
+    shown : Level
+
+    Returns
+    -------
+    list of Notice
+    """
+    overlap, name = shown.overlap, shown.name
+    alike = np.argwhere(np.triu(overlap, 1) >= ALIKE).tolist()
+    if not alike:
+        return []
+    alike.sort(key=lambda pair: -overlap[pair[0], pair[1]])
+    listed = ", ".join(f"{a} and {b} ({overlap[a, b]:.2f})" for a, b in alike[:MOST_NAMED])
+    more = f" and {len(alike) - MOST_NAMED} more pairs" if len(alike) > MOST_NAMED else ""
+    meaning = (
+        "Such a pair may be one population in two parts; compare with fewer components."
+        if name == "component"
+        else "Such a pair may be one population; compare with fewer populations "
+        "(model.cut_populations)."
+    )
+    return [
+        Notice(
+            "warning",
+            f"Hard to tell apart, by affinity (1 means the same): {name}s {listed}{more}. "
+            f"{meaning}",
+        )
+    ]

@@ -1,0 +1,41 @@
+"""Parts of the report that only a kernel mixture has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bigtensor.models.kernel_mixture.report.diagnostics import diagnostic_blocks
+from bigtensor.models.kernel_mixture.report.levels import levels_of
+from bigtensor.models.kernel_mixture.report.notices import fit_notices
+from bigtensor.models.kernel_mixture.report.sections import (
+    columns_lead,
+    level_columns,
+    sections_of,
+)
+from bigtensor.models.kernel_mixture.report.sentences import method_sentences
+from bigtensor.models.report_blocks import ReportParts
+from bigtensor.models.sampled_rows import LabelledRows
+
+
+def report_parts(model: Any, rows: LabelledRows | None) -> ReportParts:
+    """Return the parts of the report on a fitted kernel mixture.
+
+    Parameters
+    ----------
+    model : fitted model
+    rows : LabelledRows, optional
+        Sample of labelled rows.
+    """
+    levels = levels_of(model)
+    shown = levels.shown
+    likelihoods = model.diagnostics_["mean_log_likelihood"]
+    headline = (("mean log-likelihood", f"{likelihoods[-1]:.4f}"),) if likelihoods else ()
+    return ReportParts(
+        notices=fit_notices(model, shown),
+        headline=headline,
+        method=method_sentences(model),
+        columns=level_columns(shown),
+        columns_lead=columns_lead(shown.name),
+        sections=sections_of(model, levels, rows),
+        diagnostics=diagnostic_blocks(model),
+    )

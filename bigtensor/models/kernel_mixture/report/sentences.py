@@ -1,0 +1,222 @@
+"""Sentences on the fit of a kernel mixture and on its components."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.models.label_level import population_of_component
+from bigtensor.models.wording import counted, independence_sentence, words_of
+
+FloatArray = NDArray[np.float64]
+
+NOTABLE_TEMPERATURE = 1.005
+"""Temperature of probabilities from which on a report tells of it."""
+
+_STARTS = {
+    "spectral": "The components were found from moments of kernel features",
+    "kmeans": "The components started from k-means clusters of the sample",
+}
+_METHODS = {"jacobi": "joint diagonalisation", "power": "the robust tensor power method"}
+_LANDMARKS = {
+    "kmeans": "centres of clusters",
+    "kmeans++": "rows that the seeding of clusters chose",
+    "uniform": "rows at random",
+    "cholesky": "pivots of a randomly pivoted incomplete Cholesky decomposition",
+}
+MOST_NAMED_FEATURES = 4
+"""Features that describe a component."""
+
+_CRITERIA = {
+    "misclassification": "the larger part of the rows of one that are labelled as the other",
+    "mean_misclassification": "the mean part of the rows of one that are labelled as the other",
+    "quadratic_entropy": "the fall of the quadratic entropy of the labels",
+    "overlap": "the cosine of their probabilities",
+    "separation": "which weighs how often one is taken for the other by their mass",
+}
+
+
+def method_sentences(model: Any) -> tuple[str, ...]:
+    """Return sentences on components, their initialisation and their merging.
+
+    Parameters
+    ----------
+    model : fitted model
+
+    Returns
+    -------
+    tuple of str
+        Whole sentences.
+    """
+    return (
+        independence_sentence(model.views_.features),
+        *_kernel_sentences(model),
+        *_start_sentences(model),
+        *_population_sentences(model),
+    )
+
+
+def component_description(standardised: FloatArray, features: Sequence[str]) -> str:
+    """Describe a component, or a population, by the features in which it differs from the whole.
+
+    Parameters
+    ----------
+    standardised : (features,) array
+        Means in overall standard deviations.
+    features : sequence of str
+
+    Returns
+    -------
+    str
+        Such as ``"CD19 very high, CD3 low"``: from 0.75 and 1.75 deviations on, the features that
+        differ most first.
+    """
+    order = np.argsort(-np.abs(standardised), kind="stable")
+    words = []
+    for index in order[:MOST_NAMED_FEATURES]:
+        value = standardised[index]
+        if abs(value) >= 0.75:
+            very = "very " if abs(value) >= 1.75 else ""
+            words.append(f"{features[index]} {very}{'high' if value > 0 else 'low'}")
+    return ", ".join(words) or "near the overall mean in every feature"
+
+
+def cuts_sentences(model: Any) -> list[str]:
+    """Say how to read the agreement of cuts, and which other numbers are about as good.
+
+    Parameters
+    ----------
+    model : fitted model
+
+    Returns
+    -------
+    list of str
+        Whole sentences, none where no cuts were compared.
+    """
+    found = model.diagnostics_.get("population_count")
+    if not found:
+        return []
+    sentences = [
+        "Above is the agreement of the labels from two random halves of the rows: 1 is perfect, "
+        "0 is chance. The number chosen combines a high agreement with many populations.",
+        "Below is how often rows of the two most similar populations are taken for each other.",
+    ]
+    if "separate_below" in found:
+        sentences[-1] += " Cuts above the dashed line, and all finer ones, are not considered."
+    if found["as_good"]:
+        others = words_of(found["as_good"])
+        sentences.append(
+            f"{others} populations are about as good: their scores are within 2 % of the score of "
+            f"{found['chosen']}."
+        )
+    return sentences
+
+
+def likelihood_sentence(found: Mapping[str, Any]) -> str:
+    """Say how to read the likelihood of the passes.
+
+    Parameters
+    ----------
+    found : mapping
+        Diagnostics.
+    """
+    sentence = "Every posterior pass scores the rows with the densities of the pass before."
+    if not found.get("posterior_widths"):
+        return sentence
+    return (
+        f"{sentence} These densities are broadened for labels, so that the value may fall without "
+        "a fault."
+    )
+
+
+def _start_sentences(model: Any) -> list[str]:
+    """Say how the components were found."""
+    found = model.diagnostics_
+    start = "spectral" if "spectral" in found else "kmeans"
+    sentence = _STARTS[start]
+    if start == "spectral":
+        spectral = found["spectral"]
+        residual = spectral["candidates"][spectral["chosen"]]["residual"]
+        groups = " | ".join(", ".join(names) for names in found["groups"])
+        sentence += (
+            f" in three groups of views ({groups}) by {_METHODS[spectral['method']]}; of "
+            f"{counted(len(spectral['candidates']), 'candidate')} the one called "
+            f"“{spectral['chosen']}” was taken, which leaves {100 * residual:.2g} % of the moments "
+            "unexplained"
+        )
+    passes = len(found["mean_log_likelihood"])
+    if not passes:
+        return [f"{sentence}.", "No posterior pass has refined them."]
+    return [
+        f"{sentence}.",
+        f"{counted(passes, 'posterior pass', 'posterior passes')} then re-estimated weights and "
+        "densities. Bandwidths and landmarks come from a sample of "
+        f"{counted(found['sample_rows'], 'row')}.",
+    ]
+
+
+def _kernel_sentences(model: Any) -> list[str]:
+    """Say which kernels and landmarks features are made of, where there is something to say."""
+    given, found = model.get_params(deep=False), model.diagnostics_
+    sentences = []
+    kernels = given.get("kernels", "gaussian")
+    if isinstance(kernels, Mapping):
+        listed = ", ".join(f"{name} {_kernel_name(kind)}" for name, kind in kernels.items())
+        sentences.append(f"Kernels: {listed}; Gaussian for all other views.")
+    elif kernels != "gaussian":
+        sentences.append(f"Kernel of all views: {_kernel_name(kernels)}.")
+    if given.get("views_share_components"):
+        sentences.append("A component has the same density in all views.")
+    landmarks = found.get("landmarks")
+    if landmarks:
+        counts = {one["count"] for one in landmarks.values()}
+        many = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(counts.pop())
+        sentences.append(
+            f"The kernel features of a view have {many} landmarks: "
+            f"{_LANDMARKS[given['landmarks']]}."
+        )
+    width = found.get("posterior_width")
+    if width is not None:
+        sentences.append(
+            "Labels and probabilities come from densities at least "
+            f"{width:g} times as wide as the spread of the feature inside components; those shown "
+            "here are finer."
+        )
+    temperature = found.get("probability_temperature", 1.0)
+    if temperature >= NOTABLE_TEMPERATURE:
+        sentences.append(
+            "Features depend on each other within components, so that products of densities are "
+            "too sure: probabilities of populations are raised to the power "
+            f"1 / {temperature:.2f}, and scaled to sum to one."
+        )
+    return sentences
+
+
+def _kernel_name(kernel: Any) -> str:
+    """Return the name of a kernel. A user-defined kernel is named by its class."""
+    return kernel if isinstance(kernel, str) else type(kernel).__name__
+
+
+def _population_sentences(model: Any) -> list[str]:
+    """Say how components were merged into populations."""
+    of_component = population_of_component(model)
+    if of_component is None:
+        return []
+    count = int(of_component.max()) + 1
+    criterion = model.merge_tree_.criterion
+    if criterion not in _CRITERIA:
+        return [
+            f"The {counted(len(of_component), 'component')} were merged into "
+            f"{counted(count, 'population')} that several trees agree on, one of all rows and the "
+            "others of random halves of the pilot sample. Labels are those of populations, whose "
+            "densities are the weighted sums of those of their components.",
+        ]
+    return [
+        f"The {counted(len(of_component), 'component')} were merged, pair by pair, into "
+        f"{counted(count, 'population')}: always the two with the largest "
+        f"{criterion.replace('_', ' ')}, {_CRITERIA[criterion]}. Labels are those of populations, "
+        "whose densities are the weighted sums of those of their components.",
+    ]

@@ -1,0 +1,320 @@
+"""Components from sums: initialisations, the step of an EM iteration, and its repetition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.decomposition.multiview_mixture import (
+    AugmentedMoments,
+    MultiviewMixture,
+    solve_multiview_mixture,
+)
+from bigtensor.decomposition.regression import regress_embeddings
+from bigtensor.decomposition.symmetric_mixture import solve_symmetric_mixture
+from bigtensor.features.maps import FeatureMap
+from bigtensor.models.kernel_mixture.embedded_view import (
+    DENSITY_FLOOR,
+    EmbeddedView,
+    density_floor,
+    features_of,
+)
+from bigtensor.models.kernel_mixture.histogram_densities import smooth_histograms
+from bigtensor.models.kernel_mixture.preparation import Preparation
+from bigtensor.models.kernel_mixture.settings import purpose_seed
+from bigtensor.models.kernel_mixture.solution import KernelSolution
+from bigtensor.models.script import Estimate, Solved
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
+from bigtensor.statistics.posterior_sums import PosteriorSums, PosteriorSumsResult
+from bigtensor.statistics.row_sample import Sample
+from bigtensor.statistics.triple_moments import TripleMomentsResult
+
+FloatArray = NDArray[np.float64]
+
+SPECTRAL_FLOOR = 1e-4
+"""Spectral densities may be negative: they are cut at this part of their maximum."""
+
+LEAST_WEIGHT = 1e-3
+"""Floor of a mixing weight, relative to equal weights."""
+
+SETTLED = 5e-4
+"""Change of the mean log-likelihood, in nats a row, below which the passes stop.
+
+On 18 simulated cytometry sets with doubtful starts (5e4 to 6e5 rows) this took 8.7 passes for a
+mean accuracy of 0.9949; 1e-4 took 10.7 for 0.9952, and 1e-3 took 7.3 for 0.9939.
+"""
+
+
+def decomposed(moments: TripleMomentsResult, preparation: Preparation) -> MultiviewMixture:
+    """Return weights and mean features of the components from the moments."""
+    sums = AugmentedMoments(moments.triple, moments.seconds, moments.rows)
+    k, masses = preparation.n_components, preparation.masses
+    method = preparation.settings.decomposition
+    seed = purpose_seed(preparation.settings.random_state, "power")
+    if preparation.shared:
+        return solve_symmetric_mixture(sums, k, masses[0], method=method, random_state=seed)
+    return solve_multiview_mixture(sums, k, masses, method=method, random_state=seed)
+
+
+def spectral_start(spectral: MultiviewMixture, preparation: Preparation) -> MixtureDensities:
+    """Return the mixture of the spectral densities, each group of views as one density."""
+    assert preparation.groups is not None
+    parts = [
+        (name, feature_map, embedding)
+        for group, embedding in zip(preparation.groups, spectral.embeddings, strict=True)
+        for name, feature_map in zip(group.views, group.maps, strict=True)
+    ]
+    parts += [
+        (
+            other.name,
+            other.feature_map,
+            regress_embeddings(spectral.embeddings, spectral.weights, other.cross_moments),
+        )
+        for other in preparation.others
+    ]
+    embedded, tables = [], []
+    for name, feature_map, embedding in parts:
+        mass = feature_map.mass @ embedding
+        coefficients = embedding / np.where(np.abs(mass) < 1e-3, 1.0, mass)
+        columns = preparation.slices[name]
+        if columns.start in preparation.grids.columns:
+            index = preparation.grids.columns.index(columns.start)
+            points = preparation.grids.points(index)[:, None]
+            density = features_of(feature_map, points) @ coefficients / feature_map.volume
+            tables.append((index, density))
+        else:
+            floor = density_floor(feature_map, coefficients, SPECTRAL_FLOOR)
+            embedded.append(EmbeddedDensities(name, feature_map, coefficients, floor))
+    ordered = [density for _, density in sorted(tables, key=lambda entry: entry[0])]
+    table = preparation.grids.tabulate(np.stack(ordered), SPECTRAL_FLOOR) if ordered else None
+    return MixtureDensities(floored_weights(spectral.weights), table, tuple(embedded))
+
+
+def moments_solution(
+    mixture: MixtureDensities, weight: float, preparation: Preparation
+) -> KernelSolution:
+    """Return the mixture that a posterior pass would start from, as a solution of its own.
+
+    No row has been given a label yet. The histograms are the counts that the densities let expect,
+    so that they are smoothed by the kernel of the moments; a posterior pass makes sharper ones.
+
+    Parameters
+    ----------
+    mixture : MixtureDensities
+        From `spectral_start`: its densities are positive.
+    weight : float
+        The sum of the sample weights behind the moments.
+    preparation : Preparation
+
+    Returns
+    -------
+    KernelSolution
+    """
+    grids, k = preparation.grids, mixture.n_components
+    views = len(grids.columns)
+    tables = np.zeros((views, grids.bins + 1, k))
+    if mixture.tables is not None:
+        tables = np.exp(mixture.tables.log_tables, dtype=np.float64)
+    mass = tables.sum(axis=1, keepdims=True)
+    densities = tables / (mass * grids.step[:, None, None])
+    histograms = weight * mixture.weights * tables / mass
+    return KernelSolution(
+        weights=mixture.weights,
+        views=preparation.views,
+        grids=grids,
+        histograms=histograms,
+        densities=densities,
+        # the kernel has smoothed them already: a draw moves within its bin
+        bandwidths=np.tile(grids.step[:, None], (1, k)) / 2,
+        posterior_densities=tables / grids.length[:, None, None],
+        embedded=tuple(
+            EmbeddedView(
+                part.view,
+                preparation.slices[part.view],
+                part.feature_map,
+                part.coefficients,
+                part.floor,
+                np.empty((0, part.feature_map.n_inputs)),
+            )
+            for part in mixture.embedded
+        ),
+    )
+
+
+def clustered_start(sample: Sample, preparation: Preparation) -> KernelSolution:
+    """Return the components of the k-means clusters of the pilot sample."""
+    k = preparation.n_components
+    hard = np.zeros((len(sample.values), k))
+    hard[np.arange(len(hard)), preparation.assignment] = (
+        1.0 if sample.weight is None else sample.weight
+    )
+    sums = PosteriorSumsResult(
+        mass=hard.sum(axis=0),
+        histograms=preparation.grids.histograms(sample.values, hard)
+        if preparation.grids.columns
+        else None,
+        embeddings={
+            name: features_of(feature_map, sample.values[:, preparation.slices[name]]).T @ hard
+            for name, feature_map in preparation.embedded_maps.items()
+        },
+        log_likelihood=0.0,
+        weight=float(hard.sum()),
+        rows=len(hard),
+    )
+    return refined(sums, preparation)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Posterior passes over the same rows.
+
+    Attributes
+    ----------
+    name : str
+        Of the passes, before their number.
+    most : int
+        How many there are at most.
+    settle : bool
+        True if they stop once the likelihood has converged.
+    windows : tuple of (start, stop), optional
+        The rows; None stands for all.
+    co_posterior : bool
+        True if they also sum the products of posterior probabilities.
+    """
+
+    name: str
+    most: int
+    settle: bool
+    windows: tuple[tuple[int, int], ...] | None = None
+    co_posterior: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """Result of consecutive posterior passes.
+
+    Attributes
+    ----------
+    solution : KernelSolution
+    given : MixtureDensities
+        The mixture of the last pass, whose responsibilities the solution was made from.
+    sums : PosteriorSumsResult
+        Sums of the last pass.
+    likelihoods : list of float
+        Mean log-likelihood of the mixture of each pass, in nats a row.
+    """
+
+    solution: KernelSolution
+    given: MixtureDensities
+    sums: PosteriorSumsResult
+    likelihoods: list[float]
+
+
+def posterior_solution(
+    mixture: MixtureDensities,
+    preparation: Preparation,
+    stage: Stage,
+    conclude: Callable[[Refinement], Solved],
+) -> Generator[Pass[Any] | Estimate, PosteriorSumsResult, Refinement]:
+    """Re-estimate weights and densities, one pass after the other.
+
+    Parameters
+    ----------
+    mixture : MixtureDensities
+        The start.
+    preparation : Preparation
+    stage : Stage
+    conclude : callable
+        Makes the solution of a fit that ends after a pass.
+
+    Returns
+    -------
+    Refinement
+    """
+    likelihoods: list[float] = []
+    while True:
+        name = f"{stage.name} {len(likelihoods) + 1}"
+        statistic = PosteriorSums(mixture, preparation.embedded_maps, stage.co_posterior)
+        sums = yield Pass(name, statistic, stage.windows)
+        solution = refined(sums, preparation)
+        likelihoods = [*likelihoods, sums.log_likelihood / sums.weight]
+        passes = Refinement(solution, mixture, sums, likelihoods)
+        yield Estimate(partial(conclude, passes))
+        if (stage.settle and has_settled(likelihoods)) or len(likelihoods) == stage.most:
+            return passes
+        mixture = solution.mixture()
+
+
+def has_settled(likelihoods: list[float]) -> bool:
+    """Return True if the last pass changed the mean log-likelihood too little to go on."""
+    return len(likelihoods) > 1 and abs(likelihoods[-1] - likelihoods[-2]) < SETTLED
+
+
+def refined(sums: PosteriorSumsResult, preparation: Preparation) -> KernelSolution:
+    """Re-estimate weights and densities from the sums of a posterior pass.
+
+    One-dimensional views get a histogram smoothed with the width of each component, wider ones the
+    weighted mean of their kernel features, divided by its mass (Song et al. 2014, sec. 3).
+    """
+    weights = floored_weights(sums.mass)
+    k = len(weights)
+    grids, broad = preparation.grids, preparation.posterior_widths
+    histograms = (
+        sums.histograms if sums.histograms is not None else np.zeros((0, grids.bins + 1, k))
+    )
+    embeddings, mass = sums.embeddings, sums.mass
+    if preparation.shared:
+        histograms = _in_every_view(histograms)
+        if embeddings:
+            total = np.sum(list(embeddings.values()), axis=0)
+            embeddings, mass = dict.fromkeys(embeddings, total), mass * len(embeddings)
+    densities, bandwidths = smooth_histograms(histograms, grids.step)
+    return KernelSolution(
+        weights=weights,
+        views=preparation.views,
+        grids=grids,
+        histograms=histograms,
+        densities=densities,
+        bandwidths=bandwidths,
+        posterior_densities=densities
+        if broad is None
+        else smooth_histograms(histograms, grids.step, broad)[0],
+        embedded=tuple(
+            _embedded_view(name, feature_map, embeddings[name], mass, preparation)
+            for name, feature_map in preparation.embedded_maps.items()
+        ),
+    )
+
+
+def _in_every_view(histograms: FloatArray) -> FloatArray:
+    """Give every view the counts of all views, which have the same components."""
+    return np.repeat(histograms.sum(axis=0, keepdims=True), len(histograms), axis=0)
+
+
+def _embedded_view(
+    name: str,
+    feature_map: FeatureMap,
+    embedding: FloatArray,
+    mass: FloatArray,
+    preparation: Preparation,
+) -> EmbeddedView:
+    """Return the density of a wider view from the sums of its features."""
+    mean = embedding / np.maximum(mass, np.finfo(np.float64).tiny)
+    integral = feature_map.mass @ mean
+    coefficients = mean / np.where(np.abs(integral) < 1e-3, 1.0, integral)
+    floor = density_floor(feature_map, coefficients, DENSITY_FLOOR)
+    rows = np.empty((0, feature_map.n_inputs))
+    return EmbeddedView(name, preparation.slices[name], feature_map, coefficients, floor, rows)
+
+
+def floored_weights(mass: FloatArray) -> FloatArray:
+    """Return positive weights that sum to one."""
+    weights = mass / mass.sum()
+    weights = np.maximum(weights, LEAST_WEIGHT / len(weights))
+    return np.asarray(weights / weights.sum())

@@ -1,0 +1,48 @@
+"""Models of the package: one line each."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import Any
+
+from bigtensor.models.declarations import Parameter
+
+MODELS = {
+    "KernelMixture": "bigtensor.models.kernel_mixture.estimator",
+    "DiscreteMixture": "bigtensor.models.discrete_mixture.estimator",
+}
+"""Class of every model and the module that has it.
+
+Beside it, in the same folder, lies the module ``declared_parameters``.
+"""
+
+
+def model_class(name: str) -> type[Any]:
+    """Return the class of a model.
+
+    Parameters
+    ----------
+    name : str
+        One of `MODELS`.
+    """
+    found: type[Any] = getattr(import_module(MODELS[name]), name)
+    return found
+
+
+def declared_parameters(name: str) -> tuple[Parameter, ...]:
+    """Return the parameters of a model without importing the model.
+
+    Parameters
+    ----------
+    name : str
+        One of `MODELS`.
+    """
+    folder = MODELS[name].rpartition(".")[0]
+    found: tuple[Parameter, ...] = import_module(f"{folder}.declared_parameters").PARAMETERS
+    return found
+
+
+def command_name(name: str) -> str:
+    """Return the name of a model on the command line: ``kernel-mixture`` of ``KernelMixture``."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()

@@ -1,0 +1,183 @@
+"""Run a script of passes over data, after a check of its plan."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bigtensor.data.samples import Samples
+from bigtensor.data.views import Views
+from bigtensor.engine.blas import single_blas_thread
+from bigtensor.engine.checkpoint import Checkpoint, content_key, open_checkpoint
+from bigtensor.engine.events import Event, Listener
+from bigtensor.engine.plan import PassSize, Plan, make_plan
+from bigtensor.engine.reduce import run_pass
+from bigtensor.engine.runtime import Runtime, open_runtime
+from bigtensor.errors import (
+    DataChangedError,
+    DataError,
+    MissingValueError,
+    MissingValueWarning,
+    Setting,
+)
+from bigtensor.models.script import Estimate, Script
+from bigtensor.statistics.base import Narrowing
+from bigtensor.statistics.validity import Checked, Validity, explain
+
+MARGINALISE = "marginalise"
+"""The rule of missing codes by which a row keeps its other entries."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A script of passes that has run.
+
+    Attributes
+    ----------
+    result : object
+        Returned by the script.
+    views : Views
+        Of the last pass: a script may have narrowed those that it was given.
+    plan : Plan
+    passes : list of dict
+        Name, rows, parts and reused parts of every pass.
+    rows_left_out : int
+    """
+
+    result: Any
+    views: Views
+    plan: Plan
+    passes: list[dict[str, Any]]
+    rows_left_out: int
+
+
+def run_script(
+    samples: Samples,
+    script: Script,
+    sizes: Sequence[PassSize],
+    missing: str,
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+    listeners: Iterable[Listener] = (),
+    **where: Any,
+) -> Ran:
+    """Run a script of passes.
+
+    Parameters
+    ----------
+    samples : Samples
+    script : generator
+    sizes : sequence of PassSize
+        Upper bounds of its passes.
+    missing : {"raise", "omit", "marginalise"}
+    checkpoint, listeners, **where
+        As for `LatentVariableModel.fit`.
+    """
+    history: list[Event] = []
+    listeners = (*listeners, history.append)
+    with open_runtime(**where) as runtime:
+        plan = make_plan(samples, sizes, runtime).check()
+        store = None if checkpoint is None else open_checkpoint(checkpoint, samples)
+        # once for all passes: to take and release the limit takes as long as a small pass
+        with single_blas_thread():
+            result, views, left_out = _drive(script, samples, runtime, store, listeners, missing)
+    return Ran(result, views, plan, _finished_passes(history), left_out)
+
+
+def _drive(
+    script: Script,
+    samples: Samples,
+    runtime: Runtime,
+    checkpoint: Checkpoint | None,
+    listeners: tuple[Listener, ...],
+    missing: str,
+) -> tuple[Any, Views, int]:
+    """Run the passes that the script asks for; return its result, the last views, rows left out."""
+    stamp, result, left_out = samples.stamp(), None, 0
+
+    def check() -> None:
+        if samples.stamp() != stamp:
+            raise DataChangedError(
+                f"{samples.describe()} changed while it was read; fit again when nothing "
+                "writes to it"
+            )
+
+    while True:
+        try:
+            wanted = script.send(result)
+        except StopIteration as end:
+            return end.value, samples.views, left_out
+        result = None
+        if isinstance(wanted, Estimate):
+            continue
+        if isinstance(wanted, Narrowing):
+            samples = samples.with_views(samples.views.keeping(wanted.columns))
+            if checkpoint is not None:
+                checkpoint = replace(checkpoint, data=content_key((checkpoint.data, wanted)))
+            continue
+        checked = replace(
+            wanted, statistic=Checked(wanted.statistic, marginalised=missing == MARGINALISE)
+        )
+        validity, result = run_pass(
+            samples, checked, runtime, checkpoint=checkpoint, listeners=listeners, check=check
+        )
+        judge(validity, samples, missing)
+        if wanted.rows is None and not left_out:
+            warn_of_missing(validity, samples.views)
+            left_out = validity.dropped
+
+
+def judge(validity: Validity, samples: Samples, missing: str) -> None:
+    """Refuse bad weights, and missing values unless they are to be left out.
+
+    Raises
+    ------
+    DataError, MissingValueError
+    """
+    if validity.bad_weights:
+        raise DataError(
+            explain(validity, samples.views.feature_names)
+            + "; sample weights have to be zero or positive: scale large ones so that they add "
+            "up to the number of rows"
+        )
+    if validity.dropped and missing == "raise":
+        remedy = "give them values, or use " + Setting("missing", "omit") + " to leave them out"
+        if samples.kind == "codes":
+            remedy += ", or " + Setting("missing", MARGINALISE) + " to use their other entries"
+        raise MissingValueError(f"{explain(validity, samples.views.feature_names)}; " + remedy)
+
+
+def warn_of_missing(validity: Validity, views: Views) -> None:
+    """Say how many rows were left out."""
+    if validity.dropped:
+        message = explain(validity, views.feature_names)
+        warnings.warn(f"{message}; they are left out", MissingValueWarning, stacklevel=4)
+
+
+def warn_of_unknown_categories(samples: Samples) -> None:
+    """Name the categories of the data that the fit did not have."""
+    unknown = "" if samples.code_map is None else samples.code_map.describe_unknown()
+    if unknown:
+        warnings.warn(
+            f"{samples.describe()} has categories that the fit did not have: {unknown}; they count "
+            "as missing",
+            MissingValueWarning,
+            stacklevel=4,
+        )
+
+
+def _finished_passes(events: Iterable[Event]) -> list[dict[str, Any]]:
+    """Return name, rows, parts and reused parts of the passes that are finished."""
+    return [
+        {
+            "name": event.name,
+            "rows": event.total_rows,
+            "parts": event.total_parts,
+            "reused_parts": event.reused,
+        }
+        for event in events
+        if event.kind == "pass finished"
+    ]

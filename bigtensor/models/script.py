@@ -1,0 +1,128 @@
+"""Script of a fit: passes that it asks for, and the solution that it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from bigtensor.engine.plan import PassSize
+from bigtensor.statistics.base import Narrowing, Pass, State
+from bigtensor.statistics.validity import Checked
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """Solution of a fit.
+
+    Attributes
+    ----------
+    fitted : dataclass
+        Everything that answers need and a file keeps.
+    diagnostics : dict
+        Decisions and numbers, as JSON holds them.
+    """
+
+    fitted: Any
+    diagnostics: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Solution that holds if no further pass follows; a script yields it after a pass.
+
+    A fit goes on without it. A fit in rounds ends there until the sums of the next pass are known.
+
+    Attributes
+    ----------
+    make : callable
+        Returns a `Solved`.
+    """
+
+    make: Callable[[], Solved]
+
+
+Script = Generator[Pass[Any] | Narrowing | Estimate, Any, Any]
+"""Yields passes and is sent their results."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedPass:
+    """Pass as large as a fit may ask for, before anything is read.
+
+    Attributes
+    ----------
+    wanted : Pass
+        With a statistic of the sizes to come, whatever its numbers.
+    times : int
+        How often it runs at most.
+    driver_nbytes : int
+        Of the driver before the pass or with its result, beside the states.
+    instead : Pass, optional
+        Another pass that may take its place.
+    """
+
+    wanted: Pass[Any]
+    times: int = 1
+    driver_nbytes: int = 0
+    instead: Pass[Any] | None = None
+
+    def size(self, rows: int) -> PassSize:
+        """Return the bytes that the pass reads and holds."""
+        windows = self.wanted.rows
+        read = rows if windows is None else sum(stop - start for start, stop in windows)
+        state_nbytes, work_nbytes = _task_nbytes(self.wanted)
+        if self.instead is not None:
+            other_state, other_work = _task_nbytes(self.instead)
+            state_nbytes, work_nbytes = max(state_nbytes, other_state), max(work_nbytes, other_work)
+        return PassSize(
+            self.wanted.name, self.times, read, state_nbytes, work_nbytes, self.driver_nbytes
+        )
+
+
+def _task_nbytes(wanted: Pass[Any]) -> tuple[int, int]:
+    """Return the bytes of the state and of the workspace of one task."""
+    checked = Checked(wanted.statistic)
+    return checked.state_nbytes(), checked.work_nbytes(checked.block_rows)
+
+
+def single_pass(wanted: Pass[Any]) -> Script:
+    """Return the script of one pass, which returns the result of the pass."""
+    return (yield wanted)
+
+
+def replay(
+    script: Script, sums: Iterable[State]
+) -> tuple[Callable[[], Solved] | None, Pass[Any] | None]:
+    """Run a script with the sums of its finished passes, up to the pass that comes next.
+
+    Parameters
+    ----------
+    script : generator
+        Without a narrowing.
+    sums : iterable of State
+        Of its first passes, in their order.
+
+    Returns
+    -------
+    make : callable, optional
+        Makes the solution after these passes; None if the script has none yet.
+    wanted : Pass, optional
+        The next pass; None if there is none.
+    """
+    left, make, result = iter(sums), None, None
+    while True:
+        try:
+            item = script.send(result)
+        except StopIteration as end:
+            return partial(Solved, end.value.fitted, end.value.diagnostics), None
+        result = None
+        if isinstance(item, Estimate):
+            make = item.make
+            continue
+        assert isinstance(item, Pass)
+        state = next(left, None)
+        if state is None:
+            return make, item
+        result = item.statistic.finalize(state)

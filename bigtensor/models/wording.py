@@ -1,0 +1,64 @@
+"""Wording of numbers, nouns and lists in texts about a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def counted(number: int, one: str, several: str | None = None) -> str:
+    """Write a number with its noun.
+
+    Parameters
+    ----------
+    number : int
+    one : str
+    several : str, optional
+        The plural where it is not the noun with an s.
+    """
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
+
+
+def sentence_of(text: str) -> str:
+    """Give a text a capital and a full stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def words_of(numbers: Sequence[int]) -> str:
+    """Write numbers as a list with "and" before the last one."""
+    *first, last = map(str, numbers)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def percent(part: float) -> str:
+    """Write a part of one as a percentage of about three digits."""
+    value = 100 * part
+    return f"{value:.1f} %" if value >= 1 else f"{value:.2g} %"
+
+
+def size(nbytes: int) -> str:
+    """Write a number of bytes with a unit."""
+    amount, units = float(nbytes), ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    while amount >= 1024 and len(units) > 1:
+        amount /= 1024
+        units.pop(0)
+    return (
+        f"{amount:.0f} {units[0]}"
+        if amount >= 100 or units[0] == "bytes"
+        else (f"{amount:.1f} {units[0]}")
+    )
+
+
+def independence_sentence(views: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """Say which features may depend on each other within a component.
+
+    Parameters
+    ----------
+    views : sequence of (name, features)
+    """
+    if all(len(members) == 1 for _, members in views):
+        return (
+            "Every feature is a view of its own: features are taken as independent within a "
+            "component."
+        )
+    listed = "; ".join(f"{name} ({', '.join(members)})" for name, members in views)
+    return f"Views, independent of each other within a component: {listed}."

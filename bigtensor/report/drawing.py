@@ -1,0 +1,62 @@
+"""Figures of a page, drawn as images that hold their own data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from bigtensor.models.report_figures import (
+    Bars,
+    Curves,
+    DensityPlot,
+    Figure,
+    Heatmap,
+    Histograms,
+    ReliabilityDiagram,
+    Scatter,
+    TreePlot,
+)
+from bigtensor.report import curves, dendrogram, figures, probability_figures
+from bigtensor.report.style import data_uri
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+_DRAWN_BY: dict[type, Callable[[Any], matplotlib.figure.Figure]] = {
+    Bars: figures.bars,
+    Heatmap: figures.heatmap,
+    DensityPlot: figures.feature_densities,
+    Scatter: figures.label_scatter,
+    TreePlot: dendrogram.merge_tree,
+    Curves: curves.curves,
+    Histograms: probability_figures.label_histograms,
+    ReliabilityDiagram: probability_figures.reliability_diagram,
+}
+
+
+def draw(figure: Figure) -> matplotlib.figure.Figure:
+    """Draw a figure.
+
+    Parameters
+    ----------
+    figure : Figure
+        Of `bigtensor.models.report_figures`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One that pyplot knows nothing of.
+    """
+    return _DRAWN_BY[type(figure)](figure)
+
+
+def picture(figure: Figure) -> str:
+    """Return a figure as the address of an image that holds its own data.
+
+    Parameters
+    ----------
+    figure : Figure
+    """
+    # of many points or curves a bitmap takes fewer bytes than a drawing
+    bitmap = isinstance(figure, Scatter) or (isinstance(figure, DensityPlot) and figure.bitmap)
+    return data_uri(draw(figure), "png" if bitmap else "svg")

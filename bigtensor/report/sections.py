@@ -1,0 +1,181 @@
+"""Sections of every report and of every mixture, around the sections of the model."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from bigtensor.models.label_level import LabelLevel
+from bigtensor.models.report_blocks import Block, Group, ReportParts, Section, Table, Words
+from bigtensor.models.report_figures import Bars, Histograms
+from bigtensor.models.sampled_rows import LabelledRows, SampledRows
+from bigtensor.report import tables
+from bigtensor.report.annotation import Annotation, annotate_by_majority, reliability
+from bigtensor.report.sentences import fit_sentences, sample_sentence
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """Results that all parts of the page share.
+
+    Attributes
+    ----------
+    model : fitted model
+    parts : ReportParts
+        Parts that only the model knows.
+    level : LabelLevel, optional
+        Of a mixture.
+    rows : SampledRows, optional
+    composition : Table, optional
+        Mixing weights of every sample.
+    """
+
+    model: Any
+    parts: ReportParts
+    level: LabelLevel | None
+    rows: SampledRows | None
+    composition: Table | None
+
+
+def page_sections(findings: Findings) -> list[Section]:
+    """Return the sections of the page.
+
+    Parameters
+    ----------
+    findings : Findings
+    """
+    level, rows, parts = findings.level, findings.rows, findings.parts
+    before, after = [_fit_section(findings)], []
+    if level is not None:
+        labelled = rows if isinstance(rows, LabelledRows) else None
+        annotation = None if labelled is None else annotate_by_majority(labelled)
+        before.append(_level_section(level, labelled, parts))
+        if labelled is not None:
+            before.append(_probability_section(level, labelled, annotation))
+            after += _class_sections(level, labelled, annotation)
+        if findings.composition is not None:
+            blocks = (findings.composition,)
+            after.append(Section("samples", "Composition of every sample", blocks, "Samples"))
+    return [*before, *parts.sections, *after, _diagnostic_section(findings)]
+
+
+def headline(findings: Findings) -> list[tuple[str, str]]:
+    """Return the figures of the page's head.
+
+    Parameters
+    ----------
+    findings : Findings
+    """
+    found, level = findings.model.diagnostics_, findings.level
+    lines = [
+        ("rows", f"{found['rows']:,}"),
+        ("features", str(len(findings.model.views_.feature_names))),
+    ]
+    if level is not None:
+        if level.of_component is not None:
+            lines.append(("populations", str(level.count)))
+        lines.append(("components", str(len(level.component_weights))))
+    return [*lines, ("passes", str(len(found["passes"]))), *findings.parts.headline]
+
+
+def _fit_section(findings: Findings) -> Section:
+    """Return what was fitted on what."""
+    sentences = fit_sentences(findings.model, findings.level, findings.parts.method)
+    if findings.rows is not None:
+        sentences.append(sample_sentence(findings.rows))
+    words = tuple(Words(sentence, "plain") for sentence in sentences)
+    title = "What was fitted on what"
+    return Section("fit", title, (Group(words, layout="prose"),), "What was fitted")
+
+
+def _level_section(level: LabelLevel, rows: LabelledRows | None, parts: ReportParts) -> Section:
+    """Return the weights of components or populations, with the columns of the model."""
+    name = level.name
+    lead = ["Numbers are those of the labels."]
+    if parts.columns_lead:
+        lead.append(parts.columns_lead)
+    if rows is not None:
+        lead.append(
+            "Labelled is the share of the sampled rows with this label, which the bars mark by a "
+            "line. Certainty is their mean probability."
+        )
+    bars = Bars(
+        f"Mixing weights of all {name}s",
+        level.weights,
+        name,
+        "weight (%)",
+        None if rows is None else rows.shares(level.count),
+        "share of the labelled rows",
+    )
+    table = tables.level_table(level, rows, parts.columns)
+    blocks = (Words(" ".join(lead)), Group((bars, table), layout="beside"))
+    return Section(f"{name}s", f"{name.capitalize()}s", blocks)
+
+
+def _probability_section(
+    level: LabelLevel, rows: LabelledRows, annotation: Annotation | None
+) -> Section:
+    """Return how large posterior probabilities are, and how often labels are right."""
+    name = level.name
+    lead = (
+        "Histograms: the largest posterior probability of the sampled rows, by the "
+        f"{name} of their label. All histograms have the same height. Bars at the right are rows "
+        "that the model is sure of."
+    )
+    certainty = Histograms(
+        f"Largest posterior probability of the rows of every {name}",
+        rows.label,
+        rows.certainty,
+        rows.weight,
+        level.count,
+        name,
+        "largest posterior probability of a row",
+    )
+    groups = [Group((certainty,), "How sure the model is")]
+    if annotation is None:
+        lead += (
+            " How often the model is right is not known without known classes of the rows (truth)."
+        )
+    else:
+        text = (
+            f"Every {name} has the class of most of its rows. The confidence of a row is the sum "
+            f"of its probabilities over the {name}s of its class. Upright lines are 95 % "
+            "confidence intervals. Below the diagonal the model is too sure, above it too careful. "
+            "The expected calibration error is the mean distance from the diagonal, weighted by "
+            "rows."
+        )
+        right = (reliability(annotation), Words(text))
+        groups.append(Group(right, "How often the model is right"))
+    blocks = (Words(lead), Group(tuple(groups), layout="wide"))
+    return Section("probabilities", "Probabilities", blocks)
+
+
+def _class_sections(
+    level: LabelLevel, rows: LabelledRows, annotation: Annotation | None
+) -> list[Section]:
+    """Return how labels match the known classes, where any row has both."""
+    matched = rows.truth and tables.agreement(rows.label, rows.truth, level.count)
+    if annotation is None or not matched:
+        return []
+    shares = tables.agreement_table(matched, level.name)
+    blocks = (
+        tables.class_table(annotation, level.name),
+        Group((shares,), "Where the rows of every class are"),
+    )
+    title = f"{level.name.capitalize()}s against the known classes"
+    return [Section("classes", title, blocks, "Known classes")]
+
+
+def _diagnostic_section(findings: Findings) -> Section:
+    """Return how the fit went, with everything that was recorded."""
+    model = findings.model
+    found = model.diagnostics_
+    recorded = json.dumps(found, indent=2, ensure_ascii=False, default=str)
+    parameters = tables.parameter_table(model.get_params(deep=False))
+    general: tuple[Block, ...] = (
+        Group((tables.pass_table(found["passes"]),), "Passes over the data"),
+        Group((parameters,), "Parameters", "folded"),
+        Group((Words(recorded, "verbatim"),), "Everything that was recorded", "folded"),
+    )
+    return Section("diagnostics", "Diagnostics", (*findings.parts.diagnostics, *general))

@@ -1,0 +1,81 @@
+"""Sentences that hold for every model: what was fitted on what, and which rows are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bigtensor.models.label_level import LabelLevel
+from bigtensor.models.sampled_rows import SampledRows
+from bigtensor.models.wording import counted, size
+
+
+def fit_sentences(
+    model: Any, level: LabelLevel | None = None, method: Sequence[str] = ()
+) -> list[str]:
+    """Say what was fitted on what, and in how many passes.
+
+    Parameters
+    ----------
+    model : fitted model
+    level : LabelLevel, optional
+        Of a mixture.
+    method : sequence of str
+        Sentences of the model on how it was fitted.
+
+    Returns
+    -------
+    list of str
+        Whole sentences.
+    """
+    found = model.diagnostics_
+    features = len(model.views_.feature_names)
+    parts = "" if level is None else f" of {counted(len(level.component_weights), 'component')}"
+    return [
+        f"A {type(model).__name__}{parts} was fitted to "
+        f"{counted(found['rows'], 'row')} of {counted(features, 'feature')}.",
+        f"The data: {found['data']}.",
+        *method,
+        _passes_sentence(found["passes"]),
+        *([_plan_sentence(found["plan"])] if "plan" in found else []),
+        _seed_sentence(model.get_params(deep=False).get("random_state")),
+    ]
+
+
+def sample_sentence(rows: SampledRows) -> str:
+    """Say which rows the figures and tables of rows are made of."""
+    count = len(rows.weight)
+    if count + rows.left_out == rows.total:
+        return f"Figures and tables of rows show all {counted(count, 'row')} of the data."
+    return (
+        f"Figures and tables of rows show a sample of {count:,} of the {counted(rows.total, 'row')}"
+        ", in windows spread evenly over the data."
+    )
+
+
+def _passes_sentence(passes: Sequence[dict[str, Any]]) -> str:
+    """Say what was read."""
+    listed = ", ".join(f"{one['name']} ({counted(one['rows'], 'row')})" for one in passes)
+    sentence = f"The data were read in {counted(len(passes), 'pass', 'passes')}: {listed}"
+    reused = sum(one["reused_parts"] for one in passes)
+    if reused:
+        sentence += f"; {counted(reused, 'part')} came from a checkpoint"
+    return f"{sentence}."
+
+
+def _plan_sentence(plan: dict[str, Any]) -> str:
+    """Say where it ran and what was planned for."""
+    allowed = plan["allowed_nbytes"]
+    limit = f"of {size(allowed)} allowed" if allowed else "with no limit given"
+    return (
+        f"It ran on {counted(plan['workers'], 'process', 'processes')} of "
+        f"{counted(plan['threads'], 'thread')}, up to {counted(plan['tasks'], 'task')} a pass; the "
+        f"plan was to read at most {size(plan['read_nbytes'])} and to hold at most "
+        f"{size(plan['projected_nbytes'])} in a process, {limit}."
+    )
+
+
+def _seed_sentence(random_state: int | None) -> str:
+    """Say what makes the fit repeatable."""
+    seed = "0 (the default)" if random_state is None else str(random_state)
+    return f"Random state {seed}: the same data and parameters give the same model."

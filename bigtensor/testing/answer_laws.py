@@ -1,0 +1,129 @@
+"""Laws of answers for every row: order of rows and features, containers, lazy data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bigtensor.statistics.base import RowFunction
+from bigtensor.testing.cases import ModelCase
+from bigtensor.testing.comparison import require
+from bigtensor.testing.model_runs import model_law, require_close_answers
+from bigtensor.testing.row_function_laws import check_row_function
+
+
+@model_law
+def answers_have_one_entry_for_every_row(case: ModelCase) -> None:
+    """Assert that answers are arrays with the rows first, and lack no entry."""
+    for name, answer in case.found.items():
+        require(
+            answer.ndim >= 1 and len(answer) == case.rows, f"{name} has the shape {answer.shape}"
+        )
+        bad = np.isnan(answer) if answer.dtype.kind == "f" else np.zeros(answer.shape, bool)
+        require(not bad.any(), f"{name} has {int(bad.sum())} missing entries")
+
+
+@model_law
+def answers_move_with_their_rows(case: ModelCase) -> None:
+    """Assert that the answer for a row does not depend on the rows around it."""
+    if case.in_order:
+        return
+    order = np.random.default_rng(0).permutation(case.rows)
+    wanted = {name: answer[order] for name, answer in case.found.items()}
+    found = case.answers_of(case.fitted, case.data[order])
+    require_close_answers(found, wanted, case, "answers for permuted rows")
+    few = case.rows // 3
+    head = {name: answer[:few] for name, answer in case.found.items()}
+    found = case.answers_of(case.fitted, case.data[:few])
+    require_close_answers(found, head, case, "answers for the first rows alone")
+
+
+@model_law
+def labelled_features_are_found_by_name(case: ModelCase) -> None:
+    """Assert that labelled features may come in any order."""
+    if not case.is_labelled:
+        return
+    found = case.answers_of(case.fitted, case.data[:, ::-1])
+    require_close_answers(found, case.found, case, "answers for permuted features")
+
+
+@model_law
+def lazy_data_give_lazy_answers(case: ModelCase) -> None:
+    """Assert that answers for chunked data are not computed until they are asked for."""
+    if not case.is_labelled:
+        return
+    chunked = case.data.chunk({case.data.dims[0]: max(1, case.rows // 3)})
+    for name in case.methods:
+        for data, container in ((chunked, xr.DataArray), (chunked.data, type(chunked.data))):
+            if container is not xr.DataArray and case.samples.kind == "codes":
+                # a graph of integers has no names of its codes
+                continue
+            answer = getattr(case.fitted, name)(data)
+            require(isinstance(answer, container), f"{name} of {container} is {type(answer)}")
+            require(bool(answer.chunks), f"{name} of chunked data is computed")
+            found, wanted = {name: np.asarray(answer)}, {name: case.found[name]}
+            require_close_answers(found, wanted, case, "answers for chunked data")
+
+
+@model_law
+def containers_in_are_containers_out(case: ModelCase) -> None:
+    """Assert that answers are labelled where the data are, and NumPy arrays where they are not."""
+    for name in case.methods:
+        answer = getattr(case.fitted, name)(case.data)
+        if not case.is_labelled:
+            require(type(answer) is np.ndarray, f"{name} of a CSR array is {type(answer)}")
+            continue
+        _require_labelled(case, name, answer)
+        _require_labelled(case, name, getattr(case.fitted, name)(_dataset(case.data)))
+    if case.is_labelled and case.make().views is None:
+        model = case.make().fit(case.data.to_numpy())
+        for name in case.methods:
+            answer = getattr(model, name)(case.data.to_numpy())
+            require(type(answer) is np.ndarray, f"{name} of a NumPy array is {type(answer)}")
+
+
+@model_law
+def row_functions_obey_their_laws(case: ModelCase) -> None:
+    """Assert that the functions behind the answers obey the laws of row functions."""
+    model: Any = type(case.fitted).from_contents(case.fitted.to_contents())
+    make, used = model._row_function, []
+
+    def watched(outputs: tuple[str, ...]) -> RowFunction:
+        function: RowFunction = make(outputs)
+        used.append(function)
+        return function
+
+    model._row_function = watched
+    case.answers_of(model, case.data)
+    samples = model._open_again(case.data)
+    for function in used:
+        check_row_function(function, samples, rtol=case.rtol)
+
+
+ANSWER_LAWS: tuple[Callable[[ModelCase], None], ...] = (
+    answers_have_one_entry_for_every_row,
+    answers_move_with_their_rows,
+    labelled_features_are_found_by_name,
+    lazy_data_give_lazy_answers,
+    containers_in_are_containers_out,
+    row_functions_obey_their_laws,
+)
+
+
+def _dataset(data: xr.DataArray) -> xr.Dataset:
+    """Return a data set with the values as its variable."""
+    return data.rename("X").to_dataset()
+
+
+def _require_labelled(case: ModelCase, name: str, answer: Any) -> None:
+    """Raise an AssertionError unless an answer is a labelled array in memory."""
+    require(isinstance(answer, xr.DataArray), f"{name} of labelled data is {type(answer)}")
+    first = case.data.dims[0]
+    require(answer.dims[0] == first, f"{name} has the dimensions {answer.dims}, expected {first}")
+    require(answer.chunks is None, f"{name} of data in memory is lazy")
+    require_close_answers(
+        {name: answer.to_numpy()}, {name: case.found[name]}, case, "labelled answers"
+    )

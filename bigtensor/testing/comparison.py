@@ -1,0 +1,107 @@
+"""Comparisons of arrays whose failures say by how much, and the errors of broken laws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+Case = TypeVar("Case")
+
+
+def law(check: Callable[[Case], None]) -> Callable[[Case], None]:
+    """Raise every failure of a law as an AssertionError that begins with the name of the law.
+
+    Parameters
+    ----------
+    check : callable
+        A law: a function of a case that returns nothing if the law holds.
+    """
+    words = check.__name__.replace("_", " ")
+
+    @wraps(check)
+    def checked(case: Case) -> None:
+        try:
+            check(case)
+        except AssertionError as error:
+            raise AssertionError(f"law broken, {words}: {case}: {error}") from error
+        except Exception as error:
+            raise AssertionError(
+                f"law broken, {words}: {case}: {type(error).__name__}: {error}"
+            ) from error
+
+    return checked
+
+
+def require(holds: bool, message: str) -> None:
+    """Raise an AssertionError with this message unless the condition holds."""
+    if not holds:
+        raise AssertionError(message)
+
+
+@contextmanager
+def expected_error(kinds: type[Exception] | tuple[type[Exception], ...], call: str) -> Any:
+    """Raise an AssertionError unless the body raises an error of these kinds."""
+    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+    names = " or ".join(kind.__name__ for kind in kinds)
+    try:
+        yield
+    except kinds:
+        return
+    raise AssertionError(f"{call} raised nothing; expected {names}")
+
+
+def require_close(
+    found: Mapping[str, Any], wanted: Mapping[str, Any], rtol: float, what: str
+) -> None:
+    """Raise an AssertionError unless named arrays agree.
+
+    Parameters
+    ----------
+    found, wanted : mapping of str to array
+    rtol : float
+        Tolerance of floating point numbers, relative to the largest number of the array. Other
+        types have to be equal. NaN equals NaN.
+    what : str
+        What was computed in two ways, for the message.
+    """
+    if set(found) != set(wanted):
+        raise AssertionError(f"{what}: arrays {sorted(found)}, expected {sorted(wanted)}")
+    for name in wanted:
+        left, right = np.asarray(found[name]), np.asarray(wanted[name])
+        if (left.shape, left.dtype) != (right.shape, right.dtype):
+            raise AssertionError(
+                f"{what}: {name!r} is {left.dtype} {left.shape}, "
+                f"expected {right.dtype} {right.shape}"
+            )
+        _require_close_array(left, right, rtol, f"{what}: {name!r}")
+
+
+def require_same(found: Mapping[str, Any], wanted: Mapping[str, Any], what: str) -> None:
+    """Raise an AssertionError unless named arrays are equal bit for bit; NaN equals NaN."""
+    require_close(found, wanted, 0.0, what)
+
+
+def _require_close_array(left: Any, right: Any, rtol: float, what: str) -> None:
+    """Compare two arrays of one shape and type."""
+    if left.dtype.kind not in "fc":
+        differ = left != right
+        tolerance = 0.0
+    else:
+        finite = np.isfinite(right)
+        scale = float(np.abs(right[finite]).max(initial=0.0))
+        tolerance = rtol * scale
+        with np.errstate(invalid="ignore"):
+            distance = np.abs(left - right)
+        same = (left == right) | (np.isnan(left) & np.isnan(right))
+        differ = ~same & ~(distance <= tolerance)
+    if not differ.any():
+        return
+    first = tuple(int(place) for place in np.argwhere(differ)[0])
+    raise AssertionError(
+        f"{what} differs in {int(differ.sum()):,} of {left.size:,} entries; the first at "
+        f"{list(first)} is {left[first]!r}, expected {right[first]!r} within {tolerance:.3g}"
+    )

@@ -1,0 +1,120 @@
+"""Laws of models as estimators: parameters, unfitted models, and what a fit sets."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from bigtensor.data.kinds import Kind
+from bigtensor.errors import DataError, StatisticsError
+from bigtensor.testing.cases import ModelCase
+from bigtensor.testing.comparison import expected_error, require, require_same
+from bigtensor.testing.model_runs import contents, model_law, temporary_folder, values_of
+from bigtensor.testing.small_data import small_data
+
+KINDS: tuple[Kind, ...] = ("measured", "codes", "counts")
+
+
+@model_law
+def the_constructor_stores_parameters_only(case: ModelCase) -> None:
+    """Assert that parameters are stored as they are, and a clone has them too."""
+    model = case.make()
+    names = [*model.get_params(deep=False)]
+    set_ = sorted(name for name in vars(model) if name not in names and name.endswith("_"))
+    require(not set_, f"attributes {set_} are set before the fit")
+    given = {name: object() for name in names}
+    stored = type(model)(**given)
+    for name, value in given.items():
+        found = getattr(stored, name)
+        require(found is value, f"{name} is {found!r} and not the object that was given, {value!r}")
+    found, wanted = repr(clone(model).get_params()), repr(model.get_params())
+    require(found == wanted, f"a clone has the parameters {found}, expected {wanted}")
+
+
+@model_law
+def an_unfitted_model_is_shown(case: ModelCase) -> None:
+    """Assert that ``repr`` and the notebook's summary need no fit."""
+    model = case.make()
+    name = type(model).__name__
+    require(name in repr(model), f"repr is {model!r}")
+    require(name in model._repr_html_(), "the notebook's summary does not name the model")
+
+
+@model_law
+def an_unfitted_model_answers_nothing(case: ModelCase) -> None:
+    """Assert that answers raise NotFittedError before a fit, and rounds raise StatisticsError."""
+    model = case.make()
+    for name in case.methods:
+        with expected_error(NotFittedError, f"{name} before fit"):
+            getattr(model, name)(case.data)
+    with temporary_folder() as folder, expected_error(NotFittedError, "save before fit"):
+        model.save(folder / "model.zarr")
+    with expected_error(StatisticsError, "accumulate before prepare"):
+        model.accumulate(case.data)
+
+
+@model_law
+def fit_returns_the_model(case: ModelCase) -> None:
+    """Assert that a fit changes no parameter, and tells the size of the data and its passes."""
+    model = case.make()
+    before = repr(model.get_params())
+    require(model.fit(case.data) is model, "fit returns something else than the model")
+    after = repr(model.get_params())
+    require(after == before, f"parameters are {after} after the fit, and were {before}")
+    features = case.data.shape[1]
+    require(
+        model.n_features_in_ == features,
+        f"n_features_in_ is {model.n_features_in_}, expected {features}",
+    )
+    told = model.diagnostics_
+    json.dumps(told)
+    require(told["rows"] == case.rows, f"diagnostics tell {told['rows']} rows of {case.rows}")
+    require(bool(told["passes"]), "diagnostics tell no pass")
+    words = model._outcome_in_words()
+    require(
+        all(len(entry) == 2 and all(isinstance(word, str) for word in entry) for entry in words),
+        f"the outcome in words is {words!r}; expected pairs of strings",
+    )
+    require(type(model).__name__ in model._repr_html_(), "the notebook's summary lacks the model")
+
+
+@model_law
+def a_fit_leaves_the_data_alone(case: ModelCase) -> None:
+    """Assert that neither a fit nor an answer writes into the data."""
+    data = copy.deepcopy(case.data)
+    case.answers_of(case.make().fit(data), data)
+    require_same(values_of(data), values_of(case.data), "data after a fit")
+
+
+@model_law
+def a_second_fit_forgets_the_first(case: ModelCase) -> None:
+    """Assert that a model that was fitted to other rows before has the bits of a new one."""
+    model = case.make().fit(case.data[: case.rows // 2])
+    require_same(contents(model.fit(case.data)), contents(case.fitted), "second fit of a model")
+
+
+@model_law
+def data_of_other_kinds_are_refused(case: ModelCase) -> None:
+    """Assert that data that a model does not take raise a DataError."""
+    model = case.make()
+    for kind in KINDS:
+        if kind not in model.takes.kinds:
+            other: Any = small_data(kind)
+            with expected_error(DataError, f"fit of {kind}"):
+                case.make().fit(other)
+
+
+ESTIMATOR_LAWS: tuple[Callable[[ModelCase], None], ...] = (
+    the_constructor_stores_parameters_only,
+    an_unfitted_model_is_shown,
+    an_unfitted_model_answers_nothing,
+    fit_returns_the_model,
+    a_fit_leaves_the_data_alone,
+    a_second_fit_forgets_the_first,
+    data_of_other_kinds_are_refused,
+)

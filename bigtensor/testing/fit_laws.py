@@ -1,0 +1,201 @@
+"""Laws of fits: plan, parts of the rows, workers, weights, checkpoints, files, missing rows."""
+
+from __future__ import annotations
+
+import copy
+import re
+import warnings
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from bigtensor.errors import MissingValueError, MissingValueWarning
+from bigtensor.models.base import LatentVariableModel
+from bigtensor.models.contract import shape_of
+from bigtensor.models.script import PlannedPass, Script
+from bigtensor.statistics.base import Pass
+from bigtensor.store import read_group
+from bigtensor.testing.cases import ModelCase, fitted
+from bigtensor.testing.comparison import expected_error, require
+from bigtensor.testing.model_runs import (
+    fitted_arrays,
+    model_law,
+    require_close_model,
+    require_same_model,
+    temporary_folder,
+)
+
+
+@model_law
+def the_plan_covers_the_passes(case: ModelCase) -> None:
+    """Assert that every pass of a fit is planned, as often and as large as it runs."""
+    model, samples = case.make(), case.samples
+    shape = shape_of(samples)
+    planned, ran = model._planned_passes(shape), []
+
+    def watched(script: Script) -> Script:
+        result = None
+        while True:
+            try:
+                item = script.send(result)
+            except StopIteration as end:
+                return end.value
+            if isinstance(item, Pass):
+                ran.append(item)
+            result = yield item
+
+    model._run(samples, watched(model._script(shape)), planned)
+    for wanted in ran:
+        own = [entry for entry in planned if _is_planned(wanted.name, entry)]
+        require(bool(own), f"the pass {wanted.name!r} is not planned")
+        size = PlannedPass(wanted).size(samples.rows)
+        for what in ("rows", "state_nbytes", "work_nbytes"):
+            most = max(getattr(entry.size(samples.rows), what) for entry in own)
+            found = getattr(size, what)
+            require(found <= most, f"{what} of the pass {wanted.name!r}: {found:,} of {most:,}")
+        times = sum(any(_is_planned(other.name, entry) for entry in own) for other in ran)
+        most = sum(entry.times for entry in own)
+        require(times <= most, f"passes like {wanted.name!r} ran {times} times of {most}")
+    told = case.make().plan(case.data, scheduler="threads", workers=1)
+    require(
+        [size.name for size in told.passes] == [entry.wanted.name for entry in planned],
+        f"plan() tells the passes {[size.name for size in told.passes]}",
+    )
+
+
+@model_law
+def any_parts_give_the_same(case: ModelCase) -> None:
+    """Assert that rows in several data sets, or in chunks, give the model of the rows in one."""
+    cuts = ([case.rows // 2], [case.rows // 5, case.rows // 5 + 1, 4 * case.rows // 5])
+    for cut in cuts:
+        edges = [0, *cut, case.rows]
+        pieces = [case.data[first:last] for first, last in pairwise(edges)]
+        model = case.make().fit(pieces)
+        require_close_model(model, case.fitted, case, f"fit of {len(pieces)} data sets")
+    if case.is_labelled:
+        chunked = case.data.chunk({case.data.dims[0]: max(1, case.rows // 3)})
+        require_close_model(case.make().fit(chunked), case.fitted, case, "fit of chunks")
+
+
+@model_law
+def any_number_of_workers_gives_the_same_bits(case: ModelCase) -> None:
+    """Assert that workers share the parts of a pass, and change no bit of the sum."""
+    thirds = [0, case.rows // 3, 2 * case.rows // 3, case.rows]
+    pieces = [case.data[first:last] for first, last in pairwise(thirds)]
+    one, more = (
+        case.make().fit(pieces, scheduler="threads", workers=workers) for workers in (1, 3)
+    )
+    require_same_model(more, one, case, "fit by three workers against one")
+
+
+@model_law
+def weights_of_one_change_nothing(case: ModelCase) -> None:
+    """Assert that sample weights of one are no weights."""
+    model = case.make().fit(case.data, sample_weight=np.ones(case.rows))
+    require_close_model(model, case.fitted, case, "fit with weights of one")
+
+
+@model_law
+def a_weight_of_two_fits_as_a_row_twice(case: ModelCase) -> None:
+    """Assert that weights repeat rows, of a model that says so."""
+    if not case.weight_repeats_rows:
+        return
+    weight = np.where(np.arange(case.rows) % 3, 1, 2)
+    repeated = case.data[np.repeat(np.arange(case.rows), weight)]
+    heavy = case.make().fit(case.data, sample_weight=weight.astype(float))
+    twice = case.make().fit(repeated)
+    require_close_model(heavy, twice, case, "fit of weights of two against repeated rows")
+
+
+@model_law
+def a_checkpoint_is_used_again(case: ModelCase) -> None:
+    """Assert that the same fit reads every part from its checkpoint, and has the same bits."""
+    with temporary_folder() as folder:
+        models = [case.make().fit(case.data, checkpoint=folder / "parts") for _ in range(2)]
+    for entry in models[1].diagnostics_["passes"]:
+        require(
+            entry["reused_parts"] == entry["parts"],
+            f"the pass {entry['name']!r} used {entry['reused_parts']} of {entry['parts']} parts",
+        )
+    for model in models:
+        require_same_model(model, case.fitted, case, "fit with a checkpoint")
+
+
+@model_law
+def a_saved_model_is_the_same(case: ModelCase) -> None:
+    """Assert that a loaded model has the parameters, answers and diagnostics of the saved one."""
+    with temporary_folder() as folder:
+        path = case.fitted.save(folder / "model.zarr")
+        loaded = type(case.fitted).from_contents(read_group(path))
+    require_same_model(loaded, case.fitted, case, "saved model")
+    found, wanted = fitted_arrays(loaded), fitted_arrays(case.fitted)
+    require(set(found) == set(wanted), f"attributes {sorted(found)}, expected {sorted(wanted)}")
+    for name in ("diagnostics_", "views_"):
+        one, other = getattr(loaded, name), getattr(case.fitted, name)
+        require(one == other, f"{name} is {one}, expected {other}")
+    parameters = [repr(model.get_params()) for model in (loaded, case.fitted)]
+    require(parameters[0] == parameters[1], f"parameters are {parameters[0]}")
+
+
+@model_law
+def missing_rows_are_refused_or_left_out(case: ModelCase) -> None:
+    """Assert that ``missing="raise"`` names the row, and ``missing="omit"`` counts it."""
+    row = 5
+    gaps = with_missing(case.data, row)
+    with expected_error(MissingValueError, "fit with a missing value"):
+        _fit(case, gaps, "raise")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = _fit(case, gaps, "omit")
+        answers = case.answers_of(model, gaps)
+    require(
+        any(issubclass(entry.category, MissingValueWarning) for entry in told),
+        "missing='omit' warned of no missing value",
+    )
+    left_out = model.diagnostics_["rows_left_out"]
+    require(left_out == 1, f"diagnostics tell {left_out} rows left out, expected 1")
+    for name, answer in answers.items():
+        empty = np.isnan(answer[row]) if answer.dtype.kind == "f" else answer[row] == -1
+        require(bool(np.all(empty)), f"{name} of the row with a missing value is {answer[row]!r}")
+        others = np.delete(answer, row, 0)
+        bad = np.isnan(others) if answer.dtype.kind == "f" else others < 0
+        require(not bad.any(), f"{name} lacks {int(bad.sum())} rows without a missing value")
+
+
+FIT_LAWS: tuple[Callable[[ModelCase], None], ...] = (
+    the_plan_covers_the_passes,
+    any_parts_give_the_same,
+    any_number_of_workers_gives_the_same_bits,
+    weights_of_one_change_nothing,
+    a_weight_of_two_fits_as_a_row_twice,
+    a_checkpoint_is_used_again,
+    a_saved_model_is_the_same,
+    missing_rows_are_refused_or_left_out,
+)
+
+
+def with_missing(data: Any, row: int) -> Any:
+    """Return data of which one row has a missing value: NaN, or the code -1."""
+    gaps = copy.deepcopy(data)
+    if hasattr(gaps, "indptr"):
+        start, stop = gaps.indptr[row : row + 2]
+        require(start < stop, f"row {row} of the data is empty; give data where it is not")
+        gaps.data[start] = np.nan
+    else:
+        gaps[row, 0] = np.nan if gaps.dtype.kind == "f" else -1
+    return gaps
+
+
+def _fit(case: ModelCase, data: Any, missing: str) -> LatentVariableModel:
+    """Fit a new model with a rule for missing values."""
+    model = case.make()
+    model.set_params(missing=missing)
+    return fitted(model, data)
+
+
+def _is_planned(name: str, entry: PlannedPass) -> bool:
+    """Return True for a pass of this name, or its repetition ``name 2``."""
+    planned = [entry.wanted.name, *([entry.instead.name] if entry.instead else [])]
+    return any(re.fullmatch(re.escape(other) + r"( \d+)?", name) for other in planned)

@@ -1,0 +1,51 @@
+"""Laws of models: what a model has without a line of its own, on a case with small data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bigtensor.models.base import LatentVariableModel
+from bigtensor.testing.answer_laws import ANSWER_LAWS
+from bigtensor.testing.cases import ModelCase
+from bigtensor.testing.estimator_laws import ESTIMATOR_LAWS
+from bigtensor.testing.fit_laws import FIT_LAWS
+from bigtensor.testing.round_laws import ROUND_LAWS
+
+MODEL_LAWS: tuple[Callable[[ModelCase], None], ...] = (
+    *ESTIMATOR_LAWS,
+    *FIT_LAWS,
+    *ROUND_LAWS,
+    *ANSWER_LAWS,
+)
+"""Laws of models: functions of a `ModelCase`. A law that does not concern a case holds."""
+
+
+def check_model(make: Callable[[], LatentVariableModel], data: Any, **settings: Any) -> None:
+    """Hold a model to all laws, on data of one kind.
+
+    Parameters
+    ----------
+    make : callable
+        Returns an unfitted model with a fixed `random_state`: a class, or a function.
+    data : DataArray or CSR array
+        Some hundred rows without missing values; `small_data` makes them for every kind.
+    **settings
+        Further attributes of `ModelCase`.
+
+    Raises
+    ------
+    AssertionError
+        With the name of the first law that is broken, and the numbers.
+
+    Examples
+    --------
+    >>> from bigtensor import KernelMixture
+    >>> from bigtensor.testing import check_model, small_data
+    >>> def make():
+    ...     return KernelMixture(2, n_landmarks=20, bins=64, random_state=0)
+    >>> check_model(make, small_data("measured"))
+    """
+    case = ModelCase(make, data, **settings)
+    for holds in MODEL_LAWS:
+        holds(case)

@@ -1,0 +1,86 @@
+"""Runs of models that several laws compare."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bigtensor.errors import BigtensorWarning
+from bigtensor.models.base import LatentVariableModel
+from bigtensor.testing.cases import ModelCase
+from bigtensor.testing.comparison import law, require_close, require_same
+
+
+def model_law(check: Callable[[ModelCase], None]) -> Callable[[ModelCase], None]:
+    """Make a law of models: advice on a fit of few rows is not shown."""
+
+    @wraps(check)
+    def quiet(case: ModelCase) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BigtensorWarning)
+            check(case)
+
+    return law(quiet)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Make a folder for the stores of a law."""
+    with tempfile.TemporaryDirectory(prefix="bigtensor-law-") as name:
+        yield Path(name)
+
+
+def contents(model: LatentVariableModel) -> dict[str, Any]:
+    """Return all arrays that a saved model consists of."""
+    return dict(model.to_contents().arrays)
+
+
+def values_of(data: Any) -> dict[str, Any]:
+    """Return the values of data in memory as named arrays."""
+    if hasattr(data, "indptr"):
+        return {name: getattr(data, name) for name in ("data", "indices", "indptr")}
+    return {"values": np.asarray(data)}
+
+
+def require_same_model(
+    found: LatentVariableModel, wanted: LatentVariableModel, case: ModelCase, what: str
+) -> None:
+    """Raise an AssertionError unless two models are equal bit for bit, and so are their answers."""
+    require_same(contents(found), contents(wanted), what)
+    require_same(
+        case.answers_of(found, case.data), case.answers_of(wanted, case.data), f"answers of {what}"
+    )
+
+
+def require_close_answers(
+    found: dict[str, Any], wanted: dict[str, Any], case: ModelCase, what: str
+) -> None:
+    """Raise an AssertionError unless answers agree to the tolerance of their type."""
+    for name, answer in wanted.items():
+        require_close({name: found[name]}, {name: answer}, case.tolerance(answer), what)
+
+
+def require_close_model(
+    found: LatentVariableModel, wanted: LatentVariableModel, case: ModelCase, what: str
+) -> None:
+    """Raise an AssertionError unless fitted attributes and answers of two models agree."""
+    require_close(fitted_arrays(found), fitted_arrays(wanted), case.rtol, what)
+    answers = case.answers_of(found, case.data)
+    require_close_answers(answers, case.answers_of(wanted, case.data), case, f"answers of {what}")
+
+
+def fitted_arrays(model: LatentVariableModel) -> dict[str, Any]:
+    """Return the fitted attributes that are numbers or arrays of numbers."""
+    found = {
+        name: np.asarray(value)
+        for name, value in vars(model).items()
+        if name.endswith("_") and isinstance(value, np.ndarray | int | float | list | tuple)
+    }
+    return {name: array for name, array in found.items() if array.dtype.kind in "biuf"}
