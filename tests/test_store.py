@@ -1,7 +1,10 @@
-"""Named arrays and JSON in a Zarr group: exact, whole, and refused when damaged."""
+"""Dataclasses of arrays in a Zarr group: exact, whole, and refused when damaged."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +16,15 @@ from numpy.testing import assert_array_equal
 
 from bigtensor.data.manifest import seal
 from bigtensor.errors import ModelFileError, OutputError
-from bigtensor.store import FORMAT_VERSION, Contents, read_group, write_group
+from bigtensor.store import (
+    FORMAT_VERSION,
+    Contents,
+    Packed,
+    pack,
+    read_group,
+    unpack,
+    write_group,
+)
 
 ARRAYS = {
     "numbers": np.linspace(0, 1, 12).reshape(3, 4),
@@ -159,3 +170,92 @@ def test_attributes_that_json_does_not_hold__leave_nothing(tmp_path):
     with pytest.raises(TypeError, match="not JSON serializable"):
         write_group(tmp_path / "group.zarr", Contents("Thing", {"a": np.ones(2)}, {}))
     assert list(tmp_path.iterdir()) == []
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    values: np.ndarray
+    doubled: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "doubled", 2 * self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    left: Any
+    right: Any
+    by_name: Mapping[str, Any] = field(default_factory=dict)
+
+
+CLASSES = (Leaf, Branch)
+
+
+def test_pack__takes_apart_what_unpack_puts_together():
+    leaf = Leaf(np.arange(6.0).reshape(2, 3).T)
+    names = {"a/b": leaf, "a.b": Leaf(np.ones(2, np.float32)), "..": None, "ä" * 200: np.array(3)}
+    value = Branch((1, -0.0, np.inf, True, "text", None), slice(1, None, 2), names)
+    packed = pack(value, CLASSES)
+    assert packed.objects == []
+    assert json.loads(json.dumps(packed.tree)) == packed.tree
+    assert all(name.isascii() and "/" not in name and len(name) < 100 for name in packed.arrays)
+    again = unpack(packed, CLASSES)
+    assert again.left == value.left
+    assert [type(entry) for entry in again.left] == [type(entry) for entry in value.left]
+    assert again.right == value.right
+    assert list(again.by_name) == list(names)
+    for name in ("a/b", "a.b"):
+        assert_array_equal(again.by_name[name].values, names[name].values)
+        assert again.by_name[name].values.dtype == names[name].values.dtype
+        assert again.by_name[name].values.flags.c_contiguous
+        assert_array_equal(again.by_name[name].doubled, names[name].doubled)
+    assert again.by_name["ä" * 200] == 3
+
+
+def test_pack__keeps_one_instance_one():
+    leaf = Leaf(np.ones(3))
+    packed = pack(Branch(leaf, (leaf, Leaf(np.ones(3)))), CLASSES)
+    assert len(packed.arrays) == 2
+    again = unpack(packed, CLASSES)
+    assert again.left is again.right[0]
+    assert again.left is not again.right[1]
+
+
+def test_pack__hands_on_what_no_file_holds():
+    function = np.square
+    packed = pack(Branch(function, 1), CLASSES)
+    assert packed.objects == [function]
+    assert unpack(packed, CLASSES).left is function
+
+
+def test_digest__is_of_the_contents(path):
+    def digest(value):
+        return pack(value, CLASSES).digest
+
+    one = digest(Branch(Leaf(np.arange(6.0).reshape(2, 3).T), 1))
+    assert one == digest(Branch(Leaf(np.ascontiguousarray(np.arange(6.0).reshape(2, 3).T)), 1))
+    others = [
+        Branch(Leaf(np.arange(6.0).reshape(3, 2)), 1),
+        Branch(Leaf(np.arange(6.0).reshape(2, 3).T), 1.0),
+        Branch(Leaf(np.arange(6.0, dtype=np.float32).reshape(2, 3).T), 1),
+    ]
+    assert len({one, *map(digest, others)}) == 4
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"class": "Other", "fields": {}},
+        {"class": "Leaf", "fields": {}},
+        {"class": "Leaf", "fields": {"values": {"array": "absent"}}},
+        {"same": "value.nowhere"},
+        {"object": 0},
+        {"float": "many"},
+        {"unknown": 1},
+        {},
+        {"mapping": [["one"]]},
+    ],
+)
+def test_unpack__refuses_what_it_cannot_put_together(tree):
+    with pytest.raises(ModelFileError, match="description of the contents cannot be used"):
+        unpack(Packed(tree), CLASSES)

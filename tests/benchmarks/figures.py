@@ -1,14 +1,17 @@
-"""Figures for the documentation, from the file of the accuracy benchmark.
+"""Figures for the documentation, from the files of the benchmarks.
 
 ``python -m tests.benchmarks.accuracy --only error-against-m recovered-densities --out drawn.json``
 ``python -m tests.benchmarks.figures --from drawn.json --out docs/figures``
+
+The error of discrete mixtures is drawn from ``python -m tests.benchmarks.discrete --only growth``.
+Only what a file holds is drawn.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +28,8 @@ from tests.benchmarks.accuracy.methods import (
     NPEM_POOLED,
     SPECTRAL,
 )
+from tests.benchmarks.discrete import accuracy as discrete
+from tests.benchmarks.discrete import methods as discrete_methods
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,6 +64,29 @@ LINES: dict[str, dict[str, Any]] = {
     EM: {"color": "#D55E00", "linewidth": 1.8, "marker": "v", "markersize": 5.0},
 }
 
+DISCRETE_LINES: dict[str, dict[str, Any]] = {
+    discrete_methods.EM_TRUTH: {"color": FAINT, "linewidth": 7.0, "solid_capstyle": "round"},
+    discrete_methods.EX: {"color": "#0072B2", "linewidth": 2.6, "marker": "o", "markersize": 6.5},
+    discrete_methods.SVD_JOINT: {"color": "#CC79A7", "linewidth": 1.2, "marker": "D"},
+    discrete_methods.SVD: {"color": "#CC79A7", "linewidth": 1.2, "linestyle": ":", "marker": "d"},
+    discrete_methods.EX_LITERAL: {"color": "#56B4E9", "linewidth": 1.2, "marker": "s"},
+    discrete_methods.EM_LOOSE: {"color": "#D55E00", "linewidth": 1.2, "marker": "v"},
+    discrete_methods.EM_TIGHT: {"color": INK, "linewidth": 1.0, "linestyle": ":", "marker": "+"},
+    discrete_methods.EM_MAP: {"color": "#009E73", "linewidth": 1.4, "marker": "^"},
+}
+"""Methods of the figure of discrete mixtures, widest line first."""
+
+DISCRETE_NAMES = {
+    discrete_methods.EM_TRUTH: "EM from the true parameters",
+    discrete_methods.EX: "bigtensor",
+    discrete_methods.SVD_JOINT: "spectral, joint diagonalisation",
+    discrete_methods.SVD: "spectral, one combination of slices",
+    discrete_methods.EX_LITERAL: "exterior point as published",
+    discrete_methods.EM_LOOSE: "EM, ten starts, to 1e-4",
+    discrete_methods.EM_TIGHT: "EM, ten starts, to 1e-7",
+    discrete_methods.EM_MAP: "EM, ten starts, half a count added",
+}
+
 KINDS = {"gaussian": "Gaussian components", "gamma": "Gaussian and Gamma components"}
 
 ERROR_TICKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -89,8 +117,6 @@ def error_against_rows(tables: Tables) -> Figure:
 
 def _draw_growth(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
     """Draw one panel."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
-
     by_quartile = {
         name: [row for row in rows if row["of sets"] == name]
         for name in ("lower quartile", "median", "upper quartile")
@@ -103,6 +129,13 @@ def _draw_growth(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
         axes.plot(sizes, middle, label=NAMES[method], **LINES[method])
         if method != LABELLED:
             axes.fill_between(sizes, lower, upper, color=LINES[method]["color"], alpha=0.13, lw=0)
+    _logarithmic(axes, sizes)
+
+
+def _logarithmic(axes: Axes, sizes: Sequence[int]) -> None:
+    """Make both axes logarithmic, with the numbers of rows as ticks."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("rows")
@@ -118,7 +151,9 @@ def _draw_growth(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def _short(rows: float) -> str:
     """Return a number of rows in few letters."""
-    return f"{rows:g}" if rows < 1000 else f"{rows / 1000:g}k"
+    if rows < 1e6:
+        return f"{rows:g}" if rows < 1000 else f"{rows / 1000:g}k"
+    return f"{rows / 1e6:g}M"
 
 
 def recovered_densities(tables: Tables) -> Figure:
@@ -156,7 +191,39 @@ def _draw_densities(axes: Axes, parts: Mapping[str, Any]) -> None:
     axes.set_ylim(0)
 
 
-FIGURES = {"error-against-rows": error_against_rows, "recovered-densities": recovered_densities}
+def discrete_error_against_rows(tables: Tables) -> Figure:
+    """Draw the mean error of the joint table against the number of rows, a panel a mixture."""
+    from matplotlib.figure import Figure
+
+    growth = {
+        title: table["rows"]
+        for title, table in tables.items()
+        if title.startswith(discrete.GROWTH) and "ratio" not in title
+    }
+    if not growth:
+        raise SystemExit("the file has no discrete mixtures: run their benchmark, --only growth")
+    with report_style():
+        figure = Figure(figsize=(8.2, 4.6), layout="constrained")
+        panels = figure.subplots(1, len(growth), sharey=True, squeeze=False)[0]
+        for axes, (title, rows) in zip(panels, growth.items(), strict=True):
+            sizes = [row["rows"] for row in rows]
+            for method, style in DISCRETE_LINES.items():
+                errors = [row[method] for row in rows]
+                axes.plot(sizes, errors, label=DISCRETE_NAMES[method], **{"markersize": 4} | style)
+            _logarithmic(axes, sizes)
+            axes.set_title(title.removeprefix(f"{discrete.GROWTH}, "))
+        panels[0].set_ylabel("error of the joint table")
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    return figure
+
+
+FIGURES: dict[str, tuple[str, Callable[[Tables], Figure]]] = {
+    "error-against-rows": (GROWTH, error_against_rows),
+    "recovered-densities": (EXAMPLE, recovered_densities),
+    "discrete-error-against-rows": (discrete.GROWTH, discrete_error_against_rows),
+}
+"""Name of a figure to the beginning of the titles of its tables, and what draws it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -169,7 +236,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tables = json.loads(options.source.read_text())["tables"]
     options.out.mkdir(parents=True, exist_ok=True)
     unstamped = {"Date": None, "Creator": None} if options.format == "svg" else None
-    for name, draw in FIGURES.items():
+    for name, (beginning, draw) in FIGURES.items():
+        if not any(title.startswith(beginning) for title in tables):
+            continue
         path = options.out / f"{name}.{options.format}"
         figure = draw(tables)
         with report_style():

@@ -16,8 +16,9 @@ from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import ConditioningWarning
-from bigtensor.models.base import DataShape
-from bigtensor.models.kernel_mixture.stages import pilot_windows
+from bigtensor.models.data_shape import DataShape
+from bigtensor.models.kernel_mixture.script import pilot_windows
+from bigtensor.models.script import Estimate
 from bigtensor.statistics.base import Pass, Statistic
 
 PILOT_ROWS = 20_000
@@ -50,11 +51,14 @@ def statistic_of(model: KernelMixture, samples: Samples, name: str) -> Statistic
     """
     shape = DataShape(samples.rows, samples.views.features, str(samples.dtype), has_weight=False)
     windows, runtime = pilot_windows(samples.rows, PILOT_ROWS), ThreadedRuntime(1)
-    script = model._passes(shape)
+    script = model._script(shape)
     result: Any = None
     with single_blas_thread(), doubtful_starts_allowed():
         while True:
             wanted = script.send(result)
+            if isinstance(wanted, Estimate):
+                result = None
+                continue
             if wanted.name == name:
                 statistic: Statistic[Any] = wanted.statistic
                 return statistic

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.benchmarks.kernels import floor_rows, worker_row
 from tests.benchmarks.peers import describe, peer_rows
+from tests.benchmarks.row_loops import row_loop_rows
 from tests.benchmarks.scaling import growth_rows, share_rows, worker_rows
 from tests.benchmarks.tables import Report
 
@@ -34,6 +35,10 @@ def run(report: Report, folder: Path, rows: int, repeats: int, only: Sequence[st
             "Moments pass against its floor, one thread, processor time",
             floor_rows(folder, some(0.1), repeats),
             ["floor: products, exponentials and reading, each at the rate measured beside it"],
+        ),
+        "loops": lambda: report.add(
+            "Labels and posterior sums against one compiled loop of the formula, one thread",
+            row_loop_rows(some(0.02), repeats),
         ),
         "worker": lambda: report.add(
             "Kernel in a default Dask worker against a plain loop, processor time",
@@ -69,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--only",
         nargs="*",
         default=[],
-        choices=["floor", "worker", "workers", "share", "growth", "peers"],
+        choices=["floor", "loops", "worker", "workers", "share", "growth", "peers"],
     )
     parser.add_argument("--folder", type=Path, help="where the data are kept for the next run")
     parser.add_argument("--out", type=Path, help="JSON file to write")

@@ -10,7 +10,17 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from tests.benchmarks.accuracy.__main__ import main as benchmark
 from tests.benchmarks.accuracy.drawn import EXAMPLE, GROWTH
 from tests.benchmarks.accuracy.methods import EM, SPECTRAL
-from tests.benchmarks.figures import NAMES, error_against_rows, main, recovered_densities
+from tests.benchmarks.discrete.accuracy import GROWTH as DISCRETE_GROWTH
+from tests.benchmarks.discrete.methods import METHODS
+from tests.benchmarks.figures import (
+    DISCRETE_LINES,
+    DISCRETE_NAMES,
+    NAMES,
+    discrete_error_against_rows,
+    error_against_rows,
+    main,
+    recovered_densities,
+)
 
 pytestmark = pytest.mark.benchmark
 
@@ -34,11 +44,35 @@ def test_error_against_rows__draws_the_medians_of_every_method():
     assert axes.get_title(loc="left") == "Gaussian and Gamma components, k = 4"
 
 
+def discrete_table():
+    """Errors of all methods, each a tenth of what it was before."""
+    return [{"rows": 10**e, **dict.fromkeys(METHODS, 10.0 ** (2 - e))} for e in (3, 4, 6)]
+
+
+def test_discrete_error_against_rows__draws_a_panel_for_every_number_of_components():
+    tables = {
+        f"{DISCRETE_GROWTH}, k = 5": {"rows": discrete_table()},
+        f"{DISCRETE_GROWTH}, k = 5: ratio of the error": {"rows": []},
+        f"{DISCRETE_GROWTH}, k = 10": {"rows": discrete_table()},
+    }
+    panels = discrete_error_against_rows(tables).axes
+    assert [axes.get_title(loc="left") for axes in panels] == ["k = 5", "k = 10"]
+    lines = {line.get_label(): line.get_xydata() for line in panels[0].get_lines()}
+    assert list(lines) == list(DISCRETE_NAMES.values())
+    assert set(DISCRETE_LINES) == set(DISCRETE_NAMES) <= set(METHODS)
+    expected = [[1e3, 0.1], [1e4, 0.01], [1e6, 1e-4]]
+    np.testing.assert_allclose(lines["bigtensor"], expected)
+    ticks = [label.get_text() for label in panels[0].get_xticklabels()]
+    assert ticks == ["1k", "10k", "1M"]
+
+
 def test_figures__need_their_tables():
     with pytest.raises(SystemExit, match="error-against-m"):
         error_against_rows({})
     with pytest.raises(SystemExit, match="recovered-densities"):
         recovered_densities({})
+    with pytest.raises(SystemExit, match="no discrete mixtures"):
+        discrete_error_against_rows({})
 
 
 def test_main__draws_what_the_benchmark_wrote(tmp_path):
@@ -51,9 +85,11 @@ def test_main__draws_what_the_benchmark_wrote(tmp_path):
     by_method = {row["method"]: row["error"] for row in errors["rows"]}
     assert by_method[SPECTRAL] < by_method[EM]
     contents["tables"][f"{GROWTH}, gaussian, k = 4"] = {"rows": growth_table()}
+    contents["tables"][f"{DISCRETE_GROWTH}, k = 5"] = {"rows": discrete_table()}
     source.write_text(json.dumps(contents))
     main(["--from", str(source), "--out", str(out)])
     assert sorted(path.name for path in out.iterdir()) == [
+        "discrete-error-against-rows.svg",
         "error-against-rows.svg",
         "recovered-densities.svg",
     ]

@@ -9,16 +9,20 @@ from bigtensor import KernelMixture, simulate
 from bigtensor.data.opening import open_samples
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime
-from bigtensor.statistics.base import Pass
+from bigtensor.statistics.base import Pass, Workspace
+from bigtensor.statistics.posterior_sums import PosteriorSums
+from bigtensor.statistics.row_functions import Responsibilities
 from bigtensor.statistics.triple_moments import TripleMoments
 from tests.benchmarks.floors import Rates, Work, exponential_rate, flop_rate
 from tests.benchmarks.kernels import SHAPES, floor_rows, kernel_seconds, worker_row
 from tests.benchmarks.peers import peer_rows
 from tests.benchmarks.preparations import in_memory, statistic_of
+from tests.benchmarks.row_loops import SHAPES as LOOP_SHAPES
+from tests.benchmarks.row_loops import drawn_rows, label_loop, row_loop_rows, sums_loop
 from tests.benchmarks.scaling import growth_rows, share_rows, worker_rows
 from tests.benchmarks.speed import main
 
-pytestmark = pytest.mark.benchmark
+pytestmark = [pytest.mark.alone, pytest.mark.benchmark]
 
 
 def test_work_of_moments__counts_what_the_formulas_need():
@@ -67,6 +71,27 @@ def test_floor_rows__passes_stay_near_their_floor(tmp_path):
     assert 0.5 < interpolated < 5, rows
     assert 1 < exact < 5, rows
     assert [row["q"] for row in rows] == [9, 24]
+
+
+def test_row_loops__are_the_formula_that_the_package_computes():
+    mixture, block = drawn_rows(3, 5, 64, 2000)
+    tables, log_weights = mixture.tables, np.log(mixture.weights).astype(np.float32)
+    arguments = block.values, tables.low, tables.step, tables.log_tables, log_weights
+    label, expected = np.empty((2, 2000), np.int32)
+    Responsibilities(mixture).evaluate(block, {"label": label}, Workspace())
+    label_loop(*arguments, expected)
+    np.testing.assert_array_equal(label, expected)
+    statistic, histograms = PosteriorSums(mixture), np.zeros(tables.log_tables.shape)
+    state = statistic.init()
+    statistic.update(state, block, Workspace())
+    sums_loop(*arguments, histograms)
+    np.testing.assert_allclose(state["histograms"], histograms, atol=1e-5 * histograms.max())
+
+
+def test_row_loop_rows__are_near_one_loop():
+    rows = row_loop_rows(20_000, 1)
+    assert len(rows) == 2 * len(LOOP_SHAPES)
+    assert all(0.05 < row["x loop"] < 2.5 for row in rows), rows
 
 
 @pytest.mark.slow

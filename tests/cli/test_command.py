@@ -5,13 +5,20 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bigtensor.cli.command import Command, Kept, in_options, when_interrupted
+from bigtensor.cli import main
+from bigtensor.cli.command import Command, Kept, when_interrupted, written_for
+from bigtensor.cli.model_options import BY_COMMAND, ModelCommand, ModelFactsCommand
 from bigtensor.errors import (
+    MOST_CHARACTERS,
     BigtensorWarning,
     LayoutWarning,
     MissingValueError,
+    MissingValueWarning,
+    ParameterError,
     PlanError,
+    Setting,
 )
+from bigtensor.models.registry import declared_parameters
 
 
 def outcome(body, *arguments):
@@ -36,14 +43,18 @@ def failing(error):
 
 
 def test_command__an_expected_error_is_one_line_and_exit_code_1():
-    result = outcome(failing(MissingValueError("row 5 is NaN;\n  use missing='omit'")))
+    result = outcome(
+        failing(MissingValueError("row 5 is NaN;\n  use " + Setting("missing", "omit")))
+    )
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "error: row 5 is NaN; use --missing omit\n"
 
 
 def test_command__a_long_explanation_ends_with_its_first_paragraph():
-    result = outcome(failing(PlanError("does not fit: allow 1 GiB (memory_limit)\n\nrows 5\nk 3")))
-    assert result.stderr == "error: does not fit: allow 1 GiB (--memory-limit)\n"
+    result = outcome(
+        failing(PlanError("does not fit: give " + Setting("memory_limit") + "\n\nrows 5\nk 3"))
+    )
+    assert result.stderr == "error: does not fit: give --memory-limit\n"
 
 
 def test_command__an_unexpected_error_asks_for_debug():
@@ -120,19 +131,70 @@ def test_kept__an_output_that_replaces_an_older_one_counts(tmp_path):
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
-        ("n_components=40 needs more rows", "--components 40 needs more rows"),
+        (Setting("n_components", 40) + " needs more rows", "--components 40 needs more rows"),
+        ("use " + Setting("n_components", 1) + " or more", "use --components 1 or more"),
+        ("seed " + Setting("random_state", 3), "seed --seed 3"),
         (
-            "choose with offsets='header' or 'text' (--offsets) now",
+            "choose with " + Setting("offsets", "header", "text") + " now",
             "choose with --offsets header or text now",
         ),
-        ("give n_components, or n_rows", "give --components, or n_rows"),
-        ("say which with format=)", "say which with --format)"),
-        ("the next with dataset=", "the next with --dataset"),
-        ("use start='kmeans' or more", "use start='kmeans' or more"),
-        ("or allow overwriting", "or give --overwrite"),
+        ("give " + Setting("n_components") + ", or n_rows", "give --components, or n_rows"),
+        ("say which with " + Setting("format") + ")", "say which with --format)"),
+        ("or give " + Setting("overwrite", True), "or give --overwrite"),
+        ("use " + Setting("start", "kmeans") + " or more", "use start='kmeans' or more"),
+        ("missing='omit' {0} % format= n_components", "missing='omit' {0} % format= n_components"),
+        (
+            "missing='omit' {0} %s: use " + Setting("missing", "omit"),
+            "missing='omit' {0} %s: use --missing omit",
+        ),
     ],
 )
-def test_in_options__parameters_become_options(message, expected):
-    names = ("--components", "--offsets", "--format", "--dataset", "--overwrite")
-    command = click.Command("x", params=[click.Option([name]) for name in names])
-    assert in_options(message, command) == expected
+def test_written_for__parameters_become_options_and_text_stays(message, expected):
+    names = ("--components", "--offsets", "--format", "--seed", "--missing")
+    options = [click.Option([name]) for name in names]
+    options.append(click.Option(["--overwrite"], is_flag=True))
+    assert written_for(click.Command("x", params=options), message) == expected
+
+
+def test_command__a_long_message_is_shortened_after_its_options_are_named():
+    remedy = "; use " + Setting("missing", "omit")
+    result = outcome(failing(MissingValueError("x" * 2 * MOST_CHARACTERS + remedy)))
+    assert "characters left out" in result.stderr
+    assert result.stderr.endswith("x; use --missing omit\n")
+    assert len(result.stderr) < MOST_CHARACTERS + 100
+
+
+def test_command__warnings_name_options():
+    def body():
+        message = "rows left out; see " + Setting("missing", "raise")
+        warnings.warn(message, MissingValueWarning, stacklevel=1)
+
+    assert outcome(body).stderr == "warning: rows left out; see --missing raise\n"
+
+
+def commands_with_model_options():
+    for name, command in main.commands.items():
+        for model in BY_COMMAND if isinstance(command, ModelCommand | ModelFactsCommand) else ():
+            yield pytest.param(name, model, id=f"{name} {model}")
+
+
+@pytest.mark.parametrize(("name", "model"), [*commands_with_model_options()])
+def test_errors__name_every_declared_parameter_by_its_option(name, model):
+    """Each is refused a value in Python, and the error is written for the command."""
+    command = main.commands[name]
+    arguments = ["cells.zarr", "--model", model]
+    arguments += ["--out", "out.zarr"] if any(p.name == "out" for p in command.params) else []
+    command.make_context(name, arguments)
+    declared = [entry for entry in declared_parameters(BY_COMMAND[model]) if entry.option]
+    assert len(declared) > 3
+    for parameter in declared:
+        option = max(parameter.option.names, key=len)
+        error = ParameterError(Setting(parameter.name) + " is 'never'; expected something else")
+        assert written_for(command, error.message).startswith(f"{option} is 'never'; expected")
+        if parameter.kind is None or parameter.kind.accepts("never"):
+            continue
+        with pytest.raises(ParameterError) as caught:
+            parameter.check("never")
+        assert str(caught.value).startswith(f"{parameter.name} is 'never'; expected")
+        written = written_for(command, caught.value.message)
+        assert written.startswith(f"{option} is 'never'; expected"), written

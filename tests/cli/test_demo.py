@@ -1,6 +1,8 @@
 import os
 import re
 
+import pytest
+
 from bigtensor.cli.demo import REPORT, _folder, _kept_report
 
 
@@ -8,6 +10,7 @@ def number(name, output):
     return float(re.search(rf"^{name} +([\d.]+)", output, re.MULTILINE)[1])
 
 
+@pytest.mark.slow  # the demo is a part of CI by itself
 def test_demo__finds_the_populations_and_keeps_what_was_asked_for(start, tmp_path):
     out = tmp_path / "demo"
     process = start("demo", "--rows", "200_000", "--out", out)

@@ -103,7 +103,11 @@ def test_export__makes_an_anndata_file_of_cells_and_labels(run, labels, cells, m
     assert made.obs_names[:2].tolist() == ["0", "1"]
     made.write_h5ad(tmp_path / "again.h5ad")
     again = run("export", labels, "--to", out, "--model", model, "--cells", cells)
-    assert (again.exit_code, "exists already" in again.stderr) == (1, True)
+    assert (again.exit_code, "give --overwrite" in again.stderr) == (1, True)
+    replaced = run(
+        *("export", labels, "--to", out, "--model", model, "--cells", cells), "--overwrite"
+    )
+    assert replaced.exit_code == 0, replaced.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again.h5ad", "new.h5ad"]
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 import zarr
 
 import bigtensor
-from bigtensor.cli.agreement import agreement
+from bigtensor.cli.stored_labels import agreement
 from bigtensor.data.layout import SampleStoreWriter
 
 THREADS = ("--scheduler", "threads")

@@ -1,85 +1,63 @@
-"""The options of a model, and what they stand for."""
+"""Options of a model, and the keyword arguments that they stand for."""
 
 import inspect
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from bigtensor import KernelMixture
-from bigtensor.cli.model_options import (
-    count_or_auto,
-    model_options,
-    model_parameters,
-    positive_or,
-    rows_or,
-)
+from bigtensor.cli.model_options import ModelCommand, model_parameters
 from bigtensor.errors import ViewError
+from bigtensor.models.registry import declared_parameters
 
-DEFAULTS = {
-    "n_components": None,
-    "n_populations": None,
-    "views": None,
-    "features": None,
-    "start": "auto",
-    "units": "auto",
-    "posterior_width": "auto",
-    "bandwidth": None,
-    "moments_rows": "auto",
-    "kernels": "gaussian",
-    "landmarks": "kmeans",
-    "views_share_components": False,
-}
+DECLARED = [one for one in declared_parameters("KernelMixture") if one.option]
+DEFAULTS = {one.name: one.default for one in DECLARED}
 
 
-def parameters(**given):
-    return model_parameters(**DEFAULTS | given)
+def parameters(views=None, features=None, **given):
+    return model_parameters(DECLARED, DEFAULTS | given, views, features)
 
 
-def test_count_or_auto__is_a_number_or_the_word():
-    assert (count_or_auto("12"), count_or_auto("auto")) == (12, "auto")
-    with pytest.raises(click.BadParameter, match="whole number of at least 1, and not 'auto'"):
-        count_or_auto("some")
+def read(*arguments):
+    """Return what a command with the options of a model is called with."""
+    received = {}
+
+    @click.command(cls=ModelCommand)
+    @click.argument("cells")
+    @click.option("--out")
+    @click.option("--other")
+    def command(**given):
+        """Do nothing."""
+        received.update(given)
+
+    result = CliRunner().invoke(command, ["c.zarr", *arguments])
+    return received, result
 
 
-def test_positive_or__is_a_number_or_one_of_the_words():
-    kind = positive_or("gap", "rule")
-    assert (kind("0.5"), kind("gap")) == (0.5, "gap")
-    for wrong in ("0", "-1", "inf", "nan", "wide"):
-        with pytest.raises(click.BadParameter, match="not a positive number or gap or rule"):
-            kind(wrong)
-
-
-def test_rows_or__is_a_number_of_rows_or_one_of_the_words():
-    kind = rows_or("auto", "all")
-    assert (kind("2e6"), kind("all")) == (2_000_000, "all")
-    for wrong in ("999", "0.5", "some"):
-        with pytest.raises(click.BadParameter, match="at least 1000, or auto or all"):
-            kind(wrong)
-
-
-def test_model_parameters__left_alone_are_those_of_the_model():
+def test_options__left_alone_are_the_defaults_of_the_model():
+    received, result = read("--other", "x")
+    assert result.exit_code == 0
+    assert (received["cells"], received["other"], received["model"]) == (
+        *("c.zarr", "x"),
+        "KernelMixture",
+    )
     signature = inspect.signature(KernelMixture).parameters
-    for name, value in parameters(n_components="auto").items():
+    for name, value in received["parameters"].items():
         assert value == signature[name].default, name
 
 
-def test_model_parameters__pass_everything_on(tmp_path):
+def test_options__are_handed_on_as_one(tmp_path):
     views = tmp_path / "views.toml"
     views.write_text('[views]\nt = ["CD3", "CD4"]\nb = ["CD19"]\nbatch = ["plate"]\n'
                      '[kernels]\nbatch = "delta"\n')  # fmt: skip
-    found = parameters(
-        n_components=40,
-        n_populations="auto",
-        views=views,
-        start="spectral",
-        posterior_width="none",
-        bandwidth=0.5,
-        moments_rows=2_000_000,
-        kernels="laplace",
-        landmarks="cholesky",
-        views_share_components=True,
+    received, _ = read(
+        *("--model", "kernel-mixture", "-k", "40", "--views", str(views), "--start", "spectral"),
+        *("--posterior-width", "none", "--bandwidth", "0.5", "--moments-rows", "2e6"),
+        *("--kernel", "laplace", "--landmarks", "cholesky", "--shared-components"),
+        *("--populations", "auto"),
     )
-    assert found == {
+    assert received["parameters"] == {
         "n_components": 40,
         "n_populations": "auto",
         "views": {"t": ["CD3", "CD4"], "b": ["CD19"], "batch": ["plate"]},
@@ -92,52 +70,43 @@ def test_model_parameters__pass_everything_on(tmp_path):
         "landmarks": "cholesky",
         "views_share_components": True,
     }
-    KernelMixture(**found)._check_parameters()
+    KernelMixture(**received["parameters"])._check_parameters()
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
-        ({"n_components": 4, "n_populations": 5}, "--populations 5 are merged from --components 4"),
-        (
-            {"n_components": 4, "start": "kmeans", "units": "own", "bandwidth": "gap"},
-            "--start kmeans: leave it out",
-        ),
-        ({"n_populations": 4, "bandwidth": 0.5}, "not used with --populations"),
+        (["-k", "some"], "some is not an integer of at least 1, or auto"),
+        (["--bandwidth", "0"], "0 is not a positive number, or rule, or gap"),
+        (["--posterior-width", "-1"], "-1 is not a positive number, or auto, or none"),
+        (["--moments-rows", "999"], "an integer of at least 1000, or auto, or all"),
+        (["--start", "random"], "'random' is not one of 'auto', 'spectral', 'kmeans'"),
+        (["--model", "other"], "'other' is not one of 'kernel-mixture', "),
+        (["--features", "A,B", "--views", "v.toml"], "give it or --views"),
+        (["--features", "A,A"], "'A' twice"),
     ],
 )
-def test_model_parameters__refuse_contradictions(given, message):
-    with pytest.raises(click.UsageError, match=message):
-        parameters(**given)
-    assert parameters(**given | {"n_components": 9, "start": "spectral"})
+def test_options__are_refused_as_wrong_usage(arguments, message):
+    _, result = read(*arguments)
+    assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
+
+
+def test_features__are_a_view_each():
+    assert parameters(features="A, B")["views"] == {"A": ["A"], "B": ["B"]}
 
 
 @pytest.mark.parametrize(
     ("kernels", "message"),
     [
         ('[kernels]\nx = "delta"', r"names the view 'x', but \[views\] has t, b"),
-        ('[kernels]\nt = "cosine"', "kernel of view 't'.*expected one of gaussian, laplace, delta"),
-        ("[kernels]\nt = 3", "kernel of view 't'"),
+        ('[kernels]\nt = "cosine"', "'cosine' for view 't'.*expected one of gaussian, laplace, d"),
+        ("[kernels]\nt = 3", "has 3 for view 't'"),
+        ("kernels = 3", "kernels of .* is 3"),
     ],
 )
-def test_model_parameters__refuse_kernels_of_nothing(tmp_path, kernels, message):
+def test_kernels__of_nothing_are_refused(tmp_path, kernels, message):
     views = tmp_path / "views.toml"
-    views.write_text(f'[views]\nt = ["CD3"]\nb = ["CD19"]\n{kernels}\n')
+    head, tail = (kernels, "") if kernels.startswith("kernels") else ("", kernels)
+    views.write_text(f'{head}\n[views]\nt = ["CD3"]\nb = ["CD19"]\n{tail}\n')
     with pytest.raises(ViewError, match=message):
-        parameters(n_components=3, views=views)
-
-
-def test_model_options__are_handed_on_as_one():
-    @click.command()
-    @model_options
-    @click.option("--other")
-    def command(parameters, other):
-        """Do nothing."""
-        return parameters, other
-
-    found, other = command.main(
-        ["-k", "3", "--bandwidth", "gap", "--other", "x"], standalone_mode=False
-    )
-    assert other == "x"
-    assert (found["n_components"], found["bandwidth"]) == (3, "gap")
-    assert command.__doc__ == "Do nothing."
+        parameters(views, n_components=3)

@@ -45,9 +45,9 @@ def test_fit__components_may_be_counted(run, cells, tmp_path):
     ("options", "message"),
     [
         (("-k", 3, "--populations", 4), "leave --components out"),
-        (("--populations", 4, "--bandwidth", "gap"), "give --start spectral"),
+        (("--populations", 4, "--bandwidth", "gap"), "use --start spectral"),
         (("-k", 3, "--posterior-width", "-1"), "not a positive number"),
-        (("-k", "few"), "not 'auto'"),
+        (("-k", "few"), "of at least 1, or auto"),
         (("-k", 3, "--landmarks", "best"), "cholesky"),
     ],
 )

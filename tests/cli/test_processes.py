@@ -35,6 +35,7 @@ def wait_for(process, text):
     raise AssertionError(f"{text!r} never came; there was {lines}")
 
 
+@pytest.mark.alone
 def test_help__answers_at_once(start):
     code = "import sys, bigtensor.cli; print(*sys.modules)"
     loaded = subprocess.run(
@@ -120,7 +121,10 @@ def test_interrupt__in_mid_fit_keeps_finished_parts_and_nothing_half_written(
     assert "posterior 1: 300,000 rows, read from the checkpoint" in again.stderr
 
 
-@pytest.mark.parametrize("where", [("--scheduler", "threads"), ("--workers", "2")])
+@pytest.mark.parametrize(
+    "where",
+    [pytest.param(("--scheduler", "threads"), marks=pytest.mark.slow), ("--workers", "2")],
+)
 def test_termination__says_what_an_interrupt_says(start, many_cells, tmp_path, where):
     """SIGTERM comes before a batch system kills."""
     out, parts = tmp_path / "m.zarr", tmp_path / "parts"
@@ -145,7 +149,7 @@ def test_termination__of_an_import_leaves_nothing(start, tmp_path):
     header = ",".join(f"m{j}" for j in range(6))
     np.savetxt(table, rows, "%.6g", ",", header=header, comments="")
     process = start("import", table, "--out", tmp_path / "cells.zarr")
-    while not any("partial" in name for name in os.listdir(tmp_path)):  # noqa: PTH208
+    while not any("unfinished" in name for name in os.listdir(tmp_path)):  # noqa: PTH208
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
     process.terminate()

@@ -81,6 +81,7 @@ def test_count__of_a_grid_beyond_64_bits():
     assert found.describe_absent("X").endswith("the first is X/c/0/1, with rows 0 to 0")
 
 
+@pytest.mark.alone
 def test_open__of_a_store_that_is_almost_empty_is_quick(tmp_path: Path) -> None:
     """Looking at every place of 2**40 rows would take hours, and a list of them all memory."""
     group = zarr.create_group(tmp_path / "a.zarr")

@@ -77,7 +77,7 @@ def read_cells(path: Path) -> dict[str, Any]:
         "groups": samples.groups,
         "views": samples.views.as_mapping(),
         "attrs": dataset.attrs,
-        "codes": columns.sequence,
+        "codes": columns.group,
         **vars(columns),
     }
 

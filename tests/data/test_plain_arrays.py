@@ -81,9 +81,16 @@ def test_masked_weight__is_refused(values):
         KernelMixture(2, **SMALL).fit(values, sample_weight=weight)
 
 
-def test_masked_integers__are_refused_as_integers():
-    with pytest.raises(DataError, match="are int64; continuous models take"):
-        open_samples(np.ma.MaskedArray(np.arange(6).reshape(3, 2), False))
+@pytest.mark.parametrize("dtype", ["int32", "uint8"])
+def test_masked_integers__are_missing_codes(dtype):
+    masked = np.ma.MaskedArray(np.arange(6, dtype=dtype).reshape(3, 2), False)
+    masked[1, 0] = np.ma.masked
+    samples = open_samples(masked)
+    assert samples.kind == "codes"
+    (block,) = samples.blocks([(0, 3)], 10)
+    np.testing.assert_array_equal(block.values, [[0, 1], [-1, 3], [4, 5]])
+    with pytest.raises(DataError, match=r"codes of categories .* KernelMixture takes measured"):
+        KernelMixture(2, **SMALL).fit(masked)
 
 
 def test_mask__makes_other_data(masked):

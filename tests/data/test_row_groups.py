@@ -18,7 +18,11 @@ from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import Columns, LazySource
+from bigtensor.engine.reduce import run_pass
+from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import DataError, ParameterError, StoreReadError
+from bigtensor.statistics.base import Pass
+from tests.engine.sums import ColumnSums
 
 ROWS = 50
 VALUES = np.random.default_rng(3).normal(size=(ROWS, 2)).astype("float32")
@@ -34,15 +38,15 @@ def names_of(samples: Samples, block_rows: int = 7) -> list[str | None]:
     for source, offset in zip(samples.sources, samples.offsets, strict=True):
         stop = offset + source.rows
         if isinstance(source, LazySource):
-            columns = Columns(*map(np.asarray, source.parts(0, source.rows)[::2]))
-            columns = Columns(columns.values, sequence=columns.weight)
+            values, _, _, group = source.parts(0, source.rows)
+            columns = Columns(np.asarray(values), group=np.asarray(group))
             blocks = cut_blocks(samples.views, iter([columns]), offset, stop, block_rows)
         else:
             blocks = samples.blocks([(offset, stop)], block_rows)
         for block in blocks:
-            assert block.sequence.dtype == np.int32
+            assert block.group.dtype == np.int32
             found += [
-                None if code < 0 else samples.groups.names[code] for code in block.sequence.tolist()
+                None if code < 0 else samples.groups.names[code] for code in block.group.tolist()
             ]
     return found
 
@@ -170,6 +174,35 @@ def test_array__of_groups_goes_with_anything_in_memory() -> None:
     assert names_of(open_samples([VALUES[:20], VALUES[20:]], groups=coded)) == DONORS.tolist()
 
 
+@pytest.mark.parametrize("kind", ["array", "store", "data set", "lazy"])
+def test_groups__are_shown_beside_sequences(tmp_path: Path, kind: str) -> None:
+    sequence = np.arange(ROWS) // 8
+    data: Any = dataset(DONORS).assign(sequence=("sample", sequence))
+    if kind == "lazy":
+        data = data.chunk({"sample": 9})
+    elif kind == "store":
+        data = str(tmp_path / "both.zarr")
+        with SampleStoreWriter(
+            data, ["a", "b"], row_variables={"donor": "int32", "sequence": "int64"}
+        ) as writer:
+            writer.append(VALUES, donor=CODES, sequence=sequence)
+            writer.set_categories("donor", CATEGORIES)
+    samples = open_samples(
+        VALUES if kind == "array" else data, groups="donor" if kind != "array" else DONORS
+    )
+    seen: dict[str, list[Any]] = {"sequence": [], "group": []}
+
+    class Seen(ColumnSums):
+        def update(self, state: Any, block: Any, work: Any) -> None:
+            seen["group"] += [samples.groups.names[code] for code in block.group]
+            seen["sequence"] += [None] if block.sequence is None else block.sequence.tolist()
+            super().update(state, block, work)
+
+    run_pass(samples, Pass("p", Seen(2)), ThreadedRuntime(1))
+    assert seen["group"] == DONORS.tolist()
+    assert seen["sequence"] == ([None] if kind == "array" else sequence.tolist())
+
+
 def test_groups__keep_weights_and_change_the_fingerprint(tmp_path: Path) -> None:
     paths = [store(tmp_path / "a.zarr"), store(tmp_path / "b.zarr", CODES, ["x", "y", "z"])]
     samples = open_samples(paths[0], groups="donor")
@@ -217,9 +250,18 @@ def test_array__of_another_length_or_for_a_store_is_refused(tmp_path: Path) -> N
         open_samples(VALUES, groups=DONORS[:-1])
     with pytest.raises(DataError, match="goes with data in memory"):
         open_samples(store(tmp_path / "s.zarr"), groups=DONORS)
+
+
+def test_array__goes_with_sparse_rows() -> None:
     adata = anndata.AnnData(scipy.sparse.csr_matrix(VALUES))
-    with pytest.raises(DataError, match="sparse matrix"):
-        open_samples(adata, groups=DONORS)
+    samples = open_samples(adata, groups=DONORS)
+    expected = open_samples(VALUES, groups=DONORS)
+    assert samples.groups == expected.groups
+    codes = [
+        np.concatenate([block.group for block in each.blocks([(0, len(VALUES))], 20)])
+        for each in (samples, expected)
+    ]
+    np.testing.assert_array_equal(*codes)
 
 
 def test_variable__that_is_stored_with_a_scale_is_refused(tmp_path: Path) -> None:

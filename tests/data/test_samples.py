@@ -1,5 +1,6 @@
 """Samples: blocks hold the same rows however these are stored, cut and laid out."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bigtensor.data import samples as samples_module
+from bigtensor.data.block import Block
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.errors import DataError
@@ -129,6 +131,22 @@ def test_block__keeps_chosen_rows_with_their_global_index() -> None:
     assert kept.total_weight() == pytest.approx(WEIGHT[50:90][mask].sum())
     again = kept.keep(np.arange(kept.rows) % 2 == 0)
     np.testing.assert_array_equal(again.row_index(), (50 + np.flatnonzero(mask))[::2])
+
+
+def test_block__starts_windows_in_one_sequence_and_without_gaps() -> None:
+    sequence = np.array([0, 0, 0, 0, 1, 0, 0, 0, 2, 2])
+    block = Block(VALUES[:10], {"a": slice(0, FEATURES)}, 7, 8, sequence=sequence)
+    assert np.flatnonzero(block.window_starts(1)).tolist() == [*range(8)]
+    assert np.flatnonzero(block.window_starts(2)).tolist() == [0, 1, 2, 5, 6]
+    assert np.flatnonzero(block.window_starts(3)).tolist() == [0, 1, 5]
+    assert not block.window_starts(11).any()
+    kept = block.keep(np.arange(10) != 6)
+    assert (kept.rows, len(kept.values)) == (7, 9)
+    assert kept.row_index().tolist() == [7, 8, 9, 10, 11, 12, 14]
+    assert np.flatnonzero(kept.window_starts(2)).tolist() == [0, 1, 2]
+    bare = replace(block, sequence=None)
+    assert np.flatnonzero(bare.window_starts(4)).tolist() == [*range(7)]
+    assert np.flatnonzero(bare.keep(np.arange(10) != 9).window_starts(3)).tolist() == [*range(7)]
 
 
 @pytest.mark.parametrize("kind", KINDS)

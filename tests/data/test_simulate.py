@@ -383,6 +383,22 @@ def test_write_cytometry__leaves_nothing_behind_when_interrupted(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_write__refuses_before_the_first_row_what_the_disk_cannot_hold(tmp_path):
+    def row(done, rows):
+        raise AssertionError("a row was made")
+
+    needed = {
+        simulate.write_cytometry: (24, {"markers": 6}),
+        simulate.write_kernel_mixture: (24, {"n_components": 3}),
+        simulate.write_correlated_cells: (32, {"markers": 8}),
+    }
+    for write, (row_nbytes, options) in needed.items():
+        size = f"{10**15 * row_nbytes:,}"
+        with pytest.raises(OutputError, match=rf"needs at least {size} bytes, .* bytes free; "):
+            write(tmp_path / "cells.zarr", 10**15, progress=row, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

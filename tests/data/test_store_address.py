@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from bigtensor.data.anndata_files import StoredMatrix
 from bigtensor.data.anndata_source import AnndataFileSource
 from bigtensor.data.opening import open_samples
 from bigtensor.data.store_address import check_store_address
@@ -101,6 +102,6 @@ def test_address__may_be_read(tmp_path: Path) -> None:
     file = tmp_path / "cells.h5ad"
     file.write_bytes(b"")
     file.chmod(0o600)
-    source = AnndataFileSource(file, ("a",), 4, np.dtype("f4"), 4)
+    source = AnndataFileSource(str(file), StoredMatrix("X", "dense", 4, np.dtype("f4"), ("a",), 4))
     with unprivileged(), pytest.raises(StoreReadError, match="h5ad may not be read"):
         source.read(0, 4)

@@ -22,7 +22,7 @@ from bigtensor.data.sources import ZarrSource
 from bigtensor.data.stores import open_group
 from bigtensor.data.zarr_datasets import open_dataset
 from bigtensor.errors import BigtensorError, StoreReadError
-from bigtensor.report.rows import _dataset
+from bigtensor.report.rows import _beside, _label_dataset
 from bigtensor.store import Contents, read_group, write_group
 from tests import unsafe_stores
 
@@ -49,7 +49,8 @@ def test_attack__on_samples(tmp_path, mark, consolidated):
     if consolidated:
         unsafe_stores.consolidate(path)
     refuse(mark, open_samples, path)
-    refuse(mark, _dataset, path, "X", ("sample", "feature"))
+    refuse(mark, _beside, path, "sample")
+    refuse(mark, _label_dataset, path, "sample")
     refuse(mark, bigtensor.KernelMixture(n_components=2).fit, path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -238,3 +239,29 @@ def test_nonsense__of_chunks_of_version_3(tmp_path):
         path.write_text(compact.replace(before, '"chunk_shape": [0, 2]'))
         with pytest.raises(StoreReadError, match=r"has chunks of \[0, 2\]"):
             open_dataset(str(tmp_path / "a.zarr"))
+
+
+@pytest.mark.parametrize("attributes", [0, 1e308, "text", [], True])
+@pytest.mark.parametrize("where", ["", "a/"])
+def test_nonsense__of_attributes(tmp_path, attributes, where):
+    path = tmp_path / "s.zarr"
+    zarr.create_group(path).create_array("a", shape=(3, 2), dtype="f4")
+    document = json.loads((path / f"{where}zarr.json").read_text()) | {"attributes": attributes}
+    (path / f"{where}zarr.json").write_text(json.dumps(document))
+    with pytest.raises(StoreReadError, match="attributes"):
+        open_group(path)
+
+
+@pytest.mark.filterwarnings("ignore:Consolidated metadata")
+@pytest.mark.parametrize("width", [2, 4, True])
+def test_array__of_another_width_than_the_group_says_is_refused(tmp_path, width):
+    path = tmp_path / "s.zarr"
+    values = np.random.default_rng(0).normal(size=(20, 3))
+    xr.Dataset({"X": (("sample", "feature"), values)}).to_zarr(path, consolidated=True)
+    samples = open_samples(path)
+    document = json.loads((path / "X/zarr.json").read_text())
+    (path / "X/zarr.json").write_text(json.dumps(document | {"shape": [20, width]}))
+    # the oldest Zarr refuses a width of True when it opens the array
+    words = r"have the shape \(\d,\) in place of \(3,\)|has the shape \(20, True\)"
+    with pytest.raises(StoreReadError, match=words):
+        samples.sources[0].read(0, 20)

@@ -48,7 +48,7 @@ def test_count_at_bend__finds_where_two_lines_meet():
         # the last merges, those down to one population, lose hardly anything
         heights = np.where(np.arange(k, 1, -1) > true, 0.03, 0.001)
         chain = np.column_stack([np.r_[0, np.arange(k, 2 * k - 2)], np.arange(1, k)])
-        chain = MergeTree(np.sort(chain, axis=1), heights, np.full(k, 1 / k), "entropy")
+        chain = MergeTree(np.sort(chain, axis=1), heights, np.full(k, 1 / k), "quadratic_entropy")
         assert chain.count_at_bend() == true
         assert chain.cut_automatically() == true
 
@@ -56,7 +56,7 @@ def test_count_at_bend__finds_where_two_lines_meet():
 def test_count_at_bend__is_the_least_squares_fit_of_two_pieces():
     random = np.random.default_rng(0)
     for _ in range(20):
-        found = tree(np.sort(random.uniform(size=4))[::-1], "entropy")
+        found = tree(np.sort(random.uniform(size=4))[::-1], "quadratic_entropy")
         entropy = np.r_[0, np.cumsum(found.heights[::-1])]
         number = np.arange(1, 6)
         errors = []
@@ -73,8 +73,8 @@ def test_count_at_bend__is_the_least_squares_fit_of_two_pieces():
 
 
 def test_count_at_bend__few_components_stay():
-    assert MergeTree(np.empty((0, 2)), [], [1.0], "entropy").count_at_bend() == 1
-    assert MergeTree([[0, 1]], [0.3], [0.5, 0.5], "entropy").count_at_bend() == 2
+    assert MergeTree(np.empty((0, 2)), [], [1.0], "quadratic_entropy").count_at_bend() == 1
+    assert MergeTree([[0, 1]], [0.3], [0.5, 0.5], "quadratic_entropy").count_at_bend() == 2
 
 
 def test_linkage__is_one_for_scipy():
@@ -85,16 +85,6 @@ def test_linkage__is_one_for_scipy():
     assert sorted(dendrogram(linkage, no_plot=True)["leaves"]) == [0, 1, 2, 3, 4]
     labels = fcluster(tree().linkage(), 3, "maxclust")
     assert len({*zip(labels, tree().cut(3), strict=True)}) == 3
-
-
-def test_arrays__give_the_same_tree():
-    original = tree(criterion="quadratic_entropy")
-    again = MergeTree.from_arrays(original.arrays())
-    for name, array in original.arrays().items():
-        np.testing.assert_array_equal(again.arrays()[name], array)
-        assert again.arrays()[name].dtype == array.dtype
-        assert array.dtype.kind in "iuf"
-    assert again.criterion == "quadratic_entropy"
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,14 @@ def die_at_3(_: Any, number: int) -> int:
     return number
 
 
+def die_the_second_time(_: Any, seen: str, number: int) -> int:
+    try:
+        os.close(os.open(f"{seen}/{number}", os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        os._exit(9)
+    return number
+
+
 def span_of_sleep(_: Any, number: int) -> tuple[float, float]:
     start = time.monotonic()
     time.sleep(0.05)

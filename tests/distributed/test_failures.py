@@ -9,16 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import pytest
 from distributed import Client, LocalCluster
 
 from bigtensor.engine import cluster
 from bigtensor.engine.cluster import IN_FLIGHT, DistributedRuntime
 from bigtensor.engine.local_cluster import local_cluster
-from bigtensor.engine.opening import open_runtime
+from bigtensor.engine.runtime import open_runtime
 from bigtensor.errors import ClusterError, MissingValueError
 from tests.distributed.jobs import (
     die_at_3,
+    die_the_second_time,
     fail_at_3,
     number_after,
     refuse_at_3,
@@ -143,6 +145,23 @@ def test_cluster__whose_last_worker_dies_with_a_result_is_not_waited_for_for_eve
         runtime.run(number_after, None, JOBS, kill_while_others_finish)
 
 
+def test_cluster__says_memory_where_a_lost_result_ends_workers(tmp_path: Path) -> None:
+    """The task had returned before its worker died: only the result is still to be fetched."""
+
+    def kill(_: int, number: int) -> None:
+        time.sleep(0.5)
+        (process,) = client.run(os.getpid).values()
+        os.kill(process, signal.SIGKILL)
+
+    jobs = [(str(tmp_path), number) for number in range(4)]
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        local_cluster(1) as client,
+        pytest.raises(ClusterError, match="the most likely cause is memory"),
+    ):
+        DistributedRuntime(client).run(die_the_second_time, None, jobs, kill)
+
+
 def test_cluster__whose_workers_all_die_goes_on_with_new_ones() -> None:
     got: list[int] = []
     with local_cluster(2) as client:
@@ -155,6 +174,21 @@ def test_cluster__whose_workers_all_die_goes_on_with_new_ones() -> None:
 
         DistributedRuntime(client).run(number_after, None, JOBS, kill_all)
     assert sorted(got) == list(range(len(JOBS)))
+
+
+@pytest.mark.slow  # on a busy machine Dask has once left a killed worker without a successor
+def test_cluster__waits_for_workers_that_start_slowly() -> None:
+    """Dask gives up workers that are not back in time, and no other ever comes."""
+    # no worker starts in this time
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "100ms"}),
+        local_cluster(1) as client,
+    ):
+        (process,) = client.run(os.getpid).values()
+        os.kill(process, signal.SIGKILL)
+        while client.nthreads():
+            time.sleep(0.01)
+        client.wait_for_workers(1, timeout=60)
 
 
 @pytest.mark.parametrize("moment", ["before", "in mid-pass, for long"])

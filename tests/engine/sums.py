@@ -55,13 +55,10 @@ class LaggedProducts(SumStatistic):
         return {"sum": ((), "float64"), "pairs": ((), "int64")}
 
     def update(self, state: dict[str, Any], block: Block, work: Workspace) -> None:  # noqa: ARG002
-        first = block.values[: block.values.shape[0] - 2, 0][: block.rows].astype("f8")
-        second = block.values[2 : 2 + len(first), 0]
-        if block.sequence is not None:
-            same = block.sequence[: len(first)] == block.sequence[2 : 2 + len(first)]
-            first = first * same
+        starts = np.flatnonzero(block.window_starts(3))
+        first, second = block.values[starts, 0].astype("f8"), block.values[starts + 2, 0]
         state["sum"] += first @ second
-        state["pairs"] += len(first)
+        state["pairs"] += len(starts)
 
     def finalize(self, state: dict[str, Any]) -> tuple[float, int]:
         return float(state["sum"]), int(state["pairs"])

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from bigtensor.data.opening import open_samples
+from bigtensor.data.outputs import unfinished_name
 from bigtensor.engine import checkpoint as checkpoint_module
 from bigtensor.engine.checkpoint import (
     Checkpoint,
@@ -28,7 +29,6 @@ from bigtensor.engine.checkpoint import (
 from bigtensor.engine.events import Event
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime
-from bigtensor.engine.unfinished import unfinished_name
 from bigtensor.errors import CheckpointError
 from bigtensor.statistics.base import Pass
 from tests.engine.sums import ColumnSums

@@ -70,7 +70,7 @@ def test_plan__counts_what_the_driver_holds_where_tasks_run_beside_it() -> None:
     here = make_plan(samples, passes, ThreadedRuntime(1))
     assert here.driver_nbytes >= 90 * MiB
     assert here.projected_nbytes == elsewhere.projected_nbytes + here.driver_nbytes
-    tight = make_plan(samples, passes, ThreadedRuntime(1, 400 * MiB))
+    tight = make_plan(samples, passes, ThreadedRuntime(1, 560 * MiB))
     with pytest.raises(
         PlanError, match=r"the sample and its features take .* a smaller sample_size"
     ):
@@ -134,7 +134,7 @@ def test_plan__grows_with_threads_states_and_chunks_and_not_with_rows() -> None:
 
 def test_plan__counts_rows_in_memory_once_a_process() -> None:
     values = np.zeros((400_000, 100))
-    limited = ThreadedRuntime(1, 600 * MiB)
+    limited = ThreadedRuntime(1, 760 * MiB)
     plan = make_plan(open_samples(values), PASSES, limited)
     assert plan.held_nbytes == values.nbytes
     assert not plan.fits

@@ -1,17 +1,24 @@
 """Row ranges depend on the data alone and hold every row once."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import dask.array as da
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bigtensor.data import sequence_starts
+from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import ArraySource, LazySource, Source, ZarrSource
 from bigtensor.data.views import Views
+from bigtensor.engine import ranges as ranges_module
 from bigtensor.engine.ranges import (
     EVEN_TASKS,
     MAX_NBYTES,
@@ -25,6 +32,8 @@ from bigtensor.engine.ranges import (
     segments,
     span,
 )
+from bigtensor.errors import StoreReadError
+from tests.engine.sums import write_store
 
 
 def store(rows: int, unit_rows: int, features: int = 4) -> ZarrSource:
@@ -42,7 +51,7 @@ def pass_ranges(samples: Samples) -> list[RowRange]:
     return [whole for (whole,) in pass_parts(samples)]
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(
     shapes=st.lists(
         st.tuples(st.integers(1, 2 * 10**9), st.integers(1, 10**7)), min_size=1, max_size=6
@@ -105,6 +114,74 @@ def test_ranges__of_wide_or_few_rows_have_the_fewest_rows(
         assert {*lengths[:-1]} == {MIN_ROWS}
         assert 0 < lengths[-1] < MIN_ROWS
     assert len(cut(samples_of(store(20_000, 1000)))) == 1
+
+
+@dataclass(frozen=True, eq=False)
+class CountedSource(ArraySource):
+    """Counts the rows whose sequence is read."""
+
+    looked_at: list[int] = field(default_factory=list)
+
+    def read_sequence(self, start: int, stop: int) -> Any:
+        self.looked_at.append(stop - start)
+        return super().read_sequence(start, stop)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    lengths=st.lists(st.integers(1, 900), min_size=1, max_size=40),
+    sources=st.integers(1, 3),
+    look=st.sampled_from([1, 7, 64, 10_000]),
+)
+def test_ranges__start_where_a_sequence_starts_if_one_does(
+    lengths: list[int], sources: int, look: int
+) -> None:
+    sequence = np.repeat(np.arange(len(lengths)), lengths)
+    rows = len(sequence)
+    read = [CountedSource(np.zeros((rows, 1)), ("a",), sequence=sequence) for _ in range(sources)]
+    samples = samples_of(*read)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranges_module, "MIN_ROWS", 50)
+        patch.setattr(sequence_starts, "FIRST_LOOK", look)
+        even = pass_ranges(samples)
+        assert not any(source.looked_at for source in read)
+        moved = [whole for (whole,) in pass_parts(samples, along_sequences=True)]
+    assert len(moved) == len(even)
+    assert moved[0][0] == 0
+    assert moved[-1][1] == samples.rows
+    assert all(left[1] == right[0] for left, right in pairwise(moved))
+    for (start, stop), (first, _) in zip(even, moved, strict=True):
+        local, end = start % rows, (stop - 1) % rows + 1
+        starts = [
+            row for row in range(local, end) if row == 0 or sequence[row] != sequence[row - 1]
+        ]
+        assert first - start + local == (starts[0] if starts else local)
+    for source in read:
+        # every row once; the rows at which looks meet, one before and the last of a range, again
+        assert sum(source.looked_at) <= rows + 16 * len(even)
+
+
+def test_ranges__start_where_a_sequence_of_a_store_starts(tmp_path: Path) -> None:
+    rows = 3 * MIN_ROWS
+    sequence = np.repeat(np.arange(rows // 1000 + 1), 1000)[:rows]
+    values = np.ones((rows, 1), np.float32)
+    url = write_store(
+        tmp_path / "s.zarr", values, chunks=(1024, 1), variables={"sequence": sequence}
+    )
+    data = xr.open_zarr(url, consolidated=False)
+    in_backend = xr.open_zarr(url, consolidated=False, chunks=None)
+    expected = [0, 33_000, 66_000]
+    for of_kind in (url, data.load(), in_backend):
+        moved = pass_parts(open_samples(of_kind), along_sequences=True)
+        assert [start for ((start, _),) in moved] == expected
+    lazy = open_samples(data.chunk({"sample": 1024}))
+    assert pass_parts(lazy, along_sequences=True) == pass_parts(lazy)
+    chosen = [(5, 100), (40_000, 50_000)]
+    assert pass_parts(open_samples(url), chosen, along_sequences=True) == [(c,) for c in chosen]
+    for file in (tmp_path / "s.zarr" / "sequence" / "c").iterdir():
+        file.write_bytes(b"lost")
+    with pytest.raises(StoreReadError, match=r"rows 32,767 to .* of 'sequence' in .*s.zarr cannot"):
+        pass_parts(open_samples(url), along_sequences=True)
 
 
 @given(st.lists(st.integers(0, 50_000), min_size=1, max_size=300).filter(any))

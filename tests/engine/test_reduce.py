@@ -146,7 +146,7 @@ def test_pass__with_a_halo_sees_every_window_of_a_sequence(tmp_path: Any, kind: 
         data = data.chunk({"sample": 40_000 if kind == "lazy" else 7777})
     total, pairs = run_pass(open_samples(data), Pass("p", LaggedProducts()), ThreadedRuntime(2))
     same = sequence[:-2] == sequence[2:]
-    assert pairs == ROWS - 2
+    assert pairs == np.count_nonzero(same)
     assert total == pytest.approx(float(values[:-2, 0][same] @ values[2:, 0][same]), rel=1e-9)
 
 

@@ -32,6 +32,11 @@ class UnsteadyFileSystem(LocalFileSystem):
     failures = 0
     error: Callable[[], Exception] = OSError
 
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        # older versions of fsspec know the protocols of the base class only
+        return str(super()._strip_protocol(path.removeprefix("unsteady://")))
+
     def _open(self, path: str, *arguments: Any, **options: Any) -> Any:
         self._fail(path)
         return super()._open(path, *arguments, **options)

@@ -13,6 +13,7 @@ import xarray as xr
 import zarr
 
 from bigtensor.data.opening import open_samples
+from bigtensor.data.outputs import discard, unfinished_path
 from bigtensor.engine import rowwise
 from bigtensor.engine.events import Event
 from bigtensor.engine.rowwise import evaluate_in_memory, evaluate_lazily, evaluate_to_store
@@ -151,7 +152,7 @@ def test_store__is_not_left_half_written_by_an_error(tmp_path: Path) -> None:
 
 def test_store__is_removed_by_a_task_that_outlives_the_driver(tmp_path: Path) -> None:
     """What a worker does whose driver gave up while it was computing."""
-    partial = tmp_path / "out.zarr.partial-0"
+    partial = unfinished_path(tmp_path / "out.zarr")
     samples, function = open_samples(VALUES), RowTotals(("total",))
     rowwise._create_outputs(partial, ROWS, function.outputs, "sample", {})
     evaluate = function.evaluate
@@ -164,8 +165,19 @@ def test_store__is_removed_by_a_task_that_outlives_the_driver(tmp_path: Path) ->
     task = rowwise.RowTask(samples, Slow(("total",)), str(partial))
     with pytest.raises(FileNotFoundError):
         rowwise._evaluate_range(task, [(0, 1000)])
-    rowwise._discard(partial)
+    discard(partial)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_store__holds_no_torn_chunks_of_killed_workers(tmp_path: Path) -> None:
+    def leave_torn(_: Validity) -> None:
+        (store,) = tmp_path.iterdir()
+        (store / "total" / "c" / "0.0123abcd.partial").write_bytes(b"torn")
+
+    evaluate_to_store(
+        open_samples(VALUES), RowTotals(), THREADS, tmp_path / "out.zarr", check=leave_torn
+    )
+    assert not list(tmp_path.rglob("*.partial"))
 
 
 def test_store__with_damaged_input_names_it_and_leaves_nothing(tmp_path: Path) -> None:
@@ -196,7 +208,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_store__on_a_full_disk_says_so_and_leaves_nothing(small_disk: Path) -> None:
     with pytest.raises(OutputError) as caught:
         evaluate_to_store(open_samples(VALUES), RowTotals(), THREADS, small_disk / "out.zarr")
-    assert "cannot be written (No space left on device); nothing is left there" in str(caught.value)
+    assert (
+        "cannot be written (No space left on device); nothing of the answers is left there"
+        in str(caught.value)
+    )
     assert list(small_disk.iterdir()) == []
 
 

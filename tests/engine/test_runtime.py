@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bigtensor.engine.opening import open_runtime
+from bigtensor.engine.runtime import open_runtime
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import ClusterError, ParameterError
 
@@ -91,9 +91,9 @@ def test_open__uses_threads_when_nothing_is_said() -> None:
 def test_open__says_when_no_scheduler_answers(
     monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
-    from bigtensor.engine import opening
+    from bigtensor.engine import runtime
 
-    monkeypatch.setattr(opening, "CONNECT_TIMEOUT", 0.5)
+    monkeypatch.setattr(runtime, "CONNECT_TIMEOUT", 0.5)
     with (
         pytest.raises(ClusterError, match=f"no scheduler answers at {address}.*check the address"),
         open_runtime(scheduler=address),

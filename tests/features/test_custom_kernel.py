@@ -6,8 +6,7 @@ from bigtensor.engine.checkpoint import content_key
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.custom_kernel import CustomKernel
 from bigtensor.features.group_map import GroupMap
-from bigtensor.features.kernels import GaussianKernel
-from bigtensor.features.laplace_kernel import LaplaceKernel
+from bigtensor.features.kernels import GaussianKernel, LaplaceKernel
 from bigtensor.features.nystroem import Nystroem, eigenvalue_cut, nystroem_root
 from bigtensor.statistics.base import Workspace
 

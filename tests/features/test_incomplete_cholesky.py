@@ -4,8 +4,7 @@ import pytest
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.custom_kernel import CustomKernel
 from bigtensor.features.incomplete_cholesky import incomplete_cholesky
-from bigtensor.features.kernels import GaussianKernel
-from bigtensor.features.laplace_kernel import LaplaceKernel
+from bigtensor.features.kernels import GaussianKernel, LaplaceKernel
 
 KERNELS = [GaussianKernel(np.array([0.3, 0.5])), LaplaceKernel(np.array([0.6, 0.9]))]
 

@@ -11,11 +11,9 @@ from bigtensor.features.interpolation import (
     MOST_NBYTES,
     REACH,
     InterpolatedFeatures,
-    interpolation_matrix,
     tabulate,
 )
-from bigtensor.features.kernels import GaussianKernel
-from bigtensor.features.laplace_kernel import LaplaceKernel
+from bigtensor.features.kernels import GaussianKernel, LaplaceKernel
 from bigtensor.features.nystroem import Nystroem, eigenvalue_cut, nystroem_root
 from bigtensor.features.plain_maps import Identity
 from bigtensor.statistics.base import Workspace
@@ -142,20 +140,3 @@ def test_tabulate__stops_at_a_size():
     beyond = feature_map.landmarks.copy()
     beyond[0] = np.inf
     assert tabulate(replace(feature_map, landmarks=beyond)) is None
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_interpolation_matrix__interpolates_and_bins(dtype):
-    rng = np.random.default_rng(7)
-    points = rng.integers(0, 30, (50, 2, 3)).astype(np.int32)
-    shares = rng.random((50, 2, 3)).astype(dtype)
-    tables, weights = rng.random((30, 4)), rng.random((50, 2))
-    matrix = interpolation_matrix(points, shares, 30)
-    assert np.shares_memory(matrix.data, shares)
-    dense = np.zeros((50, 30))
-    np.add.at(dense, (np.arange(50)[:, None, None], points), shares)
-    np.testing.assert_allclose(matrix @ tables, dense @ tables, rtol=1e-12)
-    np.testing.assert_allclose(matrix.T @ weights, dense.T @ weights, rtol=1e-12)
-    again = interpolation_matrix(points, np.ones((50, 2, 3)), 30)
-    np.testing.assert_allclose(again @ np.ones((30, 1)), 6)
-    np.testing.assert_allclose(matrix @ tables, dense @ tables, rtol=1e-12)

@@ -8,9 +8,7 @@ from scipy.stats import norm
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import buffers_nbytes, padded_width
 from bigtensor.features.custom_kernel import CustomKernel
-from bigtensor.features.kernel_choice import default_kernel
-from bigtensor.features.kernels import GaussianKernel
-from bigtensor.features.laplace_kernel import LaplaceKernel
+from bigtensor.features.kernels import GaussianKernel, LaplaceKernel, default_kernel
 from bigtensor.statistics.base import Workspace
 
 

@@ -4,7 +4,7 @@ import pytest
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.custom_kernel import CustomKernel
 from bigtensor.features.incomplete_cholesky import incomplete_cholesky
-from bigtensor.features.kernels import GaussianKernel
+from bigtensor.features.kernels import GaussianKernel, LaplaceKernel
 from bigtensor.features.landmarks import (
     METHODS,
     choose_landmarks,
@@ -12,7 +12,6 @@ from bigtensor.features.landmarks import (
     plus_plus_landmarks,
     uniform_landmarks,
 )
-from bigtensor.features.laplace_kernel import LaplaceKernel
 
 
 def test_uniform_landmarks__are_distinct_rows_of_the_sample():

@@ -6,8 +6,7 @@ import pytest
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import buffers_nbytes, padded_width
 from bigtensor.features.custom_kernel import CustomKernel
-from bigtensor.features.kernels import GaussianKernel
-from bigtensor.features.laplace_kernel import LaplaceKernel
+from bigtensor.features.kernels import GaussianKernel, LaplaceKernel
 from bigtensor.features.nystroem import Nystroem, eigenvalue_cut, nystroem_root
 from bigtensor.statistics.base import Workspace
 

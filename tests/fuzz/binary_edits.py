@@ -39,7 +39,7 @@ COLUMNS: tuple[Callable[[int], Any], ...] = (
     lambda rows: pa.array([2**31 - 1] * rows, pa.date32()),
     lambda rows: pa.array([b"\xff\x00"] * rows),
     lambda rows: pa.array([CONTROL] * rows),
-    lambda rows: pa.array([True, None] * (rows // 2)),
+    lambda rows: pa.array(([True, None] * rows)[:rows]),
     lambda rows: pa.array(["1.5"] * rows).dictionary_encode(),
     lambda rows: pa.array([1.5] * rows).dictionary_encode(),
     lambda rows: pa.array(["x" * 10_000] * rows),

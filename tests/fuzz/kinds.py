@@ -11,7 +11,7 @@ import zarr
 from click.testing import CliRunner
 
 from bigtensor.cli import main
-from bigtensor.cli.options import read_kernels, read_views
+from bigtensor.cli.options import read_by_view, read_views
 from bigtensor.data.exporters.csv import write_answers_to_csv
 from bigtensor.data.exporters.labels import open_labels
 from bigtensor.data.importers.files import import_files
@@ -139,7 +139,10 @@ def read_checkpoint(path: Path, chance: random.Random) -> Any:
 def read_views_file(path: Path, chance: random.Random) -> Any:
     """Read views and kernels and find them among the features."""
     views = Views.resolve(read_views(path), inputs.FEATURES)
-    return {"views": views.as_mapping(), "kernels": read_kernels(path)}
+    return {
+        "views": views.as_mapping(),
+        "kernels": read_by_view("kernels", ("gaussian", "laplace", "delta"), path),
+    }
 
 
 KINDS = {

@@ -129,6 +129,11 @@ class _Worker:
             code = self._process.exitcode
             self.end()
             return Outcome(self.case, "crash", self._damage, f"exit code {code}\n{stack}")
+        except Exception as error:
+            # damaged memory of a process that goes on makes answers that are none
+            self.end()
+            detail = f"its answer cannot be read ({type(error).__name__}: {error})"
+            return Outcome(self.case, "crash", self._damage, detail)
         if time.monotonic() < self.deadline:
             return None
         self.end()

@@ -232,7 +232,10 @@ def test_cross_validation__does_not_leak_the_held_out_rows_into_the_directions(m
 @pytest.mark.parametrize(
     ("bandwidth", "message"),
     [
-        ("scott", "bandwidth is 'scott'; expected one of rule, gap, cross-validation"),
+        (
+            "scott",
+            "bandwidth is 'scott'; expected a positive number, or 'rule', or 'gap'",
+        ),
         (0, "bandwidth is 0; expected a positive number"),
         (-1.0, "bandwidth is -1.0; expected a positive number"),
         (np.inf, "bandwidth is inf; expected a positive number"),

@@ -14,7 +14,7 @@ from tests.benchmarks.matching import match_clusters
 OUTLIERS = 30
 
 
-@pytest.fixture(scope="module", params=[0, 7])
+@pytest.fixture(scope="module", params=[0, pytest.param(7, marks=pytest.mark.slow)])
 def cells(request) -> xr.Dataset:
     return simulate.correlated_cells(60_000, outliers=OUTLIERS, random_state=request.param)
 

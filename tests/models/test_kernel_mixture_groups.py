@@ -18,14 +18,11 @@ from bigtensor.decomposition.regression import regress_embeddings
 from bigtensor.decomposition.view_groups import CLEARLY_BETTER
 from bigtensor.errors import ConditioningWarning, ParameterError, ViewError
 from bigtensor.models.kernel_mixture.embedded_view import features_of
-from bigtensor.models.kernel_mixture.preparation_storage import (
-    preparation_arrays,
-    preparation_attrs,
-    preparation_from,
-)
+from bigtensor.models.kernel_mixture.script import STORED_CLASSES
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.row_functions import Responsibilities
+from bigtensor.store import pack, unpack
 from tests.benchmarks.accuracy.truth import Truth
 from tests.benchmarks.preparations import statistic_of
 
@@ -156,9 +153,9 @@ def test_views_left_out__may_be_of_every_kind(seed):
 def test_stored_preparation__keeps_the_views_left_out(tmp_path):
     rows, label = mixed_rows(3)
     model = mixed_model(feature_dtype="float64").prepare(rows)
-    held = model._prepared.preparation
+    held = model._rounds.preparation
     assert [other.name for other in held.others] == ["pair", "code"]
-    again = preparation_from(preparation_attrs(held), preparation_arrays(held), held.views, {})
+    again = unpack(pack(held, STORED_CLASSES), STORED_CLASSES)
     for one, other in zip(held.others, again.others, strict=True):
         assert one.name == other.name
         for left, right in zip(one.cross_moments, other.cross_moments, strict=True):

@@ -49,9 +49,9 @@ def test_landmark_tolerance__that_is_not_met_is_noted(data, small):
 @pytest.mark.parametrize(
     ("tolerance", "message"),
     [
-        (0, "landmark_tolerance is 0; expected a positive"),
+        (0, "landmark_tolerance is 0; expected a number between 0 and 1"),
         (1.5, "landmark_tolerance is 1.5; expected a number between 0 and 1"),
-        ("x", "landmark_tolerance is 'x'; expected a positive number"),
+        ("x", "landmark_tolerance is 'x'; expected a number between 0 and 1"),
     ],
 )
 def test_landmark_tolerance__out_of_range_is_named(tolerance, message):

@@ -6,11 +6,12 @@ import pytest
 from bigtensor import KernelMixture, simulate
 from bigtensor.errors import ParameterError
 from bigtensor.models.data_shape import DataShape
-from bigtensor.models.kernel_mixture import stages
+from bigtensor.models.kernel_mixture import script
 from bigtensor.statistics.windows import MIN_WINDOW_ROWS
+from tests.models.scripts import sizes_of
 
 ROWS = 200_000
-WINDOW_ROWS = stages.SETTLING_WINDOWS * MIN_WINDOW_ROWS
+WINDOW_ROWS = script.SETTLING_WINDOWS * MIN_WINDOW_ROWS
 """The fewest rows in windows."""
 
 
@@ -22,7 +23,7 @@ def rows():
 @pytest.fixture
 def many(monkeypatch):
     """Data of this module count as many rows."""
-    monkeypatch.setattr(stages, "SETTLING_ROWS", 50_000)
+    monkeypatch.setattr(script, "SETTLING_ROWS", 50_000)
 
 
 def passes(model):
@@ -78,7 +79,7 @@ def test_moments__of_windows_that_leave_a_doubtful_start_get_rivals(many):
     assert found["settling_log_likelihood"][-1] == best
     # the passes of every start are in the plan
     shape = DataShape(ROWS, model.views_.features, "float32", False)
-    planned = {size.name: size for size in model._expected_passes(shape)}
+    planned = {size.name: size for size in sizes_of(model, shape)}
     names = [one["name"] for one in found["passes"]]
     assert {name for name in names if name.startswith("moments")} <= set(planned)
     assert sum(name.startswith("settling") for name in names) <= planned["settling"].times
@@ -102,7 +103,7 @@ def test_moments__read_at_least_as_many_rows_as_are_asked_for(rows):
 def test_plan__shows_the_rows_of_the_moments(moments_rows, planned):
     shape = DataShape(10**8, (("a", ("a",)), ("b", ("b",)), ("c", ("c",))), "float32", False)
     model = KernelMixture(3, moments_rows=moments_rows, bandwidth="cross-validation")
-    sizes = {size.name: size.rows for size in model._expected_passes(shape)}
+    sizes = {size.name: size.rows for size in sizes_of(model, shape)}
     assert sizes["moments"] == planned
     assert sizes["cross-validation moments"] == planned
     assert sizes["settling"] == 1_048_576
@@ -135,8 +136,8 @@ def test_moments_rows__that_cannot_be_are_refused(wrong):
 
 @pytest.mark.parametrize("size", [20_000, 50_000, 600_000])
 def test_pilot_windows__look_at_a_million_rows_and_at_all_of_fewer(size):
-    assert stages.pilot_windows(stages.PILOT_ROWS_SEEN, size) is None
-    windows = stages.pilot_windows(10**8, size)
+    assert script.pilot_windows(script.PILOT_ROWS_SEEN, size) is None
+    windows = script.pilot_windows(10**8, size)
     assert windows is not None
     seen = sum(stop - start for start, stop in windows)
-    assert max(stages.PILOT_ROWS_SEEN, 2 * size) <= seen <= 4 * max(stages.PILOT_ROWS_SEEN, size)
+    assert max(script.PILOT_ROWS_SEEN, 2 * size) <= seen <= 4 * max(script.PILOT_ROWS_SEEN, size)

@@ -240,8 +240,8 @@ def test_rows_left_out__have_no_population(striped):
     ("parameters", "message"),
     [
         ({"n_populations": 13}, "n_populations is 13; expected an integer from 1 to 12"),
-        ({"n_populations": 0}, "n_populations is 0; expected an integer from 1 to 12"),
-        ({"n_populations": "three"}, "n_populations is 'three'; expected an integer from 1 to 12"),
+        ({"n_populations": 0}, "n_populations is 0; expected an integer of at least 1, or 'auto'"),
+        ({"n_populations": "three"}, "n_populations is 'three'; expected an integer of at least"),
         ({"n_populations": 2.0}, "n_populations is 2.0; expected an integer"),
         ({"merging": "Ward"}, "merging is 'Ward'; expected one of consensus, separation"),
         ({"merging": None, "n_populations": 2}, "merging is None, but n_populations is 2"),

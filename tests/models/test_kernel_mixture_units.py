@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from bigtensor import KernelMixture, load
 from bigtensor.features.custom_kernel import CustomKernel
-from bigtensor.models.kernel_mixture.kernel_expansion import KernelExpansion
+from bigtensor.models.kernel_mixture.view_functions import KernelExpansion
 
 # components at the edge of what a spectral start can tell are a warning, and no matter of units
 pytestmark = [
@@ -225,7 +225,7 @@ def test_sum_of_kernels__is_one_in_the_units_of_the_data(values):
         means.append(model.expectation("b", KernelExpansion(points, np.ones(5), kernel)) * unit**2)
     assert_allclose(means[1], means[0], rtol=1e-9)
     # an inner product with the embedding of the view, not a mean over rows
-    assert model._solution.embedded[0].holds(KernelExpansion(points, np.ones(5), kernel))
+    assert model._fitted.solution.embedded[0].holds(KernelExpansion(points, np.ones(5), kernel))
 
 
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])

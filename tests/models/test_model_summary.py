@@ -8,7 +8,7 @@ import pytest
 import sklearn
 
 from bigtensor import KernelMixture
-from bigtensor.models.summary import MOST_ROWS
+from bigtensor.models.mixture_description import MOST_TABLE_ROWS
 
 
 class Cells(HTMLParser):
@@ -130,7 +130,7 @@ def test_html__lists_populations_with_their_components(data, small):
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 def test_html__of_very_many_components_lists_the_heaviest(data, small):
-    fitted = KernelMixture(MOST_ROWS + 5, start="kmeans", **small).fit(data)
+    fitted = KernelMixture(MOST_TABLE_ROWS + 5, start="kmeans", **small).fit(data)
     found = cells_of(summary_of(fitted)).rows
-    assert found[-1] == ["5 more", f"{fitted.weights_[MOST_ROWS:].sum():.4f}"]
-    assert found[-2] == [str(MOST_ROWS - 1), f"{fitted.weights_[MOST_ROWS - 1]:.4f}"]
+    assert found[-1] == ["5 more", f"{fitted.weights_[MOST_TABLE_ROWS:].sum():.4f}"]
+    assert found[-2] == [str(MOST_TABLE_ROWS - 1), f"{fitted.weights_[MOST_TABLE_ROWS - 1]:.4f}"]

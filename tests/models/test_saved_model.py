@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fsspec
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -46,6 +47,18 @@ def test_loaded_model__answers_bit_for_bit(data, small, tmp_path, start):
     assert_array_equal(loaded.sample(50)[0], fitted.sample(50)[0])
     assert repr(loaded) == repr(fitted)
     assert loaded._repr_html_().split("bigtensor-summary")[-1] in fitted._repr_html_()
+
+
+def test_load__takes_a_url_and_names_it_as_it_was_given(model, data, path):
+    files = fsspec.filesystem("memory")
+    files.put(str(path), "/models/m.zarr", recursive=True)
+    try:
+        loaded = bigtensor.load("memory://models/m.zarr")
+    finally:
+        files.rm("/models", recursive=True)
+    assert_array_equal(loaded.predict(data), model.predict(data))
+    with pytest.raises(ModelFileError, match=r"^memory://models/gone\.zarr holds no saved model"):
+        bigtensor.load("memory://models/gone.zarr")
 
 
 def test_fresh_process__answers_bit_for_bit(wide_model, wide_rows, wide_path, tmp_path):

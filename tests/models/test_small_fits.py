@@ -19,6 +19,7 @@ CALLS = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
 @pytest.mark.parametrize("call", CALLS)
 def test_fit__of_a_few_rows_takes_a_fraction_of_a_second(call):
@@ -37,4 +38,4 @@ def test_fit__of_a_few_rows_takes_a_fraction_of_a_second(call):
 def test_bins__follow_the_rows(rows, bins):
     values = np.random.default_rng(0).normal(size=(rows, 3))
     model = KernelMixture(2, start="kmeans", posterior_passes=1).fit(values)
-    assert model._solution.densities.shape == (3, bins + 1, 2)
+    assert model._fitted.solution.densities.shape == (3, bins + 1, 2)

@@ -157,7 +157,7 @@ def test_sums__of_disjoint_rows_are_those_of_a_direct_formula(tmp_path):
     ]
     merged = bigtensor.merge(paths)
     features = []
-    for group in model._prepared.preparation.groups:
+    for group in model._rounds.preparation.groups:
         (feature_map,) = group.maps
         (view,) = group.views
         column = model.views_.names.index(view)

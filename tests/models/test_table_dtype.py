@@ -6,9 +6,11 @@ from numpy.random import default_rng
 
 from bigtensor.data.block import Block
 from bigtensor.models.kernel_mixture.histogram_densities import Grids, smooth_histograms
-from bigtensor.models.kernel_mixture.solution import KernelSolution, solution_from_arrays
+from bigtensor.models.kernel_mixture.script import STORED_CLASSES
+from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.row_functions import Responsibilities
+from bigtensor.store import pack, unpack
 
 VIEWS = (("a", ("a",)), ("b", ("b",)))
 VALUES = default_rng(0).normal(size=(3000, 2))
@@ -42,13 +44,6 @@ def test_grids__give_tables_of_their_dtype(dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_solution__from_its_arrays_gives_the_same_bits(dtype):
     found = solution(dtype)
-    again = solution_from_arrays(found.arrays(), VIEWS, {})
+    again = unpack(pack(found, STORED_CLASSES), STORED_CLASSES)
     assert again.grids.dtype == dtype
     np.testing.assert_array_equal(probabilities(again), probabilities(found))
-
-
-def test_solution__of_a_file_that_says_nothing_of_the_dtype_is_float64():
-    arrays = solution("float64").arrays()
-    del arrays["grid_is_float32"]
-    again = solution_from_arrays(arrays, VIEWS, {})
-    assert again.grids.dtype == "float64"

@@ -1,14 +1,12 @@
-from dataclasses import replace
 from itertools import combinations, pairwise
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 
-from bigtensor.decomposition import consensus_tree
 from bigtensor.decomposition.merge_tree import MergeTree
+from bigtensor.models.report_figures import Heatmap, TreePlot
 from bigtensor.report.dendrogram import (
-    CONSENSUS,
     LOWEST,
     NUMBERED,
     cut_height,
@@ -16,6 +14,12 @@ from bigtensor.report.dendrogram import (
     merge_tree,
 )
 from bigtensor.report.style import MUTED, palette
+
+
+def drawn(tree, populations, shades, *, ranked=False):
+    names = [tuple(map(str, range(count))) for count in shades.shape]
+    leaves = Heatmap("", shades, *names, "overall sd", 2.0, diverging=True)
+    return merge_tree(TreePlot("", tree, tree.cut(populations), leaves, ranked))
 
 
 @pytest.fixture
@@ -59,7 +63,7 @@ def test_cut_height__lies_between_what_is_merged_and_what_is_not():
 def test_merge_tree__is_drawn_in_the_colours_of_the_populations(tree):
     of_component = tree.cut(3)
     standardised = np.arange(10.0).reshape(2, 5) / 5
-    above, below = merge_tree(tree, of_component, standardised, ["a", "b"]).axes[:2]
+    above, below = drawn(tree, 3, standardised).axes[:2]
     colours = palette(3)
     bridges, cut = above.lines[:4], above.lines[4]
     assert [line.get_color() for line in bridges] == [
@@ -89,7 +93,7 @@ def test_merge_tree__is_drawn_in_the_colours_of_the_populations(tree):
 @pytest.mark.parametrize("populations", [1, 2])
 def test_merge_tree__is_drawn_for_few_components(populations):
     tree = chain(2)
-    figure = merge_tree(tree, tree.cut(populations), np.zeros((1, 2)), ["a"])
+    figure = drawn(tree, populations, np.zeros((1, 2)))
     figure.draw_without_rendering()
     assert len(figure.axes[0].lines) == 2
 
@@ -97,7 +101,7 @@ def test_merge_tree__is_drawn_for_few_components(populations):
 def test_merge_tree__numbers_leaves_where_there_is_room():
     for k in (40, NUMBERED, NUMBERED + 1):
         tree = chain(k)
-        figure = merge_tree(tree, tree.cut(3), np.zeros((2, k)), ["a", "b"])
+        figure = drawn(tree, 3, np.zeros((2, k)))
         labels = figure.axes[1].get_xticklabels()
         assert len(labels) == (k if k <= NUMBERED else 0)
         assert figure.get_figwidth() <= 13
@@ -106,21 +110,16 @@ def test_merge_tree__numbers_leaves_where_there_is_room():
             assert left.get_window_extent().x1 <= right.get_window_extent().x0 + 1
 
 
-def test_consensus__has_the_name_that_the_tree_gives():
-    assert consensus_tree.CONSENSUS == CONSENSUS
-
-
-def test_layout__puts_merges_of_a_consensus_at_the_populations_that_they_leave(tree):
-    drawing = layout(replace(tree, criterion=CONSENSUS))
+def test_layout__puts_merges_of_a_ranked_tree_at_the_populations_that_they_leave(tree):
+    drawing = layout(tree, ranked=True)
     assert drawing.top.tolist() == [4, 3, 2, 1]
     assert drawing.below.tolist() == [[5, 5], [5, 5], [4, 3], [5, 2]]
     assert drawing.floor == 5
 
 
 @pytest.mark.parametrize("count", [1, 3, 5])
-def test_merge_tree__cuts_a_consensus_between_its_numbers_of_populations(tree, count):
-    tree = replace(tree, criterion=CONSENSUS)
-    above = merge_tree(tree, tree.cut(count), np.zeros((1, 5)), ["a"]).axes[0]
+def test_merge_tree__cuts_a_ranked_tree_between_its_numbers_of_populations(tree, count):
+    above = drawn(tree, count, np.zeros((1, 5)), ranked=True).axes[0]
     cut = above.lines[4].get_ydata()[0]
     assert count - 1 < cut < count
     assert above.get_ylabel() == "populations left"
@@ -131,7 +130,7 @@ def test_merge_tree__cuts_a_consensus_between_its_numbers_of_populations(tree, c
 
 def test_merge_tree__numbers_of_populations_do_not_cover_each_other():
     tree = chain(120)
-    figure = merge_tree(tree, tree.cut(25), np.zeros((2, 120)), ["a", "b"])
+    figure = drawn(tree, 25, np.zeros((2, 120)))
     figure.draw_without_rendering()
     above, below = figure.axes[:2]
     # the box of an annotation would hold its line too

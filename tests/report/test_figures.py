@@ -8,18 +8,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bigtensor.models.report_figures import Bars, DensityPlot, Heatmap, Scatter
+from bigtensor.models.wording import percent
 from bigtensor.report import figures
-from bigtensor.report.profiles import FeatureProfile
-from bigtensor.report.style import dashes, data_uri, palette, report_style
-from bigtensor.report.words import percent
+from bigtensor.report.style import INK, dashes, data_uri, palette, report_style
+
+MEANS = np.array([0.0, 5.0])
 
 
 @pytest.fixture
-def profile():
+def plot():
     points = np.linspace(-4.0, 10.0, 200)
-    mean, sd = np.array([0.0, 5.0]), np.array([1.0, 0.5])
-    density = stats.norm.pdf(points[:, None], mean, sd)
-    return FeatureProfile("$CD3$", "CD3", points, density, mean, sd)
+    density = stats.norm.pdf(points[:, None], MEANS, np.array([1.0, 0.5]))
+    return DensityPlot("", "$CD3$", points, density, np.array([0.8, 0.2]))
+
+
+def bars(values, marks=None, name="component"):
+    return figures.bars(Bars("", values, name, "weight (%)", marks, "marks"))
 
 
 def luminance(colour):
@@ -29,41 +34,40 @@ def luminance(colour):
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-def test_feature_densities__draw_weighted_lines_their_sum_and_ridges(profile):
-    weights = np.array([0.8, 0.2])
-    above, below = figures.feature_densities(profile, weights).axes
+def test_feature_densities__draw_weighted_lines_their_sum_and_ridges(plot):
+    above, below = figures.feature_densities(plot).axes
     assert len(above.lines) == 3
     for component in range(2):
         line = above.lines[component]
-        np.testing.assert_array_equal(line.get_xdata(), profile.points)
+        np.testing.assert_array_equal(line.get_xdata(), plot.points)
         np.testing.assert_allclose(
-            line.get_ydata(), weights[component] * profile.density[:, component]
+            line.get_ydata(), plot.weights[component] * plot.density[:, component]
         )
         ridge = below.lines[component].get_ydata()
         # axes point downwards: a ridge rises from its number to the same height as all others
         assert ridge.max() == pytest.approx(component, abs=1e-6)
         assert component - ridge.min() == pytest.approx(figures.RIDGE_HEIGHT)
-        peak = profile.points[ridge.argmin()]
-        assert peak == pytest.approx(profile.mean[component], abs=0.1)
+        peak = plot.points[ridge.argmin()]
+        assert peak == pytest.approx(MEANS[component], abs=0.1)
     total = above.lines[2].get_ydata()
-    np.testing.assert_allclose(total, profile.density @ weights)
+    np.testing.assert_allclose(total, plot.density @ plot.weights)
     assert above.get_title(loc="left") == "$CD3$"
     assert [label.get_text() for label in below.get_yticklabels()] == ["0", "1"]
 
 
-def test_feature_densities__put_the_weighted_sample_behind_as_a_density(profile):
+def test_feature_densities__put_the_weighted_sample_behind_as_a_density(plot):
     values = np.array([0.0, 0.1, 5.0, 50.0])
     weight = np.array([1.0, 1.0, 1.0, 2.0])
-    above, _ = figures.feature_densities(profile, np.array([0.5, 0.5]), values, weight).axes
+    above, _ = figures.feature_densities(replace(plot, values=values, value_weights=weight)).axes
     heights, edges, _ = above.patches[0].get_data()
     # the row outside the range counts in the whole, as it does in the densities
     assert heights @ np.diff(edges) == pytest.approx(3 / 5)
     assert heights[np.searchsorted(edges, 5.0) - 1] * np.diff(edges)[0] == pytest.approx(1 / 5)
 
 
-def test_weight_bars__are_as_long_as_the_weights():
+def test_bars__are_as_long_as_the_weights():
     weights, shares = np.array([0.6, 0.3995, 0.0005]), np.array([0.5, 0.3, 0.2])
-    (axes,) = figures.weight_bars(weights, shares).axes
+    (axes,) = bars(weights, shares).axes
     assert [bar.get_width() for bar in axes.patches] == pytest.approx(list(100 * weights))
     assert axes.lines[0].get_xdata() == pytest.approx(100 * shares)
     assert [text.get_text() for text in axes.texts] == ["60.0 %", "40.0 %", "0.05 %"]
@@ -71,28 +75,43 @@ def test_weight_bars__are_as_long_as_the_weights():
     assert low > high
 
 
-def test_mean_heatmap__shows_standardised_values_and_writes_means():
+def test_heatmap__shows_values_and_writes_numbers():
     standardised = np.array([[-1.2, 0.4], [2.0, -0.5]])
     means = np.array([[0.0, 4.0], [123456.0, 5.0]])
-    axes = figures.mean_heatmap(standardised, means, ["a", "b"], np.array([0.9, 0.1])).axes[0]
+    columns = ("0\n90.0 %", "1\n10.0 %")
+    shown = Heatmap("", standardised, ("a", "b"), columns, "sd", 2.0, True, means)
+    axes, scale = figures.heatmap(shown).axes
     np.testing.assert_array_equal(axes.images[0].get_array(), standardised)
     low, high = axes.images[0].get_clim()
     assert (low, high) == (-2.0, 2.0)
     assert [text.get_text() for text in axes.texts] == ["0.00", "4.00", "123456", "5"]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0\n90.0 %", "1\n10.0 %"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"]
+    assert scale.get_ylabel() == "sd"
 
 
-def test_mean_heatmap__leaves_numbers_out_where_there_is_no_room():
+def test_heatmap__of_parts_of_one_runs_from_white():
+    shades = np.array([[0.0, 1.0], [0.25, 0.75]])
+    axes = figures.heatmap(Heatmap("", shades, ("a", "b"), ("0", "1"), "probability")).axes[0]
+    assert axes.images[0].get_clim() == (0.0, 1.0)
+    white, strong = axes.images[0].cmap([0.0, 1.0])
+    assert white[:3].min() > 0.95 > 0.5 > strong[:3].min()
+    assert [text.get_text() for text in axes.texts] == ["0.00", "1.00", "0.250", "0.750"]
+    # a number can be read on its cell
+    assert [text.get_color() for text in axes.texts] == [INK, "white", INK, "white"]
+
+
+def test_heatmap__leaves_numbers_out_where_there_is_no_room():
     large = np.zeros((40, 20))
-    axes = figures.mean_heatmap(large, large, [str(i) for i in range(40)], np.full(20, 0.05)).axes
+    names = tuple(map(str, range(40)))
+    axes = figures.heatmap(Heatmap("", large, names, names[:20], "sd", diverging=True)).axes
     assert not axes[0].texts
 
 
-def test_population_scatter__draws_every_row_in_the_colour_of_its_component():
+def test_label_scatter__draws_every_row_in_the_colour_of_its_component():
     x, y = np.array([0.0, 1.0, 2.0, 9.0]), np.array([5.0, 6.0, 7.0, 9.0])
     label = np.array([0, 1, 1, -1])
-    (axes,) = figures.population_scatter(x, y, label, 3, ("CD3", "CD4")).axes
+    (axes,) = figures.label_scatter(Scatter("", x, y, label, 3, ("CD3", "CD4"))).axes
     (points,) = axes.collections
     colours = dict(
         zip(
@@ -111,11 +130,11 @@ def test_population_scatter__draws_every_row_in_the_colour_of_its_component():
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("CD3", "CD4")
 
 
-def test_population_scatter__numbers_neither_cover_each_other_nor_leave_the_axes():
+def test_label_scatter__numbers_neither_cover_each_other_nor_leave_the_axes():
     rng = np.random.default_rng(8)
     label = rng.integers(0, 24, 3000)
     x, y = 0.2 * rng.normal(size=(2, 3000)) + 0.05 * label
-    figure = figures.population_scatter(x, y, label, 24, ("CD3", "CD4"))
+    figure = figures.label_scatter(Scatter("", x, y, label, 24, ("CD3", "CD4")))
     figure.draw_without_rendering()
     (axes,) = figure.axes
     boxes = [text.get_window_extent() for text in axes.texts]
@@ -147,9 +166,9 @@ def test_palette__tells_24_components_apart_on_white():
     assert all(1.05 / (luminance(colour) + 0.05) > 2.0 for colour in colours[:8])
 
 
-def test_figures__leave_no_trace_in_the_settings_of_the_user(profile):
+def test_figures__leave_no_trace_in_the_settings_of_the_user(plot):
     before = dict(mpl.rcParams)
-    figures.feature_densities(profile, np.array([0.5, 0.5]))
+    figures.feature_densities(plot)
     with pytest.raises(ZeroDivisionError), report_style():
         raise ZeroDivisionError
     assert dict(mpl.rcParams) == before
@@ -159,10 +178,8 @@ def test_figures__leave_no_trace_in_the_settings_of_the_user(profile):
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])
-def test_data_uri__is_the_same_for_the_same_figure(kind, profile):
-    first, second = (
-        data_uri(figures.feature_densities(profile, np.array([0.5, 0.5])), kind) for _ in range(2)
-    )
+def test_data_uri__is_the_same_for_the_same_figure(kind, plot):
+    first, second = (data_uri(figures.feature_densities(plot), kind) for _ in range(2))
     assert first == second
     assert first.startswith(f"data:image/{'svg+xml' if kind == 'svg' else 'png'};base64,")
 
@@ -172,28 +189,21 @@ def test_figures__serve_one_and_many_components(k):
     points = np.linspace(-5, 5 + k, 100)
     mean = np.arange(k, dtype=float)
     density = stats.norm.pdf(points[:, None], mean, 1.0)
-    one = FeatureProfile("a", "a", points, density, mean, np.ones(k))
-    above, below = figures.feature_densities(one, np.full(k, 1 / k)).axes
+    one = DensityPlot("", "a", points, density, np.full(k, 1 / k))
+    above, below = figures.feature_densities(one).axes
     assert (len(above.lines), len(below.lines)) == (k + 1, k)
-    assert len(figures.weight_bars(np.full(k, 1 / k)).axes[0].patches) == k
+    assert len(bars(np.full(k, 1 / k)).axes[0].patches) == k
     styles = {line.get_linestyle() for line in above.lines[:k]}
     assert styles == ({"-"} if k == 1 else {"-", "--"})
 
 
-def test_weight_bars__say_what_has_the_weights():
-    (axes,) = figures.weight_bars(np.array([0.6, 0.4]), name="population").axes
-    assert axes.get_ylabel() == "population"
+def test_bars__say_what_has_the_values():
+    (axes,) = bars(np.array([0.6, 0.4]), name="population").axes
+    assert (axes.get_ylabel(), axes.get_xlabel()) == ("population", "weight (%)")
 
 
-def test_feature_densities__put_no_histogram_behind_categories(profile):
-    values = np.zeros(10)
-    codes = replace(profile, categorical=True)
-    assert figures.feature_densities(profile, np.full(2, 0.5), values).axes[0].patches
-    assert not figures.feature_densities(codes, np.full(2, 0.5), values).axes[0].patches
-
-
-def test_data_uri__draws_by_hundredths_of_a_point(profile):
-    kind, content = data_uri(figures.feature_densities(profile, np.full(2, 0.5))).split(",")
+def test_data_uri__draws_by_hundredths_of_a_point(plot):
+    kind, content = data_uri(figures.feature_densities(plot)).split(",")
     drawing = base64.b64decode(content).decode()
     numbers = [number for path in re.findall(' d="([^"]*)"', drawing) for number in path.split()]
     digits = {len(number.partition(".")[2]) for number in numbers}

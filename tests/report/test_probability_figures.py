@@ -1,15 +1,16 @@
 import numpy as np
 import pytest
 
+from bigtensor.models.report_figures import Histograms, ReliabilityDiagram
 from bigtensor.report import probability_figures as figures
-from bigtensor.report.annotation import Reliability
 
 
-def test_certainty_histograms__are_weighted_and_of_one_height():
+def test_label_histograms__are_weighted_and_of_one_height():
     label = np.array([0, 0, 0, 2, -1])
     certainty = np.array([0.99, 0.98, 0.51, 1.0, 0.1])
     weight = np.array([1.0, 1.0, 4.0, 1.0, 9.0])
-    (axes,) = figures.certainty_histograms(label, certainty, weight, 3, "population").axes
+    shown = Histograms("", label, certainty, weight, 3, "population", "largest")
+    (axes,) = figures.label_histograms(shown).axes
     first, third = axes.patches
     tops, edges, baseline = first.get_data()
     assert baseline == 0
@@ -19,7 +20,7 @@ def test_certainty_histograms__are_weighted_and_of_one_height():
     assert -tops == pytest.approx(figures.ROW_HEIGHT * expected)
     # a probability of one is in the last bin
     assert (2 - third.get_data()[0]).argmax() == 19
-    assert axes.get_ylabel() == "population"
+    assert (axes.get_ylabel(), axes.get_xlabel()) == ("population", "largest")
     assert [text.get_text() for text in axes.get_yticklabels()] == ["0", "1", "2"]
     low, high = axes.get_ylim()
     assert low > 2
@@ -30,7 +31,7 @@ def test_reliability_diagram__draws_filled_bins_and_counts():
     counts = np.array([0, 0, 0, 0, 5, 0, 0, 0, 20, 1200])
     confidence, right = np.full((2, 10), np.nan)
     confidence[[4, 8, 9]], right[[4, 8, 9]] = (0.45, 0.84, 0.99), (0.2, 0.9, 0.98)
-    figure = figures.reliability_diagram(Reliability(counts, confidence, right, 0.0123))
+    figure = figures.reliability_diagram(ReliabilityDiagram("", counts, confidence, right, 0.0123))
     above, below = figure.axes
     diagonal, line = above.lines
     assert list(diagonal.get_xdata()) == list(diagonal.get_ydata()) == [0, 1]

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import precision_recall_fscore_support
 
+from bigtensor.models.sampled_rows import Groups, LabelledRows
 from bigtensor.report import annotation, tables
-from bigtensor.report.rows import Groups, ReportRows
 
 
 def rows_of(label, probability, codes, names):
-    return ReportRows(
+    return LabelledRows(
         values=np.zeros((len(label), 1)),
         label=np.asarray(label),
         probability=np.asarray(probability, float),

@@ -1,10 +1,16 @@
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 import xarray as xr
 
 from bigtensor import KernelMixture
+from bigtensor.data.opening import open_samples
 from bigtensor.errors import DataError, LayoutError, ParameterError, StoreReadError, ViewError
-from bigtensor.report.rows import Groups, read_rows, windows
+from bigtensor.models.sampled_rows import Groups, read_windows
+from bigtensor.report.rows import read_rows, windows
+from bigtensor.statistics.row_functions import Responsibilities
+from tests.laws.small_model import Standardiser
 
 
 @pytest.mark.parametrize(("rows", "size"), [(10, 20), (1000, 100), (100_000, 20_000), (7, 3)])
@@ -106,11 +112,11 @@ def test_read_rows__says_what_is_wrong_with_the_data(fitted_mixture, mixture_dat
     with pytest.raises(StoreReadError, match="there is no store at"):
         read_rows(fitted_mixture, tmp_path / "none.zarr")
     first = str(mixture_data["feature"].values[0])
-    with pytest.raises(ViewError, match=f"lack the features {first} "):
+    with pytest.raises(ViewError, match=f"lacks features of the fit: .*{first}"):
         read_rows(fitted_mixture, mixture_data.isel(feature=[1, 2, 3]))
-    with pytest.raises(LayoutError, match="the dimension 'sample'"):
+    with pytest.raises(LayoutError, match="the sample dimension 'sample'"):
         read_rows(fitted_mixture, mixture_data.rename(sample="cell"))
-    with pytest.raises(DataError, match="7 features and the model was fitted on 4"):
+    with pytest.raises(DataError, match="7 features, but KernelMixture is expecting 4"):
         read_rows(fitted_mixture, np.zeros((5, 7)))
     with pytest.raises(DataError, match="all 6,000 sampled rows hold missing values"):
         read_rows(fitted_mixture, mixture_data.assign(X=mixture_data["X"] * np.nan))
@@ -148,6 +154,7 @@ def test_read_rows__refuses_a_truth_before_any_work(mixture_data, fitted_mixture
         raise AssertionError("rows were read or labelled")
 
     monkeypatch.setattr("bigtensor.report.rows._take", no_work)
+    monkeypatch.setattr("bigtensor.report.rows.read_windows", no_work)
     data = mixture_data.assign(score=("sample", np.zeros(6000)))
     with pytest.raises(ParameterError, match=r"no variable 'gate' with known.*; name one of label"):
         read_rows(fitted_mixture, data, truth="gate")
@@ -160,7 +167,71 @@ def test_read_rows__refuses_a_truth_before_any_work(mixture_data, fitted_mixture
 
 
 def test_read_rows__refuses_a_truth_without_any_class(fitted_mixture, mixture_data, monkeypatch):
-    monkeypatch.setattr(fitted_mixture, "predict_proba", None)
+    monkeypatch.setattr("bigtensor.report.rows.row_answers", None)
     data = mixture_data.assign(gate=("sample", np.full(6000, -1)))
     with pytest.raises(DataError, match="no sampled row has a class in 'gate'"):
         read_rows(fitted_mixture, data, truth="gate")
+
+
+def test_read_rows__evaluates_every_row_once(merged_model, cells_path, monkeypatch):
+    evaluated = []
+    evaluate = Responsibilities.evaluate
+
+    def counted(self, block, out, work):
+        evaluated.append((block.rows, self.names))
+        evaluate(self, block, out, work)
+
+    monkeypatch.setattr(Responsibilities, "evaluate", counted)
+    rows = read_rows(merged_model, cells_path, sample_size=1280)
+    assert evaluated == [(len(rows.label), ("label", "probability"))]
+
+
+@pytest.mark.parametrize("kind", ["several", "lazy", "lazy array", "table", "samples"])
+def test_read_rows__takes_what_a_fit_takes(kind, mixture_data, fitted_mixture):
+    whole = mixture_data.drop_vars(["label"])
+    first, second = (whole.isel(sample=part) for part in (slice(0, 2500), slice(2500, None)))
+    names = [str(name) for name in whole["feature"].values]
+    data = {
+        "several": lambda: [first, second],
+        "lazy": lambda: mixture_data.chunk(sample=700),
+        "lazy array": lambda: whole["X"].chunk(sample=700).data,
+        "table": lambda: pd.DataFrame(whole["X"].to_numpy(), columns=names),
+        "samples": lambda: open_samples(whole),
+    }[kind]()
+    rows = read_rows(fitted_mixture, data, sample_size=640)
+    expected = read_rows(fitted_mixture, mixture_data, sample_size=640)
+    np.testing.assert_array_equal(rows.values, expected.values)
+    np.testing.assert_array_equal(rows.label, expected.label)
+    np.testing.assert_array_equal(rows.probability, expected.probability)
+    # known classes are read where they lie beside the rows
+    assert (rows.truth is None) == (kind != "lazy")
+
+
+def test_read_windows__keep_rows_of_missing_codes_that_are_summed_over():
+    codes = np.array([[0, 1], [-1, 0], [1, 1], [0, -1]], np.int32)
+    samples = open_samples(codes)
+    for marginalised, kept in ((False, [True, False, True, False]), (True, [True] * 4)):
+        parts = [slice(0, 2), slice(2, 4)]
+        rows, valid = read_windows(samples, parts, marginalised=marginalised)
+        np.testing.assert_array_equal(rows.values, codes)
+        assert valid.tolist() == kept
+
+
+def test_read_rows__refuses_labels_for_a_model_without_any(mixture_data):
+    model = Standardiser().fit(mixture_data)
+    rows = read_rows(model, mixture_data, sample_size=640)
+    assert not hasattr(rows, "label")
+    assert len(rows.truth.names) == 3
+    with pytest.raises(ParameterError, match="a Standardiser gives no labels"):
+        read_rows(model, mixture_data, np.zeros(6000, np.int32))
+
+
+def test_read_windows__of_sparse_rows_stay_sparse():
+    counts = sp.random(900, 30, 0.1, "csr", np.float32, random_state=0)
+    counts.data = np.ceil(counts.data)
+    halves = open_samples([counts[:400], counts[400:]])
+    rows, valid = read_windows(halves, [slice(10, 20), slice(390, 410), slice(800, 900)])
+    assert valid.all()
+    assert sp.issparse(rows.values)
+    expected = counts.toarray()[[*range(10, 20), *range(390, 410), *range(800, 900)]]
+    np.testing.assert_array_equal(rows.values.toarray(), expected)

@@ -2,12 +2,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from bigtensor.report import diagnostic_tables, tables
-from bigtensor.report.level import Level
-from bigtensor.report.profiles import FeatureProfile
-from bigtensor.report.rows import Groups, ReportRows
-
-NOTHING = np.zeros(0)
+from bigtensor.models.label_level import LabelLevel
+from bigtensor.models.report_blocks import Column
+from bigtensor.models.sampled_rows import Groups, LabelledRows
+from bigtensor.report import tables
 
 
 def text_of(table):
@@ -21,7 +19,7 @@ def test_agreement__is_the_best_f1_score_of_every_label():
     found = tables.agreement(label, Groups(truth, ("a", "b", "c")), 4)
     for index in range(3):
         scores = [f1_score(truth == index, label == h) for h in range(4)]
-        assert found.best[index] == int(np.argmax(scores))
+        assert found.matched[index] == int(np.argmax(scores))
         assert found.f1[index] == pytest.approx(max(scores))
     assert found.mean_f1 == pytest.approx(found.f1.mean())
 
@@ -65,9 +63,8 @@ def test_composition_table__is_cut_where_it_would_be_endless():
     assert f"The {tables.MOST_GROUPS} largest of {count} are shown." in table.caption
 
 
-def test_level_rows__say_what_is_known_of_every_component():
-    overlap = np.array([[1.0, 0.2, 0.0], [0.2, 1.0, 0.4], [0.0, 0.4, 1.0]])
-    rows = ReportRows(
+def test_level_table__says_what_is_known_of_every_component():
+    rows = LabelledRows(
         values=np.zeros((3, 2)),
         label=np.array([0, 0, 1]),
         probability=np.array([[1.0, 0.0], [0.5, 0.5], [0.2, 0.8]]),
@@ -77,52 +74,24 @@ def test_level_rows__say_what_is_known_of_every_component():
         total=3,
         left_out=0,
     )
-    standardised = np.array([[2.0, -1.0, 0.0], [0.0, 0.0, 0.0]])
-    profiles = tuple(FeatureProfile(name, name, *[NOTHING] * 4) for name in ("CD3", "CD4"))
     weights = np.array([0.6, 0.3, 0.1])
-    found = tables.level_rows(Level("component", weights, profiles, standardised, overlap), rows)
-    assert found[0] == tables.LevelRow(0, "60.0 %", "CD3 very high", "1", "0.20", "50.0 %", "0.75")
-    assert (found[1].nearest, found[1].affinity, found[1].certainty) == ("2", "0.40", "0.80")
-    assert found[2].certainty == ""
-    one = Level("component", np.ones(1), profiles, np.zeros((2, 1)), np.eye(1))
-    alone = tables.level_rows(one, None)
-    assert (alone[0].nearest, alone[0].share) == ("", "")
-
-
-def test_conditioning_table__names_groups_by_their_views(fitted_mixture):
-    found = fitted_mixture.diagnostics_
-    names = [", ".join(members) for members in found["groups"]]
-    rows = dict(text_of(diagnostic_tables.conditioning_table(found["spectral"], found["groups"])))
-    pairs = found["spectral"]["condition_numbers"]["pairs"]
-    key = f"pair moments of {names[0]} with {names[2]}"
-    assert float(rows[key]) == pytest.approx(pairs["0-2"], rel=1e-2)
-    gap = found["spectral"]["spectral_gap"][1]
-    assert float(rows[f"spectral gap of {names[1]}"]) == pytest.approx(gap, rel=1e-2)
+    level = LabelLevel("component", weights, weights)
+    named = Column("features", ("CD3 high", "CD3 low", ""), wide=True)
+    table = tables.level_table(level, rows, [named])
+    assert table.header == ("component", "weight", "labelled", "certainty", "features")
+    assert text_of(table) == [
+        ["0", "60.0 %", "50.0 %", "0.75", "CD3 high"],
+        ["1", "30.0 %", "50.0 %", "0.80", "CD3 low"],
+        ["2", "10.0 %", "0 %", "", ""],
+    ]
+    assert [row[0].colour for row in table.rows] == [0, 1, 2]
+    assert [cell.wide for cell in table.rows[0]] == [False] * 4 + [True]
+    assert tables.level_table(level, None).header == ("component", "weight")
 
 
 def test_pass_table__shows_what_was_read():
     one = {"name": "moments", "rows": 1234567, "parts": 10, "reused_parts": 4}
-    assert text_of(diagnostic_tables.pass_table([one])) == [["moments", "1,234,567", "10", "4"]]
-
-
-def test_member_table__lists_components_with_their_weights():
-    weights, of_component = np.array([0.5, 0.3, 0.15, 0.05]), np.array([0, 1, 0, 1])
-    table = tables.member_table(weights, of_component)
-    assert [
-        [cell.text.replace("\N{NO-BREAK SPACE}", " ") for cell in row] for row in table.rows
-    ] == [
-        ["0", "65.0 %", "2", "0 (50.00), 2 (15.00)"],
-        ["1", "35.0 %", "2", "1 (30.00), 3 (5.00)"],
-    ]
-
-
-def test_component_table__names_the_population_of_every_component():
-    standardised = np.array([[2.0, -1.0]])
-    table = tables.component_table(np.array([0.7, 0.3]), np.array([1, 0]), standardised, ["CD3"])
-    assert text_of(table) == [
-        ["0", "1", "70.0 %", "CD3 very high"],
-        ["1", "0", "30.0 %", "CD3 low"],
-    ]
+    assert text_of(tables.pass_table([one])) == [["moments", "1,234,567", "10", "4"]]
 
 
 def test_tables__speak_of_populations_where_labels_are_these():
@@ -134,26 +103,3 @@ def test_tables__speak_of_populations_where_labels_are_these():
     )
     assert "weights of every population" in composition.caption
     assert "estimated by maximum likelihood" in composition.caption
-
-
-@pytest.mark.parametrize(
-    ("scores", "header", "shown"),
-    [
-        ({"spectral_gaps": [0.3, 0.44444]}, "spectral gap", ["0.3", "0.4444"]),
-        (
-            {"held_out_log_likelihood": [None, -6.86436]},
-            "held-out log-likelihood",
-            ["none", "-6.8644"],
-        ),
-    ],
-)
-def test_bandwidth_table__marks_what_was_chosen(scores, header, shown):
-    table = diagnostic_tables.bandwidth_table({"chosen": 0.5, "factors": [0.25, 0.5], **scores})
-    assert table.header[1] == header
-    assert text_of(table) == [["0.25", shown[0], ""], ["0.5", shown[1], "chosen"]]
-
-
-def test_landmark_table__shows_what_landmarks_leave_out():
-    found = {"a": {"count": 100, "trace_error": 4.41e-5}, "b": {"count": 7, "trace_error": None}}
-    table = diagnostic_tables.landmark_table(found)
-    assert text_of(table) == [["a", "100", "4.4e-05"], ["b", "7", "unknown"]]

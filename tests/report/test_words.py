@@ -1,6 +1,6 @@
 import pytest
 
-from bigtensor.report.words import counted, sentence_of, size, words_of
+from bigtensor.models.wording import counted, sentence_of, size, words_of
 
 
 @pytest.mark.parametrize(

@@ -122,9 +122,9 @@ def test_folded__refuses_windows_and_a_single_fold():
 
 
 def test_sub_blocks__are_windows_on_the_block():
-    weight, sequence = np.arange(10.0), np.arange(10)
-    index = np.arange(9) * 3
-    block = Block(X[:10], SLICES, 40, 9, weight, sequence, index)
+    weight, sequence, group = np.arange(10.0), np.arange(10), np.arange(10) % 3
+    index = np.arange(10) * 3
+    block = Block(X[:10], SLICES, 40, 9, weight, sequence, group, index)
     parts = list(sub_blocks(block, 4, halo=1))
     assert [part.rows for _, part in parts] == [4, 4, 1]
     assert [len(part.values) for _, part in parts] == [5, 5, 2]
@@ -134,6 +134,7 @@ def test_sub_blocks__are_windows_on_the_block():
         np.testing.assert_array_equal(part.row_index(), index[window])
         np.testing.assert_array_equal(part.weight[: part.rows], weight[window])
         np.testing.assert_array_equal(part.sequence, sequence[window.start : window.stop + 1])
+        np.testing.assert_array_equal(part.group, group[window.start : window.stop + 1])
     ((window, whole),) = sub_blocks(block, 9, halo=1)
     assert window == slice(0, 9)
     assert whole is block

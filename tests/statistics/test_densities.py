@@ -15,7 +15,6 @@ from bigtensor.statistics.densities import (
     EmbeddedDensities,
     MixtureDensities,
     normalise,
-    normalise_nbytes,
 )
 from bigtensor.statistics.tabulated_densities import TabulatedDensities
 
@@ -104,10 +103,10 @@ def many_components(components, dtype, n=4000, views=5, bins=256, seed=0):
 def test_log_joint__is_the_sum_of_log_densities(name, n, dtype):
     mixture = MIXTURES[name]
     block = rows(n, dtype)
-    out = np.empty((K, n))
+    out = np.empty((n, K))
     work = Workspace()
     mixture.log_joint(block, out, work)
-    np.testing.assert_allclose(out, expected_log_joint(mixture, block.values), atol=1e-9)
+    np.testing.assert_allclose(out.T, expected_log_joint(mixture, block.values), atol=1e-9)
     assert work.nbytes <= mixture.work_nbytes(n)
 
 
@@ -115,10 +114,10 @@ def test_log_joint__is_the_sum_of_log_densities(name, n, dtype):
 def test_log_joint__in_float32_is_close(name):
     mixture, block, work = FLOAT32[name], rows(9001, "float32"), Workspace()
     assert mixture.dtype == np.float32
-    out = np.empty((K, 9001), np.float32)
+    out = np.empty((9001, K), np.float32)
     mixture.log_joint(block, out, work)
     tolerance = 2e-4 if mixture.embedded else 2e-6
-    np.testing.assert_allclose(out, expected_log_joint(mixture, block.values), atol=tolerance)
+    np.testing.assert_allclose(out.T, expected_log_joint(mixture, block.values), atol=tolerance)
     assert work.nbytes <= mixture.work_nbytes(9001)
 
 
@@ -132,28 +131,28 @@ def test_dtype__is_float32_only_where_all_densities_are():
         MixtureDensities(WEIGHTS, tables(dtype="float32"), (double,)),
         MixtureDensities(WEIGHTS, tables(), (wide("float32", floor=1e-2),)),
     ):
-        out = np.empty((K, 300))
+        out = np.empty((300, K))
         mixture.log_joint(block, out, Workspace())
-        np.testing.assert_allclose(out, expected_log_joint(mixture, block.values), atol=2e-4)
+        np.testing.assert_allclose(out.T, expected_log_joint(mixture, block.values), atol=2e-4)
 
 
 def test_log_joint__float32_features_are_close():
     mixture = MixtureDensities(WEIGHTS, None, (wide("float32", floor=1e-2),))
     block = rows(500, "float32")
-    out = np.empty((K, 500))
+    out = np.empty((500, K))
     mixture.log_joint(block, out, Workspace())
-    np.testing.assert_allclose(out, expected_log_joint(mixture, block.values), atol=2e-4)
+    np.testing.assert_allclose(out.T, expected_log_joint(mixture, block.values), atol=2e-4)
 
 
 @pytest.mark.parametrize("mixture", [MIXTURES["both"], FLOAT32["both"]], ids=["double", "single"])
 def test_log_joint__does_not_depend_on_the_blocks_before(mixture):
     work = Workspace()
     block = rows(4000)
-    whole, again = (np.empty((K, 4000), mixture.dtype) for _ in range(2))
+    whole, again = (np.empty((4000, K), mixture.dtype) for _ in range(2))
     mixture.log_joint(block, whole, Workspace())
     for first, last in ((0, 3900), (3900, 3907), (3907, 4000)):
         part = replace(block, values=block.values[first:last], rows=last - first)
-        mixture.log_joint(part, again[:, first:last], work)
+        mixture.log_joint(part, again[first:last], work)
     np.testing.assert_array_equal(whole, again)
 
 
@@ -162,71 +161,71 @@ def test_log_joint__does_not_depend_on_the_blocks_before(mixture):
 )
 def test_log_joint__outside_the_grid_is_the_density_of_its_end(value, end):
     tables_of_one = TabulatedDensities((0,), LOW[:1], STEP[:1], LOG_TABLES[:1])
-    out = np.empty((K, 1))
+    out = np.empty((1, K))
     block = Block(np.array([[value]]), {"a": slice(0, 1)}, 0, 1)
     MixtureDensities(WEIGHTS, tables_of_one).log_joint(block, out, Workspace())
-    np.testing.assert_allclose(out[:, 0], np.log(WEIGHTS) + LOG_TABLES[0, end], atol=1e-9)
+    np.testing.assert_allclose(out[0], np.log(WEIGHTS) + LOG_TABLES[0, end], atol=1e-9)
 
 
 def test_log_joint__a_missing_value_stays_in_its_row():
     block = rows(50)
     block.values[7, 0] = block.values[9, 3] = block.values[11, 1] = np.nan
-    out = np.empty((K, 50))
+    out = np.empty((50, K))
     MIXTURES["both"].log_joint(block, out, Workspace())
-    np.testing.assert_array_equal(np.isnan(out).all(axis=0), np.isin(np.arange(50), [7, 9, 11]))
-    np.testing.assert_array_equal(np.isnan(out).any(axis=0), np.isin(np.arange(50), [7, 9, 11]))
+    np.testing.assert_array_equal(np.isnan(out).all(axis=1), np.isin(np.arange(50), [7, 9, 11]))
+    np.testing.assert_array_equal(np.isnan(out).any(axis=1), np.isin(np.arange(50), [7, 9, 11]))
 
 
 def test_log_joint__looks_at_no_row_of_the_halo():
     block = rows(50)
-    out = np.empty((K, 30))
+    out = np.empty((30, K))
     MIXTURES["both"].log_joint(replace(block, rows=30), out, Workspace())
     np.testing.assert_allclose(
-        out, expected_log_joint(MIXTURES["both"], block.values[:30]), atol=1e-9
+        out.T, expected_log_joint(MIXTURES["both"], block.values[:30]), atol=1e-9
     )
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-14), ("float32", 5e-7)])
 def test_normalise__is_the_softmax(dtype, tolerance):
-    joint = (default_rng(0).normal(size=(5, 40)) * 50 - 2000).astype(dtype)
-    posterior, log_density, work = joint.copy(), np.empty(40), Workspace()
-    normalise(posterior, log_density, work)
+    joint = (default_rng(0).normal(size=(40, 5)) * 50 - 2000).astype(dtype)
+    posterior, label, log_density = joint.copy(), np.empty(40, np.int32), np.empty(40)
+    normalise(posterior, label, log_density)
     exact = joint.astype(np.float64)
-    np.testing.assert_allclose(posterior, softmax(exact, axis=0), atol=tolerance)
-    np.testing.assert_allclose(log_density, logsumexp(exact, axis=0), rtol=tolerance)
+    np.testing.assert_allclose(posterior, softmax(exact, axis=1), atol=tolerance)
+    np.testing.assert_allclose(log_density, logsumexp(exact, axis=1), rtol=tolerance)
+    np.testing.assert_array_equal(label, joint.argmax(axis=1))
     assert posterior.dtype == dtype
-    assert work.nbytes <= normalise_nbytes(40)
 
 
 def test_normalise__makes_no_denormal_numbers_in_float32():
-    joint = -default_rng(0).uniform(0, 200, (150, 300)).astype(np.float32)
+    joint = -default_rng(0).uniform(0, 200, (300, 150)).astype(np.float32)
     posterior = joint.copy()
-    normalise(posterior, np.empty(300), Workspace())
+    normalise(posterior, np.empty(300, np.int32), np.empty(300))
     # products of two, and of shares of one with any neighbour of a grid, are normal numbers
     assert posterior.min() ** 2 > np.finfo(np.float32).tiny
-    assert posterior.min() == pytest.approx(HOPELESS * posterior.max(axis=0).min(), rel=0.5)
-    np.testing.assert_allclose(posterior.sum(axis=0), 1.0, atol=1e-6)
+    assert posterior.min() == pytest.approx(HOPELESS * posterior.max(axis=1).min(), rel=0.5)
+    np.testing.assert_allclose(posterior.sum(axis=1), 1.0, atol=1e-6)
 
 
 def test_normalise__a_missing_value_stays_in_its_row():
-    joint = default_rng(0).normal(size=(4, 30)).astype(np.float32)
-    joint[:, 7] = np.nan
+    joint = default_rng(0).normal(size=(30, 4)).astype(np.float32)
+    joint[7] = np.nan
     log_density = np.empty(30)
-    normalise(joint, log_density, Workspace())
-    np.testing.assert_array_equal(np.isnan(joint), np.arange(30) == [[7]] * 4)
+    normalise(joint, np.empty(30, np.int32), log_density)
+    np.testing.assert_array_equal(np.isnan(joint).T, np.arange(30) == [[7]] * 4)
     np.testing.assert_array_equal(np.isnan(log_density), np.arange(30) == 7)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_normalise__a_row_does_not_depend_on_the_rows_beside_it(dtype):
     """Vectors and what is left at their ends go through the same code of the processor."""
-    joint = (default_rng(0).normal(size=(40, 203)) * 20).astype(dtype)
+    joint = (default_rng(0).normal(size=(203, 40)) * 20).astype(dtype)
     whole, of_whole = joint.copy(), np.empty(203)
-    normalise(whole, of_whole, Workspace())
+    normalise(whole, np.empty(203, np.int32), of_whole)
     for first, last in ((0, 2), (2, 20), (20, 203)):
-        part, of_part = joint[:, first:last].copy(), np.empty(last - first)
-        normalise(part, of_part, Workspace())
-        np.testing.assert_array_equal(part, whole[:, first:last])
+        part, of_part = joint[first:last].copy(), np.empty(last - first)
+        normalise(part, np.empty(last - first, np.int32), of_part)
+        np.testing.assert_array_equal(part, whole[first:last])
         np.testing.assert_array_equal(of_part, of_whole[first:last])
 
 

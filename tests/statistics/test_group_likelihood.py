@@ -31,7 +31,7 @@ def density_ratios(mixture, block, populations):
 def test_group_likelihood__are_the_plain_sums(populations, weighted, codes, step):
     code, mixture = CODES[codes], MIXTURES["both"]
     weight = default_rng(1).uniform(0, 3, 5000) if weighted else None
-    block = replace(rows(5000), weight=weight, sequence=code.astype(np.int32))
+    block = replace(rows(5000), weight=weight, group=code.astype(np.int32))
     weight = np.ones(5000) if weight is None else weight
     mixture = replace(mixture, weights=mixture.weights / mixture.weights.sum())
     classes = ClassDensities(mixture, populations)
@@ -51,7 +51,7 @@ def test_group_likelihood__are_the_plain_sums(populations, weighted, codes, step
 
 
 def test_group_likelihood__in_float32_is_close():
-    block = replace(rows(5000), sequence=CODES["mixed"].astype(np.int32))
+    block = replace(rows(5000), group=CODES["mixed"].astype(np.int32))
     found, expected = (
         accumulate(GroupLikelihood(ClassDensities(mixture["tables"]), WEIGHTS), block, 2700)
         for mixture in (FLOAT32, MIXTURES)
@@ -62,5 +62,5 @@ def test_group_likelihood__in_float32_is_close():
 
 def test_group_likelihood__rows_without_groups_are_refused():
     statistic = GroupLikelihood(ClassDensities(MIXTURES["both"]), WEIGHTS)
-    with pytest.raises(ParameterError, match="groups="):
+    with pytest.raises(ParameterError, match="open them with groups"):
         statistic.update(statistic.init(), rows(10), Workspace())

@@ -34,7 +34,7 @@ def accumulate(statistic, block, step):
             start=start,
             rows=part.stop - start,
             weight=weight,
-            sequence=block.sequence[part],
+            group=block.group[part],
         )
         statistic.update(state, piece, work)
     assert work.nbytes <= statistic.work_nbytes(step)
@@ -48,7 +48,7 @@ def accumulate(statistic, block, step):
 def test_group_sums__are_the_plain_sums(name, weighted, codes, step):
     code = CODES[codes]
     weight = default_rng(1).uniform(0, 3, 5000) if weighted else None
-    block = replace(rows(5000), weight=weight, sequence=code.astype(np.int32))
+    block = replace(rows(5000), weight=weight, group=code.astype(np.int32))
     posterior = softmax(expected_log_joint(MIXTURES[name], block.values), axis=0)
     label = posterior.argmax(axis=0)
     weight = np.ones(5000) if weight is None else weight
@@ -73,7 +73,7 @@ def test_group_sums__are_the_plain_sums(name, weighted, codes, step):
 @pytest.mark.parametrize("codes", CODES)
 def test_group_sums__in_float32_are_close_to_the_plain_sums(codes):
     code = CODES[codes]
-    block = replace(rows(5000), sequence=code.astype(np.int32))
+    block = replace(rows(5000), group=code.astype(np.int32))
     posterior = softmax(expected_log_joint(FLOAT32["tables"], block.values), axis=0)
     found = accumulate(GroupSums(ClassDensities(FLOAT32["tables"]), GROUPS), block, 2700)
     expected = [posterior[:, code == group].sum(axis=1) for group in range(GROUPS)]
@@ -87,7 +87,7 @@ def test_group_sums__many_groups_and_one_component():
     block = Block(default_rng(4).uniform(0, 8, (20_000, 1)), {"a": slice(0, 1)}, 0, 20_000)
     found = accumulate(
         GroupSums(ClassDensities(MixtureDensities(np.ones(1), tables)), 4000),
-        replace(block, sequence=code),
+        replace(block, group=code),
         9000,
     )
     np.testing.assert_array_equal(found.rows, np.bincount(code, minlength=4000))
@@ -96,12 +96,12 @@ def test_group_sums__many_groups_and_one_component():
 
 def test_group_sums__rows_without_groups_are_refused():
     statistic = GroupSums(ClassDensities(MIXTURES["both"]), 2)
-    with pytest.raises(ParameterError, match="groups="):
+    with pytest.raises(ParameterError, match="open them with groups"):
         statistic.update(statistic.init(), rows(10), Workspace())
 
 
 def test_group_sums__of_populations_add_up_their_components():
-    block = replace(rows(5000), sequence=CODES["mixed"].astype(np.int32))
+    block = replace(rows(5000), group=CODES["mixed"].astype(np.int32))
     members = np.arange(K) % 2
     of_components = accumulate(GroupSums(ClassDensities(MIXTURES["both"]), GROUPS), block, 5000)
     found = accumulate(GroupSums(ClassDensities(MIXTURES["both"], members), GROUPS), block, 5000)

@@ -134,7 +134,7 @@ def test_posterior_sums__equal_rows_lose_at_most_three_digits_in_float32():
     block = rows(1, "float32")
     same = replace(block, values=np.repeat(block.values, 60_000, axis=0), rows=60_000)
     found, one = accumulate(statistic, same, 60_000), accumulate(statistic, block, 1)
-    np.testing.assert_allclose(found.mass, 60_000 * one.mass, rtol=2e-6)
+    np.testing.assert_allclose(found.mass, 60_000 * one.mass, rtol=1e-10)
     np.testing.assert_allclose(found.histograms, 60_000 * one.histograms, rtol=2e-3)
 
 
@@ -169,13 +169,13 @@ def test_posterior_sums__float32_values_are_binned_in_float64():
 
 
 @pytest.mark.parametrize(("bins", "views"), [(2048, 6), (4096, 6), (512, 6), (4096, 200)])
-def test_posterior_sums__blocks_are_long_against_the_bins_and_bounded(bins, views):
+def test_posterior_sums__blocks_are_long_against_the_bins(bins, views):
     tables = TabulatedDensities(
         tuple(range(views)), np.zeros(views), np.ones(views), np.zeros((views, bins + 1, K))
     )
     statistic = PosteriorSums(MixtureDensities(WEIGHTS, tables))
     rows_of_block = statistic.block_rows
     assert rows_of_block % statistic.mixture.tile_rows == 0
-    assert statistic.work_nbytes(rows_of_block) - tables.log_tables.nbytes < 40 * 1024**2
-    if views == 6:
-        assert rows_of_block > 28 * bins
+    assert rows_of_block > 28 * bins
+    # no row of a block is kept
+    assert statistic.work_nbytes(rows_of_block) - tables.log_tables.nbytes < 3 * 1024**2

@@ -93,3 +93,16 @@ def test_row_sample__every_row_is_as_likely(x):
 def test_row_sample__needs_a_positive_size():
     with pytest.raises(ParameterError, match="size >= 1, got 0"):
         RowSample(0, 2)
+
+
+def test_sample__is_a_block_of_its_rows(x):
+    found = sample(RowSample(50, 2, has_weight=True), x, 300, np.arange(N, dtype=float))
+    block = found.block(SLICES)
+    np.testing.assert_array_equal(block.view("a"), found.values)
+    np.testing.assert_array_equal(block.row_index(), found.index)
+    assert block.total_weight() == found.weight.sum() != block.rows
+    for rows in (found.index % 2 == 0, np.flatnonzero(found.index % 2 == 0)):
+        part = found.take(rows).block(SLICES)
+        np.testing.assert_array_equal(part.values, x[part.row_index()])
+        np.testing.assert_array_equal(part.weight, part.row_index())
+        assert (part.row_index() % 2 == 0).all()

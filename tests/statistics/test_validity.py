@@ -125,18 +125,30 @@ def test_checked__rows_of_a_halo_belong_to_another_block():
     assert checked.finalize(state)[0].dropped == 0
 
 
-def test_checked__windows_are_shown_although_a_row_is_bad():
+def test_checked__bad_rows_of_a_halo_are_left_out_and_counted_by_their_own_block():
     class Windows(Total):
         halo = 2
 
-    x = X.copy()
-    x[3, 0] = np.nan
+        def update(self, state, block, _work):
+            state["total"] += block.values.sum()
+            state["count"] += np.count_nonzero(block.window_starts(3))
+
+    x, weight = X.copy(), np.ones(20)
+    x[16, 0], weight[15] = np.nan, -1
     checked = Checked(Windows())
     assert checked.halo == 2
-    validity, (total, count) = run(x, statistic=Windows())
-    assert validity.dropped == 1
-    assert np.isnan(total)
-    assert count == 20
+    state = checked.init()
+    checked.update(state, Block(x[:17], SLICES, 0, 15, weight[:17]), Workspace())
+    validity, (total, count) = checked.finalize(state)
+    assert validity == Validity(15, 0, None, None, 0, None)
+    assert total == X[:15].sum()
+    assert count == 13
+    state = checked.init()
+    checked.update(state, Block(x[15:], SLICES, 15, 5, weight[15:]), Workspace())
+    validity, (total, count) = checked.finalize(state)
+    assert validity == Validity(5, 2, 16, 0, 1, 15)
+    assert total == X[17:].sum()
+    assert count == 1
 
 
 def test_finite_rows__looks_into_sparse_rows():
@@ -155,6 +167,21 @@ def test_checked__sparse_and_integer_blocks():
         assert validity.dropped == dropped
         assert validity.first_column == (1 if dropped else None)
         assert total == (1 if dropped else 4)
+
+
+@pytest.mark.parametrize("marginalised", [False, True])
+def test_checked__missing_codes_are_left_out_unless_they_are_marginalised(marginalised):
+    codes = np.array([[0, 1, 2], [3, -1, 0], [-1, 0, 0], [4, 4, 4]], np.int16)
+    checked = Checked(Total(), marginalised=marginalised)
+    state = checked.init()
+    checked.update(state, Block(codes, SLICES, 10, 4), Workspace())
+    validity, (total, count) = checked.finalize(state)
+    if marginalised:
+        assert validity == Validity(4, 0, None, None, 0, None)
+        assert (total, count) == (codes.sum(), 4)
+    else:
+        assert validity == Validity(4, 2, 11, 1, 0, None)
+        assert (total, count) == (15, 2)
 
 
 def test_first_invalid__counts_like_a_checked_statistic():

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
 
 from bigtensor import KernelMixture
-from bigtensor.models.kernel_mixture.parameters import n_components_of
+from bigtensor.models.kernel_mixture.settings import n_components_of
 from tests.benchmarks.baselines import fitted_gaussian_mixture
 from tests.benchmarks.calibration import Reliability
 from tests.benchmarks.cytometry.cells import Cells

@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 import zarr
 
-from bigtensor.data.exporters import csv as exporter
+from bigtensor.data import outputs
 from bigtensor.data.exporters.csv import write_answers_to_csv
 from bigtensor.data.exporters.new_anndata import write_new_anndata
 from bigtensor.errors import DataError, OutputError, StoreReadError
@@ -47,9 +47,9 @@ def test_csv__nothing_is_left_when_it_stops_midway(labels, tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full disk here")  # noqa: PTH110
 def test_csv__a_full_disk_is_named(labels, tmp_path, monkeypatch):
-    partial = tmp_path / "l.csv.partial-full"
+    partial = tmp_path / "full"
     partial.symlink_to("/dev/full")
-    monkeypatch.setattr(exporter.secrets, "token_hex", lambda _: "full")
+    monkeypatch.setattr(outputs, "unfinished_path", lambda _: partial)
     with pytest.raises(OutputError, match=r"l\.csv cannot be written \(No space left"):
         write_answers_to_csv(labels, tmp_path / "l.csv", probabilities=False)
     assert not (tmp_path / "l.csv").exists()

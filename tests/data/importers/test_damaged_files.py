@@ -96,6 +96,18 @@ def test_csv__a_cut_gzip_leaves_no_store(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["cells.csv.gz"]
 
 
+@pytest.mark.parametrize("column", ["obs/kind/categories", "var/_index"])
+def test_anndata__names_in_a_cut_frame_are_refused(tmp_path: Path, column: str) -> None:
+    """Blosc would read on past its end, and the count of names there asks for any memory."""
+    path, opener = make(tmp_path, "zarr")
+    chunk = path / column / "0"
+    whole = chunk.read_bytes()
+    for length in (len(whole) - 1, 14):
+        chunk.write_bytes(whole[:length])
+        with pytest.raises(FileFormatError, match=rf"{column}/0 has {length} bytes .* cut short"):
+            opener(path)
+
+
 def test_anndata__rows_without_names_are_refused(tmp_path: Path) -> None:
     import h5py
 

@@ -83,7 +83,7 @@ def test_offsets__disagreement_names_both(
 ) -> None:
     with pytest.raises(FileFormatError) as error:
         read_fcs_header(shared_data / "fcs_zoo" / name)
-    for part in (name, header, text, "offsets='header' or 'text'", "--offsets"):
+    for part in (name, header, text, "offsets='header' or 'text'"):
         assert part in str(error.value)
 
 
@@ -121,7 +121,7 @@ def test_datasets__coulter_lmd_has_two(shared_data: Path) -> None:
 
 def test_packed_integers__name_the_keyword(shared_data: Path) -> None:
     path = shared_data / "fcs_zoo" / "Beckman Coulter - Cytomics FC500.LMD"
-    with pytest.raises(FileFormatError, match=r"\$P1B=10.*next data set with dataset="):
+    with pytest.raises(FileFormatError, match=r"\$P1B=10.*next data set with dataset$"):
         read_fcs_header(path)
     assert read(path, dataset=1).shape == (27072, 8)
 

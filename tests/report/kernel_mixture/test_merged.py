@@ -2,9 +2,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bigtensor.report.level import levels_of
-from bigtensor.report.merged import merged_profiles, population_overlaps
-from bigtensor.report.profiles import FeatureProfile, feature_profiles
+from bigtensor.models.kernel_mixture.report.feature_profiles import FeatureProfile, feature_profiles
+from bigtensor.models.kernel_mixture.report.levels import (
+    levels_of,
+    merged_profiles,
+    population_overlaps,
+)
 
 
 def test_merged_profiles__are_the_mixture_of_the_components():
@@ -43,18 +46,12 @@ def test_population_overlaps__are_large_within_a_population(merged_model, cells_
     found = population_overlaps(cut)
     # against the same mean over rows of the data
     rows = read_rows(cut, cells_path, sample_size=8000)
-    probability = np.asarray(cut.predict_proba(as_data(rows, cut)), float)
+    probability = rows.probability
     root = np.sqrt(probability)
     scale = np.sqrt(probability.mean(axis=0))
     expected = root.T @ root / len(root) / np.outer(scale, scale)
     np.testing.assert_allclose(found, expected, atol=0.1)
     assert found[np.triu_indices(5, 1)].max() > 0.2
-
-
-def as_data(rows, model):
-    from bigtensor.report.rows import as_fitted
-
-    return as_fitted(rows.values, model)
 
 
 def test_levels_of__shows_populations_first(merged_model, fitted_mixture):
@@ -69,4 +66,4 @@ def test_levels_of__shows_populations_first(merged_model, fitted_mixture):
             merged.density @ levels.shown.weights, profile.density @ merged_model.weights_
         )
     plain = levels_of(fitted_mixture)
-    assert (plain.shown.name, plain.of_component) == ("component", None)
+    assert (plain.shown.name, plain.labels.of_component) == ("component", None)

@@ -4,14 +4,21 @@ import numpy as np
 import pytest
 
 from bigtensor.decomposition.population_count import AS_GOOD
-from bigtensor.report import summary
-from bigtensor.report.rows import ReportRows
-from bigtensor.report.words import size
+from bigtensor.models.kernel_mixture.report import sentences as of_kernels
+from bigtensor.models.label_level import level_of
+from bigtensor.models.sampled_rows import LabelledRows
+from bigtensor.models.wording import size
+from bigtensor.report import sentences
+
+
+def text_of(model):
+    found = sentences.fit_sentences(model, level_of(model), of_kernels.method_sentences(model))
+    return " ".join(found)
 
 
 def rows_of(label, certainty, *, total=None, left_out=0):
     label = np.asarray(label)
-    return ReportRows(
+    return LabelledRows(
         values=np.zeros((len(label), 1)),
         label=label,
         probability=np.asarray(certainty, float)[:, None],
@@ -24,7 +31,7 @@ def rows_of(label, certainty, *, total=None, left_out=0):
 
 
 def test_fit_sentences__say_what_was_fitted_on_what(mixture):
-    text = " ".join(summary.fit_sentences(mixture))
+    text = text_of(mixture)
     found = mixture.diagnostics_
     assert "A KernelMixture of 3 components was fitted to 6,000 rows of 4 features." in text
     assert f"The data: {found['data']}." in text
@@ -41,61 +48,59 @@ def test_fit_sentences__say_what_was_fitted_on_what(mixture):
 def test_fit_sentences__follow_the_diagnostics(mixture, wide_mixture, cell_model):
     mixture.diagnostics_["passes"][1]["reused_parts"] = 3
     mixture.diagnostics_["plan"]["allowed_nbytes"] = 2**30
-    text = " ".join(summary.fit_sentences(mixture))
+    text = text_of(mixture)
     assert "3 parts came from a checkpoint" in text
     assert "of 1.0 GiB allowed" in text
-    assert "Views, independent of each other within a component: both (" in " ".join(
-        summary.fit_sentences(wide_mixture)
-    )
-    started = " ".join(summary.fit_sentences(cell_model))
+    assert "Views, independent of each other within a component: both (" in text_of(wide_mixture)
+    started = text_of(cell_model)
     assert "started from k-means clusters" in started
     assert "candidate" not in started
 
 
 def test_sample_sentence__says_whether_all_rows_are_shown():
     everything = rows_of([0] * 10, [1] * 10)
-    assert summary.sample_sentence(everything).endswith("show all 10 rows of the data.")
+    assert sentences.sample_sentence(everything).endswith("show all 10 rows of the data.")
     part = rows_of([0] * 10, [1] * 10, total=4000)
-    assert "a sample of 10 of the 4,000 rows" in summary.sample_sentence(part)
+    assert "a sample of 10 of the 4,000 rows" in sentences.sample_sentence(part)
 
 
 def test_cuts_sentences__name_cuts_that_are_as_good(merged_model):
     model = copy.copy(merged_model)
     found = dict(model.diagnostics_["population_count"], chosen=4, as_good=[])
     model.diagnostics_ = {**model.diagnostics_, "population_count": found}
-    assert len(summary.cuts_sentences(model)) == 2
+    assert len(of_kernels.cuts_sentences(model)) == 2
     found["as_good"] = [3, 5]
-    last = summary.cuts_sentences(model)[-1]
+    last = of_kernels.cuts_sentences(model)[-1]
     assert last.startswith("3 and 5 populations are about as good")
     assert f"within {AS_GOOD:.0%} of the score of 4." in last.replace(" %", "%")
-    assert "dashed line" in summary.cuts_sentences(model)[1]
+    assert "dashed line" in of_kernels.cuts_sentences(model)[1]
     # models of earlier versions do not know the limit
     del found["separate_below"]
-    assert "dashed line" not in summary.cuts_sentences(model)[1]
+    assert "dashed line" not in of_kernels.cuts_sentences(model)[1]
     del model.diagnostics_["population_count"]
-    assert summary.cuts_sentences(model) == []
+    assert of_kernels.cuts_sentences(model) == []
 
 
 def test_likelihood_sentence__explains_a_fall_where_densities_are_broadened():
-    assert "may fall" not in summary.likelihood_sentence({})
-    assert "may fall" in summary.likelihood_sentence({"posterior_widths": [1.0]})
+    assert "may fall" not in of_kernels.likelihood_sentence({})
+    assert "may fall" in of_kernels.likelihood_sentence({"posterior_widths": [1.0]})
 
 
 def test_component_description__names_what_differs_most_first():
-    found = summary.component_description(np.array([0.8, -2.0, 0.1, 1.0]), ["a", "b", "c", "d"])
+    found = of_kernels.component_description(np.array([0.8, -2.0, 0.1, 1.0]), ["a", "b", "c", "d"])
     assert found == "b very low, d high, a high"
-    nothing = summary.component_description(np.zeros(2), ["a", "b"])
+    nothing = of_kernels.component_description(np.zeros(2), ["a", "b"])
     assert nothing == "near the overall mean in every feature"
 
 
 def test_fit_sentences__name_every_criterion_of_merging():
     from bigtensor.decomposition.component_merging import CRITERIA
 
-    assert {*CRITERIA, "entropy"} == set(summary._CRITERIA)
+    assert set(CRITERIA) == set(of_kernels._CRITERIA)
 
 
 def test_fit_sentences__say_how_populations_came_about(merged_model):
-    text = " ".join(summary.fit_sentences(merged_model))
+    text = text_of(merged_model)
     assert "The 30 components were merged into 4 populations that several trees agree on" in text
     assert "at least 1 times as wide as the spread of the feature inside components" in text
 
@@ -103,14 +108,14 @@ def test_fit_sentences__say_how_populations_came_about(merged_model):
 @pytest.mark.parametrize(("temperature", "told"), [(1.0, False), (1.254, True)])
 def test_fit_sentences__tell_of_a_temperature(merged_model, monkeypatch, temperature, told):
     monkeypatch.setitem(merged_model.diagnostics_, "probability_temperature", temperature)
-    text = " ".join(summary.fit_sentences(merged_model))
+    text = text_of(merged_model)
     assert ("raised to the power 1 / 1.25" in text) == told
 
 
 def test_fit_sentences__name_kernels_and_shared_components(mixture):
     mixture.set_params(kernels={"view1": "laplace"}, views_share_components=True)
-    text = " ".join(summary.fit_sentences(mixture))
+    text = text_of(mixture)
     assert "Kernels: view1 laplace; Gaussian for all other views." in text
     assert "A component has the same density in all views." in text
     mixture.set_params(kernels="laplace")
-    assert "Kernel of all views: laplace." in " ".join(summary.fit_sentences(mixture))
+    assert "Kernel of all views: laplace." in text_of(mixture)

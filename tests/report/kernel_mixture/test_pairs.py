@@ -1,7 +1,7 @@
 import numpy as np
 
-from bigtensor.report.pairs import CANDIDATES, choose_pairs
-from bigtensor.report.profiles import FeatureProfile
+from bigtensor.models.kernel_mixture.report.feature_pairs import CANDIDATES, choose_pairs
+from bigtensor.models.kernel_mixture.report.feature_profiles import FeatureProfile
 
 
 def profile(name, means, sd=1.0):

@@ -4,7 +4,7 @@ import xarray as xr
 from scipy import stats
 
 from bigtensor import KernelMixture, simulate
-from bigtensor.report.profiles import (
+from bigtensor.models.kernel_mixture.report.feature_profiles import (
     FeatureProfile,
     feature_profiles,
     overlaps,

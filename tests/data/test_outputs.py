@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import bigtensor.models.kernel_mixture  # noqa: F401  (cannot be imported without rights to read)
+import bigtensor.models.kernel_mixture.estimator  # noqa: F401  (cannot be imported without rights to read)
 from bigtensor.cli import main
-from bigtensor.data.targets import check_folder, check_target, check_target_file
+from bigtensor.data.outputs import check_folder, check_target, check_target_file
 from bigtensor.errors import OutputError
 from bigtensor.store import Contents, write_group
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bigtensor import KernelMixture
-from bigtensor.report import choice_notices as notices
-from bigtensor.report.words import percent
+from bigtensor.models.kernel_mixture.report import notices
+from bigtensor.models.wording import percent
 
 
 def noticed(model, count):

@@ -3,8 +3,8 @@ import pytest
 import zarr
 from sklearn.metrics import accuracy_score, adjusted_rand_score, f1_score, recall_score
 
-from bigtensor.cli import agreement as module
-from bigtensor.cli.agreement import agreement, label_counts
+from bigtensor.cli import stored_labels as module
+from bigtensor.cli.stored_labels import agreement, label_counts
 
 
 def store(path, labels):
@@ -28,8 +28,8 @@ def test_agreement__equals_scikit_learn_after_matching(labels, monkeypatch):
     true, found, true_path, found_path = labels
     monkeypatch.setattr(module, "BLOCK_ROWS", 999)
     result = agreement(true_path, found_path, 3)
-    assert result.components.tolist() == [2, 0, 1]
-    renamed = np.argsort(result.components)[found]
+    assert result.matched.tolist() == [2, 0, 1]
+    renamed = np.argsort(result.matched)[found]
     assert result.accuracy == pytest.approx(accuracy_score(true, renamed))
     assert result.f1 == pytest.approx(f1_score(true, renamed, average=None))
     assert result.recall == pytest.approx(recall_score(true, renamed, average=None))

@@ -1,12 +1,14 @@
 import numpy as np
 import pytest
 
-from bigtensor.report import diagnostic_figures as figures
+from bigtensor.models.kernel_mixture.report import diagnostics
+from bigtensor.models.kernel_mixture.report.notices import standing_out
+from bigtensor.report.drawing import draw
 
 
 def test_spectrum__fills_what_is_kept():
     values = [[1.0, 0.5, 0.01, 0.005], [1.0, 0.4, 0.02]]
-    figure = figures.spectrum(values, 2, ["one", "two"])
+    figure = draw(diagnostics.spectrum(values, 2, ["one", "two"]))
     (axes,) = figure.axes
     for index, expected in enumerate(values):
         whole, hollow = axes.lines[2 * index : 2 * index + 2]
@@ -21,7 +23,7 @@ def test_spectrum__fills_what_is_kept():
 
 
 def test_likelihood_by_pass__counts_passes_from_one():
-    (axes,) = figures.likelihood_by_pass([-7.2, -7.1, -7.05]).axes
+    (axes,) = draw(diagnostics.likelihood_by_pass([-7.2, -7.1, -7.05])).axes
     (line,) = axes.lines
     assert line.get_xdata().tolist() == [1, 2, 3]
     assert list(line.get_ydata()) == [-7.2, -7.1, -7.05]
@@ -29,7 +31,7 @@ def test_likelihood_by_pass__counts_passes_from_one():
 
 def test_scree__fills_what_exceeds_the_null_by_the_ratio():
     values, null = [[8.0, 4.0, 1.0, 0.9], [9.0, 1.4, 1.3]], [[1.0, 1.0, 1.0], [1.0, 1.0]]
-    figure = figures.scree(values, null, 1.5, ["one", "two"])
+    figure = draw(diagnostics.scree(values, null, 1.5, ["one", "two"]))
     (axes,) = figure.axes
     for index, kept in enumerate((2, 1)):
         whole, hollow, limit = axes.lines[3 * index : 3 * index + 3]
@@ -47,7 +49,7 @@ def test_scree__fills_what_exceeds_the_null_by_the_ratio():
     [([3.0, 1.0, 0.5], [1.0, 1.0, 0.1], 1), ([1.0], [1.0, 1.0], 0), ([4.0, 4.0], [1.0], 1)],
 )
 def test_standing_out__ends_at_the_first_that_does_not(values, null, count):
-    assert figures.standing_out(values, null, 1.5) == count
+    assert standing_out(values, null, 1.5) == count
 
 
 def test_standing_out__is_what_the_count_of_components_rests_on():
@@ -57,7 +59,7 @@ def test_standing_out__is_what_the_count_of_components_rests_on():
     label = rng.integers(0, 3, 4000)
     groups = [np.eye(3)[label] + 0.3 * rng.normal(size=(4000, 3)) for _ in range(3)]
     found = count_components(groups)
-    counts = [figures.standing_out(g.singular_values, g.null, g.ratio) for g in found.by_group]
+    counts = [standing_out(g.singular_values, g.null, g.ratio) for g in found.by_group]
     assert found.count == 1 + max(counts) == 3
 
 
@@ -72,7 +74,7 @@ CUTS = {
 
 
 def test_agreement_of_cuts__marks_what_was_chosen_and_what_is_shown():
-    figure = figures.agreement_of_cuts(CUTS, 3)
+    figure = draw(diagnostics.agreement_of_cuts(CUTS, 3))
     for axes, name in zip(figure.axes, ("agreement", "misclassification"), strict=True):
         line, shown, chosen = axes.lines[:3]
         assert list(line.get_xdata()) == CUTS["counts"]
@@ -89,6 +91,6 @@ def test_agreement_of_cuts__marks_what_was_chosen_and_what_is_shown():
 def test_agreement_of_cuts__is_drawn_where_nothing_was_chosen_and_for_earlier_models():
     found = {**CUTS, "chosen": 1}
     del found["separate_below"]
-    figure = figures.agreement_of_cuts(found, 1)
+    figure = draw(diagnostics.agreement_of_cuts(found, 1))
     assert [text.get_text() for text in figure.legends[0].texts] == ["shown: 1"]
     assert all(len(axes.lines) == 2 for axes in figure.axes)

@@ -1,0 +1,1 @@
+"""Mean and spread of every feature, with a description of its own."""

@@ -1,0 +1,3 @@
+"""Parameters of the model, none of which the command line sets."""
+
+PARAMETERS = ()

@@ -1,0 +1,135 @@
+"""A model that is not of the package: mean and spread of every feature, in two passes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bigtensor.data.block import Block
+from bigtensor.models.base import LatentVariableModel
+from bigtensor.models.data_kinds import Data
+from bigtensor.models.data_shape import DataShape
+from bigtensor.models.script import Estimate, PlannedPass, Script, Solved
+from bigtensor.statistics.base import Pass, RowFunction, RowOutput, SumStatistic, Workspace
+
+
+def dense(block: Block) -> np.ndarray:
+    """Return the rows of a block of any kind as dense numbers."""
+    values = block.values[: block.rows]
+    return (values.toarray() if hasattr(values, "toarray") else values).astype("f8")
+
+
+@dataclass(frozen=True, eq=False)
+class PowerSums(SumStatistic[dict[str, Any]]):
+    """Weighted sums of powers of the distances from a point."""
+
+    centre: np.ndarray
+    power: int
+
+    def state_arrays(self) -> Mapping[str, Any]:
+        return {
+            "sums": (self.centre.shape, "float64"),
+            "weight": ((), "float64"),
+        }
+
+    def update(self, state: dict[str, Any], block: Block, work: Workspace) -> None:  # noqa: ARG002
+        weight = np.ones(block.rows) if block.weight is None else block.weight[: block.rows]
+        distance = dense(block) - self.centre
+        state["sums"] += weight @ distance**self.power
+        state["weight"] += weight.sum()
+
+    def finalize(self, state: dict[str, Any]) -> dict[str, Any]:
+        return state
+
+    def work_nbytes(self, rows: int) -> int:
+        return 4 * 8 * rows * self.centre.size
+
+
+@dataclass(frozen=True, eq=False)
+class Standardised(RowFunction):
+    """Distances from the mean, in standard deviations."""
+
+    mean: np.ndarray
+    spread: np.ndarray
+
+    @property
+    def outputs(self) -> tuple[RowOutput, ...]:
+        return (RowOutput("standardised", "float64", {"standard": self.mean.size}),)
+
+    def evaluate(self, block: Block, out: Mapping[str, Any], work: Workspace) -> None:  # noqa: ARG002
+        out["standardised"][:] = (dense(block) - self.mean) / self.spread
+
+    def work_nbytes(self, rows: int) -> int:
+        return 2 * 8 * rows * self.mean.size
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """What is fixed before the first full pass."""
+
+    centre: np.ndarray
+    diagnostics: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What a fit finds; the spread is one before the second pass."""
+
+    mean: np.ndarray
+    spread: np.ndarray
+
+
+class Standardiser(LatentVariableModel):
+    """Mean and standard deviation of every feature."""
+
+    takes = Data(kinds={"measured", "codes", "counts"})
+    stored_classes = (Origin, Moments, PowerSums)
+
+    def __init__(
+        self,
+        views: Any = None,
+        missing: str = "raise",
+        sample_dim: str = "sample",
+        random_state: int | None = None,
+    ) -> None:
+        self.views, self.missing = views, missing
+        self.sample_dim, self.random_state = sample_dim, random_state
+
+    def transform(self, X: Any) -> Any:
+        return self._evaluate(X, "standardised")
+
+    def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:  # noqa: ARG002
+        return Standardised(self._fitted.mean, self._fitted.spread)
+
+    def _check_parameters(self) -> None:
+        pass
+
+    def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:  # noqa: ARG002
+        first = yield Pass("origin", PowerSums(np.zeros(len(shape.features)), 1), ((0, 1),))
+        return Origin(first["sums"])
+
+    def _refine(self, preparation: Origin) -> Script:
+        first = yield Pass("means", PowerSums(preparation.centre, 1))
+        mean = preparation.centre + first["sums"] / first["weight"]
+        yield Estimate(lambda: Solved(Moments(mean, np.ones_like(mean)), {"spread": False}))
+        second = yield Pass("spreads", PowerSums(mean, 2))
+        spread = np.sqrt(second["sums"] / second["weight"])
+        return Solved(Moments(mean, spread), {"spread": True})
+
+    def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
+        return [PlannedPass(Pass("origin", PowerSums(np.zeros(len(shape.features)), 1), ((0, 1),)))]
+
+    def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
+        blank = np.zeros(len(shape.features))
+        return [
+            PlannedPass(Pass("means", PowerSums(blank, 1))),
+            PlannedPass(Pass("spreads", PowerSums(blank, 2))),
+        ]
+
+    def _adopt(self, fitted: Moments) -> None:
+        self._fitted = fitted
+        self.mean_ = fitted.mean
+
+    def _outcome_in_words(self) -> list[tuple[str, str]]:
+        return [("spread", str(self.diagnostics_["spread"]))]

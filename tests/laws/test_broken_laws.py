@@ -1,0 +1,394 @@
+"""Every public law is broken by something, and says so."""
+
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from bigtensor.data.opening import open_samples
+from bigtensor.models.data_kinds import Data
+from bigtensor.models.script import PlannedPass, Solved
+from bigtensor.statistics.base import Pass
+from bigtensor.testing import (
+    MODEL_LAWS,
+    ROW_FUNCTION_LAWS,
+    STATISTIC_LAWS,
+    ModelCase,
+    RowFunctionCase,
+    StatisticCase,
+    check_model,
+    check_row_function,
+    check_statistic,
+    small_data,
+)
+from tests.laws.small_model import Moments, PowerSums, Standardised, Standardiser
+
+KINDS = ("measured", "codes", "counts")
+DATA = small_data("measured", 90)
+WEIGHTED = open_samples(DATA, weight=np.linspace(0, 2, 90))
+
+
+def law_named(laws, name):
+    (found,) = [law for law in laws if law.__name__ == name]
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_small_model__obeys_all_laws_on_every_kind_of_data(kind):
+    check_model(Standardiser, small_data(kind, 300), weight_repeats_rows=True)
+    check_statistic(PowerSums(np.ones(4), 2), small_data(kind), unweighted=())
+    check_row_function(Standardised(np.ones(4), np.ones(4)), small_data(kind))
+
+
+class BrokenInit(PowerSums):
+    def init(self):
+        return {name: array + 1 for name, array in super().init().items()}
+
+
+class BrokenCombine(PowerSums):
+    def combine(self, left, right):
+        return {name: np.asarray((left[name] + right[name]) / 2) for name in left}
+
+
+class InPlaceCombine(PowerSums):
+    def combine(self, left, right):
+        for name in left:
+            left[name] += right[name]
+        return left
+
+
+class SumOfBlockMeans(PowerSums):
+    def update(self, state, block, _work):
+        if block.rows:
+            state["sums"] += block.values[: block.rows].mean(axis=0)
+
+
+class CountsBlocks(PowerSums):
+    def update(self, state, block, work):
+        super().update(state, block, work)
+        state["weight"] += 1
+
+
+class WritesBlock(PowerSums):
+    def update(self, state, block, work):
+        super().update(state, block, work)
+        block.values[: block.rows] -= self.centre
+
+
+class KeepsWindow(PowerSums):
+    def update(self, state, block, _work):
+        if block.rows:
+            state["sums"] = block.values[0]
+
+
+class LooksPastRows(PowerSums):
+    def update(self, state, block, _work):
+        state["sums"] += block.values.sum(axis=0)
+
+
+class OtherPickle(PowerSums):
+    def __reduce__(self):
+        return type(self), (self.centre + 1, self.power)
+
+
+class LargeState(PowerSums):
+    def state_nbytes(self):
+        return 8
+
+
+class LargeWork(PowerSums):
+    def update(self, _state, block, work):
+        work.take("values", (block.rows, 9), "f8")
+
+    def work_nbytes(self, rows):
+        return 8 * rows
+
+
+class NoWeights(PowerSums):
+    def update(self, state, block, _work):
+        state["sums"] += (block.values[: block.rows] ** self.power).sum(axis=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "words"),
+    [
+        (
+            "the_initial_state_is_the_identity",
+            BrokenInit,
+            "combined with init.*'sums' differs",
+        ),
+        ("combine_is_associative", BrokenCombine, r"against a \+ \(b \+ c\)"),
+        ("combine_is_pure", InPlaceCombine, "after it was combined"),
+        ("any_cut_gives_the_same", SumOfBlockMeans, "state of several blocks.*4 of 4 entries"),
+        ("an_empty_block_changes_nothing", CountsBlocks, "'weight' differs in 1 of 1"),
+        ("blocks_are_not_modified", WritesBlock, "block after update: 'values' differs"),
+        ("the_state_keeps_no_window_on_a_block", KeepsWindow, "buffers .* were filled again"),
+        ("only_the_rows_of_a_block_count", LooksPastRows, "shows more rows"),
+        ("a_pickled_copy_gives_the_same_bits", OtherPickle, "the digest of the copy is another"),
+        ("declared_sizes_hold", LargeState, r"the state holds 40 bytes, state_nbytes\(\) is 8"),
+        ("declared_sizes_hold", LargeWork, r"holds 3,240 bytes, work_nbytes\(45\) is 360"),
+        ("a_weight_of_two_is_a_row_twice", NoWeights, "against repeated rows: 'sums' differs"),
+    ],
+)
+def test_statistic_law__is_broken(name, broken, words):
+    case = StatisticCase(broken(np.ones(4), 1), WEIGHTED, unweighted=())
+    law = law_named(STATISTIC_LAWS, name)
+    law(StatisticCase(PowerSums(np.ones(4), 1), WEIGHTED, unweighted=()))
+    with pytest.raises(AssertionError, match=rf"law broken, {name.replace('_', ' ')}: .*{words}"):
+        law(case)
+
+
+def test_check_statistic__stops_at_the_first_broken_law():
+    with pytest.raises(AssertionError, match="law broken, any cut gives the same: SumOfBlockMeans"):
+        check_statistic(SumOfBlockMeans(np.ones(4), 1), DATA)
+    check_statistic(NoWeights(np.ones(4), 1), DATA)
+
+
+class SkipsRow(Standardised):
+    def evaluate(self, block, out, _work):
+        out["standardised"][1:] = (block.values[1 : block.rows] - self.mean) / self.spread
+
+
+class AnswersByBlock(Standardised):
+    def evaluate(self, block, out, _work):
+        values = block.values[: block.rows]
+        out["standardised"][:] = values - (values.mean(axis=0) if block.rows else 0)
+
+
+class WritesRows(Standardised):
+    def evaluate(self, block, out, _work):
+        values = block.values[: block.rows]
+        values -= self.mean
+        out["standardised"][:] = values
+
+
+class ReadsWorkspace(Standardised):
+    def evaluate(self, block, out, work):
+        known = "seen" in work._buffers
+        work.take("seen", (1,), "f8")
+        out["standardised"][:] = block.values[: block.rows] + known
+
+
+class OtherPickledFunction(Standardised):
+    def __reduce__(self):
+        return type(self), (self.mean + 1, self.spread)
+
+
+class LargeWorkOfRows(Standardised):
+    def evaluate(self, block, _out, work):
+        work.take("values", (block.rows, 5), "f8")
+
+    def work_nbytes(self, rows):
+        return 8 * rows
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "words"),
+    [
+        ("every_entry_is_written", SkipsRow, "arrays of ones.*differs in 4 of 360"),
+        ("any_cut_gives_the_same_answers", AnswersByBlock, "several blocks.*'standardised'"),
+        ("a_block_is_not_modified", WritesRows, "block after evaluate"),
+        ("a_used_workspace_changes_nothing", ReadsWorkspace, "used before.*360 of 360"),
+        ("a_pickled_copy_gives_the_same_answers", OtherPickledFunction, "output of the copy"),
+        ("the_declared_workspace_holds", LargeWorkOfRows, r"3,600 bytes, work_nbytes\(90\) is 720"),
+    ],
+)
+def test_row_function_law__is_broken(name, broken, words):
+    law = law_named(ROW_FUNCTION_LAWS, name)
+    with pytest.raises(AssertionError, match=rf"law broken, {name.replace('_', ' ')}: .*{words}"):
+        law(RowFunctionCase(broken(np.ones(4), np.ones(4)), DATA))
+
+
+class ChangesParameters(Standardiser):
+    def __init__(self, views=None, missing="raise", sample_dim="sample", random_state=None):
+        super().__init__(views, missing, sample_dim, random_state and 1)
+
+
+class NeedsFitToBeShown(Standardiser):
+    def __repr__(self):
+        return f"mean {self.mean_}"
+
+
+class AnswersUnfitted(Standardiser):
+    def transform(self, X):
+        return X
+
+
+class ReturnsNothing(Standardiser):
+    def fit(self, X, y=None, sample_weight=None, **options):
+        super().fit(X, y, sample_weight, **options)
+
+
+class WritesData(Standardiser):
+    def fit(self, X, y=None, sample_weight=None, **options):
+        super().fit(X, y, sample_weight, **options)
+        X[0] = 0
+        return self
+
+
+class Remembers(Standardiser):
+    seen = 0
+
+    def _refine(self, preparation):
+        solved = yield from super()._refine(preparation)
+        self.seen += 1
+        return Solved(Moments(solved.fitted.mean, solved.fitted.spread * self.seen), {"spread": 1})
+
+
+class TakesAnything(Standardiser):
+    takes = Data(kinds={"measured"})
+
+    def _open(self, X, sample_weight):
+        self.takes = Standardiser.takes
+        return super()._open(X, sample_weight)
+
+
+class PlansTooFew(Standardiser):
+    def _planned_refinement(self, shape):
+        return super()._planned_refinement(shape)[:1]
+
+
+class PlansTooSmall(Standardiser):
+    def _planned_refinement(self, _shape):
+        small = PowerSums(np.zeros(1), 1)
+        return [PlannedPass(Pass(name, small)) for name in ("means", "spreads")]
+
+
+class CountsParts(Standardiser):
+    """Its sums depend on the blocks."""
+
+    def _refine(self, preparation):
+        first = yield Pass("means", CountsBlocks(preparation.centre, 1))
+        return Solved(Moments(first["sums"] / first["weight"], np.ones(4)), {"spread": True})
+
+
+class CountsWorkers(Standardiser):
+    def fit(self, X, y=None, sample_weight=None, workers=1, **options):
+        super().fit(X, y, sample_weight, workers=workers, **options)
+        self._adopt(Moments(self.mean_ * workers, np.ones(4)))
+        return self
+
+
+class TellsWeights(Standardiser):
+    def fit(self, X, y=None, sample_weight=None, **options):
+        super().fit(X, y, sample_weight, **options)
+        self._adopt(Moments(self.mean_ + (sample_weight is not None), np.ones(4)))
+        return self
+
+
+class IgnoresWeights(Standardiser):
+    def fit(self, X, y=None, sample_weight=None, **options):  # noqa: ARG002
+        return super().fit(X, y, None, **options)
+
+
+class NeverTheSameSums(Standardiser):
+    """Its statistic has another digest in every fit."""
+
+    drawn = np.random.default_rng(0)
+
+    def _refine(self, _preparation):
+        first = yield Pass("means", PowerSums(self.drawn.normal(size=4), 1))
+        return Solved(Moments(first["sums"], np.ones(4)), {"spread": True})
+
+
+class ForgetsWhenSaved(Standardiser):
+    @classmethod
+    def from_contents(cls, contents):
+        model = super().from_contents(contents)
+        model.diagnostics_ = {}
+        return model
+
+
+class FillsMissing(Standardiser):
+    def fit(self, X, y=None, sample_weight=None, **options):
+        return super().fit(X.fillna(0.0), y, sample_weight, **options)
+
+
+class SolvesByParts(Standardiser):
+    def accumulate(self, X, sample_weight=None, **options):
+        return super().accumulate(X[1:], sample_weight, **options)
+
+
+class KeepsLastBatch(Standardiser):
+    def partial_fit(self, X, y=None, sample_weight=None, **options):
+        vars(self).pop("statistics_", None)
+        return super().partial_fit(X, y, sample_weight, **options)
+
+
+class MissingAnswers(Standardiser):
+    def transform(self, X):
+        return super().transform(X) * np.nan
+
+
+class AnswersByPlace(Standardiser):
+    def transform(self, X):
+        found = super().transform(X)
+        return found + np.arange(found.shape[0])[:, None]
+
+
+class AnswersByColumn(Standardiser):
+    def transform(self, X):
+        return super().transform(X) + np.asarray(X)[:, :1]
+
+
+class Computes(Standardiser):
+    def transform(self, X):
+        found = super().transform(X)
+        return found.compute() if hasattr(found, "compute") else found
+
+
+class Unlabelled(Standardiser):
+    def transform(self, X):
+        found = super().transform(X)
+        return found.data if isinstance(found, xr.DataArray) else found
+
+
+class LeavesRowsOut(Standardiser):
+    def _row_function(self, _outputs):
+        return SkipsRow(self._fitted.mean, self._fitted.spread)
+
+
+BROKEN_MODELS = [
+    (
+        "the_constructor_stores_parameters_only",
+        ChangesParameters,
+        "random_state is 1 and not",
+    ),
+    ("an_unfitted_model_is_shown", NeedsFitToBeShown, "AttributeError"),
+    ("an_unfitted_model_answers_nothing", AnswersUnfitted, "transform before fit raised nothing"),
+    ("fit_returns_the_model", ReturnsNothing, "something else than the model"),
+    ("a_fit_leaves_the_data_alone", WritesData, "data after a fit: 'values' differs in 4 of 360"),
+    ("a_second_fit_forgets_the_first", Remembers, "second fit of a model"),
+    ("data_of_other_kinds_are_refused", TakesAnything, "fit of codes raised nothing"),
+    ("the_plan_covers_the_passes", PlansTooFew, "the pass 'spreads' is not planned"),
+    ("the_plan_covers_the_passes", PlansTooSmall, "state_nbytes of the pass 'means'"),
+    ("any_parts_give_the_same", CountsParts, "fit of 2 data sets: 'mean_' differs in 4 of 4"),
+    ("any_number_of_workers_gives_the_same_bits", CountsWorkers, "three workers against one"),
+    ("weights_of_one_change_nothing", TellsWeights, "weights of one: 'mean_' differs"),
+    ("a_weight_of_two_fits_as_a_row_twice", IgnoresWeights, "repeated rows: 'mean_' differs"),
+    ("a_checkpoint_is_used_again", NeverTheSameSums, "'means' used 0 of 1 parts"),
+    ("a_saved_model_is_the_same", ForgetsWhenSaved, "diagnostics_ is {}, expected"),
+    ("missing_rows_are_refused_or_left_out", FillsMissing, "raised nothing; .*MissingValueError"),
+    ("rounds_are_equal_for_any_split_of_the_rows", SolvesByParts, "merged statistics are of 87"),
+    ("batches_add_up", KeepsLastBatch, "statistics_ are of 45 rows of 90"),
+    ("answers_have_one_entry_for_every_row", MissingAnswers, "transform has 360 missing entries"),
+    ("answers_move_with_their_rows", AnswersByPlace, "answers for permuted rows"),
+    ("labelled_features_are_found_by_name", AnswersByColumn, "answers for permuted features"),
+    ("lazy_data_give_lazy_answers", Computes, "transform of chunked data is computed"),
+    ("containers_in_are_containers_out", Unlabelled, "transform of labelled data is .*ndarray"),
+    ("row_functions_obey_their_laws", LeavesRowsOut, "every entry is written: SkipsRow on 90 rows"),
+]
+
+
+@pytest.mark.parametrize(("name", "broken", "words"), BROKEN_MODELS)
+def test_model_law__is_broken(name, broken, words):
+    law = law_named(MODEL_LAWS, name)
+    with pytest.raises(AssertionError) as raised:
+        law(ModelCase(broken, DATA, weight_repeats_rows=True))
+    assert str(raised.value).startswith(f"law broken, {name.replace('_', ' ')}: {broken.__name__}")
+    assert re.search(words, str(raised.value)), raised.value
+
+
+def test_every_model_law__is_seen_broken():
+    assert {name for name, _, _ in BROKEN_MODELS} == {law.__name__ for law in MODEL_LAWS}

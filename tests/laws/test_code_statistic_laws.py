@@ -1,0 +1,42 @@
+"""The laws of statistics and row functions, on codes of categories with missing ones."""
+
+import numpy as np
+import pytest
+
+from bigtensor.statistics.code_counts import CodeCounts
+from bigtensor.statistics.code_moments import ProjectedSymbols, SketchedPairs
+from bigtensor.statistics.code_tables import CodeTables
+from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.posterior_sums import PosteriorSums
+from bigtensor.statistics.row_functions import Responsibilities
+from bigtensor.testing import (
+    ROW_FUNCTION_LAWS,
+    STATISTIC_LAWS,
+    RowFunctionCase,
+    StatisticCase,
+)
+from bigtensor.testing.cases import cut_block
+from tests.statistics.test_code_statistics import GROUPS, SIZES, WEIGHTS, probabilities, rows
+
+PROJECTIONS = tuple(np.random.default_rng(3).normal(size=(group.size, 3)) for group in GROUPS)
+MIXTURE = MixtureDensities(WEIGHTS, CodeTables.of_probabilities(probabilities()))
+STATISTICS = [
+    CodeCounts(SIZES),
+    SketchedPairs(GROUPS, PROJECTIONS),
+    ProjectedSymbols(GROUPS, PROJECTIONS),
+    PosteriorSums(MIXTURE),
+]
+BLOCKS = {"weighted": cut_block(rows(), 0, 400), "plain": cut_block(rows(weighted=False), 0, 400)}
+
+
+@pytest.mark.parametrize("law", STATISTIC_LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("kind", BLOCKS)
+@pytest.mark.parametrize("statistic", STATISTICS, ids=lambda one: type(one).__name__)
+def test_law__of_statistics_of_codes(statistic, kind, law):
+    law(StatisticCase(statistic, BLOCKS[kind], unweighted=("rows", "squared_weight")))
+
+
+@pytest.mark.parametrize("law", ROW_FUNCTION_LAWS, ids=lambda law: law.__name__)
+def test_law__of_answers_for_codes(law):
+    function = Responsibilities(MIXTURE, ("label", "probability", "log_density"))
+    law(RowFunctionCase(function, BLOCKS["plain"]))

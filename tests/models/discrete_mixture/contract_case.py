@@ -1,0 +1,9 @@
+"""The discrete mixture on small data, for the laws of all models."""
+
+from bigtensor import DiscreteMixture
+
+SETTINGS = {"weight_repeats_rows": True}
+
+
+def make() -> DiscreteMixture:
+    return DiscreteMixture(2, n_starts=2, random_state=0)

@@ -1,0 +1,115 @@
+"""Codes that a discrete mixture cannot use, and categories that it did not see."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bigtensor import DiscreteMixture
+from bigtensor.errors import (
+    ConditioningWarning,
+    DataError,
+    IdentifiabilityError,
+    MissingValueError,
+    MissingValueWarning,
+    ParameterError,
+    ViewError,
+)
+
+X = np.random.default_rng(0).integers(0, 3, (400, 4))
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "words"),
+    [
+        (X - 2, DataError, "have no categories"),
+        (X - 1, MissingValueError, "a missing code.*missing='marginalise'"),
+        (X + 0.5, DataError, r"convert whole numbers with \.astype\('int32'\)"),
+        (X[:, :2], ViewError, "needs three views .* the data have 2"),
+        (np.zeros_like(X), IdentifiabilityError, "0 of 4 views have more than one category"),
+        (X[:1], IdentifiabilityError, "0 of 4 views"),
+    ],
+)
+def test_fit__says_what_is_wrong_with_the_data(data, error, words) -> None:
+    with pytest.raises(error, match=words):
+        DiscreteMixture(2).fit(data)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"n_components": 0}, "n_components is 0"),
+        ({"method": "exact"}, "method is 'exact'; expected one of ex, "),
+        ({"ridge": -1.0}, "ridge is -1.0; expected a positive number"),
+        ({"em_iterations": -1}, "em_iterations is -1"),
+        ({"n_starts": 0}, "n_starts is 0"),
+        ({"missing": "keep"}, "expected one of raise, omit, marginalise"),
+        ({"n_components": "auto", "method": "svd"}, "is for a known number of components"),
+    ],
+)
+def test_parameters__out_of_range_are_refused(parameters, words) -> None:
+    with pytest.raises(ParameterError, match=words):
+        DiscreteMixture(**parameters).fit(X)
+
+
+def test_view__of_several_features_is_refused() -> None:
+    with pytest.raises(ViewError, match="'pair' has several features"):
+        DiscreteMixture(2, {"pair": [0, 1], "a": [2], "b": [3]}).fit(X)
+
+
+def test_reference_methods__refuse_more_components_than_symbols() -> None:
+    with pytest.raises(IdentifiabilityError, match="which support 3 components of method 'svd'"):
+        DiscreteMixture(4, method="svd").fit(X)
+
+
+def test_constant_view__tells_nothing_and_is_kept() -> None:
+    data = np.column_stack([X, np.zeros(len(X), int)])
+    model = DiscreteMixture(2, ridge="none").fit(data)
+    np.testing.assert_allclose(model.component_probabilities_["x4"], [[1.0, 1.0]])
+    other = DiscreteMixture(2, ridge="none").fit(X)
+    np.testing.assert_allclose(model.predict_proba(data), other.predict_proba(X), atol=1e-3)
+
+
+def test_components__of_hardly_any_row_are_a_warning() -> None:
+    with pytest.warns(ConditioningWarning) as told:
+        DiscreteMixture(8, n_starts=1, em_iterations=50).fit(X[:30])
+    assert any("of 8 components have fewer than 5 rows" in str(one.message) for one in told)
+
+
+def test_unseen_category__is_a_missing_entry() -> None:
+    table = pd.DataFrame(np.array(["no", "yes", "maybe"])[X], columns=list("abcd"), dtype="string")
+    model = DiscreteMixture(2, missing="marginalise").fit(table)
+    seen = np.asarray(model.predict_proba(table))
+    other = table.copy()
+    other.loc[0, "a"] = "never"
+    with pytest.warns(MissingValueWarning, match="'never' of 'a'; they count as missing"):
+        found = np.asarray(model.predict_proba(other))
+    np.testing.assert_array_equal(found[1:], seen[1:])
+    codes = [list(model.categories_[name]).index(table.loc[0, name]) for name in "bcd"]
+    joint = model.weights_.copy()
+    for name, code in zip("bcd", codes, strict=True):
+        joint *= model.component_probabilities_[name].to_numpy()[code]
+    np.testing.assert_allclose(found[0], joint / joint.sum(), atol=1e-6)
+    strict = DiscreteMixture(2).fit(table)
+    with (
+        pytest.warns(MissingValueWarning, match="'never' of 'a'"),
+        pytest.raises(MissingValueError, match="row 0, feature 'a'"),
+    ):
+        strict.predict(other)
+
+
+def test_categories__are_found_by_name_whatever_their_codes() -> None:
+    names = np.array(["no", "yes", "maybe"])
+    table = pd.DataFrame(names[X], columns=list("abcd"), dtype="string")
+    model = DiscreteMixture(2).fit(table)
+    turned = table.astype(pd.CategoricalDtype(["yes", "maybe", "no"]))[["d", "b", "a", "c"]]
+    np.testing.assert_array_equal(
+        np.asarray(model.predict_proba(turned[list("abcd")])),
+        np.asarray(model.predict_proba(table)),
+    )
+
+
+def test_few_rows__are_fitted_without_holding_any_out() -> None:
+    with pytest.warns(ConditioningWarning, match="2 of 2 components have fewer than 5 rows"):
+        model = DiscreteMixture(2).fit(np.array([[0, 1, 1], [1, 0, 0]]))
+    assert "ridge_choice" not in model.diagnostics_
+    assert model.weights_.sum() == pytest.approx(1)

@@ -1,0 +1,174 @@
+"""The mixture is the same for any order of rows, views and symbols, any chunks and any sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import bigtensor
+from bigtensor import DiscreteMixture, simulate
+from bigtensor.data.simulate import write_discrete_mixture
+
+K, ROWS = 3, 3000
+PLAIN = {"ridge": "none"}
+"""Rows are held out by their place among the distinct rows, and weights change which."""
+
+NAMES = ("view1", "view2", "view3")
+
+
+@pytest.fixture(scope="module")
+def rows() -> xr.DataArray:
+    """Rows of three views with six categories."""
+    return coded(simulate.discrete_mixture(ROWS, K, n_categories=6, random_state=3)["X"])
+
+
+@pytest.fixture(scope="module")
+def fitted(rows: xr.DataArray) -> DiscreteMixture:
+    """The mixture of all rows."""
+    return DiscreteMixture(K, **PLAIN).fit(rows)
+
+
+def coded(X: xr.DataArray) -> xr.DataArray:
+    """Return rows with the names of all categories."""
+    return X.assign_attrs(categories={name: tuple("abcdef") for name in X["feature"].to_numpy()})
+
+
+def tables(model: DiscreteMixture) -> np.ndarray:
+    """Return the probabilities of all views, in one order of views and symbols."""
+    return np.stack(
+        [
+            model.component_probabilities_[name].sel(category=list("abcdef")).to_numpy()
+            for name in NAMES
+        ]
+    )
+
+
+def assert_same(found: DiscreteMixture, expected: DiscreteMixture, atol: float = 1e-10) -> None:
+    """Compare all parameters."""
+    np.testing.assert_allclose(found.weights_, expected.weights_, atol=atol, rtol=0)
+    np.testing.assert_allclose(tables(found), tables(expected), atol=atol, rtol=0)
+
+
+@pytest.mark.parametrize("ridge", ["none", "cross-validation"])
+def test_order_of_rows__does_not_matter(rows: xr.DataArray, ridge: str) -> None:
+    order = np.random.default_rng(0).permutation(ROWS)
+    expected = DiscreteMixture(K, ridge=ridge).fit(rows)
+    found = DiscreteMixture(K, ridge=ridge).fit(rows.isel(sample=order))
+    assert_same(found, expected, 0.0)
+    answers = expected.predict_proba(rows)[order]
+    np.testing.assert_array_equal(found.predict_proba(rows.isel(sample=order)), answers)
+
+
+def test_order_of_symbols__does_not_matter(rows: xr.DataArray, fitted: DiscreteMixture) -> None:
+    rng = np.random.default_rng(1)
+    turned, categories = rows.copy(), {}
+    for view, name in enumerate(NAMES):
+        order = rng.permutation(6)
+        # symbol order[j] gets the code j
+        turned[:, view] = np.argsort(order)[rows[:, view]]
+        categories[name] = tuple(np.array(list("abcdef"))[order])
+    turned.attrs["categories"] = categories
+    found = DiscreteMixture(K, **PLAIN).fit(turned)
+    assert found.categories_ == categories
+    assert_same(found, fitted, 1e-8)
+    # codes are found by the names of their symbols
+    np.testing.assert_array_equal(fitted.predict_proba(turned), fitted.predict_proba(rows))
+
+
+def test_order_of_views__does_not_matter(rows: xr.DataArray, fitted: DiscreteMixture) -> None:
+    turned = rows.isel(feature=[2, 0, 1])
+    found = DiscreteMixture(K, **PLAIN).fit(turned)
+    assert list(found.component_probabilities_) == ["view3", "view1", "view2"]
+    assert_same(found, fitted)
+    assert found.score(turned) == pytest.approx(fitted.score(rows), abs=1e-12)
+
+
+def test_every_row_twice__is_the_same_mixture(rows: xr.DataArray, fitted: DiscreteMixture) -> None:
+    twice = coded(xr.concat([rows, rows], "sample"))
+    found = DiscreteMixture(K, **PLAIN).fit(twice)
+    assert_same(found, fitted)
+    assert found.score(twice) == pytest.approx(fitted.score(rows), abs=1e-10)
+
+
+@pytest.mark.parametrize("ridge", ["none", "cross-validation"])
+def test_weights_of_two__are_rows_that_occur_twice(rows: xr.DataArray, ridge: str) -> None:
+    again = rows.isel(sample=slice(0, None, 3))
+    weight = np.where(np.arange(ROWS) % 3 == 0, 2.0, 1.0)
+    weighted = DiscreteMixture(K, ridge=ridge).fit(rows, sample_weight=weight)
+    repeated = DiscreteMixture(K, ridge=ridge).fit(coded(xr.concat([rows, again], "sample")))
+    assert_same(weighted, repeated, 0.0)
+    assert weighted.diagnostics_["ridge"] == repeated.diagnostics_["ridge"]
+
+
+def test_rows_without_weight__are_not_there(rows: xr.DataArray) -> None:
+    weight = (np.arange(ROWS) < 2000).astype(float)
+    found = DiscreteMixture(K).fit(rows, sample_weight=weight)
+    assert_same(found, DiscreteMixture(K).fit(rows.isel(sample=slice(2000))), 0.0)
+
+
+def as_sources(rows: xr.DataArray) -> Any:
+    """Return rows in three sources of unequal lengths."""
+    return [rows.isel(sample=slice(*edge)) for edge in ((0, 700), (700, 2999), (2999, ROWS))]
+
+
+def as_chunks(rows: xr.DataArray) -> Any:
+    """Return rows in dask chunks that fit nothing else."""
+    return rows.chunk(sample=(1, 1234, 1700, 65))
+
+
+def as_one_chunk(rows: xr.DataArray) -> Any:
+    """Return rows in one dask chunk."""
+    return rows.chunk(sample=ROWS)
+
+
+@pytest.mark.parametrize("cut", [as_sources, as_chunks, as_one_chunk])
+def test_chunks_and_sources__do_not_matter(
+    rows: xr.DataArray, cut: Callable[[xr.DataArray], Any]
+) -> None:
+    model = DiscreteMixture(K).fit(cut(rows))
+    expected = DiscreteMixture(K).fit(rows)
+    assert_same(model, expected, 0.0)
+    lazy = model.predict_proba(as_chunks(rows))
+    assert lazy.chunks is not None
+    np.testing.assert_array_equal(lazy, expected.predict_proba(rows))
+
+
+def test_store__has_the_mixture_and_the_answers_of_its_rows(tmp_path: Path) -> None:
+    store = tmp_path / "rows.zarr"
+    write_discrete_mixture(store, ROWS, K, n_categories=6, random_state=3)
+    data = simulate.discrete_mixture(ROWS, K, n_categories=6, random_state=3)
+    found, expected = DiscreteMixture(K).fit(store), DiscreteMixture(K).fit(data)
+    np.testing.assert_array_equal(found.weights_, expected.weights_)
+    np.testing.assert_array_equal(found.predict(store), expected.predict(data))
+
+
+def test_large_alphabet__is_read_in_any_chunks() -> None:
+    """Sketches and posterior passes add in another order, which only rounding tells."""
+    data = simulate.discrete_mixture(
+        230_000, 2, n_categories=260, concentration=0.2, random_state=5
+    )["X"]
+    expected = DiscreteMixture(2, em_iterations=2, ridge=0.5).fit(data)
+    assert [entry["name"] for entry in expected.diagnostics_["passes"]][-1] == "posterior"
+    found = DiscreteMixture(2, em_iterations=2, ridge=0.5).fit(data.chunk(sample=70_001))
+    np.testing.assert_allclose(found.weights_, expected.weights_, atol=1e-6)
+    for name, table in expected.component_probabilities_.items():
+        np.testing.assert_allclose(found.component_probabilities_[name], table, atol=1e-6)
+
+
+def test_answers__follow_the_rows_and_outlive_the_process(
+    rows: xr.DataArray, fitted: DiscreteMixture, tmp_path: Path
+) -> None:
+    loaded = bigtensor.load(fitted.save(tmp_path / "model.zarr"))
+    order = np.random.default_rng(2).permutation(ROWS)
+    for answer in ("predict", "predict_proba", "score_samples"):
+        whole = np.asarray(getattr(fitted, answer)(rows))
+        np.testing.assert_array_equal(getattr(loaded, answer)(rows), whole)
+        np.testing.assert_array_equal(getattr(fitted, answer)(rows[order]), whole[order])
+        # a row is answered by itself
+        np.testing.assert_array_equal(getattr(fitted, answer)(rows[41:42]), whole[41:42])
+    assert_same(loaded, fitted, 0.0)

@@ -1,0 +1,9 @@
+"""The kernel mixture on small data, for the laws of all models."""
+
+from bigtensor import KernelMixture
+
+
+def make() -> KernelMixture:
+    return KernelMixture(
+        2, n_landmarks=20, bins=64, posterior_passes=3, feature_dtype="float64", random_state=0
+    )

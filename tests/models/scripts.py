@@ -1,0 +1,10 @@
+"""What the tests ask of the script of a model."""
+
+from bigtensor.engine.plan import PassSize
+from bigtensor.models.base import LatentVariableModel
+from bigtensor.models.data_shape import DataShape
+
+
+def sizes_of(model: LatentVariableModel, shape: DataShape) -> list[PassSize]:
+    """Return the sizes of the passes that a fit is planned with."""
+    return [planned.size(shape.rows) for planned in model._planned_passes(shape)]
