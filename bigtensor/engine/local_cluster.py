@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import multiprocessing.spawn
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -49,6 +51,9 @@ DASK_SETTINGS = {
     "distributed.worker.http.routes": [],
 }
 
+RESTART_TIMEOUT = 30.0
+"""Seconds that the end of a run waits for a worker that is being started again."""
+
 _UNGUARDED_SCRIPT = (
     "worker processes could not start, because every worker imports the script; call bigtensor "
     "under \"if __name__ == '__main__':\", or use " + Setting("scheduler", "threads")
@@ -76,10 +81,36 @@ def local_cluster(workers: int, memory_limit: int | None = None) -> Iterator[Any
         _settings,
         watch_worker_ends() as ends,
         _start_cluster(workers, memory_limit, ends) as cluster,
+        _closed_at_rest(cluster),
         Client(cluster, set_as_default=False) as client,
     ):
         attach_worker_ends(client, ends)
         yield client
+
+
+@contextmanager
+def _closed_at_rest(cluster: Any) -> Iterator[None]:
+    """Wait, before a cluster is closed, until no worker of it is being started again.
+
+    Where a worker dies as soon as it is connected, its nanny takes the next process, not yet
+    started, for a running one. To close it then is an AssertionError, which would take the place
+    of the error of the run and leave the scheduler and the process behind.
+    """
+    try:
+        yield
+    finally:
+        cluster.sync(_wait_for_restarts, list(cluster.workers.values()))
+
+
+async def _wait_for_restarts(nannies: list[Any]) -> None:
+    """Wait until every nanny has a process or has given up, for a bounded time."""
+    from distributed.core import Status
+
+    deadline = time.monotonic() + RESTART_TIMEOUT
+    while time.monotonic() < deadline and any(
+        nanny.status == Status.running and nanny.pid is None for nanny in nannies
+    ):
+        await asyncio.sleep(0.02)
 
 
 def _start_cluster(workers: int, memory_limit: int | None, ends: WorkerEnds) -> Any:

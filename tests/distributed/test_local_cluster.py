@@ -1,15 +1,22 @@
 """Workers that are started here: how they use memory, and what is left of them."""
 
+import asyncio
 import os
 import platform
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 from distributed import Client
+from distributed.core import Status
+from distributed.process import AsyncProcess
 
-from bigtensor.engine.local_cluster import KEEP_FREED_MEMORY
+from bigtensor.engine.local_cluster import KEEP_FREED_MEMORY, local_cluster
 from tests.distributed.jobs import page_faults_of_two_buffers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,6 +70,33 @@ def test_local_cluster__keeps_its_settings_to_its_workers(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="these are settings of glibc")
+def test_local_cluster__ends_with_the_error_of_the_run_while_a_worker_starts_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started = AsyncProcess.start
+
+    async def start_slowly(process: Any) -> None:
+        await asyncio.sleep(1)
+        await started(process)
+
+    def leave_while_a_worker_starts() -> None:
+        with local_cluster(1) as client:
+            monkeypatch.setattr(AsyncProcess, "start", start_slowly)
+            (worker,) = client.run(os.getpid).values()
+            os.kill(worker, signal.SIGKILL)
+            (nanny,) = client.cluster.workers.values()
+            while nanny.process.status != Status.starting:
+                time.sleep(0.01)
+            # as where the process before died as soon as it was connected
+            nanny.process.status = Status.running
+            raise ValueError("the error of the run")
+
+    with pytest.raises(ValueError, match="the error of the run"):
+        leave_while_a_worker_starts()
+    left = [" ".join(child.cmdline()) for child in psutil.Process().children(recursive=True)]
+    assert not [words for words in left if "spawn_main" in words]
+
+
 def test_local_cluster__workers_use_freed_buffers_again(one_worker: Client) -> None:
     first, second = one_worker.submit(page_faults_of_two_buffers, pure=False).result()
     # the worker of other tests may have kept enough buffers for the first one too
