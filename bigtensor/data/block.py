@@ -40,6 +40,8 @@ class Block:
         The group of every row, such as its patient or file, from 0; -1 stands for none.
     index : (rows + halo,) int64 array, optional
         Global index of every row when rows were left out; None when they are consecutive.
+    source : int, default 0
+        Position of the data set that the rows are of, among those that are read as one.
     """
 
     values: Values
@@ -50,6 +52,7 @@ class Block:
     sequence: NDArray[Any] | None = None
     group: NDArray[Any] | None = None
     index: NDArray[np.int64] | None = None
+    source: int = 0
 
     def view(self, name: str) -> Values:
         """Return the columns of one view: ``(rows + halo, d)``, not a copy."""
@@ -97,14 +100,32 @@ class Block:
         """Return the rows that belong to this block alone, not copied."""
         if int(self.values.shape[0]) == self.rows:
             return self
-        own = slice(self.rows)
+        return self.window(0, self.rows)
+
+    def window(self, first: int, last: int, halo: int = 0) -> Block:
+        """Return consecutive rows of this block, not copied.
+
+        Parameters
+        ----------
+        first, last : int
+            The first row and the row after the last, counted from the first row of this block.
+        halo : int, default 0
+            Rows after them that may be looked at, as far as this block has them.
+
+        Returns
+        -------
+        Block
+        """
+        seen = slice(first, last + halo)
         return replace(
             self,
-            values=self.values[own],
-            weight=None if self.weight is None else self.weight[own],
-            sequence=None if self.sequence is None else self.sequence[own],
-            group=None if self.group is None else self.group[own],
-            index=None if self.index is None else self.index[own],
+            values=self.values[seen],
+            start=self.start + first,
+            rows=last - first,
+            weight=None if self.weight is None else self.weight[seen],
+            sequence=None if self.sequence is None else self.sequence[seen],
+            group=None if self.group is None else self.group[seen],
+            index=None if self.index is None else self.index[seen],
         )
 
     def keep(self, mask: NDArray[np.bool_]) -> Block:

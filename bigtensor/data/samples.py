@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -143,6 +144,10 @@ class Samples:
                 return source, offset
         raise DataError(f"row {start:,} was asked for; there are {self.rows:,} rows")
 
+    def source_of(self, start: int) -> int:
+        """Return the position of the source that holds a row."""
+        return bisect_right(self.offsets, start) - 1
+
     def with_views(self, views: Views) -> Samples:
         """Return the same rows with other views."""
         return replace(self, views=views)
@@ -217,7 +222,14 @@ class Samples:
         for (start, stop), of_range in zip(part, pieces, strict=True):
             arriving = islice(columns, len(of_range))
             yield from cut_blocks(
-                self.views, arriving, start, stop, block_rows, halo, self.code_map
+                self.views,
+                arriving,
+                start,
+                stop,
+                block_rows,
+                halo,
+                self.code_map,
+                self.source_of(start),
             )
 
     def _pieces(self, start: int, stop: int, halo: int) -> list[Piece]:

@@ -62,7 +62,7 @@ def run_pass(
     progress.start()
     state = None if stored is None else stored.load(None)
     if state is None:
-        state = _sum_parts(samples, pass_.statistic, runtime, parts, stored, progress)
+        state = sum_parts(samples, pass_.statistic, runtime, parts, stored, progress)
         try:
             check()
         except DataChangedError:
@@ -77,7 +77,7 @@ def run_pass(
     return pass_.statistic.finalize(state)
 
 
-def _sum_parts(
+def sum_parts(
     samples: Samples,
     statistic: Statistic[Any],
     runtime: Runtime,
@@ -85,7 +85,22 @@ def _sum_parts(
     stored: PassCheckpoint | None,
     progress: Progress,
 ) -> State:
-    """Read the parts that are stored, compute the others, and add them up."""
+    """Read the parts that are stored, compute the others, and add them up.
+
+    Parameters
+    ----------
+    samples : Samples
+    statistic : Statistic
+    runtime : Runtime
+    parts : list of tuple of (start, stop)
+    stored : PassCheckpoint, optional
+    progress : Progress
+        Told of every part.
+
+    Returns
+    -------
+    State
+    """
     tree = FixedTree(len(parts), statistic.combine)
     missing = set(range(len(parts)))
     if stored is not None:
@@ -194,5 +209,12 @@ def blocks_of(
     for index, (start, stop) in enumerate(part):
         columns = Columns(*arrays[fields * index : fields * (index + 1)])
         yield from cut_blocks(
-            samples.views, iter([columns]), start, stop, block_rows, halo, samples.code_map
+            samples.views,
+            iter([columns]),
+            start,
+            stop,
+            block_rows,
+            halo,
+            samples.code_map,
+            samples.source_of(start),
         )

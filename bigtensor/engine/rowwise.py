@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate as accumulate_rows
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 import zarr
+from dask.delayed import delayed
 from numpy.typing import NDArray
 
 from bigtensor.data.answer_groups import check_answer_group, place_answer_group
@@ -25,11 +27,17 @@ from bigtensor.data.stored_arrays import create_array, open_to_write
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.events import Listener, Progress
 from bigtensor.engine.ranges import Part, RowRange, row_ranges, segments, span
-from bigtensor.engine.reduce import blocks_of, job_of
+from bigtensor.engine.reduce import FixedTree, accumulate, blocks_of, job_of, sum_parts
 from bigtensor.engine.runtime import Runtime
 from bigtensor.errors import MissingValueError, OutputError
-from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
-from bigtensor.statistics.validity import Validity, explain, first_invalid, usable_rows
+from bigtensor.statistics.base import RowFunction, RowOutput, SequenceFunction, State, Workspace
+from bigtensor.statistics.validity import (
+    Checked,
+    Validity,
+    explain,
+    first_invalid,
+    usable_rows,
+)
 
 CHUNK_ROWS = 262_144
 """Rows of one chunk of an output on disk: one task writes whole chunks."""
@@ -159,6 +167,8 @@ def evaluate_lazily(samples: Samples, function: RowFunction, *, missing: str) ->
     """
     (output,) = function.outputs
     task = RowTask(samples, function, marginalised=missing == "marginalise")
+    if isinstance(function, SequenceFunction):
+        return _evaluate_sequences_lazily(task, function, output, missing)
     shape = tuple((length,) for length in output.dims.values())
     layout: dict[str, Any] = {
         "dtype": output.dtype,
@@ -199,6 +209,8 @@ def _run(
     listeners: Iterable[Listener],
 ) -> Validity:
     """Run a task over all ranges and add up the counts of missing values."""
+    if isinstance(task.function, SequenceFunction):
+        task = _with_messages(task, task.function, ranges, runtime, tuple(listeners))
     progress = Progress("predict", task.samples.rows, len(ranges), tuple(listeners))
     found: dict[int, Validity] = {}
 
@@ -216,6 +228,85 @@ def _run(
     runtime.run(_evaluate_range, light, jobs, collect)
     progress.finish()
     return _total([found[index] for index in range(len(ranges))])
+
+
+def _with_messages(
+    task: RowTask,
+    function: SequenceFunction,
+    ranges: Sequence[RowRange],
+    runtime: Runtime,
+    listeners: tuple[Listener, ...],
+) -> RowTask:
+    """Return a task that knows what enters and leaves every block of the ranges."""
+    parts = [segments(task.samples, *rows) for rows in ranges]
+    statistic = _operators(task, function, ranges)
+    progress = Progress("messages", task.samples.rows, len(parts), listeners)
+    progress.start()
+    state = sum_parts(task.samples, statistic, runtime, parts, None, progress)
+    progress.finish()
+    return replace(task, function=function.between(statistic.finalize(state)[1]))
+
+
+def _operators(
+    task: RowTask, function: SequenceFunction, ranges: Sequence[RowRange]
+) -> Checked[Any]:
+    """Return the statistic of the operators of all blocks of the ranges."""
+    blocks = sum(
+        -(-(stop - start) // function.block_rows)
+        for rows in ranges
+        for start, stop in segments(task.samples, *rows)
+    )
+    return Checked(function.operators(blocks), task.marginalised, weighted=False)
+
+
+def _evaluate_sequences_lazily(
+    task: RowTask, function: SequenceFunction, output: RowOutput, missing: str
+) -> da.Array:
+    """Return a lazy array of which every chunk depends on the operators of all."""
+    samples, ranges = task.samples, _chunk_ranges(task.samples)
+    statistic = _operators(task, function, ranges)
+    light = delayed(replace(task, samples=samples.without_lazy_rows()), pure=False, traverse=False)
+    summed = delayed((samples.without_lazy_rows(), statistic), pure=False, traverse=False)
+    jobs = [job_of(samples, segments(samples, *rows)) for rows in ranges]
+    states = [delayed(_state_of)(summed, *job) for job in jobs]
+    told = delayed(_task_with_messages)(light, statistic, states)
+    chunks = [
+        da.from_delayed(
+            delayed(_evaluate_one)(told, missing, start, stop, job[1:]),
+            (stop - start, *output.dims.values()),
+            np.dtype(output.dtype),
+        )
+        for (start, stop), job in zip(ranges, jobs, strict=True)
+    ]
+    whole: da.Array = da.concatenate(chunks)
+    return whole
+
+
+def _chunk_ranges(samples: Samples) -> list[RowRange]:
+    """Return the rows of every chunk of a lazy answer: the chunks of the data where they are."""
+    if not isinstance(samples.sources[0], LazySource):
+        return row_ranges(samples)
+    lengths = [
+        int(length)
+        for source in samples.sources
+        if isinstance(source, LazySource)
+        for length in source.values.chunks[0]
+    ]
+    return list(pairwise(accumulate_rows(lengths, initial=0)))
+
+
+def _state_of(shared: tuple[Samples, Checked[Any]], part: Part, *arrays: Any) -> State:
+    """Return the operators of the blocks of one chunk."""
+    return accumulate(shared, part, *arrays)[0]
+
+
+def _task_with_messages(task: RowTask, statistic: Checked[Any], states: list[State]) -> RowTask:
+    """Return a task that knows what enters and leaves every block."""
+    assert isinstance(task.function, SequenceFunction)
+    tree = FixedTree(len(states), statistic.combine)
+    for index, state in enumerate(states):
+        tree.add(index, state)
+    return replace(task, function=task.function.between(statistic.finalize(tree.root)[1]))
 
 
 def _evaluate_range(task: RowTask, part: Part, *arrays: Any) -> tuple[Arrays, Validity, int]:

@@ -37,7 +37,7 @@ from bigtensor.models.run import (
     warn_of_missing,
     warn_of_unknown_categories,
 )
-from bigtensor.statistics.base import RowFunction
+from bigtensor.statistics.base import RowFunction, SequenceFunction
 
 
 class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
@@ -118,8 +118,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         with open_runtime(
             client=client, scheduler=scheduler, workers=workers, memory_limit=memory_limit
         ) as runtime:
-            size = PassSize("predict", 1, samples.rows, 0, _row_nbytes(function))
-            make_plan(samples, [size], runtime).check()
+            make_plan(samples, _sizes(function, samples.rows), runtime).check()
             validity = evaluate_to_store(
                 samples,
                 function,
@@ -262,6 +261,16 @@ def is_named(X: Any) -> bool:
 def is_plain(X: Any) -> bool:
     """Return True if scikit-learn's own rules for arrays and data frames hold."""
     return not (is_named(X) or is_lazy(X) or isinstance(X, list | tuple))
+
+
+def _sizes(function: RowFunction, rows: int) -> list[PassSize]:
+    """Return the bytes that the passes of a row function read and hold."""
+    sizes = [PassSize("predict", 1, rows, 0, _row_nbytes(function))]
+    if isinstance(function, SequenceFunction):
+        operators = function.operators(-(-rows // function.block_rows))
+        held, work = operators.state_nbytes(), operators.work_nbytes(function.block_rows)
+        sizes.insert(0, PassSize("messages", 1, rows, held, work))
+    return sizes
 
 
 def _row_nbytes(function: RowFunction) -> int:

@@ -210,3 +210,25 @@ class RowFunction(ABC):
     @abstractmethod
     def work_nbytes(self, rows: int) -> int:
         """Return an upper bound on the bytes of the workspace for blocks of ``rows`` rows."""
+
+
+class SequenceFunction(RowFunction):
+    """A function of every row that depends on the other rows of its sequence.
+
+    A first pass collects a small operator of every block. On the driver these become messages that
+    enter and leave each block, with which the rows of the block are answered alone, and exactly.
+    """
+
+    @abstractmethod
+    def operators(self, blocks: int) -> Statistic[Any]:
+        """Return the statistic of the operators, whose blocks are those of the function.
+
+        Parameters
+        ----------
+        blocks : int
+            Largest number of blocks.
+        """
+
+    @abstractmethod
+    def between(self, messages: Any) -> SequenceFunction:
+        """Return the function with the messages of all blocks: the result of `operators`."""

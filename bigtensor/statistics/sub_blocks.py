@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from bigtensor.data.block import Block
 
@@ -32,17 +31,4 @@ def sub_blocks(block: Block, rows: int, halo: int = 0) -> Iterator[tuple[slice, 
         return
     for first in range(0, block.rows, rows):
         last = min(first + rows, block.rows)
-        seen = slice(first, last + halo)
-        yield (
-            slice(first, last),
-            replace(
-                block,
-                values=block.values[seen],
-                start=block.start + first,
-                rows=last - first,
-                weight=None if block.weight is None else block.weight[seen],
-                sequence=None if block.sequence is None else block.sequence[seen],
-                group=None if block.group is None else block.group[seen],
-                index=None if block.index is None else block.index[seen],
-            ),
-        )
+        yield slice(first, last), block.window(first, last, halo)

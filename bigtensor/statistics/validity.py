@@ -73,10 +73,13 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
     statistic : Statistic
     marginalised : bool, default False
         Show missing codes to the statistic, which sums over them.
+    weighted : bool, default True
+        False for a statistic of the rows alone: no weight makes a row invalid.
     """
 
     statistic: Statistic[_Result]
     marginalised: bool = False
+    weighted: bool = True
 
     def __post_init__(self) -> None:
         # a wrapper wants what the statistic inside it wants
@@ -95,7 +98,7 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
         counts = {name: np.array(state.pop(_PREFIX + name)) for name in names}
         counts["rows"] += block.rows
         finite = usable_rows(block, work, marginalised=self.marginalised)
-        weighted = _valid_weights(block, work)
+        weighted = _valid_weights(block, work) if self.weighted else None
         if finite is not None:
             _note_value(counts, block, finite)
         if weighted is not None:

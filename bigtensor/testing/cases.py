@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -200,17 +200,7 @@ def whole_block(rows: Any, views: ViewsLike | None) -> Block:
 
 def cut_block(block: Block, first: int, last: int, halo: int = 0) -> Block:
     """Return the rows of a block from one to another, and the halo after them."""
-    shown = slice(first, min(last + halo, int(block.values.shape[0])))
-    return replace(
-        block,
-        values=block.values[shown],
-        start=block.start + first,
-        rows=last - first,
-        weight=None if block.weight is None else block.weight[shown],
-        sequence=None if block.sequence is None else block.sequence[shown],
-        group=None if block.group is None else block.group[shown],
-        index=None if block.index is None else block.index[shown],
-    )
+    return block.window(first, last, halo)
 
 
 def cut_blocks(block: Block, borders: Iterable[int], halo: int = 0) -> list[Block]:

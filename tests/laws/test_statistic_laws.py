@@ -1,7 +1,7 @@
 """What every statistic must obey; see `strategies` for the instances."""
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from bigtensor.statistics.base import Statistic, SumStatistic
 from bigtensor.statistics.combinators import Folded, Together
 from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.row_sample import RowSample
+from bigtensor.statistics.sequences.entries import EntryStatistic
 from bigtensor.statistics.triple_moments import TripleMoments
 from bigtensor.statistics.validity import Checked
 from bigtensor.testing import STATISTIC_LAWS, StatisticCase
@@ -23,6 +24,8 @@ from bigtensor.testing.statistic_laws import (
 )
 from tests.laws.strategies import CASES, canonical, cuts, make_rows, rows_of
 from tests.laws.test_code_statistic_laws import STATISTICS as STATISTICS_OF_CODES
+from tests.laws.test_sequence_laws import OF_MESSAGES
+from tests.laws.test_sequence_laws import STATISTICS as STATISTICS_OF_SEQUENCES
 
 law = settings(max_examples=25, deadline=None)
 
@@ -76,8 +79,8 @@ def test_law__weight_two_is_a_row_twice(case, seed, n):
 
 
 def test_law__every_statistic_has_a_case():
-    for module in iter_modules(statistics.__path__):
-        import_module(f"bigtensor.statistics.{module.name}")
+    for module in walk_packages(statistics.__path__, "bigtensor.statistics."):
+        import_module(module.name)
     built = set()
 
     def visit(statistic):
@@ -90,7 +93,8 @@ def test_law__every_statistic_has_a_case():
     for case in CASES:
         visit(case.build(0.0))
     assert built >= {Checked, Folded, PosteriorSums, RowSample, Together, TripleMoments}
-    known = {s for base in (Statistic, SumStatistic) for s in base.__subclasses__()}
-    public = {s for s in known if s.__module__.startswith("bigtensor.")} - {SumStatistic}
-    of_codes = {type(statistic) for statistic in STATISTICS_OF_CODES}
-    assert public <= built | of_codes, f"no case for {public - built - of_codes}"
+    bases = {Statistic, SumStatistic, EntryStatistic}
+    known = {s for base in bases for s in base.__subclasses__()} - bases
+    public = {s for s in known if s.__module__.startswith("bigtensor.")}
+    built |= {type(statistic) for statistic in (*STATISTICS_OF_CODES, *STATISTICS_OF_SEQUENCES)}
+    assert public <= built | OF_MESSAGES, f"no case for {public - built - OF_MESSAGES}"

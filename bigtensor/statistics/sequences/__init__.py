@@ -1,0 +1,1 @@
+"""Statistics and answers of hidden chains, exact along sequences of any length."""

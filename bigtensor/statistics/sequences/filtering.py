@@ -1,0 +1,83 @@
+"""Filter along the sequences of a block, given what enters it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.sequences.chain import HiddenChain
+from bigtensor.statistics.sequences.segments import sequence_starts
+from bigtensor.statistics.sequences.sum_loops import write_filtered
+from bigtensor.statistics.sequences.transfer import Boundaries
+
+
+@dataclass(frozen=True, eq=False)
+class Filtered:
+    """States of the rows of a block, given the rows so far, and what a smoother needs.
+
+    Attributes
+    ----------
+    emission : (rows, k) float64 array
+        Relative to the largest of every row.
+    starts : (rows,) bool array
+        True where a sequence starts.
+    entering, leaving : (k,) float64 array
+        Messages of the block; see `Boundaries`.
+    filtered : (rows, k) float64 array
+        Probabilities of the states given the rows so far.
+    log_density : (rows,) float64 array
+        Of every row, given the earlier rows of its sequence.
+    """
+
+    emission: NDArray[np.float64]
+    starts: NDArray[np.bool_]
+    entering: NDArray[np.float64]
+    leaving: NDArray[np.float64]
+    filtered: NDArray[np.float64]
+    log_density: NDArray[np.float64]
+
+
+def filtered_block(
+    chain: HiddenChain, boundaries: Boundaries, block: Block, work: Workspace
+) -> Filtered:
+    """Return the filtered states of a block, in buffers of the workspace.
+
+    Parameters
+    ----------
+    chain : HiddenChain
+    boundaries : Boundaries
+        Of a pass that cut the rows into the same blocks.
+    block : Block
+        Without a halo.
+    work : Workspace
+
+    Returns
+    -------
+    Filtered
+    """
+    begins, entering, leaving = boundaries.of(block)
+    starts = sequence_starts(block)
+    starts[0] = begins
+    emission, log_largest = chain.write_emissions(block, work)
+    filtered = work.take("filter.state", emission.shape, "float64")
+    log_density = work.take("filter.log_density", log_largest.shape, "float64")
+    write_filtered(
+        emission,
+        log_largest,
+        starts,
+        chain.initial,
+        chain.positive_transition,
+        entering,
+        filtered,
+        log_density,
+    )
+    return Filtered(emission, starts, entering, leaving, filtered, log_density)
+
+
+def filter_nbytes(chain: HiddenChain, rows: int) -> int:
+    """Return the bytes of the workspace of `filtered_block`."""
+    return chain.work_nbytes(rows) + 8 * rows * (chain.n_states + 1)
