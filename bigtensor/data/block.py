@@ -40,8 +40,9 @@ class Block:
         The group of every row, such as its patient or file, from 0; -1 stands for none.
     index : (rows + halo,) int64 array, optional
         Global index of every row when rows were left out; None when they are consecutive.
-    source : int, default 0
-        Position of the data set that the rows are of, among those that are read as one.
+    source_start : int, default 0
+        Global index of the first row of the data set that the rows are of: several data sets may
+        be read as one.
     """
 
     values: Values
@@ -52,7 +53,7 @@ class Block:
     sequence: NDArray[Any] | None = None
     group: NDArray[Any] | None = None
     index: NDArray[np.int64] | None = None
-    source: int = 0
+    source_start: int = 0
 
     def view(self, name: str) -> Values:
         """Return the columns of one view: ``(rows + halo, d)``, not a copy."""

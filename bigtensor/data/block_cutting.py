@@ -23,7 +23,7 @@ def cut_blocks(
     block_rows: int,
     halo: int = 0,
     code_map: CodeMap | None = None,
-    source: int = 0,
+    source_start: int = 0,
 ) -> Iterator[Block]:
     """Cut pieces of any length into blocks of ``block_rows`` rows and their halo.
 
@@ -36,13 +36,13 @@ def cut_blocks(
         for held in _stretches(left, _laid_out(piece, views, code_map), block_rows, halo):
             cursor = 0
             while cursor + block_rows + halo <= _rows(held) and start + block_rows <= stop:
-                yield _block(held, slices, cursor, start, block_rows, halo, source)
+                yield _block(held, slices, cursor, start, block_rows, halo, source_start)
                 cursor, start = cursor + block_rows, start + block_rows
             left = _window(held, slice(cursor, None))
     cursor = 0
     while left is not None and start < stop:
         rows = min(block_rows, stop - start)
-        yield _block(left, slices, cursor, start, rows, halo, source)
+        yield _block(left, slices, cursor, start, rows, halo, source_start)
         cursor, start = cursor + rows, start + rows
 
 
@@ -80,12 +80,12 @@ def _block(
     start: int,
     rows: int,
     halo: int,
-    source: int,
+    source_start: int,
 ) -> Block:
     """Return a window on the rows that are held."""
     shown = _window(held, slice(cursor, cursor + rows + halo))
     along = {name: getattr(shown, name) for name in ROW_VARIABLES}
-    return Block(shown.values, slices, start, rows, source=source, **along)
+    return Block(shown.values, slices, start, rows, source_start=source_start, **along)
 
 
 def _rows(columns: Columns) -> int:

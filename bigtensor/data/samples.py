@@ -63,6 +63,8 @@ class Samples:
     code_map : CodeMap, optional
         Check and translation of codes as they are read; None for other data, and codes without
         names.
+    removed_starts : tuple of int, default ()
+        Global index of the first row of every source, where `without_lazy_rows` removed these.
 
     See Also
     --------
@@ -74,6 +76,7 @@ class Samples:
     groups: RowGroups | None = None
     untransformed: tuple[str, ...] | None = None
     code_map: CodeMap | None = None
+    removed_starts: tuple[int, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -144,9 +147,10 @@ class Samples:
                 return source, offset
         raise DataError(f"row {start:,} was asked for; there are {self.rows:,} rows")
 
-    def source_of(self, start: int) -> int:
-        """Return the position of the source that holds a row."""
-        return bisect_right(self.offsets, start) - 1
+    def source_start(self, row: int) -> int:
+        """Return the global index of the first row of the source that holds a row."""
+        starts = self.removed_starts or self.offsets
+        return starts[bisect_right(starts, row) - 1]
 
     def with_views(self, views: Views) -> Samples:
         """Return the same rows with other views."""
@@ -165,7 +169,7 @@ class Samples:
     def without_lazy_rows(self) -> Samples:
         """Return samples without lazy arrays, because every task is given its own arrays."""
         lazy = any(isinstance(source, LazySource) for source in self.sources)
-        return replace(self, sources=()) if lazy else self
+        return replace(self, sources=(), removed_starts=self.offsets) if lazy else self
 
     def fingerprint(self) -> str:
         """Return a digest that changes when the rows or the features change."""
@@ -229,7 +233,7 @@ class Samples:
                 block_rows,
                 halo,
                 self.code_map,
-                self.source_of(start),
+                self.source_start(start),
             )
 
     def _pieces(self, start: int, stop: int, halo: int) -> list[Piece]:

@@ -216,5 +216,5 @@ def blocks_of(
             block_rows,
             halo,
             samples.code_map,
-            samples.source_of(start),
+            samples.source_start(start),
         )

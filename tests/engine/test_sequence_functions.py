@@ -100,10 +100,14 @@ def test_lazy_answers__of_chunks_of_one_row() -> None:
     np.testing.assert_allclose(lazy.compute(), posterior(CHAIN, codes), rtol=1e-8, atol=1e-12)
 
 
-def test_two_data_sets__share_no_sequence(sequences: xr.Dataset, expected: np.ndarray) -> None:
-    first, second = sequences.isel(time=slice(20_000)), sequences.isel(time=slice(20_000))
-    found = in_memory([first, second])["probability"]
+def test_two_data_sets__share_no_sequence(sequences: xr.Dataset) -> None:
+    part = sequences.isel(time=slice(20_000)).drop_vars("sequence")
+    found = in_memory([part, part], ("probability",))["probability"]
     np.testing.assert_array_equal(found[:20_000], found[20_000:])
+    lazy = open_samples([part.chunk(time=6_000), part.chunk(time=7_000)], sample_dim="time")
+    function = SequenceAnswers(CHAIN.hidden(), ("probability",))
+    answers = evaluate_lazily(lazy, function, missing="raise").compute()
+    np.testing.assert_allclose(answers, found, rtol=1e-8, atol=1e-12)
 
 
 def test_missing_codes__are_filled_summed_over_or_refused(sequences: xr.Dataset) -> None:

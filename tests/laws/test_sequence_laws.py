@@ -13,11 +13,13 @@ from bigtensor.statistics.sequences.best_path import PathOperators
 from bigtensor.statistics.sequences.ends import SequenceEnds
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSums
 from bigtensor.statistics.sequences.transfer import TransferOperators
+from bigtensor.statistics.triple_counts import TripleCounts
 from bigtensor.testing import STATISTIC_LAWS, StatisticCase
 from tests.statistics.sequences.recursions import Chain
 
 CHAIN = Chain.drawn(3, 5, np.random.default_rng(8))
-STATISTICS = [TransferOperators(CHAIN.hidden(), 40), PathOperators(CHAIN.hidden(), 40)]
+OPERATORS = [TransferOperators(CHAIN.hidden(), 40), PathOperators(CHAIN.hidden(), 40)]
+STATISTICS = [*OPERATORS, TripleCounts(5)]
 OF_MESSAGES = {SequenceEnds, SequencePosteriorSums}
 
 
@@ -36,7 +38,7 @@ BLOCKS = {
 
 @pytest.mark.parametrize("law", STATISTIC_LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("kind", BLOCKS)
-@pytest.mark.parametrize("statistic", STATISTICS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("statistic", OPERATORS, ids=lambda one: type(one).__name__)
 def test_law__of_operators_of_sequences(statistic, kind, law):
     def message_after(state):
         """Return what enters one more row that goes on with the last sequence."""
@@ -55,3 +57,9 @@ def test_law__of_operators_of_sequences(statistic, kind, law):
         return {"entering": np.asarray(found.entering[-1]), "rows": np.asarray(last_row)}
 
     law(StatisticCase(statistic, BLOCKS[kind], canonical=message_after))
+
+
+@pytest.mark.parametrize("law", STATISTIC_LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_law__of_counts_of_triples(kind, law):
+    law(StatisticCase(TripleCounts(5), BLOCKS[kind]))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bigtensor.errors import BigtensorError
 from bigtensor.statistics.base import ArraySpec, Result, State, Statistic
+from bigtensor.statistics.sequences.chain import BLOCK_ROWS
 
 
 class EntryStatistic(Statistic[Result]):
@@ -54,11 +55,6 @@ class EntryStatistic(Statistic[Result]):
         )
 
 
-def most_blocks(rows: int, block_rows: int, parts: int) -> int:
-    """Return the largest number of blocks of some rows in so many parts."""
-    return -(-rows // block_rows) + parts
-
-
 def position_of(start: NDArray[np.int64], block_start: int) -> int:
     """Return the position of a block among those of an earlier pass.
 
@@ -74,3 +70,12 @@ def position_of(start: NDArray[np.int64], block_start: int) -> int:
             "sequences have to cut the rows into the same blocks"
         )
     return position
+
+
+def most_blocks(rows: int) -> int:
+    """Return the largest number of blocks of some rows, whatever parts and data sets they are in.
+
+    Parts hold at least a block each but for the last of a data set, and a thousand data sets are
+    more than are read as one.
+    """
+    return 2 * -(-rows // BLOCK_ROWS) + 1000

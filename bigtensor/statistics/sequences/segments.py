@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from bigtensor.data.block import Block
 from bigtensor.statistics.base import ArraySpec, State
 
-_NAMES = ("start", "source", "first_row", "last_row", "first_sequence", "last_sequence")
+_NAMES = ("start", "source_start", "first_row", "last_row", "first_sequence", "last_sequence")
 
 KEYS: dict[str, ArraySpec] = dict.fromkeys(_NAMES, ((), "int64"))
 """Numbers that tell a block, and whether it goes on with the sequence of the one before."""
@@ -50,7 +50,7 @@ def keys_of(block: Block) -> dict[str, int]:
         first_sequence, last_sequence = int(ends[0]), int(ends[1])
     return {
         "start": block.start,
-        "source": block.source,
+        "source_start": block.source_start,
         "first_row": first_row,
         "last_row": last_row,
         "first_sequence": first_sequence,
@@ -74,6 +74,6 @@ def continuing(state: State) -> NDArray[np.bool_]:
     joined[1:] = (
         (state["first_row"][1:] == state["last_row"][:-1] + 1)
         & (state["first_sequence"][1:] == state["last_sequence"][:-1])
-        & (state["source"][1:] == state["source"][:-1])
+        & (state["source_start"][1:] == state["source_start"][:-1])
     )
     return joined

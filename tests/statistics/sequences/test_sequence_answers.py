@@ -201,7 +201,7 @@ def test_rows_of_two_data_sets__are_two_sequences_though_their_ids_are_the_same(
     chain = CHAINS["four states"]
     block = replace(sequences_of(chain, [40, 60]), sequence=None)
     first, second = cut_blocks(block, [0, 40, 100])
-    found = answered(chain.hidden(), [first, replace(second, source=1)])
+    found = answered(chain.hidden(), [first, replace(second, source_start=40)])
     codes = block.values[:, 0]
     expected = np.concatenate([posterior(chain, codes[:40]), posterior(chain, codes[40:])])
     np.testing.assert_allclose(found["probability"], expected, rtol=1e-9)

@@ -1,0 +1,176 @@
+"""Counts of three consecutive codes, and of the first codes of sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.features.row_loops import row_loop
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+
+WINDOW = 3
+
+
+@dataclass(frozen=True, eq=False)
+class TripleCountsResult:
+    """Distinct windows of three rows, and how often they occur.
+
+    Attributes
+    ----------
+    codes : (distinct, 3) int32 array
+        In the order of their codes; -1 for missing ones.
+    weight : (distinct,) float64 array
+        Sum of the weights of the first rows of the windows, positive.
+    first_pairs : (categories + 1, categories + 1) float64 array
+        Weights of sequences by their first two codes. The last line and column are of missing
+        codes, and of sequences of one row.
+    rows : int
+    sequences : int
+    """
+
+    codes: NDArray[np.int32]
+    weight: NDArray[np.float64]
+    first_pairs: NDArray[np.float64]
+    rows: int
+    sequences: int
+
+
+@dataclass(frozen=True)
+class TripleCounts(SumStatistic[TripleCountsResult]):
+    """Table of the codes of three consecutive rows of a sequence, and of the first two rows.
+
+    Parameters
+    ----------
+    categories : int
+        Number of categories of the only column.
+    """
+
+    categories: int
+    block_rows: ClassVar[int] = 32_768
+    halo: ClassVar[int] = WINDOW - 1
+
+    def state_arrays(self) -> Mapping[str, ArraySpec]:
+        """Return the arrays of the state."""
+        size = self.categories + 1
+        return {
+            "table": ((size**WINDOW,), "float64"),
+            "first_pairs": ((size, size), "float64"),
+            "rows": ((), "int64"),
+            "sequences": ((), "int64"),
+        }
+
+    def update(self, state: State, block: Block, work: Workspace) -> None:
+        """Add one block."""
+        if not block.rows:
+            return
+        shown = len(block.values)
+        codes = work.take("triples.codes", (shown,), "int64")
+        np.copyto(codes, block.values[:, 0])
+        codes[codes < 0] = self.categories
+        weight = work.take("triples.weight", (shown,), "float64")
+        np.copyto(weight, 1.0 if block.weight is None else block.weight)
+        add_windows(codes, weight, block.window_starts(WINDOW), self.categories + 1, state["table"])
+        first = first_rows(block)
+        second = np.full(len(first), self.categories)
+        followed = goes_on(block, first)
+        second[followed] = codes[first[followed] + 1]
+        np.add.at(state["first_pairs"], (codes[first], second), weight[first])
+        state["sequences"] += len(first)
+        state["rows"] += block.rows
+
+    def finalize(self, state: State) -> TripleCountsResult:
+        """Return the windows that occur."""
+        cells = np.flatnonzero(state["table"] > 0)
+        codes = np.column_stack(np.unravel_index(cells, (self.categories + 1,) * WINDOW))
+        codes = codes.astype(np.int32)
+        codes[codes == self.categories] = -1
+        return TripleCountsResult(
+            codes,
+            state["table"][cells],
+            state["first_pairs"],
+            int(state["rows"]),
+            int(state["sequences"]),
+        )
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the codes and weights of the rows that are shown."""
+        return 2 * 8 * (rows + self.halo)
+
+
+def first_rows(block: Block) -> NDArray[np.intp]:
+    """Return the rows at which sequences start, as positions in the rows that are shown.
+
+    They are those after the rows of the block, and its first row where a data set starts. A start
+    that follows on a row that was left out is not known to be one.
+
+    Parameters
+    ----------
+    block : Block
+        With a halo of at least one row.
+
+    Returns
+    -------
+    (starts,) integer array
+    """
+    shown = np.arange(1, min(block.rows + 1, len(block.values)))
+    found = shown[:0]
+    if block.sequence is not None:
+        changed = block.sequence[shown] != block.sequence[shown - 1]
+        if block.index is not None:
+            changed &= block.index[shown] == block.index[shown - 1] + 1
+        found = shown[changed]
+    if block.row_index()[0] == block.source_start:
+        found = np.append(0, found)
+    return found
+
+
+def goes_on(block: Block, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return True for the rows after which the same sequence goes on with the next row.
+
+    Parameters
+    ----------
+    block : Block
+    rows : (m,) integer array
+        Positions in the rows that are shown.
+
+    Returns
+    -------
+    (m,) bool array
+    """
+    following = np.minimum(rows + 1, len(block.values) - 1)
+    same = following > rows
+    if block.sequence is not None:
+        same &= block.sequence[following] == block.sequence[rows]
+    if block.index is not None:
+        same &= block.index[following] == block.index[rows] + 1
+    return same
+
+
+@row_loop
+def add_windows(
+    codes: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    starts: NDArray[np.bool_],
+    size: int,
+    table: NDArray[np.float64],
+) -> None:
+    """Add the weight of the first row of every window to the cell of its three codes.
+
+    Parameters
+    ----------
+    codes : (rows + halo,) int64 array
+        From 0, below ``size``.
+    weight : (rows + halo,) float64 array
+    starts : (rows,) bool array
+        True where a window starts.
+    size : int
+    table : (size ** 3,) float64 array
+    """
+    for row in range(starts.size):
+        if starts[row]:
+            table[(codes[row] * size + codes[row + 1]) * size + codes[row + 2]] += weight[row]
