@@ -72,8 +72,10 @@ def test_reader__says_what_is_damaged(tmp_path: Path, kind: str) -> None:
     path, opener = make(tmp_path, kind)
     files = sorted(file for file in [path, *path.rglob("*")] if file.is_file())
     kinds = ["bit", "bytes", "cut", "repeat"]
+    # another process reads every damaged file in HDF5 first
+    mutations = MUTATIONS // 3 if kind.startswith("h5ad") else MUTATIONS
     chance, messages = random.Random(3), []
-    for _ in range(MUTATIONS):
+    for _ in range(mutations):
         file = chance.choice(files)
         raw = file.read_bytes()
         file.write_bytes(mutated(raw, chance, kinds))
