@@ -10,7 +10,7 @@ they are raised again where the file is opened.
 
 import faulthandler
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -23,6 +23,10 @@ ENTRIES_A_STEP = 16_384
 
 ENTRIES_A_BYTE = 64
 """Most entries of a stored byte: an entry has 16 bytes, and deflate packs 1,032 bytes into one."""
+
+ATTRIBUTES = ("encoding-type", "encoding-version", "shape", "_index", "column-order")
+MEMBERS = ("X", "layers", "obsm", "obs", "var", "data", "indices", "indptr", "categories", "codes")
+"""Names that are read of AnnData although lists of them may be damaged."""
 
 READ_PARTS = ("/X", "/layers/", "/obsm/", "/obs/", "/var/")
 """Parts of AnnData of which values are read. Of all others only the attributes are."""
@@ -47,7 +51,7 @@ def main(path: str, seconds: float) -> None:
     step = partial(_step, seconds)
     with step():
         file = h5py.File(path, "r")
-        seen: set[int] = set()
+        seen: set[tuple[int, int]] = set()
         waiting = [file["/"]]
         while waiting:
             with step():
@@ -65,28 +69,35 @@ def _step(seconds: float) -> Iterator[None]:
         yield
 
 
-def _members(found: Any, seen: set[int], step: Step) -> list[Any]:
+def _members(found: Any, seen: set[tuple[int, int]], step: Step) -> list[Any]:
     """Read the structure of a group or dataset, and return the members of a group."""
     import h5py
 
+    for key in _listed(found.attrs, ATTRIBUTES):
+        with step():
+            found.attrs[key]
     # links of a damaged file may lead in circles
-    place = h5py.h5o.get_info(found.id).addr
+    place = h5py.h5g.get_objinfo(found.id).objno
     if place in seen:
         return []
     seen.add(place)
-    for key in found.attrs:
-        with step():
-            found.attrs[key]
     members: list[Any] = []
     if isinstance(found, h5py.Dataset):
         _read_variable_lengths(found, step)
     elif isinstance(found, h5py.Group):
-        for name in found:
+        for name in _listed(found, MEMBERS):
             with step():
                 # what other links lead to has a hard link too, or lies in another file
                 if isinstance(found.get(name, getlink=True), h5py.HardLink):
                     members.append(found[name])
     return members
+
+
+def _listed(names: Iterable[str], expected: Iterable[str]) -> list[str]:
+    """Return the names in a list, or those that AnnData has where the list cannot be read."""
+    with suppress(Exception):
+        return [*names]
+    return [*expected]
 
 
 def _read_variable_lengths(dataset: Any, step: Step) -> None:
