@@ -119,6 +119,13 @@ def test_names__are_read_to_their_end(text: bytes, whole: Path) -> None:
         check_structure(whole)
 
 
+def test_attributes__are_read_where_members_cannot_be_listed(whole: Path) -> None:
+    make_endless(whole, b"anndata\0")
+    whole.write_bytes(whole.read_bytes().replace(b"TREE", b"tree", 1))
+    with pytest.raises(FileFormatError, match="makes no progress"):
+        check_structure(whole)
+
+
 def test_crash__is_refused(whole: Path) -> None:
     make_crashing(whole)
     with pytest.raises(FileFormatError, match="so that the HDF5 library crashes when it reads"):
