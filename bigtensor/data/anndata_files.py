@@ -14,6 +14,7 @@ import numpy as np
 from fsspec.implementations.local import LocalFileSystem
 from numpy.typing import NDArray
 
+from bigtensor.data.hdf5_files import check_structure
 from bigtensor.data.importers.anndata import column_length, index_of, read_column
 from bigtensor.data.importers.source import optional_module, reading, unique_names
 from bigtensor.data.store_address import file_system
@@ -113,6 +114,16 @@ def open_anndata_root(path: str) -> Iterator[Any]:
     if not is_h5ad(path):
         yield open_group(path)
         return
+    filesystem, root = file_system(path)
+    if isinstance(filesystem, LocalFileSystem):
+        check_structure(root)
+    with _open_h5ad(path) as file:
+        yield file
+
+
+@contextmanager
+def _open_h5ad(path: str) -> Iterator[Any]:
+    """Open an AnnData file in HDF5, by path or URL."""
     h5py = optional_module("h5py", "cytometry")
     filesystem, root = file_system(path)
     if isinstance(filesystem, LocalFileSystem):
@@ -128,11 +139,14 @@ def open_anndata_root(path: str) -> Iterator[Any]:
 
 @contextmanager
 def open_arrays(path: str) -> Iterator[Arrays]:
-    """Open stored AnnData for a task, which knows the names of its arrays."""
+    """Open stored AnnData for a task, which knows the names of its arrays.
+
+    The structure of a file has been checked where the data set was described.
+    """
     if not is_h5ad(path):
         yield lambda name: open_array(path, name)
         return
-    with open_anndata_root(path) as file:
+    with _open_h5ad(path) as file:
         yield file.__getitem__
 
 

@@ -12,6 +12,7 @@ import zarr
 from numpy.typing import DTypeLike
 from zarr.errors import ZarrUserWarning
 
+from bigtensor.data.hdf5_files import open_hdf5
 from bigtensor.data.importers.source import optional_module
 from bigtensor.data.stored_arrays import create_array, default_compressors, every_chunk
 from bigtensor.data.stores import open_group
@@ -53,7 +54,7 @@ class Hdf5InPlace:
     """
 
     def __init__(self, path: Path) -> None:
-        self.group = optional_module("h5py", "cytometry").File(path, "r+")
+        self.group = open_hdf5(path, "r+")
         config = self.group.id.get_mdc_config()
         # evictions can be switched off only where the cache does not resize itself
         config.evictions_enabled = False
@@ -162,6 +163,8 @@ def open_in_place(path: Path) -> Iterator[InPlace]:
         raise FileFormatError(f"{path} does not exist; labels go into an existing AnnData file")
     try:
         file: InPlace = ZarrInPlace(path) if path.is_dir() else Hdf5InPlace(path)
+    except FileFormatError:
+        raise
     except (OSError, ValueError, KeyError) as error:
         if isinstance(error, PermissionError | BlockingIOError) or _is_hdf5(path):
             raise OutputError(

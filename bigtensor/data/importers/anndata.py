@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.blosc_frames import refuse_cut_frames
+from bigtensor.data.hdf5_files import open_hdf5
 from bigtensor.data.importers.source import (
     ImportBlock,
     ImportSource,
@@ -156,7 +157,7 @@ def _open_group(path: Path) -> AbstractContextManager[Any]:
             return nullcontext(open_group(path))
         except StoreReadError as error:
             raise FileFormatError(f"{path} cannot be read as AnnData: {error}") from error
-    file: AbstractContextManager[Any] = optional_module("h5py", "cytometry").File(path, "r")
+    file: AbstractContextManager[Any] = open_hdf5(path)
     return file
 
 

@@ -71,10 +71,11 @@ def mutated(raw: bytes, chance: random.Random, kinds: Sequence[str]) -> bytes:
 def test_reader__says_what_is_damaged(tmp_path: Path, kind: str) -> None:
     path, opener = make(tmp_path, kind)
     files = sorted(file for file in [path, *path.rglob("*")] if file.is_file())
-    # The HDF5 library itself crashes where bytes of its heaps are replaced, whatever reads them.
-    kinds = ["bit", "cut"] if kind.startswith("h5ad") else ["bit", "bytes", "cut", "repeat"]
+    kinds = ["bit", "bytes", "cut", "repeat"]
+    # another process reads every damaged file in HDF5 first
+    mutations = MUTATIONS // 3 if kind.startswith("h5ad") else MUTATIONS
     chance, messages = random.Random(3), []
-    for _ in range(MUTATIONS):
+    for _ in range(mutations):
         file = chance.choice(files)
         raw = file.read_bytes()
         file.write_bytes(mutated(raw, chance, kinds))
