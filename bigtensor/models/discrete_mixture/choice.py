@@ -10,14 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from bigtensor.data.block import Block
-from bigtensor.models.discrete_mixture.core import core_of
-from bigtensor.models.discrete_mixture.estimation import (
-    SMOOTHING,
-    Moments,
-    Problem,
-    estimate,
-    in_memory,
-)
+from bigtensor.models.discrete_mixture.core import Moments, moments_of
+from bigtensor.models.discrete_mixture.estimation import SMOOTHING, Problem, estimate, in_memory
 from bigtensor.statistics.base import Workspace
 
 RIDGES = {"ex": (0.0, 0.5, 2.0), "em": (0.0, 0.5)}
@@ -148,8 +142,7 @@ def _split(rows: Block, problem: Problem, number: int, most: int) -> _Split:
     moments = None
     if problem.method == "ex" and most > 1:
         directions = 2 * min(most, problem.most_spectral)
-        core = in_memory(core_of(problem.groups, directions, problem.rng(0)), learning)
-        moments = Moments(core)
+        moments = in_memory(moments_of(problem.groups, directions, problem.rng(0)), learning)
     return _Split(smaller, learning, judging, moments)
 
 

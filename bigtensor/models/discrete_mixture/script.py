@@ -53,6 +53,8 @@ class Preparation:
         As for ``choice``.
     start : DiscreteSolution, optional
         Mixture of the pilot sample that the passes start from, instead of a spectral solution.
+    weight : float
+        Of the pilot sample.
     rows : CodeCountsResult, optional
         All rows, where the driver holds them.
     diagnostics : dict
@@ -62,6 +64,7 @@ class Preparation:
     choice: Choice | None = None
     groups: Groups | None = None
     start: DiscreteSolution | None = None
+    weight: float = 0.0
     rows: CodeCountsResult | None = None
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
@@ -114,8 +117,8 @@ def refine(preparation: Preparation) -> Script:
     choice, groups = preparation.choice, preparation.groups
     assert choice is not None
     assert groups is not None
-    problem = _problem(groups, settings, float(settings.rows), passes=True)
-    conclude = partial(_concluded, settings, choice, float(settings.rows))
+    problem = _problem(groups, settings, preparation.weight, passes=True)
+    conclude = partial(_concluded, settings, choice)
     problem = replace(problem, conclude=conclude)
     if preparation.start is None:
         found = yield from estimate(problem, choice.n_components, choice.ridge)
@@ -129,7 +132,7 @@ def refine(preparation: Preparation) -> Script:
             problem.ending(method),
             preparation.diagnostics,
         )
-    return conclude(found.solution, found.likelihoods, found.diagnostics)
+    return conclude(found)
 
 
 def _of_rows(counts: CodeCountsResult, settings: Settings) -> Solved:
@@ -143,10 +146,8 @@ def _of_rows(counts: CodeCountsResult, settings: Settings) -> Solved:
             found.solution, problem, smoothing, problem.ending("em"), found.diagnostics
         )
         found = in_memory(script, rows)
-    distinct = {"distinct_rows": rows.rows}
-    return _concluded(
-        settings, choice, weight, found.solution, found.likelihoods, distinct | found.diagnostics
-    )
+    diagnostics = {"distinct_rows": rows.rows, **found.diagnostics}
+    return _concluded(settings, choice, replace(found, diagnostics=diagnostics, weight=weight))
 
 
 def _prepared_from(counts: CodeCountsResult, settings: Settings) -> Preparation:
@@ -158,11 +159,13 @@ def _prepared_from(counts: CodeCountsResult, settings: Settings) -> Preparation:
         choice, found = _started(rows, problem, settings)
         kept = ("initialised", "random_starts")
         told = {key: found.diagnostics[key] for key in kept if key in found.diagnostics}
-        return Preparation(settings, choice, problem.groups, found.solution, diagnostics=told)
+        return Preparation(
+            settings, choice, problem.groups, found.solution, weight, diagnostics=told
+        )
     choice, start = _chosen(rows, problem, settings), None
     if not problem.is_spectral(choice.n_components):
         start = _estimated(rows, problem, choice).solution
-    return Preparation(settings, choice, problem.groups, start)
+    return Preparation(settings, choice, problem.groups, start, weight)
 
 
 def _started(rows: Block, problem: Problem, settings: Settings) -> tuple[Choice, Estimated]:
@@ -247,23 +250,16 @@ def _problem(groups: Groups, settings: Settings, weight: float, *, passes: bool)
     )
 
 
-def _concluded(
-    settings: Settings,
-    choice: Choice,
-    weight: float,
-    solution: DiscreteSolution,
-    likelihoods: list[float],
-    diagnostics: dict[str, Any],
-) -> Solved:
-    """Return the fitted mixture with its diagnostics, and warn of what should worry."""
-    fit = DiscreteFit(solution, settings.views, settings.categories)
+def _concluded(settings: Settings, choice: Choice, found: Estimated) -> Solved:
+    """Return the fitted mixture with its diagnostics, and warn of its faults."""
+    solution = found.solution
     told = {
         "method": settings.method,
         "n_components": solution.n_components,
         "ridge": choice.ridge,
         "parameters": solution.parameters,
-        "mean_log_likelihood": likelihoods,
+        "mean_log_likelihood": found.likelihoods,
         **choice.diagnostics,
-        **diagnostics,
+        **found.diagnostics,
     }
-    return judged(fit, weight, told)
+    return judged(DiscreteFit(solution, settings.views, settings.categories), found.weight, told)

@@ -26,7 +26,7 @@ def judged(fit: DiscreteFit, weight: float, diagnostics: dict[str, Any]) -> Solv
     ----------
     fit : DiscreteFit
     weight : float
-        Of all rows.
+        Of the rows that the mixture was estimated from.
     diagnostics : dict
     """
     faults = [*_undetermined(fit.solution), *_small(fit.solution, weight), *_alike(fit.solution)]
