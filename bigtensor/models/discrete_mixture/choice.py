@@ -83,21 +83,25 @@ def choose(
     n_components : int, optional
         None: a number from 1 to ``most`` is chosen.
     most : int
+        The number of components itself, where it is given.
     ridge : float, optional
         None: one of `RIDGES` is chosen.
     """
     ridges = RIDGES.get(problem.method, (0.0,)) if ridge is None else (ridge,)
-    diagnostics: dict[str, Any] = {}
     if problem.weight < FEWEST_ROWS:
         return Choice(n_components or 1, SMOOTHING if ridge is None else ridge)
+    if n_components is not None and len(ridges) == 1:
+        return Choice(n_components, ridges[0])
+    diagnostics: dict[str, Any] = {}
+    count = SPLITS if n_components is None else 1
+    splits = [_split(rows, problem, number, most) for number in range(count)]
     if n_components is None:
-        splits = [_split(rows, problem, number, most) for number in range(SPLITS)]
         first = SMOOTHING if ridge is None else ridge
         n_components, scores = _fewest_as_good(splits, most, first)
         diagnostics["component_choice"] = {"held_out_log_likelihood": scores}
     if len(ridges) == 1:
         return Choice(n_components, ridges[0], diagnostics)
-    split = _split(rows, problem, 0, n_components)
+    split = splits[0]
     found = {value: split.mean(split.scores(n_components, value)) for value in ridges}
     diagnostics["ridge_choice"] = {f"{value:g}": score for value, score in found.items()}
     return Choice(n_components, max(found, key=lambda value: found[value]), diagnostics)
