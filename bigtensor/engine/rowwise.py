@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from bigtensor.data.answer_groups import check_answer_group, place_answer_group
 from bigtensor.data.block import Block
 from bigtensor.data.manifest import seal
+from bigtensor.data.missing_values import MARGINALISE
 from bigtensor.data.outputs import check_target, discard, move_into_place, unfinished_path
 from bigtensor.data.repeated_reads import ReadTally
 from bigtensor.data.samples import Samples
@@ -158,7 +159,7 @@ def evaluate_lazily(samples: Samples, function: RowFunction, *, missing: str) ->
         with ``"marginalise"`` the function is shown rows with missing codes.
     """
     (output,) = function.outputs
-    task = RowTask(samples, function, marginalised=missing == "marginalise")
+    task = RowTask(samples, function, marginalised=missing == MARGINALISE)
     shape = tuple((length,) for length in output.dims.values())
     layout: dict[str, Any] = {
         "dtype": output.dtype,

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bigtensor._version import __version__
 from bigtensor.data.anndata_source import is_anndata
 from bigtensor.data.matrices import is_lazy_table
+from bigtensor.data.missing_values import MARGINALISE
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.data.views import Views, ViewsLike
@@ -31,12 +32,7 @@ from bigtensor.errors import DataError, OutputError, Setting, ViewError
 from bigtensor.models.containers import is_labelled, is_lazy, labelled_answer
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.parameters import plain
-from bigtensor.models.run import (
-    MARGINALISE,
-    judge,
-    warn_of_missing,
-    warn_of_unknown_categories,
-)
+from bigtensor.models.run import judge, warn_of_missing, warn_of_unknown_categories
 from bigtensor.statistics.base import RowFunction
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bigtensor.data.missing_values import MARGINALISE
 from bigtensor.data.samples import Samples
 from bigtensor.data.views import Views
 from bigtensor.engine.blas import single_blas_thread
@@ -26,9 +27,6 @@ from bigtensor.errors import (
 from bigtensor.models.script import Estimate, Script
 from bigtensor.statistics.base import Narrowing
 from bigtensor.statistics.validity import Checked, Validity, explain
-
-MARGINALISE = "marginalise"
-"""The rule of missing codes by which a row keeps its other entries."""
 
 
 @dataclass(frozen=True)
