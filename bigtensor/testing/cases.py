@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -16,6 +16,7 @@ from bigtensor.data.samples import Samples
 from bigtensor.data.views import ViewsLike
 from bigtensor.models.base import LatentVariableModel
 from bigtensor.statistics.base import RowFunction, State, Statistic
+from bigtensor.statistics.sub_blocks import sub_block
 
 ANSWERS = ("predict", "predict_proba", "score_samples", "transform")
 """Methods that answer for every row, of models that have them."""
@@ -198,24 +199,9 @@ def whole_block(rows: Any, views: ViewsLike | None) -> Block:
     return block
 
 
-def cut_block(block: Block, first: int, last: int, halo: int = 0) -> Block:
-    """Return the rows of a block from one to another, and the halo after them."""
-    shown = slice(first, min(last + halo, int(block.values.shape[0])))
-    return replace(
-        block,
-        values=block.values[shown],
-        start=block.start + first,
-        rows=last - first,
-        weight=None if block.weight is None else block.weight[shown],
-        sequence=None if block.sequence is None else block.sequence[shown],
-        group=None if block.group is None else block.group[shown],
-        index=None if block.index is None else block.index[shown],
-    )
-
-
 def cut_blocks(block: Block, borders: Iterable[int], halo: int = 0) -> list[Block]:
     """Return consecutive blocks between ascending borders."""
-    return [cut_block(block, first, last, halo) for first, last in pairwise(borders)]
+    return [sub_block(block, first, last, halo) for first, last in pairwise(borders)]
 
 
 def uneven_cut(rows: int) -> list[int]:

@@ -9,13 +9,13 @@ from bigtensor.statistics.code_tables import CodeTables
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.row_functions import Responsibilities
+from bigtensor.statistics.sub_blocks import sub_block
 from bigtensor.testing import (
     ROW_FUNCTION_LAWS,
     STATISTIC_LAWS,
     RowFunctionCase,
     StatisticCase,
 )
-from bigtensor.testing.cases import cut_block
 from tests.statistics.test_code_statistics import GROUPS, SIZES, WEIGHTS, probabilities, rows
 
 PROJECTIONS = tuple(np.random.default_rng(3).normal(size=(group.size, 3)) for group in GROUPS)
@@ -26,7 +26,7 @@ STATISTICS = [
     ProjectedSymbols(GROUPS, PROJECTIONS),
     PosteriorSums(MIXTURE),
 ]
-BLOCKS = {"weighted": cut_block(rows(), 0, 400), "plain": cut_block(rows(weighted=False), 0, 400)}
+BLOCKS = {"weighted": sub_block(rows(), 0, 400), "plain": sub_block(rows(weighted=False), 0, 400)}
 
 
 @pytest.mark.parametrize("law", STATISTIC_LAWS, ids=lambda law: law.__name__)
