@@ -50,7 +50,8 @@ def annotate(adata: Any, model: Any, *, overwrite: bool = False) -> None:
             f"the object has {', '.join(present)} already; give " + Setting("overwrite", True)
         )
     samples = open_samples(adata)
-    label, probability = model.predict(samples), model.predict_proba(samples)
+    answers = model._evaluate_together(samples, ("label", "probability"))
+    label, probability = answers["label"], answers["probability"]
     record = model_record(model.to_contents())
     names = [str(h) for h in range(probability.shape[1])]
     categorical = optional_module("pandas", "tables").Categorical

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from bigtensor.data.missing_values import MISSING_RULES
 from bigtensor.errors import ParameterError, ViewError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -86,7 +87,7 @@ def missing_option(function: Function) -> Function:
     """Add ``--missing``."""
     return click.option(
         "--missing",
-        type=click.Choice(["raise", "omit", "marginalise"]),
+        type=click.Choice(MISSING_RULES),
         help="Whether rows with NaN, infinities or missing codes are an error, or are left out "
         "and counted; models of codes can leave out missing entries alone (marginalise).",
     )(function)

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar a pass on a terminal, lines of text anywhere else."""
+"""Progress on standard error: a bar a pass or step on a terminal, lines of text anywhere else."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 LINE_SECONDS = 10.0
 """Seconds between two lines of a long pass where there is no terminal."""
 
+SHORT_SECONDS = 1.0
+"""Steps of the driver that take less leave nothing behind."""
+
 
 class Display(Protocol):
     """Shows one step of work at a time."""
@@ -26,8 +29,11 @@ class Display(Protocol):
     def show(self, done: int, total: int | None, words: str) -> None:
         """Show how far the step has come."""
 
-    def end(self, done: int, words: str) -> None:
-        """Show that the step is finished."""
+    def end(self, done: int | None, words: str) -> None:
+        """Show that the step is finished, with its rows if it has any."""
+
+    def leave(self) -> None:
+        """End the step and show nothing of it."""
 
 
 class Lines:
@@ -46,9 +52,13 @@ class Lines:
         share = "" if not total else f"{done / total:.0%} of {total:,} rows, "
         complain(f"{self._name}: {share}{words}")
 
-    def end(self, done: int, words: str) -> None:
+    def end(self, done: int | None, words: str) -> None:
         """Write a line."""
-        complain(f"{self._name}: {done:,} rows, {words}")
+        rows = "" if done is None else f"{done:,} rows, "
+        complain(f"{self._name}: {rows}{words}")
+
+    def leave(self) -> None:
+        """Write nothing."""
 
 
 class Silence:
@@ -60,7 +70,10 @@ class Silence:
     def show(self, done: int, total: int | None, words: str) -> None:
         """Go on."""
 
-    def end(self, done: int, words: str) -> None:
+    def end(self, done: int | None, words: str) -> None:
+        """End a step."""
+
+    def leave(self) -> None:
         """End a step."""
 
 
@@ -78,9 +91,13 @@ class Bars:
         """Move the bar."""
         self._progress.update(self._task, total=total, completed=done, words=words)
 
-    def end(self, done: int, words: str) -> None:
+    def end(self, done: int | None, words: str) -> None:
         """Fill the bar."""
         self._progress.update(self._task, total=done or 1, completed=done or 1, words=words)
+
+    def leave(self) -> None:
+        """Remove the bar."""
+        self._progress.remove_task(self._task)
 
 
 class Reporter:
@@ -98,8 +115,10 @@ class Reporter:
         self._rows = 0
 
     def listen(self, event: Event) -> None:
-        """Take one event of a pass: a listener of ``fit`` and ``write``."""
-        if event.kind == "pass started":
+        """Take one event of a pass or step: a listener of ``fit`` and ``write``."""
+        if event.kind.startswith("step"):
+            self._listen_to_step(event)
+        elif event.kind == "pass started":
             self._reused_parts = self._computed = self._rows = 0
             self._display.begin(event.name)
         elif event.kind == "part finished":
@@ -115,6 +134,17 @@ class Reporter:
             if event.repeated_reads:
                 words += f", {event.repeated_reads} failed reads repeated"
             self._display.end(event.rows, words)
+
+    def _listen_to_step(self, event: Event) -> None:
+        """Take one event of a step of the driver."""
+        if event.kind == "step started":
+            self._display.begin(event.name)
+        elif event.kind == "step advanced":
+            self._display.show(0, None, f"{event.parts} of at most {event.total_parts}")
+        elif event.seconds < SHORT_SECONDS:
+            self._display.leave()
+        else:
+            self._display.end(None, duration(event.seconds))
 
     @contextmanager
     def rows(self, name: str) -> Iterator[Callable[[int, int | None], None]]:

@@ -43,15 +43,18 @@ def _command(kind: str, simulator: Simulator) -> click.Command:
             )
         say(f"data       {out}: {rows:,} rows of {components} components, with their labels")
 
-    for choice in simulator.choices:
-        option = click.Option(
+    # the options of the simulator stand before those that every command has
+    general = [parameter.name for parameter in write.params].index("seed")
+    write.params[general:general] = [
+        click.Option(
             [f"--{choice.name.removeprefix('n_').replace('_', '-')}", choice.name],
             type=count(1) if isinstance(choice.default, int) else float,
             default=choice.default,
             show_default=True,
             help=choice.help,
         )
-        write.params.insert(-2, option)
+        for choice in simulator.choices
+    ]
     return write
 
 

@@ -1,4 +1,4 @@
-"""Events of a pass, for the progress bar, the log, the diagnostics and the callbacks."""
+"""Events of passes and of the driver's steps, for progress, log, diagnostics and callbacks."""
 
 from __future__ import annotations
 
@@ -10,32 +10,41 @@ from typing import Literal
 
 logger = logging.getLogger("bigtensor")
 
-Kind = Literal["pass started", "part finished", "pass finished"]
+Kind = Literal[
+    "pass started",
+    "part finished",
+    "pass finished",
+    "step started",
+    "step advanced",
+    "step finished",
+]
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened while a pass ran.
+    """Something that happened while a pass ran, or a step of the driver between passes.
 
     Attributes
     ----------
     kind : str
-        ``"pass started"``, ``"part finished"`` or ``"pass finished"``.
+        ``"pass started"``, ``"part finished"`` or ``"pass finished"``; ``"step started"``,
+        ``"step advanced"`` or ``"step finished"``.
     name : str
-        The name of the pass.
+        The name of the pass or of the step.
     rows : int
         Rows done so far in this pass.
     total_rows : int
         Rows of the pass.
     parts, total_parts : int
-        Parts done so far, and all of them.
+        Parts done so far, and all of them. Of a step the part that begins, from 1, and the largest
+        number of parts; both are 0 for a step in one part.
     reused : int
         Parts that were read from the checkpoint instead of being computed.
     start, stop : int
         The first row of a finished part and the row after its last; 0 otherwise. A part of a pass
         over chosen rows may leave out rows between them.
     seconds : float
-        Since the pass started.
+        Since the pass or the step started.
     repeated_reads : int
         Reads of this pass that a disk or a network failed and that were made again.
     """
@@ -106,6 +115,45 @@ class Progress:
             time.perf_counter() - self.started,
             self.repeated_reads,
         )
-        logger.debug("%s: %s", kind, event)
-        for listener in self.listeners:
-            listener(event)
+        _send(event, self.listeners)
+
+
+class Steps:
+    """Tells the listeners which step of its own work the driver is in.
+
+    Parameters
+    ----------
+    listeners : iterable of Listener
+    """
+
+    def __init__(self, listeners: Iterable[Listener]) -> None:
+        self._listeners = tuple(listeners)
+        self._name = ""
+        self._started = 0.0
+
+    def advance(self, name: str, part: int, parts: int) -> None:
+        """Announce a step, or the next part of the step that runs."""
+        if name != self._name:
+            self.finish()
+            self._name, self._started = name, time.perf_counter()
+            self._tell("step started")
+        if parts:
+            self._tell("step advanced", part, parts)
+
+    def finish(self) -> None:
+        """Announce the end of the step that runs, if there is one."""
+        if self._name:
+            self._tell("step finished")
+            self._name = ""
+
+    def _tell(self, kind: Kind, part: int = 0, parts: int = 0) -> None:
+        """Send an event to every listener and to the log."""
+        seconds = time.perf_counter() - self._started
+        _send(Event(kind, self._name, 0, 0, part, parts, seconds=seconds), self._listeners)
+
+
+def _send(event: Event, listeners: Iterable[Listener]) -> None:
+    """Send an event to the log and to every listener."""
+    logger.debug("%s: %s", event.kind, event)
+    for listener in listeners:
+        listener(event)

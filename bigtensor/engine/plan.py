@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from dask.utils import format_bytes
 
@@ -13,7 +13,7 @@ from bigtensor.data.samples import Samples
 from bigtensor.data.sources import LazySource
 from bigtensor.engine.cluster import IN_FLIGHT
 from bigtensor.engine.ranges import Part, pass_parts
-from bigtensor.engine.runtime import parse_memory_limit
+from bigtensor.engine.runtime import Processes, parse_memory_limit
 from bigtensor.errors import Message, PlanError, Setting
 
 RESERVED_NBYTES = 368 * 2**20
@@ -197,26 +197,6 @@ class Plan:
     def _repr_html_(self) -> str:
         # names of files and features come from others
         return f"<pre>{escape(str(self))}</pre>"
-
-
-class Processes(Protocol):
-    """Processes that a plan is made for. A `Runtime` is one implementation."""
-
-    @property
-    def workers(self) -> int:
-        """Processes that hold tasks."""
-
-    @property
-    def threads(self) -> int:
-        """Tasks that run at once in one process."""
-
-    @property
-    def in_driver(self) -> bool:
-        """True if tasks run in the process that drives the passes."""
-
-    @property
-    def memory_limit(self) -> int | None:
-        """Bytes that one process may use."""
 
 
 @dataclass(frozen=True)

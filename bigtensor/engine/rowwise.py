@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bigtensor.data.answer_groups import check_answer_group, place_answer_group
 from bigtensor.data.block import Block
 from bigtensor.data.manifest import seal
+from bigtensor.data.missing_values import MARGINALISE
 from bigtensor.data.outputs import check_target, discard, move_into_place, unfinished_path
 from bigtensor.data.repeated_reads import ReadTally
 from bigtensor.data.samples import Samples
@@ -166,7 +167,7 @@ def evaluate_lazily(samples: Samples, function: RowFunction, *, missing: str) ->
         with ``"marginalise"`` the function is shown rows with missing codes.
     """
     (output,) = function.outputs
-    task = RowTask(samples, function, marginalised=missing == "marginalise")
+    task = RowTask(samples, function, marginalised=missing == MARGINALISE)
     if isinstance(function, SequenceFunction):
         return _evaluate_sequences_lazily(task, function, output, missing)
     shape = tuple((length,) for length in output.dims.values())

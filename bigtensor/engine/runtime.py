@@ -18,8 +18,8 @@ CONNECT_TIMEOUT = 10.0
 """Seconds to wait for a scheduler at an address."""
 
 
-class Runtime(Protocol):
-    """Runs the same function on many small jobs and hands the results on as they come."""
+class Processes(Protocol):
+    """Processes that a plan is made for."""
 
     @property
     def workers(self) -> int:
@@ -36,6 +36,10 @@ class Runtime(Protocol):
     @property
     def memory_limit(self) -> int | None:
         """Bytes that one process may use, where that is known."""
+
+
+class Runtime(Processes, Protocol):
+    """Runs the same function on many small jobs and hands the results on as they come."""
 
     def run(
         self, function: JobFunction, shared: Any, jobs: Sequence[Job], collect: Collect

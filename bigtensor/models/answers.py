@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bigtensor._version import __version__
 from bigtensor.data.anndata_source import is_anndata
 from bigtensor.data.matrices import is_lazy_table
+from bigtensor.data.missing_values import MARGINALISE
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.data.views import Views, ViewsLike
@@ -31,13 +33,9 @@ from bigtensor.errors import DataError, OutputError, Setting, ViewError
 from bigtensor.models.containers import is_labelled, is_lazy, labelled_answer
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.parameters import plain
-from bigtensor.models.run import (
-    MARGINALISE,
-    judge,
-    warn_of_missing,
-    warn_of_unknown_categories,
-)
+from bigtensor.models.run import judge, warn_of_missing, warn_of_unknown_categories
 from bigtensor.statistics.base import RowFunction, SequenceFunction
+from bigtensor.statistics.validity import Validity
 
 
 class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
@@ -168,17 +166,32 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         if is_lazy(X):
             array: Any = evaluate_lazily(samples, function, missing=self.missing)
         else:
-            with open_runtime() as runtime:
-                arrays, validity = evaluate_in_memory(
-                    samples, function, runtime, marginalised=self.missing == MARGINALISE
-                )
-            judge(validity, samples, self.missing)
+            arrays, validity = self._evaluate_in_memory(samples, function)
             warn_of_missing(validity, samples.views)
             array = arrays[output]
         if not is_labelled(X) or isinstance(X, list | tuple):
             return array
         dims = (self.sample_dim, *function.outputs[0].dims)
         return labelled_answer(X, array, dims, output, self._output_attrs())
+
+    def _evaluate_together(self, X: Any, outputs: tuple[str, ...]) -> dict[str, NDArray[Any]]:
+        """Return several outputs for every row as arrays, from one evaluation of the rows."""
+        self._require_fitted()
+        samples = self._open_again(X)
+        arrays, validity = self._evaluate_in_memory(samples, self._row_function(outputs))
+        warn_of_missing(validity, samples.views)
+        return arrays
+
+    def _evaluate_in_memory(
+        self, samples: Samples, function: RowFunction
+    ) -> tuple[dict[str, NDArray[Any]], Validity]:
+        """Return the outputs of a row function, and the invalid rows after judging them."""
+        with open_runtime() as runtime:
+            arrays, validity = evaluate_in_memory(
+                samples, function, runtime, marginalised=self.missing == MARGINALISE
+            )
+        judge(validity, samples, self.missing)
+        return arrays, validity
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return True if the model can answer. A prepared one knows its views only."""

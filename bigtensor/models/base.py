@@ -14,8 +14,8 @@ from bigtensor._version import __version__
 from bigtensor.data.samples import Samples
 from bigtensor.engine.checkpoint import content_key
 from bigtensor.engine.events import Listener
-from bigtensor.engine.plan import Plan, PlannedProcesses, Processes, make_plan
-from bigtensor.engine.runtime import open_runtime
+from bigtensor.engine.plan import Plan, PlannedProcesses, make_plan
+from bigtensor.engine.runtime import Processes, open_runtime
 from bigtensor.errors import StatisticsError
 from bigtensor.models.answers import is_plain
 from bigtensor.models.callbacks import callback_listener

@@ -1,4 +1,4 @@
-"""Description of a fitted mixture: weights, and populations where there are any."""
+"""Description of a fitted mixture: weights, populations where there are any, and a verdict."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.errors import NoPopulationsError
+from bigtensor.errors import Message, NoPopulationsError
 from bigtensor.models.description import Facts, Line, ModelDescription, outcome_lines
 from bigtensor.models.label_level import level_of
+from bigtensor.models.report_blocks import Notice
 
 MOST_WEIGHTS = 30
 """Weights that are shown at the end of a fit."""
@@ -147,6 +148,87 @@ class MixtureDescription(ModelDescription):
             names += ["component_label"]
             names += ["component_probability"] if probabilities else []
         return tuple(names)
+
+
+class JudgedMixtureDescription(MixtureDescription):
+    """Facts and words on a mixture whose diagnostics hold a verdict and log-likelihoods."""
+
+    def facts(self, model: Any) -> Facts:
+        """Return the facts of a mixture with its verdict and its log-likelihoods.
+
+        Parameters
+        ----------
+        model : fitted or prepared model
+        """
+        found = model.diagnostics_
+        return {
+            **super().facts(model),
+            "verdict": found.get("verdict"),
+            "mean_log_likelihood": list(found.get("mean_log_likelihood") or ()),
+        }
+
+    def fit_facts(self, model: Any) -> Facts:
+        """Return the facts of a mixture with its verdict.
+
+        Parameters
+        ----------
+        model : fitted model
+        """
+        return {**super().fit_facts(model), "verdict": model.diagnostics_["verdict"]}
+
+    def fit_lines(self, model: Any) -> Iterator[Line]:
+        """Return the weights, the verdict and the notes. A fault was told in a warning.
+
+        Parameters
+        ----------
+        model : fitted model
+        """
+        yield "weights", listed_weights(model)
+        verdict = model.diagnostics_["verdict"]
+        if verdict["good"]:
+            yield "verdict", verdict_in_words(verdict)
+        for note in self.notes(model.diagnostics_):
+            yield "note", note
+
+    def notes(self, found: Mapping[str, Any]) -> Iterator[str]:  # noqa: ARG002
+        """Return sentences on the choices of a fit.
+
+        Parameters
+        ----------
+        found : mapping
+            Diagnostics of a fitted model.
+        """
+        yield from ()
+
+
+def verdict_in_words(verdict: Mapping[str, Any]) -> str:
+    """Return the sentences of a verdict as one text."""
+    return Message(" ").join(verdict["sentences"])
+
+
+def verdict_notice(verdict: Mapping[str, Any]) -> Notice:
+    """Return the notice of the report that tells a verdict."""
+    return Notice("good" if verdict["good"] else "warning", verdict_in_words(verdict))
+
+
+def judged_outcome(found: Mapping[str, Any], initialisation: str) -> list[Line]:
+    """Return how a fit ended, as names and words.
+
+    Parameters
+    ----------
+    found : mapping
+        Diagnostics of a fitted model, with a verdict and log-likelihoods.
+    initialisation : str
+    """
+    likelihoods = found["mean_log_likelihood"]
+    return [
+        ("initialisation", initialisation),
+        ("verdict", verdict_in_words(found["verdict"])),
+        (
+            "log-likelihood",
+            f"{likelihoods[-1]:.4f} nats a row" if likelihoods else "before an EM iteration",
+        ),
+    ]
 
 
 def weight_lines(facts: Mapping[str, Any]) -> Iterator[str]:

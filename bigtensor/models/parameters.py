@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.missing_values import MARGINALISE, MISSING_RULES
 from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.custom_kernel import CustomKernel
 
@@ -47,7 +48,8 @@ def check_inputs(
         raise ParameterError(
             Setting("sample_dim") + f" is {sample_dim!r}; expected the name of a dimension"
         )
-    check_choice("missing", missing, ("raise", "omit", *(["marginalise"] * marginalises)))
+    allowed = MISSING_RULES if marginalises else [r for r in MISSING_RULES if r != MARGINALISE]
+    check_choice("missing", missing, allowed)
     if random_state is not None:
         check_integer("random_state", random_state, 0)
 

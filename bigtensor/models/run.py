@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bigtensor.data.missing_values import MARGINALISE
 from bigtensor.data.samples import Samples
 from bigtensor.data.views import Views
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.checkpoint import Checkpoint, content_key, open_checkpoint
-from bigtensor.engine.events import Event, Listener
+from bigtensor.engine.events import Event, Listener, Steps
 from bigtensor.engine.plan import PassSize, Plan, make_plan
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import Runtime, open_runtime
@@ -23,12 +24,9 @@ from bigtensor.errors import (
     MissingValueWarning,
     Setting,
 )
-from bigtensor.models.script import Estimate, Script
+from bigtensor.models.script import Estimate, Script, Step
 from bigtensor.statistics.base import Narrowing
 from bigtensor.statistics.validity import Checked, Validity, explain
-
-MARGINALISE = "marginalise"
-"""The rule of missing codes by which a row keeps its other entries."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +95,7 @@ def _drive(
 ) -> tuple[Any, Views, int]:
     """Run the passes that the script asks for; return its result, the last views, rows left out."""
     stamp, result, left_out = samples.stamp(), None, 0
+    steps = Steps(listeners)
 
     def check() -> None:
         if samples.stamp() != stamp:
@@ -109,8 +108,13 @@ def _drive(
         try:
             wanted = script.send(result)
         except StopIteration as end:
+            steps.finish()
             return end.value, samples.views, left_out
         result = None
+        if isinstance(wanted, Step):
+            steps.advance(wanted.name, wanted.part, wanted.parts)
+            continue
+        steps.finish()
         if isinstance(wanted, Estimate):
             continue
         if isinstance(wanted, Narrowing):

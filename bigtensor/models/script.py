@@ -43,7 +43,26 @@ class Estimate:
     make: Callable[[], Solved]
 
 
-Script = Generator[Pass[Any] | Narrowing | Estimate, Any, Any]
+@dataclass(frozen=True)
+class Step:
+    """Announcement of work on the driver, which lasts until the next item. Nothing is sent back.
+
+    Attributes
+    ----------
+    name : str
+        Shown as progress, such as ``"choosing the ridge"``.
+    part : int
+        From 1, for a step that is announced part by part under one name.
+    parts : int
+        Largest number of parts; 0 for a step in one part.
+    """
+
+    name: str
+    part: int = 0
+    parts: int = 0
+
+
+Script = Generator[Pass[Any] | Narrowing | Estimate | Step, Any, Any]
 """Yields passes and is sent their results."""
 
 
@@ -120,6 +139,8 @@ def replay(
         result = None
         if isinstance(item, Estimate):
             make = item.make
+            continue
+        if isinstance(item, Step):
             continue
         assert isinstance(item, Pass)
         state = next(left, None)

@@ -17,6 +17,7 @@ from bigtensor.data.anndata_source import (
     anndata_store_source,
     is_anndata,
 )
+from bigtensor.data.missing_values import MARGINALISE
 from bigtensor.data.stores import open_whole_group
 from bigtensor.data.zarr_datasets import as_dataset
 from bigtensor.errors import DataError, LayoutError, ParameterError, StoreReadError
@@ -106,7 +107,7 @@ def read_rows(
     if labels is not None and not isinstance(model, MixtureAnswers):
         raise ParameterError(f"a {type(model).__name__} gives no labels; leave labels out")
     parts = windows(samples.rows, sample_size)
-    sampled, valid = read_windows(samples, parts, marginalised=model.missing == "marginalise")
+    sampled, valid = read_windows(samples, parts, marginalised=model.missing == MARGINALISE)
     if not valid.any():
         raise DataError(f"all {len(valid):,} sampled rows hold missing values; check the data")
     classes, sample_id = (

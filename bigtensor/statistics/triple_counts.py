@@ -86,8 +86,8 @@ class TripleCounts(SumStatistic[TripleCountsResult]):
     def finalize(self, state: State) -> TripleCountsResult:
         """Return the windows that occur."""
         cells = np.flatnonzero(state["table"] > 0)
-        codes = np.column_stack(np.unravel_index(cells, (self.categories + 1,) * WINDOW))
-        codes = codes.astype(np.int32)
+        places = np.unravel_index(cells, (self.categories + 1,) * WINDOW)
+        codes = np.column_stack(places).astype(np.int32)
         codes[codes == self.categories] = -1
         return TripleCountsResult(
             codes,

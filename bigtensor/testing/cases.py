@@ -198,14 +198,9 @@ def whole_block(rows: Any, views: ViewsLike | None) -> Block:
     return block
 
 
-def cut_block(block: Block, first: int, last: int, halo: int = 0) -> Block:
-    """Return the rows of a block from one to another, and the halo after them."""
-    return block.window(first, last, halo)
-
-
 def cut_blocks(block: Block, borders: Iterable[int], halo: int = 0) -> list[Block]:
     """Return consecutive blocks between ascending borders."""
-    return [cut_block(block, first, last, halo) for first, last in pairwise(borders)]
+    return [block.window(first, last, halo) for first, last in pairwise(borders)]
 
 
 def uneven_cut(rows: int) -> list[int]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from bigtensor.data.block import Block
 from bigtensor.statistics.base import RowFunction, Workspace
-from bigtensor.testing.cases import RowFunctionCase, cut_block, uneven_cut
+from bigtensor.testing.cases import RowFunctionCase, uneven_cut
 from bigtensor.testing.comparison import law, require, require_close, require_same
 
 SINGLE_RTOL = 1e-5
@@ -127,7 +127,7 @@ def evaluated(
     }
     for first, last in pairwise(borders):
         part = {name: array[first:last] for name, array in out.items()}
-        function.evaluate(cut_block(block, first, last), part, work)
+        function.evaluate(block.window(first, last), part, work)
     return out
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from bigtensor.data.block import Block
 from bigtensor.engine.checkpoint import content_key
 from bigtensor.statistics.base import State, Statistic, Workspace
-from bigtensor.testing.cases import StatisticCase, cut_block, cut_blocks
+from bigtensor.testing.cases import StatisticCase, cut_blocks
 from bigtensor.testing.comparison import law, require, require_close, require_same
 
 COMBINED_RTOL = 1e-10
@@ -72,7 +72,7 @@ def an_empty_block_changes_nothing(case: StatisticCase) -> None:
     state = summed(case.statistic, [case.block])
     before = copy.deepcopy(state)
     for halo in {0, case.statistic.halo}:
-        case.statistic.update(state, cut_block(case.block, 0, 0, halo), Workspace())
+        case.statistic.update(state, case.block.window(0, 0, halo), Workspace())
     require_same(state, before, "state after an empty block")
 
 
@@ -103,8 +103,8 @@ def only_the_rows_of_a_block_count(case: StatisticCase) -> None:
     if case.statistic.halo:
         return
     half = case.block.rows // 2
-    alone = summed(case.statistic, [cut_block(case.block, 0, half)])
-    shown = summed(case.statistic, [cut_block(case.block, 0, half, case.block.rows)])
+    alone = summed(case.statistic, [case.block.window(0, half)])
+    shown = summed(case.statistic, [case.block.window(0, half, case.block.rows)])
     require_close(
         case.ordered(shown), case.ordered(alone), case.rtol, "state of a block that shows more rows"
     )
@@ -148,7 +148,7 @@ def a_weight_of_two_is_a_row_twice(case: StatisticCase) -> None:
     if case.unweighted is None:
         return
     block, rows = case.block, case.block.rows
-    once = cut_block(block, 0, rows)
+    once = block.window(0, rows)
     heavy = replace(once, weight=np.full(rows, 2.0))
     twice = np.repeat(np.arange(rows), 2)
     repeated = replace(

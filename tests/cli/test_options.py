@@ -2,6 +2,8 @@ import click
 import pytest
 
 from bigtensor.cli.options import count, read_views, runtime, size
+from bigtensor.cli.simulate import simulate
+from bigtensor.data.simulators import SIMULATORS
 from bigtensor.errors import ViewError
 
 
@@ -83,3 +85,10 @@ def test_runtime__workers_and_an_address_exclude_each_other():
         "workers": None,
         "memory_limit": 5,
     }
+
+
+@pytest.mark.parametrize("kind", SIMULATORS)
+def test_simulate__own_options_stand_before_those_of_every_command(kind):
+    names = [parameter.name for parameter in simulate.commands[kind].params]
+    own = [choice.name for choice in SIMULATORS[kind].choices]
+    assert names == ["out", "rows", "components", *own, "seed", "overwrite", "quiet", "debug"]

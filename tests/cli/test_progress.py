@@ -70,6 +70,49 @@ def test_reporter__a_pass_that_was_stored_whole_has_no_speed(capsys):
     assert capsys.readouterr().err == "moments: 4,000 rows, read from the checkpoint\n"
 
 
+def steps(seconds):
+    """Yield what a fit tells of two parts of a step, the first of which takes long."""
+    yield Event("step started", "choosing the ridge", 0, 0, 0, 0)
+    yield Event("step advanced", "choosing the ridge", 0, 0, 1, 3)
+    yield Event("step advanced", "choosing the ridge", 0, 0, 2, 3, seconds=seconds / 2)
+    yield Event("step finished", "choosing the ridge", 0, 0, 0, 0, seconds=seconds)
+
+
+def test_lines__tell_of_long_steps_of_the_driver(capsys, monkeypatch):
+    reporter = Reporter(Lines())
+    for event in steps(seconds=0.9):
+        reporter.listen(event)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("bigtensor.cli.progress.LINE_SECONDS", 0.0)
+    for event in steps(seconds=42.0):
+        reporter.listen(event)
+    assert capsys.readouterr().err.splitlines() == [
+        "choosing the ridge: 1 of at most 3",
+        "choosing the ridge: 2 of at most 3",
+        "choosing the ridge: 42 s",
+    ]
+
+
+def test_bars__show_the_step_that_runs_and_keep_long_ones():
+    screen = io.StringIO()
+    columns = (TextColumn("{task.description}"), TextColumn("{task.fields[words]}"))
+    with Progress(
+        *columns, console=Console(file=screen, force_terminal=True), auto_refresh=False
+    ) as progress:
+        reporter = Reporter(Bars(progress))
+        short, part, *_, end = steps(seconds=0.5)
+        reporter.listen(short)
+        reporter.listen(part)
+        assert [task.fields["words"] for task in progress.tasks] == ["1 of at most 3"]
+        reporter.listen(end)
+        assert not progress.tasks
+        for event in steps(seconds=5.0):
+            reporter.listen(event)
+        (task,) = progress.tasks
+        assert (task.description, task.fields["words"]) == ("choosing the ridge", "5.0 s")
+        assert task.finished
+
+
 def test_bars__one_bar_a_pass_on_a_terminal():
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=100)

@@ -15,7 +15,6 @@ from bigtensor.testing import (
     RowFunctionCase,
     StatisticCase,
 )
-from bigtensor.testing.cases import cut_block
 from tests.statistics.test_code_statistics import GROUPS, SIZES, WEIGHTS, probabilities, rows
 
 PROJECTIONS = tuple(np.random.default_rng(3).normal(size=(group.size, 3)) for group in GROUPS)
@@ -26,7 +25,7 @@ STATISTICS = [
     ProjectedSymbols(GROUPS, PROJECTIONS),
     PosteriorSums(MIXTURE),
 ]
-BLOCKS = {"weighted": cut_block(rows(), 0, 400), "plain": cut_block(rows(weighted=False), 0, 400)}
+BLOCKS = {"weighted": rows().window(0, 400), "plain": rows(weighted=False).window(0, 400)}
 
 
 @pytest.mark.parametrize("law", STATISTIC_LAWS, ids=lambda law: law.__name__)

@@ -4,8 +4,8 @@ from bigtensor.models.kernel_mixture.report import notices as of_kernels
 from bigtensor.models.kernel_mixture.report.levels import Level
 from bigtensor.models.label_level import LabelLevel
 from bigtensor.models.report_blocks import Notice
-from bigtensor.models.sampled_rows import LabelledRows
 from bigtensor.report import notices
+from tests.report.labelled_rows import rows_of
 
 
 def level(weights, name="component"):
@@ -17,20 +17,6 @@ def alike(weights, overlap=None, name="component"):
     weights = np.asarray(weights, float)
     none = np.zeros((0, len(weights)))
     return Level(name, weights, (), none, np.eye(len(weights)) if overlap is None else overlap)
-
-
-def rows_of(label, certainty, *, total=None, left_out=0):
-    label = np.asarray(label)
-    return LabelledRows(
-        values=np.zeros((len(label), 1)),
-        label=label,
-        probability=np.asarray(certainty, float)[:, None],
-        weight=np.ones(len(label)),
-        truth=None,
-        sample_id=None,
-        total=len(label) if total is None else total,
-        left_out=left_out,
-    )
 
 
 def test_fit_notices__of_kernels_begin_with_the_verdict(mixture):

@@ -6,28 +6,14 @@ import pytest
 from bigtensor.decomposition.population_count import AS_GOOD
 from bigtensor.models.kernel_mixture.report import sentences as of_kernels
 from bigtensor.models.label_level import level_of
-from bigtensor.models.sampled_rows import LabelledRows
 from bigtensor.models.wording import size
 from bigtensor.report import sentences
+from tests.report.labelled_rows import rows_of
 
 
 def text_of(model):
     found = sentences.fit_sentences(model, level_of(model), of_kernels.method_sentences(model))
     return " ".join(found)
-
-
-def rows_of(label, certainty, *, total=None, left_out=0):
-    label = np.asarray(label)
-    return LabelledRows(
-        values=np.zeros((len(label), 1)),
-        label=label,
-        probability=np.asarray(certainty, float)[:, None],
-        weight=np.ones(len(label)),
-        truth=None,
-        sample_id=None,
-        total=len(label) if total is None else total,
-        left_out=left_out,
-    )
 
 
 def test_fit_sentences__say_what_was_fitted_on_what(mixture):

@@ -16,6 +16,7 @@ from bigtensor.data.simulate.rows import (
     RowBlock,
     block_bounds,
     check_integer,
+    check_positive,
     gather,
     write,
 )
@@ -163,12 +164,10 @@ def _simulation(
             + Setting("rows", rows)
             + "; draw fewer"
         )
-    if not (separation > 0 and outlier_distance >= 0):
+    check_positive("separation", separation)
+    if not outlier_distance >= 0:
         raise ParameterError(
-            Setting("separation", separation)
-            + " must be positive and "
-            + Setting("outlier_distance", outlier_distance)
-            + " not negative"
+            Setting("outlier_distance") + f" must not be negative, not {outlier_distance!r}"
         )
     cells = _draw_populations(_stream(seed, _PARAMETERS), np.asarray(shares), markers, separation)
     truth = xr.Dataset(

@@ -16,6 +16,7 @@ from bigtensor.data.simulate.rows import (
     RowBlock,
     block_bounds,
     check_integer,
+    check_positive,
     gather,
     write,
 )
@@ -164,10 +165,7 @@ def _simulation(
         raise ParameterError(
             Setting("n_categories") + f" must be at most {MOST_CATEGORIES}, not {n}"
         )
-    if not (np.isfinite(concentration) and concentration > 0):
-        raise ParameterError(
-            Setting("concentration") + f" must be a positive number, not {concentration!r}"
-        )
+    check_positive("concentration", concentration)
     if not 0 <= missing < 1:
         raise ParameterError(
             Setting("missing") + f" must be from 0 to less than 1, not {missing!r}"

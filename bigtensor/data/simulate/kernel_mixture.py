@@ -21,6 +21,7 @@ from bigtensor.data.simulate.rows import (
     RowBlock,
     block_bounds,
     check_integer,
+    check_positive,
     gather,
     write,
 )
@@ -177,9 +178,8 @@ def _simulation(
     seed = check_integer("random_state", random_state, 0)
     if family not in ("gaussian", "gamma"):
         raise ParameterError(f"family must be 'gaussian' or 'gamma', not {family!r}")
-    for name, value in (("separation", separation), ("gamma_shape", gamma_shape)):
-        if not (np.isfinite(value) and value > 0):
-            raise ParameterError(f"{name} must be a positive number, not {value!r}")
+    check_positive("separation", separation)
+    check_positive("gamma_shape", gamma_shape)
     rng = np.random.default_rng(seed)
     parameters = _draw_parameters(
         rng, n_components, family, float(separation), views, symmetric, float(gamma_shape)

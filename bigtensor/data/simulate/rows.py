@@ -41,6 +41,12 @@ def check_integer(name: str, value: object, least: int) -> int:
     raise ParameterError(Setting(name) + f" must be an integer of at least {least}, not {value!r}")
 
 
+def check_positive(name: str, value: float) -> None:
+    """Raise a ParameterError unless a parameter is a finite positive number."""
+    if not (np.isfinite(value) and value > 0):
+        raise ParameterError(Setting(name) + f" must be a positive number, not {value!r}")
+
+
 def block_bounds(rows: int) -> Iterator[tuple[int, int]]:
     """Yield the first row and the row after the last one of every block."""
     for start in range(0, rows, BLOCK_ROWS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,14 +11,9 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from bigtensor.data.block import Block
-from bigtensor.models.discrete_mixture.core import core_of
-from bigtensor.models.discrete_mixture.estimation import (
-    SMOOTHING,
-    Moments,
-    Problem,
-    estimate,
-    in_memory,
-)
+from bigtensor.models.discrete_mixture.core import Moments, moments_of
+from bigtensor.models.discrete_mixture.estimation import SMOOTHING, Problem, estimate, in_memory
+from bigtensor.models.script import Step
 from bigtensor.statistics.base import Workspace
 
 RIDGES = {"ex": (0.0, 0.5, 2.0), "em": (0.0, 0.5)}
@@ -78,7 +74,7 @@ class _Split:
 
 def choose(
     rows: Block, problem: Problem, n_components: int | None, most: int, ridge: float | None
-) -> Choice:
+) -> Generator[Step, None, Choice]:
     """Choose the number of components and the ridge where they are not given.
 
     Parameters
@@ -89,27 +85,38 @@ def choose(
     n_components : int, optional
         None: a number from 1 to ``most`` is chosen.
     most : int
+        The number of components itself, where it is given.
     ridge : float, optional
         None: one of `RIDGES` is chosen.
     """
     ridges = RIDGES.get(problem.method, (0.0,)) if ridge is None else (ridge,)
-    diagnostics: dict[str, Any] = {}
     if problem.weight < FEWEST_ROWS:
         return Choice(n_components or 1, SMOOTHING if ridge is None else ridge)
+    if n_components is not None and len(ridges) == 1:
+        return Choice(n_components, ridges[0])
+    diagnostics: dict[str, Any] = {}
+    count = SPLITS if n_components is None else 1
+    splits: list[_Split] = []
+    for number in range(count):
+        yield Step("summing moments without held-out rows", number + 1, count)
+        splits.append(_split(rows, problem, number, most))
     if n_components is None:
-        splits = [_split(rows, problem, number, most) for number in range(SPLITS)]
         first = SMOOTHING if ridge is None else ridge
-        n_components, scores = _fewest_as_good(splits, most, first)
+        n_components, scores = yield from _fewest_as_good(splits, most, first)
         diagnostics["component_choice"] = {"held_out_log_likelihood": scores}
     if len(ridges) == 1:
         return Choice(n_components, ridges[0], diagnostics)
-    split = _split(rows, problem, 0, n_components)
-    found = {value: split.mean(split.scores(n_components, value)) for value in ridges}
+    split, found = splits[0], dict[float, float]()
+    for number, value in enumerate(ridges):
+        yield Step("choosing the ridge", number + 1, len(ridges))
+        found[value] = split.mean(split.scores(n_components, value))
     diagnostics["ridge_choice"] = {f"{value:g}": score for value, score in found.items()}
     return Choice(n_components, max(found, key=lambda value: found[value]), diagnostics)
 
 
-def _fewest_as_good(splits: list[_Split], most: int, ridge: float) -> tuple[int, dict[str, float]]:
+def _fewest_as_good(
+    splits: list[_Split], most: int, ridge: float
+) -> Generator[Step, None, tuple[int, dict[str, float]]]:
     """Return the fewest components that are as good as the best, and the means of all numbers.
 
     A number is as good as the best where its mean likelihood is less by at most the standard error
@@ -119,6 +126,7 @@ def _fewest_as_good(splits: list[_Split], most: int, ridge: float) -> tuple[int,
     scores: list[list[NDArray[np.float64]]] = []
     means: list[float] = []
     while len(scores) < most and len(scores) - int(np.argmax([*means, -np.inf])) <= PATIENCE:
+        yield Step("choosing the number of components", len(scores) + 1, most)
         scores.append([split.scores(len(scores) + 1, ridge) for split in splits])
         means.append(_over_splits(splits, scores[-1]))
     best = int(np.argmax(means))
@@ -148,8 +156,7 @@ def _split(rows: Block, problem: Problem, number: int, most: int) -> _Split:
     moments = None
     if problem.method == "ex" and most > 1:
         directions = 2 * min(most, problem.most_spectral)
-        core = in_memory(core_of(problem.groups, directions, problem.rng(0)), learning)
-        moments = Moments(core)
+        moments = in_memory(moments_of(problem.groups, directions, problem.rng(0)), learning)
     return _Split(smaller, learning, judging, moments)
 
 

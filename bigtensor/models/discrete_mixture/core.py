@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from bigtensor.decomposition.discrete_core import (
     inverse_scale,
     rotated,
 )
+from bigtensor.decomposition.exterior_point import SpectralCandidates, spectral_candidates
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.code_moments import (
     Groups,
@@ -37,11 +39,36 @@ DAMPING = 0.5
 Without it, a pair of rare symbols that were seen only together stands out as a component does.
 """
 
-Sums = Generator[Pass[Any], Any, DiscreteCore]
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Moments of some rows, with the spectral solutions that were found in them.
+
+    Fits that differ in the ridge share these, which are half of the work of one fit.
+
+    Attributes
+    ----------
+    core : DiscreteCore
+    weight : float
+        Of all rows that were read, also of those with missing codes.
+    """
+
+    core: DiscreteCore
+    weight: float
+    _found: dict[int, SpectralCandidates] = field(default_factory=dict, repr=False)
+
+    def candidates(self, k: int, rng: np.random.Generator) -> SpectralCandidates:
+        """Return the spectral solutions of k components."""
+        if k not in self._found:
+            self._found[k] = spectral_candidates(self.core, k, rng)
+        return self._found[k]
+
+
+Sums = Generator[Pass[Any], Any, Moments]
 """Yields passes and is sent their results; returns moments."""
 
 
-def core_of(groups: Groups, directions: int, rng: np.random.Generator) -> Sums:
+def moments_of(groups: Groups, directions: int, rng: np.random.Generator) -> Sums:
     """Ask for the scaled moments of three groups of views in their leading directions.
 
     Parameters
@@ -66,16 +93,18 @@ def core_of(groups: Groups, directions: int, rng: np.random.Generator) -> Sums:
     moments: ProjectedMoments = yield Pass(
         "moments", ProjectedSymbols(groups, _projections(bases, scales))
     )
-    return rotated(_core(moments, bases, scales, _three(sketches.marginals)))
+    core = rotated(_core(moments, bases, scales, _three(sketches.marginals)))
+    return Moments(core, sketches.weight)
 
 
-def unscaled_core_of(groups: Groups) -> Sums:
+def unscaled_moments_of(groups: Groups) -> Sums:
     """Ask for the joint table of three groups of views as it is."""
     identities = _identities(groups)
     sketches: SymbolSketches = yield Pass("pairs", SketchedPairs(groups, identities))
     moments: ProjectedMoments = yield Pass("moments", ProjectedSymbols(groups, identities))
     ones = by_view(lambda t: np.ones(groups[t].size))
-    return _core(moments, identities, ones, _three(sketches.marginals))
+    core = _core(moments, identities, ones, _three(sketches.marginals))
+    return Moments(core, sketches.weight)
 
 
 def _core(

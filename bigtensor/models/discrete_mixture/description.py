@@ -9,8 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.models.description import Facts, Line
-from bigtensor.models.mixture_description import MixtureDescription, listed_weights
-from bigtensor.models.report_blocks import Block, Group, Notice, ReportParts, Section, Words
+from bigtensor.models.mixture_description import (
+    JudgedMixtureDescription,
+    judged_outcome,
+    verdict_notice,
+)
+from bigtensor.models.report_blocks import Block, Group, ReportParts, Section, Words
 from bigtensor.models.report_figures import Curve, Curves, Heatmap, Panel, Rule
 from bigtensor.models.wording import independence_sentence, sentence_of
 
@@ -18,46 +22,27 @@ MOST_LINES = 60
 """Categories that the picture shows; of more, those that differ most between components."""
 
 
-class DiscreteMixtureDescription(MixtureDescription):
+class DiscreteMixtureDescription(JudgedMixtureDescription):
     """Facts and words on a discrete mixture, and the picture of its categories."""
 
     def facts(self, model: Any) -> Facts:
-        """Return the facts of a mixture with its verdict and its likelihoods.
+        """Return the facts of a mixture with its ridge.
 
         Parameters
         ----------
         model : fitted or prepared model
         """
-        found = model.diagnostics_
-        return {
-            **super().facts(model),
-            "verdict": found.get("verdict"),
-            "ridge": found.get("ridge"),
-            "mean_log_likelihood": list(found.get("mean_log_likelihood") or ()),
-        }
+        return {**super().facts(model), "ridge": model.diagnostics_.get("ridge")}
 
-    def fit_facts(self, model: Any) -> Facts:
-        """Return the facts of a mixture with its verdict.
+    def notes(self, found: Mapping[str, Any]) -> Iterator[str]:
+        """Return sentences on what held-out rows have chosen.
 
         Parameters
         ----------
-        model : fitted model
+        found : mapping
+            Diagnostics of a fitted model.
         """
-        return {**super().fit_facts(model), "verdict": model.diagnostics_["verdict"]}
-
-    def fit_lines(self, model: Any) -> Iterator[Line]:
-        """Return the weights, the verdict and what was chosen. A fault was told in a warning.
-
-        Parameters
-        ----------
-        model : fitted model
-        """
-        yield "weights", listed_weights(model)
-        verdict = model.diagnostics_["verdict"]
-        if verdict["good"]:
-            yield "verdict", " ".join(map(sentence_of, verdict["sentences"]))
-        for words in choices_in_words(model.diagnostics_):
-            yield "note", words
+        yield from choices_in_words(found)
 
     def report(self, model: Any, rows: Any) -> ReportParts:  # noqa: ARG002
         """Return notices, sentences and sections of the report.
@@ -68,13 +53,8 @@ class DiscreteMixtureDescription(MixtureDescription):
         rows : LabelledRows, optional
         """
         found = model.diagnostics_
-        verdict = found["verdict"]
-        notices = tuple(
-            Notice("good" if verdict["good"] else "warning", sentence_of(text))
-            for text in verdict["sentences"]
-        )
         return ReportParts(
-            notices=notices,
+            notices=(verdict_notice(found["verdict"]),),
             headline=(("parameters", f"{found['parameters']:,}"),),
             method=tuple(method_in_words(model)),
             sections=(categories_section(model),),
@@ -90,15 +70,7 @@ def outcome_in_words(model: Any) -> list[Line]:
     model : fitted model
     """
     found = model.diagnostics_
-    likelihoods = found["mean_log_likelihood"]
-    return [
-        ("initialisation", initialisation_in_words(found)),
-        ("verdict", " ".join(map(sentence_of, found["verdict"]["sentences"]))),
-        (
-            "log-likelihood",
-            f"{likelihoods[-1]:.4f} nats a row" if likelihoods else "before an EM iteration",
-        ),
-    ]
+    return judged_outcome(found, initialisation_in_words(found))
 
 
 def initialisation_in_words(found: Mapping[str, Any]) -> str:

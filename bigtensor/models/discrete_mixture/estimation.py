@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
-from bigtensor.decomposition.discrete_core import DiscreteCore, DiscreteFactors
+from bigtensor.decomposition.discrete_core import DiscreteFactors
 from bigtensor.decomposition.discrete_spectral import spectral_factors
-from bigtensor.decomposition.exterior_point import (
-    SpectralCandidates,
-    exterior_point,
-    literal_exterior_point,
-    spectral_candidates,
-)
+from bigtensor.decomposition.exterior_point import exterior_point, literal_exterior_point
 from bigtensor.errors import IdentifiabilityError
-from bigtensor.models.discrete_mixture.core import core_of, unscaled_core_of
+from bigtensor.models.discrete_mixture.core import Moments, moments_of, unscaled_moments_of
 from bigtensor.models.discrete_mixture.solution import DiscreteSolution
 from bigtensor.models.script import Estimate, Solved
 from bigtensor.statistics.base import Pass
@@ -58,19 +54,31 @@ STARTS_IN_CHOICE, ITERATIONS_IN_CHOICE, TOLERANCE_IN_CHOICE = 3, 200, 1e-5
 SHORT_ITERATIONS = 50
 """EM iterations from every random start; only the best of them goes on until it settles."""
 
-Conclude = Callable[[DiscreteSolution, list[float], dict[str, Any]], Solved]
-"""Makes the fitted mixture of a solution, its log-likelihoods and its diagnostics."""
-
 _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
-    """Mixture, its mean log-likelihood before every EM iteration, and diagnostics."""
+    """Mixture, and how it was estimated.
+
+    Attributes
+    ----------
+    solution : DiscreteSolution
+    likelihoods : list of float
+        Mean log-likelihood before every EM iteration.
+    diagnostics : dict
+    weight : float
+        Of the rows that the mixture was estimated from.
+    """
 
     solution: DiscreteSolution
     likelihoods: list[float]
     diagnostics: dict[str, Any]
+    weight: float
+
+
+Conclude = Callable[[Estimated], Solved]
+"""Makes the fitted mixture of an estimate."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,7 @@ class Problem:
     groups : three SymbolGroup
         Views whose joint codes are decomposed.
     weight : float
-        Of all rows.
+        Of all rows; of the sampled ones until a pass over all rows has found theirs.
     method : str
     em_iterations : int, optional
         Most EM iterations; None stands for a number that depends on the method.
@@ -156,23 +164,6 @@ class Problem:
         return np.random.default_rng([self.seed, purpose])
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """Moments of some rows, with the spectral solutions that were found in them.
-
-    Fits that differ in the ridge share these, which are half of the work of one fit.
-    """
-
-    core: DiscreteCore
-    _found: dict[int, SpectralCandidates] = field(default_factory=dict, repr=False)
-
-    def candidates(self, k: int, rng: np.random.Generator) -> SpectralCandidates:
-        """Return the spectral solutions of k components."""
-        if k not in self._found:
-            self._found[k] = spectral_candidates(self.core, k, rng)
-        return self._found[k]
-
-
 def in_memory(script: Generator[Any, Any, _Result], rows: Block) -> _Result:
     """Run a script of passes over rows that the driver holds."""
     result = None
@@ -204,9 +195,10 @@ def estimate(
     if not problem.is_spectral(k):
         return (yield from _best_of_random_starts(problem, k, smoothing))
     if problem.method == "ex_literal" or problem.method == "svd":
-        moments = Moments((yield from unscaled_core_of(problem.groups)))
+        moments = yield from unscaled_moments_of(problem.groups)
     elif moments is None:
-        moments = Moments((yield from core_of(problem.groups, 2 * k, problem.rng(0))))
+        moments = yield from moments_of(problem.groups, 2 * k, problem.rng(0))
+    problem = replace(problem, weight=moments.weight)
     try:
         factors, diagnostics = _initialisation(moments, problem, k, ridge)
     except IdentifiabilityError as error:
@@ -244,16 +236,17 @@ def em_iterations(
     ending : Ending
     diagnostics : dict
     """
-    current, likelihoods = start, list[float]()
+    current, likelihoods, weight = start, list[float](), problem.weight
     for _ in range(ending.most):
         if problem.conclude is not None:
-            yield Estimate(_made(problem.conclude, current, likelihoods, diagnostics))
+            known = Estimated(current.by_weight(), list(likelihoods), diagnostics, weight)
+            yield Estimate(partial(problem.conclude, known))
         sums = yield Pass("posterior", PosteriorSums(current.mixture()))
-        current = updated(sums, current, smoothing)
-        likelihoods.append(sums.log_likelihood / sums.weight)
+        current, weight = updated(sums, current, smoothing), sums.weight
+        likelihoods.append(sums.log_likelihood / weight)
         if _settled(likelihoods, ending.tolerance):
             break
-    return Estimated(current.by_weight(), likelihoods, diagnostics)
+    return Estimated(current.by_weight(), likelihoods, diagnostics, weight)
 
 
 def updated(
@@ -275,17 +268,6 @@ def updated(
     return DiscreteSolution(
         _shares(sums.mass + smoothing), tuple(_shares(table + smoothing) for table in counts)
     ).floored(LOWEST)
-
-
-def _made(
-    conclude: Conclude,
-    current: DiscreteSolution,
-    likelihoods: list[float],
-    diagnostics: dict[str, Any],
-) -> Callable[[], Solved]:
-    """Return a function that concludes with what is known now."""
-    known = list(likelihoods)
-    return lambda: conclude(current.by_weight(), known, diagnostics)
 
 
 def _settled(likelihoods: Sequence[float], tolerance: float) -> bool:

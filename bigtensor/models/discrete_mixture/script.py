@@ -26,7 +26,7 @@ from bigtensor.models.discrete_mixture.estimation import (
 from bigtensor.models.discrete_mixture.settings import PILOT_ROWS, Settings, three_groups
 from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
 from bigtensor.models.discrete_mixture.verdict import judged
-from bigtensor.models.script import Script, Solved
+from bigtensor.models.script import Script, Solved, Step
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.code_counts import CodeCounts, CodeCountsResult
 from bigtensor.statistics.code_moments import Groups, ProjectedSymbols, SketchedPairs, SymbolGroup
@@ -53,6 +53,8 @@ class Preparation:
         As for ``choice``.
     start : DiscreteSolution, optional
         Mixture of the pilot sample that the passes start from, instead of a spectral solution.
+    weight : float
+        Of the pilot sample.
     rows : CodeCountsResult, optional
         All rows, where the driver holds them.
     diagnostics : dict
@@ -62,6 +64,7 @@ class Preparation:
     choice: Choice | None = None
     groups: Groups | None = None
     start: DiscreteSolution | None = None
+    weight: float = 0.0
     rows: CodeCountsResult | None = None
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
@@ -73,7 +76,7 @@ STORED_CLASSES = (
 """Dataclasses that a saved discrete mixture, prepared or fitted, is made of."""
 
 
-def prepare(settings: Settings, *, in_rounds: bool) -> Generator[Pass[Any], Any, Preparation]:
+def prepare(settings: Settings, *, in_rounds: bool) -> Script:
     """Ask for a sample where the joint table is too large to count the rows in.
 
     Parameters
@@ -92,7 +95,7 @@ def prepare(settings: Settings, *, in_rounds: bool) -> Generator[Pass[Any], Any,
     )
     if settings.rows <= PILOT_ROWS and not in_rounds:
         return Preparation(settings, rows=rows)
-    return _prepared_from(rows, settings)
+    return (yield from _prepared_from(rows, settings))
 
 
 def pilot_pass(settings: Settings) -> Pass[Sample]:
@@ -108,14 +111,14 @@ def refine(preparation: Preparation) -> Script:
     settings = preparation.settings
     if settings.counted:
         counts = yield Pass("counts", CodeCounts(settings.sizes))
-        return _of_rows(counts, settings)
+        return (yield from _of_rows(counts, settings))
     if preparation.rows is not None:
-        return _of_rows(preparation.rows, settings)
+        return (yield from _of_rows(preparation.rows, settings))
     choice, groups = preparation.choice, preparation.groups
     assert choice is not None
     assert groups is not None
-    problem = _problem(groups, settings, float(settings.rows), passes=True)
-    conclude = partial(_concluded, settings, choice, float(settings.rows))
+    problem = _problem(groups, settings, preparation.weight, passes=True)
+    conclude = partial(_concluded, settings, choice)
     problem = replace(problem, conclude=conclude)
     if preparation.start is None:
         found = yield from estimate(problem, choice.n_components, choice.ridge)
@@ -129,62 +132,69 @@ def refine(preparation: Preparation) -> Script:
             problem.ending(method),
             preparation.diagnostics,
         )
-    return conclude(found.solution, found.likelihoods, found.diagnostics)
+    return conclude(found)
 
 
-def _of_rows(counts: CodeCountsResult, settings: Settings) -> Solved:
+def _of_rows(counts: CodeCountsResult, settings: Settings) -> Generator[Step, None, Solved]:
     """Return the mixture of rows that the driver holds."""
     rows, weight = _block(counts, settings)
     problem = _problem(_groups_of(rows, settings), settings, weight, passes=False)
-    choice, found = _started(rows, problem, settings)
+    choice, found = yield from _started(rows, problem, settings)
     if problem.has_rivals and rows.rows > START_ROWS:
         smoothing = SMOOTHING if choice.ridge else 0.0
         script = em_iterations(
             found.solution, problem, smoothing, problem.ending("em"), found.diagnostics
         )
+        yield Step("EM iterations over all rows")
         found = in_memory(script, rows)
-    distinct = {"distinct_rows": rows.rows}
-    return _concluded(
-        settings, choice, weight, found.solution, found.likelihoods, distinct | found.diagnostics
-    )
+    diagnostics = {"distinct_rows": rows.rows, **found.diagnostics}
+    return _concluded(settings, choice, replace(found, diagnostics=diagnostics, weight=weight))
 
 
-def _prepared_from(counts: CodeCountsResult, settings: Settings) -> Preparation:
+def _prepared_from(
+    counts: CodeCountsResult, settings: Settings
+) -> Generator[Step, None, Preparation]:
     """Choose from a sample what its rows do not decide alone."""
     rows, weight = _block(counts, settings)
     problem = _problem(_groups_of(rows, settings), settings, weight, passes=False)
     if problem.has_rivals:
         # the passes are too few to make up for joint codes of several views
-        choice, found = _started(rows, problem, settings)
+        choice, found = yield from _started(rows, problem, settings)
         kept = ("initialised", "random_starts")
         told = {key: found.diagnostics[key] for key in kept if key in found.diagnostics}
-        return Preparation(settings, choice, problem.groups, found.solution, diagnostics=told)
-    choice, start = _chosen(rows, problem, settings), None
+        return Preparation(
+            settings, choice, problem.groups, found.solution, weight, diagnostics=told
+        )
+    choice, start = (yield from _chosen(rows, problem, settings)), None
     if not problem.is_spectral(choice.n_components):
-        start = _estimated(rows, problem, choice).solution
-    return Preparation(settings, choice, problem.groups, start)
+        start = (yield from _estimated(rows, problem, choice)).solution
+    return Preparation(settings, choice, problem.groups, start, weight)
 
 
-def _started(rows: Block, problem: Problem, settings: Settings) -> tuple[Choice, Estimated]:
+def _started(
+    rows: Block, problem: Problem, settings: Settings
+) -> Generator[Step, None, tuple[Choice, Estimated]]:
     """Return the choice and the estimate of rows, or of a part of many rows of grouped views."""
     if problem.has_rivals and rows.rows > START_ROWS:
         step = math.ceil(rows.rows / START_ROWS)
         part = replace(rows.keep(np.arange(rows.rows) % step == 0), index=None)
         weight = part.total_weight()
         rows, problem = part, _problem(_groups_of(part, settings), settings, weight, passes=False)
-    choice = _chosen(rows, problem, settings)
-    return choice, _estimated(rows, problem, choice)
+    choice = yield from _chosen(rows, problem, settings)
+    return choice, (yield from _estimated(rows, problem, choice))
 
 
-def _estimated(rows: Block, problem: Problem, choice: Choice) -> Estimated:
+def _estimated(rows: Block, problem: Problem, choice: Choice) -> Generator[Step, None, Estimated]:
     """Return the estimate of rows that the driver holds."""
+    yield Step("estimating the mixture")
     return in_memory(estimate(problem, choice.n_components, choice.ridge), rows)
 
 
-def _chosen(rows: Block, problem: Problem, settings: Settings) -> Choice:
+def _chosen(rows: Block, problem: Problem, settings: Settings) -> Generator[Step, None, Choice]:
     """Return the number of components and the ridge, from the rows where they were not given."""
     number = None if settings.n_components == "auto" else int(settings.n_components)
-    return choose(rows, problem, number, settings.most_components, settings.ridge)
+    most = settings.most_components
+    return (yield from choose(rows, problem, number, most, settings.ridge))
 
 
 def _block(counts: CodeCountsResult, settings: Settings) -> tuple[Block, float]:
@@ -247,23 +257,16 @@ def _problem(groups: Groups, settings: Settings, weight: float, *, passes: bool)
     )
 
 
-def _concluded(
-    settings: Settings,
-    choice: Choice,
-    weight: float,
-    solution: DiscreteSolution,
-    likelihoods: list[float],
-    diagnostics: dict[str, Any],
-) -> Solved:
-    """Return the fitted mixture with its diagnostics, and warn of what should worry."""
-    fit = DiscreteFit(solution, settings.views, settings.categories)
+def _concluded(settings: Settings, choice: Choice, found: Estimated) -> Solved:
+    """Return the fitted mixture with its diagnostics, and warn of its faults."""
+    solution = found.solution
     told = {
         "method": settings.method,
         "n_components": solution.n_components,
         "ridge": choice.ridge,
         "parameters": solution.parameters,
-        "mean_log_likelihood": likelihoods,
+        "mean_log_likelihood": found.likelihoods,
         **choice.diagnostics,
-        **diagnostics,
+        **found.diagnostics,
     }
-    return judged(fit, weight, told)
+    return judged(DiscreteFit(solution, settings.views, settings.categories), found.weight, told)

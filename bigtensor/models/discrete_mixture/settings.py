@@ -147,12 +147,13 @@ def check_parameters(model: Any) -> None:
 
 def without_effect(model: Any) -> Message | None:
     """Return a sentence on a parameter that is given although nothing uses it, if there is one."""
-    if model.n_starts != 10 and model.method not in ("ex", "em"):
+    declared = {parameter.name: parameter.default for parameter in PARAMETERS}
+    if model.n_starts != declared["n_starts"] and model.method not in ("ex", "em"):
         return (
             Setting("n_starts")
             + f" is {model.n_starts}, but the method {model.method!r} has no random starts"
         )
-    if model.ridge != "cross-validation" and model.method not in ("ex", "em"):
+    if model.ridge != declared["ridge"] and model.method not in ("ex", "em"):
         return Setting("ridge") + f" is {model.ridge!r}, but the method {model.method!r} has none"
     return None
 

@@ -26,12 +26,12 @@ def judged(fit: DiscreteFit, weight: float, diagnostics: dict[str, Any]) -> Solv
     ----------
     fit : DiscreteFit
     weight : float
-        Of all rows.
+        Of the rows that the mixture was estimated from.
     diagnostics : dict
     """
     faults = [*_undetermined(fit.solution), *_small(fit.solution, weight), *_alike(fit.solution)]
     k = fit.solution.n_components
-    sentences = faults or [f"{k} component{'s' * (k > 1)}, no two alike and none almost empty"]
+    sentences = faults or [f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."]
     for sentence in faults:
         warnings.warn(sentence, ConditioningWarning, stacklevel=6)
     verdict = {"good": not faults, "sentences": sentences}
@@ -45,8 +45,8 @@ def _undetermined(solution: DiscreteSolution) -> list[str]:
         return []
     return [
         f"{solution.n_components} components have {solution.parameters} parameters, and the joint "
-        f"table of the views has {free} probabilities, which other components explain as well; "
-        "use fewer components, or more views"
+        f"table of the views has {free} probabilities, which other components explain as well. "
+        "Use fewer components, or more views."
     ]
 
 
@@ -56,8 +56,8 @@ def _small(solution: DiscreteSolution, weight: float) -> list[str]:
     if not few.size or solution.n_components == 1:
         return []
     return [
-        f"{few.size} of {solution.n_components} components have fewer than {FEW_ROWS:g} rows; use "
-        "fewer components, or " + Setting("n_components", "auto")
+        f"{few.size} of {solution.n_components} components have fewer than {FEW_ROWS:g} rows. Use "
+        "fewer components, or " + Setting("n_components", "auto") + "."
     ]
 
 
@@ -74,6 +74,6 @@ def _alike(solution: DiscreteSolution) -> list[str]:
         return []
     a, b = pairs[0]
     return [
-        f"components {a} and {b} have the same probabilities (mean distance {distance[a, b]:.3f}); "
-        "use fewer components, or " + Setting("n_components", "auto")
+        f"Components {a} and {b} have the same probabilities (mean distance {distance[a, b]:.3f}). "
+        "Use fewer components, or " + Setting("n_components", "auto") + "."
     ]

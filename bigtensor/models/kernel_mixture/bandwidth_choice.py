@@ -14,6 +14,7 @@ from bigtensor.models.kernel_mixture.groups import Groups, SampleFeatures, proje
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solve import decomposed, spectral_start
+from bigtensor.models.script import Step
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.densities import MixtureDensities
@@ -35,7 +36,9 @@ Choice = tuple[float, dict[str, Any]]
 """The factor that was chosen, and what it was chosen by."""
 
 
-def factor_of_largest_gap(rows: FloatArray, scale: FloatArray, settings: Settings) -> Choice:
+def factor_of_largest_gap(
+    rows: FloatArray, scale: FloatArray, settings: Settings
+) -> Generator[Step, None, Choice]:
     """Choose the bandwidth whose k-th singular value stands out most from the next one.
 
     Parameters
@@ -48,7 +51,8 @@ def factor_of_largest_gap(rows: FloatArray, scale: FloatArray, settings: Setting
     """
     k = settings.n_components
     gaps = []
-    for factor in FACTORS:
+    for number, factor in enumerate(FACTORS):
+        yield Step("choosing the bandwidth", number + 1, len(FACTORS))
         features = _features(rows, scale, settings, factor)
         _, subspaces = features.projected()
         gaps.append(min(_gap(values, k) for values in subspaces.singular_values))
@@ -59,7 +63,7 @@ def factor_by_cross_validation(
     scale: FloatArray,
     preparation: Preparation,
     windows: tuple[tuple[int, int], ...] | None = None,
-) -> Generator[Pass[Any], dict[str, Any], Choice]:
+) -> Generator[Pass[Any] | Step, Any, Choice]:
     """Choose the bandwidth whose spectral mixture gives rows it has not seen the best likelihood.
 
     Two passes, whatever the number of bandwidths and folds: moments of all rows but those of a
@@ -76,8 +80,8 @@ def factor_by_cross_validation(
 
     Yields
     ------
-    Pass
-        ``"cross-validation moments"`` and ``"cross-validation scores"``.
+    Pass or Step
+        The passes are ``"cross-validation moments"`` and ``"cross-validation scores"``.
     """
     sample, settings = preparation.pilot, preparation.settings
     assert sample is not None
@@ -86,6 +90,7 @@ def factor_by_cross_validation(
     fold_of_row = fold_of_rows(sample.index, FOLDS, seed)
     candidates: dict[str, Groups] = {}
     for position, factor in enumerate(FACTORS):
+        yield Step("preparing the features of every bandwidth", position + 1, len(FACTORS))
         features = _features(rows, scale, settings, factor)
         for fold in range(FOLDS):
             candidates[_name(position, fold)], _ = features.projected(fold_of_row != fold)
@@ -94,6 +99,7 @@ def factor_by_cross_validation(
         training_moments(candidates, seed),
         windows,
     )
+    yield Step("decomposing the moments of every bandwidth")
     mixtures = {
         name: mixture
         for name, groups in candidates.items()
@@ -200,7 +206,7 @@ def _gap(values: FloatArray, k: int) -> float:
 
 def with_chosen_bandwidth(
     preparation: Preparation, windows: tuple[tuple[int, int], ...] | None
-) -> Generator[Pass[Any], Any, Preparation]:
+) -> Generator[Pass[Any] | Step, Any, Preparation]:
     """Choose the bandwidth of the moments as the settings say, and prepare their features again.
 
     Passes for the choice read the rows of the ``windows``, or all rows.
@@ -212,7 +218,7 @@ def with_chosen_bandwidth(
     rows = np.asarray(sample.values, np.float64)
     scale = np.array(list(preparation.diagnostics["scales"].values()))
     if settings.bandwidth == "gap":
-        factor, found = factor_of_largest_gap(rows, scale, settings)
+        factor, found = yield from factor_of_largest_gap(rows, scale, settings)
     else:
         factor, found = yield from factor_by_cross_validation(scale, preparation, windows)
     diagnostics = {**preparation.diagnostics, "bandwidth_choice": {"chosen": factor, **found}}

@@ -5,32 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bigtensor.errors import Message
 from bigtensor.models.description import Facts, Line
 from bigtensor.models.mixture_description import (
-    MixtureDescription,
-    listed_weights,
+    JudgedMixtureDescription,
+    judged_outcome,
+    verdict_in_words,
     weight_lines,
 )
 from bigtensor.models.report_blocks import ReportParts
 
 
-class KernelMixtureDescription(MixtureDescription):
+class KernelMixtureDescription(JudgedMixtureDescription):
     """Facts and words on a kernel mixture: its verdict, notes and likelihoods."""
-
-    def facts(self, model: Any) -> Facts:
-        """Return the facts of a mixture with its verdict and its likelihoods.
-
-        Parameters
-        ----------
-        model : fitted or prepared model
-        """
-        found = model.diagnostics_
-        return {
-            **super().facts(model),
-            "verdict": found.get("verdict"),
-            "mean_log_likelihood": list(found.get("mean_log_likelihood") or ()),
-        }
 
     def lines(self, facts: Mapping[str, Any]) -> Iterator[str]:
         """Return weights, verdict and likelihoods in words.
@@ -41,35 +27,31 @@ class KernelMixtureDescription(MixtureDescription):
         """
         yield from weight_lines(facts)
         if facts["verdict"] is not None:
-            yield f"verdict    {' '.join(facts['verdict']['sentences'])}"
+            yield f"verdict    {verdict_in_words(facts['verdict'])}"
         if facts["mean_log_likelihood"]:
             values = ", ".join(f"{value:.4f}" for value in facts["mean_log_likelihood"])
             yield f"mean log-likelihood before each posterior pass, nats a row: {values}"
 
     def fit_facts(self, model: Any) -> Facts:
-        """Return the facts of a mixture with its verdict and notes.
+        """Return the facts of a mixture with its verdict and its notes.
 
         Parameters
         ----------
         model : fitted model
         """
-        found = model.diagnostics_
-        told = {"verdict": found["verdict"], "notes": found["notes"]}
-        return {**super().fit_facts(model), **told}
+        notes = {"notes": model.diagnostics_["notes"]}
+        return {**super().fit_facts(model), **notes}
 
-    def fit_lines(self, model: Any) -> Iterator[Line]:
-        """Return the weights, the verdict and the notes. A fault was told in a warning.
+    def notes(self, found: Mapping[str, Any]) -> Iterator[str]:
+        """Return the notes that the fit took.
 
         Parameters
         ----------
-        model : fitted model
+        found : mapping
+            Diagnostics of a fitted model.
         """
-        yield "weights", listed_weights(model)
-        verdict = model.diagnostics_["verdict"]
-        if verdict["good"]:
-            yield "verdict", Message(" ").join(verdict["sentences"])
-        for note in model.diagnostics_["notes"]:
-            yield "note", note + "."
+        for note in found["notes"]:
+            yield note + "."
 
     def report(self, model: Any, rows: Any) -> ReportParts:
         """Return notices, sentences and sections of the report.
@@ -93,12 +75,4 @@ def outcome_in_words(model: Any) -> list[Line]:
     model : fitted model
     """
     found = model.diagnostics_
-    likelihoods = found["mean_log_likelihood"]
-    return [
-        ("initialisation", "spectral" if "spectral" in found else "k-means"),
-        ("verdict", " ".join(found["verdict"]["sentences"])),
-        (
-            "log-likelihood",
-            f"{likelihoods[-1]:.4f} nats a row" if likelihoods else "before a posterior pass",
-        ),
-    ]
+    return judged_outcome(found, "spectral" if "spectral" in found else "k-means")

@@ -53,7 +53,7 @@ from bigtensor.models.kernel_mixture.verdict import (
     moments_verdict,
 )
 from bigtensor.models.populations import Populations
-from bigtensor.models.script import Estimate, Script, Solved
+from bigtensor.models.script import Estimate, Script, Solved, Step
 from bigtensor.statistics.base import Narrowing, Pass
 from bigtensor.statistics.co_posterior import CoPosteriorSumsResult
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
@@ -135,9 +135,7 @@ FEWEST_ROWS_WITH_RIVALS = 10_000
 """Rows from which on other starts are tried: of fewer, the likelihood tells little."""
 
 
-def prepare(
-    settings: Settings, shape: DataShape
-) -> Generator[Pass[Any] | Narrowing, Any, Preparation]:
+def prepare(settings: Settings, shape: DataShape) -> Script:
     """Ask for a sample, and fix everything that the sums depend on.
 
     Constant features are left out of the sample, the settings, the preparation, and all later
@@ -149,9 +147,14 @@ def prepare(
     if not varying.all():
         sample, settings, left_out = without_constant_features(sample, settings, varying)
         yield Narrowing(tuple(np.flatnonzero(varying).tolist()))
+    if settings.counted:
+        yield Step("counting the components")
     settings, counted_in_sample = with_counted_components(sample, settings)
+    if settings.if_dependent is not None:
+        yield Step("measuring dependence within components")
     settings, dependence = with_populations_if_dependent(sample, settings)
     windows = moments_windows(settings, shape.rows)
+    yield Step("preparing the features")
     preparation = yield from with_chosen_bandwidth(prepare_from(sample, settings), windows)
     if counted_in_sample:
         preparation.diagnostics["component_count"] = counted_in_sample
@@ -188,6 +191,8 @@ def refine(preparation: Preparation) -> Script:
         mixture = passes.solution.mixture()
         key = "mean" if stage.name == "posterior" else stage.name
         diagnostics[f"{key}_log_likelihood"] = passes.likelihoods
+    if settings.n_populations is not None:
+        yield Step("merging components into populations")
     return conclude(passes, co_posterior)
 
 
@@ -251,7 +256,7 @@ def judged(found: KernelFit, verdict: Verdict, diagnostics: dict[str, Any]) -> S
 
 def _initialisation(
     preparation: Preparation, diagnostics: dict[str, Any]
-) -> Generator[Pass[Any] | Estimate, Any, tuple[MixtureDensities, bool]]:
+) -> Generator[Pass[Any] | Estimate | Step, Any, tuple[MixtureDensities, bool]]:
     """Return the mixture to start from, and whether it is a doubtful one."""
     if preparation.start is not None:
         return preparation.start.mixture(), True
@@ -261,6 +266,7 @@ def _initialisation(
     # in rounds, all sites sum all their rows
     windows = None if preparation.pilot is None else moments_windows(settings, settings.rows)
     moments = yield moments_pass(preparation.groups, windows)
+    yield Step("decomposing the moments")
     spectral = spectral_components(moments, preparation, diagnostics)
     diagnostics["moments"] = {
         "rows": moments.rows,
@@ -397,7 +403,7 @@ def best_of_rivals(
     stage: Stage,
     diagnostics: dict[str, Any],
     conclude: Callable[[Refinement], Solved],
-) -> Generator[Pass[Any] | Estimate, Any, Refinement]:
+) -> Generator[Pass[Any] | Estimate | Step, Any, Refinement]:
     """Settle starts of other bandwidths too, and return the passes of the best likelihood.
 
     Parameters
@@ -423,6 +429,7 @@ def best_of_rivals(
         suffix = f", start {len(starts) + 1}"
         windows = None if on_all else settling_windows(settings.rows, multiple)
         moments = yield replace(moments_pass(prepared.groups, windows), name="moments" + suffix)
+        yield Step("decomposing the moments" + suffix)
         try:
             spectral = decomposed(moments, prepared)
         except IdentifiabilityError:

@@ -10,8 +10,13 @@ from scipy.optimize import linear_sum_assignment
 import bigtensor
 from bigtensor import DiscreteMixture, simulate
 from bigtensor.data.block import Block
+from bigtensor.decomposition.discrete_core import DiscreteFactors
+from bigtensor.decomposition.exterior_point import exterior_point_from, literal_exterior_point
 from bigtensor.errors import ConditioningWarning
+from bigtensor.models.discrete_mixture.core import moments_of, unscaled_moments_of
 from bigtensor.models.discrete_mixture.estimation import (
+    LITERAL_NEGATIVE_PENALTY,
+    LITERAL_SUM_PENALTY,
     Ending,
     Problem,
     em_iterations,
@@ -51,6 +56,34 @@ def test_em_iterations__stay_at_the_truth() -> None:
     end = in_memory(em_iterations(start, problem, 0.0, Ending(25, 0.0), {}), rows)
     np.testing.assert_allclose(end.solution.weights, known.weights, atol=1e-8)
     for found, expected in zip(end.solution.probabilities, known.probabilities, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("method", ["ex", "ex_literal"])
+def test_exterior_points__stay_at_the_truth_of_summed_moments(method: str) -> None:
+    """Moments are summed over rows as a fit sums them, and prices are those of a fit."""
+    known = truth(3, (5, 4, 6), seed=4)
+    data, weight = known.rows()
+    rows = Block(
+        data.to_numpy(), {f"view{t}": slice(t, t + 1) for t in range(3)}, 0, len(weight), weight
+    )
+    groups = tuple(SymbolGroup((t,), (size,)) for t, size in enumerate((5, 4, 6)))
+    start = DiscreteFactors(known.weights, known.probabilities)
+    if method == "ex":
+        moments = in_memory(moments_of(groups, 6, np.random.default_rng(0)), rows)
+        end = exterior_point_from(moments.core, start, ridge=0.0)
+    else:
+        moments = in_memory(unscaled_moments_of(groups), rows)
+        end = literal_exterior_point(
+            moments.core,
+            start,
+            sum_penalty=LITERAL_SUM_PENALTY,
+            negative_penalty=LITERAL_NEGATIVE_PENALTY,
+        )
+    assert moments.weight == pytest.approx(weight.sum(), rel=1e-12)
+    assert end.residual < 1e-7
+    np.testing.assert_allclose(end.factors.weights, known.weights, atol=1e-8)
+    for found, expected in zip(end.factors.probabilities, known.probabilities, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-8)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from bigtensor.models.kernel_mixture.report.levels import Level
 from bigtensor.models.label_level import population_of_component
+from bigtensor.models.mixture_description import verdict_notice
 from bigtensor.models.report_blocks import Notice
 from bigtensor.models.wording import counted, percent, sentence_of, words_of
 
@@ -47,9 +48,8 @@ def fit_notices(model: Any, shown: Level) -> tuple[Notice, ...]:
     tuple of Notice
     """
     found = model.diagnostics_
-    verdict = found["verdict"]
     return (
-        Notice("good" if verdict["good"] else "warning", " ".join(verdict["sentences"])),
+        verdict_notice(found["verdict"]),
         *count_notices(found.get("component_count")),
         *bandwidth_notices(found.get("bandwidth_choice")),
         *landmark_notices(found.get("landmarks", {})),
