@@ -72,5 +72,17 @@ SIMULATORS = {
             Choice("missing", 0.0, "Share of the entries that are missing."),
         ),
     ),
+    "hidden-markov": Simulator(
+        "bigtensor.data.simulate.hidden_markov",
+        "write_hidden_markov",
+        "Sequences of symbols that hidden states show; components are states.",
+        (
+            Choice("n_symbols", 10, "Number of symbols."),
+            Choice("sequences", 1, "Number of sequences."),
+            Choice("concentration", 1.0, "Small values make states of few symbols each."),
+            Choice("stay", 0.0, "Probability to stay in a state in any case."),
+            Choice("missing", 0.0, "Share of the steps that are missing."),
+        ),
+    ),
 }
 """Every simulator by its name on the command line."""

@@ -58,13 +58,13 @@ def gather(
     blocks: Iterable[RowBlock],
     rows: int,
     dtype: DTypeLike,
-    codes: Mapping[str, list[str]],
+    codes: Mapping[str, list[str] | None],
     categories: Categories | None = None,
 ) -> xr.Dataset:
     """Return the truth together with all rows.
 
-    ``codes`` names the categories of int32 variables along the samples, ``categories`` those of the
-    features of integers.
+    ``codes`` names the categories of int32 variables along the samples, or says None of those that
+    are numbers; ``categories`` names those of the features of integers.
     """
     X = np.empty((rows, truth.sizes[FEATURE_DIM]), dtype)
     variables = {name: np.empty(rows, np.int32) for name in codes}
@@ -78,7 +78,7 @@ def gather(
     attrs = {} if categories is None else {ATTRIBUTE: dict(categories)}
     rowwise: dict[str, Any] = {"X": ((SAMPLE_DIM, FEATURE_DIM), X, attrs)}
     for name, values in variables.items():
-        rowwise[name] = (SAMPLE_DIM, values, {"categories": codes[name]})
+        rowwise[name] = (SAMPLE_DIM, values, _named(codes[name]))
     return truth.assign(rowwise)
 
 
@@ -88,7 +88,7 @@ def write(
     blocks: Iterable[RowBlock],
     rows: int,
     dtype: DTypeLike,
-    codes: Mapping[str, list[str]],
+    codes: Mapping[str, list[str] | None],
     *,
     overwrite: bool,
     progress: Progress | None,
@@ -108,7 +108,7 @@ def write(
             [str(name) for name in truth[FEATURE_DIM].values],
             dtype=dtype,
             rows=rows,
-            row_variables={name: ("int32", {"categories": codes[name]}) for name in codes},
+            row_variables={name: ("int32", _named(codes[name])) for name in codes},
             attrs={str(name): value for name, value in truth.attrs.items()},
         ) as store:
             done = 0
@@ -140,3 +140,8 @@ def write(
             ) from error
     finally:
         discard(building)
+
+
+def _named(categories: list[str] | None) -> dict[str, list[str]]:
+    """Return the attributes of a variable along the samples."""
+    return {} if categories is None else {"categories": categories}
