@@ -16,8 +16,8 @@ from bigtensor.models.discrete_mixture.estimation import (
     Moments,
     Problem,
     estimate,
-    in_memory,
 )
+from bigtensor.models.script import in_memory
 from bigtensor.statistics.base import Workspace
 
 RIDGES = {"ex": (0.0, 0.5, 2.0), "em": (0.0, 0.5)}

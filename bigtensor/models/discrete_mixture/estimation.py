@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
 from bigtensor.decomposition.discrete_core import DiscreteCore, DiscreteFactors
 from bigtensor.decomposition.discrete_spectral import spectral_factors
 from bigtensor.decomposition.exterior_point import (
@@ -25,7 +24,6 @@ from bigtensor.models.script import Estimate, Solved
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.code_moments import Groups
 from bigtensor.statistics.code_tables import CodeTables
-from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.posterior_sums import PosteriorSums, PosteriorSumsResult
 
 FLOOR = 1e-5
@@ -60,8 +58,6 @@ SHORT_ITERATIONS = 50
 
 Conclude = Callable[[DiscreteSolution, list[float], dict[str, Any]], Solved]
 """Makes the fitted mixture of a solution, its log-likelihoods and its diagnostics."""
-
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,18 +167,6 @@ class Moments:
         if k not in self._found:
             self._found[k] = spectral_candidates(self.core, k, rng)
         return self._found[k]
-
-
-def in_memory(script: Generator[Any, Any, _Result], rows: Block) -> _Result:
-    """Run a script of passes over rows that the driver holds."""
-    result = None
-    while True:
-        try:
-            wanted = script.send(result)
-        except StopIteration as end:
-            found: _Result = end.value
-            return found
-        result = sum_in_memory(wanted.statistic, rows) if isinstance(wanted, Pass) else None
 
 
 def estimate(
