@@ -58,7 +58,7 @@ def simplex_least_squares(matrix: FloatArray, targets: FloatArray) -> FloatArray
         )
     size = matrix.shape[1]
     # distances within the span do not depend on the coordinates: k + m of them replace n
-    triangle: FloatArray = np.linalg.qr(np.hstack([matrix, targets]), mode="r")
+    triangle = np.linalg.qr(np.hstack([matrix, targets])).R
     matrix, targets = triangle[:, :size], triangle[:, size:]
     solutions = np.empty((size, targets.shape[1]))
     system, values = np.ones((len(matrix) + 1, size)), np.zeros(len(matrix) + 1)
