@@ -56,9 +56,7 @@ def test_objective__is_the_residual_plus_penalties():
     marginal = sum(table.sum(axis=axes) for axes in ((1, 2), (0, 2), (0, 1))) / 3
     square = marginal + 0.2 / 8
     weights = np.einsum("i,j,l->ijl", 1 / square, 1 / square, 1 / square)
-    moved = MarkovParameters(
-        truth.window_start * 1.1, truth.transition * 0.8, truth.emission * 0.9
-    )
+    moved = MarkovParameters(truth.window_start * 1.1, truth.transition * 0.8, truth.emission * 0.9)
     residual = np.sum(weights * (table - triple_table(moved)) ** 2)
     value = residual / 2 + 0.25 / 2 * (4 * 0.1**2 + 4 * 0.2**2 + 0.1**2)
     value += 0.05 / 2 * np.sum((moved.emission - marginal) ** 2 / square)
@@ -97,7 +95,7 @@ def test_objective__curvature_bounds_every_block_near_an_exact_fit():
 def test_objective__needs_one_scale_for_all_views():
     _, table = sample(0)
     core = core_of_table(table, 4)
-    with pytest.raises(ParameterError, match="make the core with common_scale=True"):
+    with pytest.raises(ParameterError, match="make the core with a common scale"):
         MarkovObjective(core, 4, sum_penalty=1.0)
     with pytest.raises(ParameterError, match="positive sum_penalty"):
         MarkovObjective(core_of_table(table, 4, common_scale=True), 4, sum_penalty=0.0)

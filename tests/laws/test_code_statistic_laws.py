@@ -28,7 +28,8 @@ STATISTICS = [
     PosteriorSums(MIXTURE),
 ]
 MARKOV = tuple(
-    np.random.default_rng(4).dirichlet(np.ones(size), rows) for size, rows in ((3, 1), (3, 3), (5, 3))
+    np.random.default_rng(4).dirichlet(np.ones(size), rows)
+    for size, rows in ((3, 1), (3, 3), (5, 3))
 )
 WINDOW_SUMS = {
     "rows": TriplePosteriorSums(MARKOV[0][0], *MARKOV[1:]),

@@ -79,7 +79,9 @@ def test_sums__of_windows_of_a_column():
     weight = random.uniform(0, 2, 200)
     index = np.delete(np.arange(203), [20, 77, 150])
     sequence = np.repeat([3, 1, 3, 2, 2], 40)
-    block = Block(codes, {"a": slice(0, 1), "b": slice(1, 2)}, 0, 200, weight, sequence, None, index)
+    block = Block(
+        codes, {"a": slice(0, 1), "b": slice(1, 2)}, 0, 200, weight, sequence, None, index
+    )
     found = sum_in_memory(TriplePosteriorSums(*parameters(), column=1), block)
     starts = [
         row

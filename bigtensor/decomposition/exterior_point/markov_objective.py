@@ -54,8 +54,8 @@ class MarkovObjective:
             )
         if not all(np.array_equal(core.scales[0], scale) for scale in core.scales[1:]):
             raise ParameterError(
-                "the views of a hidden Markov model have the same symbols: make the core with "
-                "common_scale=True"
+                "the steps of a hidden Markov model have the same symbols, but the views of the "
+                "core have scales of their own: make the core with a common scale"
             )
         self.residual = FactorResidual(core.tensor, core.bases)
         self._scale = core.scales[0]

@@ -29,6 +29,15 @@ FIRST_SEED = 2000
 
 JUDGED_TRIPLES = 2000
 
+RIDGE, SMOOTHING = 2.0, 1.0
+"""Pseudo-counts of the exterior point and of the EM iterations."""
+
+RIDGES = (1.0, 4.0)
+"""Pseudo-counts to choose from by held-out triples."""
+
+HELD_OUT, UNIFORM = 0.2, 0.01
+"""Part of the triples that is held out, and weight of equally probable triples there."""
+
 FLOOR = 1e-5
 """Smallest probability before the EM iterations, which never leave a zero."""
 
@@ -82,6 +91,7 @@ class Drawn:
 Method = Callable[[Drawn], Markov]
 
 OURS = "exterior point + EM20"
+CHOSEN = "ridge chosen"
 EM_LOOSE, EM_TIGHT = "EM(10) 1e-4", "EM(10) 1e-7"
 EM_MAP = "EM-MAP(10)"
 EM_TRUTH = "EM from the truth"
@@ -93,20 +103,32 @@ def models(k: int, rows: int, count: int, first_seed: int = FIRST_SEED) -> Itera
         yield Drawn.of(k, rows, first_seed + number)
 
 
-def estimated(drawn: Drawn, pseudo_count: float = 1.0, smoothing: float = 0.5) -> Markov:
+def estimated(counts: NDArray[np.int64], k: int, pseudo_count: float) -> Markov:
     """Return the exterior point after at most 20 EM iterations."""
-    rows, n, k = int(drawn.counts.sum()), len(drawn.counts), drawn.states
-    core = core_of_table(drawn.counts / rows, 2 * k, common_scale=True)
+    rows, n = int(counts.sum()), len(counts)
+    core = core_of_table(counts / rows, 2 * k, common_scale=True)
     rng = np.random.default_rng(0)
     start = markov_exterior_point(core, k, ridge=pseudo_count * n / rows, rng=rng).parameters
-    seen = drawn.counts > 0
+    seen = counts > 0
     end = triple_expectation_maximisation(
         start.clipped(FLOOR),
         np.argwhere(seen),
-        drawn.counts[seen].astype(np.float64),
-        smoothing=smoothing,
+        counts[seen].astype(np.float64),
+        smoothing=SMOOTHING,
     )
     return as_markov(end.parameters)
+
+
+def with_chosen_ridge(drawn: Drawn) -> Markov:
+    """Return the estimate with the ridge under which a fifth of the triples is most likely."""
+    held_out = np.random.default_rng(0).binomial(drawn.counts, HELD_OUT)
+
+    def likelihood(ridge: float) -> float:
+        table = triple_table(estimated(drawn.counts - held_out, drawn.states, ridge))
+        mixed = (1 - UNIFORM) * table + UNIFORM / table.size
+        return float(np.vdot(held_out, np.log(mixed)))
+
+    return estimated(drawn.counts, drawn.states, max(RIDGES, key=likelihood))
 
 
 def as_markov(parameters: MarkovParameters) -> Markov:
@@ -127,7 +149,8 @@ def em_from_truth(drawn: Drawn) -> Markov:
 
 
 METHODS: dict[str, Method] = {
-    OURS: estimated,
+    OURS: lambda drawn: estimated(drawn.counts, drawn.states, RIDGE),
+    CHOSEN: with_chosen_ridge,
     EM_LOOSE: partial(random_em, tolerance=1e-4),
     EM_TIGHT: partial(random_em, tolerance=1e-7),
     EM_MAP: partial(random_em, tolerance=1e-6, pseudo_count=0.5),
