@@ -136,8 +136,8 @@ class DiscreteFactors:
         """
         weight_floor = floor if weight_floor is None else weight_floor
         return DiscreteFactors(
-            _clipped_columns(self.weights[:, None], weight_floor)[:, 0],
-            by_view(lambda t: _clipped_columns(self.probabilities[t], floor)),
+            distributions(self.weights[:, None], weight_floor)[:, 0],
+            by_view(lambda t: distributions(self.probabilities[t], floor)),
         )
 
     def by_weight(self) -> "DiscreteFactors":
@@ -153,7 +153,9 @@ class DiscreteFactors:
         return all(np.isfinite(array).all() for array in (self.weights, *self.probabilities))
 
 
-def core_of_table(table: FloatArray, r: int, *, damping: float = 0.0) -> DiscreteCore:
+def core_of_table(
+    table: FloatArray, r: int, *, damping: float = 0.0, common_scale: bool = False
+) -> DiscreteCore:
     """Scale the joint table of three views and project it on its leading directions.
 
     Parameters
@@ -165,6 +167,9 @@ def core_of_table(table: FloatArray, r: int, *, damping: float = 0.0) -> Discret
     damping : float
         Added to the marginals as ``damping / n_t`` before the scaling. Without damping a pair of
         rare symbols that were only seen together stands out as much as a component does.
+    common_scale : bool
+        If True, all views have the same symbols, as the steps of a sequence have, and one scale:
+        the root of the mean of their marginals.
 
     Returns
     -------
@@ -173,11 +178,13 @@ def core_of_table(table: FloatArray, r: int, *, damping: float = 0.0) -> Discret
     Raises
     ------
     ParameterError
-        If the table holds no joint probabilities of three views, or a number is out of range.
+        If the table holds no joint probabilities of three views, views of different symbols are
+        to have a common scale, or a number is out of range.
     """
     _check_table(table)
     marginals = _marginals(table)
-    scales = by_view(lambda t: _scales(marginals[t], damping))
+    scaling = _common(marginals) if common_scale else marginals
+    scales = by_view(lambda t: _scales(scaling[t], damping))
     inverses = by_view(lambda t: inverse_scale(scales[t]))
     sums = _pair_sums(table)
     scaled = by_view(lambda p: sums[p] * inverses[PAIRS[p][0]][:, None] * inverses[PAIRS[p][1]])
@@ -287,6 +294,32 @@ def inverse_scale(scale: FloatArray) -> FloatArray:
     return np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
 
 
+def distributions(columns: FloatArray, floor: float) -> FloatArray:
+    """Distributions whose entries reach a floor, from columns of any sign, by clipping.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n, m)
+        A column without a positive entry becomes uniform.
+    floor : float
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+
+    Raises
+    ------
+    ParameterError
+        If the floor is not between 0 and 1/n.
+    """
+    size = len(columns)
+    if not 0 <= floor * size <= 1:
+        raise ParameterError(f"a floor between 0 and 1/{size} is needed, got {floor}")
+    positive = _normalised(np.maximum(columns, 0.0))
+    excess = _normalised(np.maximum(positive - floor, 0.0))
+    return floor + (1.0 - floor * size) * excess
+
+
 def check_components(core: DiscreteCore, k: int) -> None:
     """Raise where a core does not support a number of components.
 
@@ -356,6 +389,18 @@ def _pair_sums(table: FloatArray) -> ByView:
     return table.sum(axis=2), table.sum(axis=1), table.sum(axis=0)
 
 
+def _common(marginals: ByView) -> ByView:
+    """Mean of the marginals, for every view."""
+    sizes = [len(marginal) for marginal in marginals]
+    if len(set(sizes)) != 1:
+        raise ParameterError(
+            "a common scale needs the same symbols in all three views, got "
+            f"{sizes[0]}, {sizes[1]} and {sizes[2]}"
+        )
+    mean = np.mean(marginals, axis=0)
+    return mean, mean, mean
+
+
 def _scales(marginal: FloatArray, damping: float) -> FloatArray:
     """Square roots of the damped marginal probabilities."""
     if damping < 0:
@@ -375,16 +420,6 @@ def _of_seen_symbols(basis: FloatArray, marginal: FloatArray) -> FloatArray:
 def _projected_pairs(pairs: ByView, bases: ByView) -> ByView:
     """Pair tables in the coordinates of the bases."""
     return by_view(lambda p: bases[PAIRS[p][0]].T @ pairs[p] @ bases[PAIRS[p][1]])
-
-
-def _clipped_columns(columns: FloatArray, floor: float) -> FloatArray:
-    """Distributions whose entries reach a floor, from columns of any sign."""
-    size = len(columns)
-    if not 0 <= floor * size <= 1:
-        raise ParameterError(f"a floor between 0 and 1/{size} is needed, got {floor}")
-    positive = _normalised(np.maximum(columns, 0.0))
-    excess = _normalised(np.maximum(positive - floor, 0.0))
-    return floor + (1.0 - floor * size) * excess
 
 
 def _normalised(columns: FloatArray) -> FloatArray:

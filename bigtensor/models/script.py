@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
+from bigtensor.data.block import Block
 from bigtensor.engine.plan import PassSize
 from bigtensor.statistics.base import Narrowing, Pass, State
+from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.validity import Checked
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +113,25 @@ def _task_nbytes(wanted: Pass[Any]) -> tuple[int, int]:
 def single_pass(wanted: Pass[Any]) -> Script:
     """Return the script of one pass, which returns the result of the pass."""
     return (yield wanted)
+
+
+def in_memory(script: Generator[Any, Any, _Result], rows: Block) -> _Result:
+    """Run a script of passes over rows that the driver holds.
+
+    Parameters
+    ----------
+    script : generator
+        Estimates that it yields between passes are left out.
+    rows : Block
+    """
+    result = None
+    while True:
+        try:
+            wanted = script.send(result)
+        except StopIteration as end:
+            found: _Result = end.value
+            return found
+        result = sum_in_memory(wanted.statistic, rows) if isinstance(wanted, Pass) else None
 
 
 def replay(

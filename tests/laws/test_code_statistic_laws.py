@@ -9,6 +9,7 @@ from bigtensor.statistics.code_tables import CodeTables
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.row_functions import Responsibilities
+from bigtensor.statistics.triple_posteriors import TriplePosteriorSums
 from bigtensor.testing import (
     ROW_FUNCTION_LAWS,
     STATISTIC_LAWS,
@@ -25,6 +26,14 @@ STATISTICS = [
     ProjectedSymbols(GROUPS, PROJECTIONS),
     PosteriorSums(MIXTURE),
 ]
+MARKOV = tuple(
+    np.random.default_rng(4).dirichlet(np.ones(size), rows)
+    for size, rows in ((3, 1), (3, 3), (5, 3))
+)
+WINDOW_SUMS = {
+    "rows": TriplePosteriorSums(MARKOV[0][0], *MARKOV[1:]),
+    "windows": TriplePosteriorSums(MARKOV[0][0], *MARKOV[1:], column=1),
+}
 BLOCKS = {"weighted": rows().window(0, 400), "plain": rows(weighted=False).window(0, 400)}
 
 
@@ -33,6 +42,15 @@ BLOCKS = {"weighted": rows().window(0, 400), "plain": rows(weighted=False).windo
 @pytest.mark.parametrize("statistic", STATISTICS, ids=lambda one: type(one).__name__)
 def test_law__of_statistics_of_codes(statistic, kind, law):
     law(StatisticCase(statistic, BLOCKS[kind], unweighted=("rows", "squared_weight")))
+
+
+@pytest.mark.parametrize("law", STATISTIC_LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("kind", BLOCKS)
+@pytest.mark.parametrize("of", WINDOW_SUMS)
+def test_law__of_posterior_sums_of_windows(of, kind, law):
+    # rows that come twice make other windows of a column
+    unweighted = ("windows",) if of == "rows" else None
+    law(StatisticCase(WINDOW_SUMS[of], BLOCKS[kind], unweighted=unweighted))
 
 
 @pytest.mark.parametrize("law", ROW_FUNCTION_LAWS, ids=lambda law: law.__name__)

@@ -133,7 +133,7 @@ def exterior_point(
     if starts < 1:
         raise ParameterError(f"starts must be at least 1, got {starts}")
     found = spectral_candidates(core, k, rng) if candidates is None else candidates
-    projected = _core_of_descents(core, k)
+    projected = core_of_descents(core, k)
     ends = {
         candidate.name: exterior_point_from(
             projected, candidate.factors, ridge=ridge, most_iterations=most_iterations
@@ -141,7 +141,7 @@ def exterior_point(
         for candidate in found.ranked[:starts]
     }
     residuals = {name: end.residual for name, end in ends.items()}
-    name = _ranked(residuals)[0]
+    name = by_residual(residuals)[0]
     chosen = ends[name]
     diagnostics: Diagnostics = {
         **chosen.diagnostics,
@@ -296,13 +296,23 @@ def spectral_candidates(core: DiscreteCore, k: int, rng: np.random.Generator) ->
             f"({'; '.join(discarded.values())}): use fewer components or more rows"
         )
     residuals = {name: candidate.residual for name, candidate in found.items()}
-    return SpectralCandidates([found[name] for name in _ranked(residuals)], discarded)
+    return SpectralCandidates([found[name] for name in by_residual(residuals)], discarded)
 
 
-def _core_of_descents(core: DiscreteCore, k: int) -> DiscreteCore:
+def core_of_descents(core: DiscreteCore, k: int) -> DiscreteCore:
     """First k directions, which leave noise out, or all if these do not hold k components.
 
     Symbols that were seen in few rows and only together can displace components there.
+
+    Parameters
+    ----------
+    core : DiscreteCore
+    k : int
+        Number of components.
+
+    Returns
+    -------
+    DiscreteCore
     """
     leading = core.leading(k)
     try:
@@ -312,8 +322,17 @@ def _core_of_descents(core: DiscreteCore, k: int) -> DiscreteCore:
     return leading
 
 
-def _ranked(residuals: dict[str, float]) -> list[str]:
-    """Names by ascending residual; among equals the first comes first."""
+def by_residual(residuals: dict[str, float]) -> list[str]:
+    """Names by ascending residual; among equals the first comes first.
+
+    Parameters
+    ----------
+    residuals : dict of str to float
+
+    Returns
+    -------
+    list of str
+    """
     left, ranked = dict(residuals), []
     while left:
         limit = min(left.values()) * (1.0 + EQUAL_RESIDUALS) + ROUNDING_RESIDUAL

@@ -12,8 +12,8 @@ from scipy.special import logsumexp
 
 from bigtensor.data.block import Block
 from bigtensor.models.discrete_mixture.core import Moments, moments_of
-from bigtensor.models.discrete_mixture.estimation import SMOOTHING, Problem, estimate, in_memory
-from bigtensor.models.script import Step
+from bigtensor.models.discrete_mixture.estimation import SMOOTHING, Problem, estimate
+from bigtensor.models.script import Step, in_memory
 from bigtensor.statistics.base import Workspace
 
 RIDGES = {"ex": (0.0, 0.5, 2.0), "em": (0.0, 0.5)}

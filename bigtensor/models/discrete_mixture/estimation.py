@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
 from bigtensor.decomposition.discrete_core import DiscreteFactors
 from bigtensor.decomposition.discrete_spectral import spectral_factors
 from bigtensor.decomposition.exterior_point import exterior_point, literal_exterior_point
@@ -21,7 +20,6 @@ from bigtensor.models.script import Estimate, Solved
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.code_moments import Groups
 from bigtensor.statistics.code_tables import CodeTables
-from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.posterior_sums import PosteriorSums, PosteriorSumsResult
 
 FLOOR = 1e-5
@@ -53,8 +51,6 @@ STARTS_IN_CHOICE, ITERATIONS_IN_CHOICE, TOLERANCE_IN_CHOICE = 3, 200, 1e-5
 
 SHORT_ITERATIONS = 50
 """EM iterations from every random start; only the best of them goes on until it settles."""
-
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,18 +158,6 @@ class Problem:
     def rng(self, purpose: int) -> np.random.Generator:
         """Return the random numbers of a purpose."""
         return np.random.default_rng([self.seed, purpose])
-
-
-def in_memory(script: Generator[Any, Any, _Result], rows: Block) -> _Result:
-    """Run a script of passes over rows that the driver holds."""
-    result = None
-    while True:
-        try:
-            wanted = script.send(result)
-        except StopIteration as end:
-            found: _Result = end.value
-            return found
-        result = sum_in_memory(wanted.statistic, rows) if isinstance(wanted, Pass) else None
 
 
 def estimate(

@@ -21,12 +21,11 @@ from bigtensor.models.discrete_mixture.estimation import (
     Problem,
     em_iterations,
     estimate,
-    in_memory,
 )
 from bigtensor.models.discrete_mixture.settings import PILOT_ROWS, Settings, three_groups
 from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
 from bigtensor.models.discrete_mixture.verdict import judged
-from bigtensor.models.script import Script, Solved, Step
+from bigtensor.models.script import Script, Solved, Step, in_memory
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.code_counts import CodeCounts, CodeCountsResult
 from bigtensor.statistics.code_moments import Groups, ProjectedSymbols, SketchedPairs, SymbolGroup

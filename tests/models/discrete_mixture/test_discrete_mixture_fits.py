@@ -20,9 +20,9 @@ from bigtensor.models.discrete_mixture.estimation import (
     Ending,
     Problem,
     em_iterations,
-    in_memory,
 )
 from bigtensor.models.discrete_mixture.solution import DiscreteSolution
+from bigtensor.models.script import in_memory
 from bigtensor.statistics.code_moments import SymbolGroup
 from tests.models.discrete_mixture.tables import Truth, distance, fitted_table, truth
 

@@ -1,0 +1,203 @@
+"""Hidden Markov model of triples: spectral candidates improved by the exterior point method."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bigtensor.decomposition.discrete_core import DiscreteCore, check_components
+from bigtensor.decomposition.exterior_point.markov_objective import MarkovObjective
+from bigtensor.decomposition.exterior_point.mixture_descent import (
+    NEGATIVE_PENALTY,
+    SpectralCandidates,
+    by_residual,
+    core_of_descents,
+    exterior_point_from,
+    spectral_candidates,
+)
+from bigtensor.decomposition.exterior_point.proximal_descent import DescentRule, proximal_descent
+from bigtensor.decomposition.hidden_markov import MarkovParameters, markov_from_factors
+from bigtensor.decomposition.solution import Diagnostics
+from bigtensor.errors import ParameterError
+
+MIXTURE_ITERATIONS = 60
+"""Most iterations of a descent in the parameters of a mixture, from which transitions follow."""
+
+MARKOV_ITERATIONS = 300
+"""Most iterations of a descent in the parameters of the hidden Markov model."""
+
+
+@dataclass(frozen=True, eq=False)
+class MarkovExteriorPoint:
+    """Hidden Markov model at the end of a descent.
+
+    Attributes
+    ----------
+    parameters : MarkovParameters
+        Valid: clipped at zero, every distribution sums to one.
+    residual : float
+        Norm of the residual of `parameters`, relative to the norm of the projected table.
+    residuals : list of float
+        The residual of every descent, in the order of the candidates that they began at.
+    iterations : int
+        Of the descent that was chosen.
+    negative_mass : float
+        Negative mass of the parameters that the last clipping removed.
+    diagnostics : dict
+        ``converged``, ``objective``, ``sum_penalty``, ``negative_penalty`` and ``ridge`` of the
+        descent. After a spectral initialisation also ``chosen`` (name of its candidate),
+        ``candidates`` (name to figures of every candidate), ``discarded`` (name to reason),
+        ``descents`` (name to figures of every descent, with the ``mixture_residual`` and
+        ``mixture_iterations`` of the descent before it and the ``mapped_residual`` between them),
+        and the ``directions`` and ``subspace_defects`` of the core that they used.
+    """
+
+    parameters: MarkovParameters
+    residual: float
+    residuals: list[float]
+    iterations: int
+    negative_mass: float
+    diagnostics: Diagnostics
+
+
+def markov_exterior_point(
+    core: DiscreteCore,
+    k: int,
+    *,
+    ridge: float,
+    starts: int = 2,
+    most_iterations: int = MARKOV_ITERATIONS,
+    rng: np.random.Generator,
+    candidates: SpectralCandidates | None = None,
+) -> MarkovExteriorPoint:
+    r"""Estimate a hidden Markov model from triples by descents from spectral solutions.
+
+    Given the middle state, the three symbols of a window are a mixture of three views. The best
+    spectral solutions of the mixture are improved by a short descent in its parameters, which
+    emissions, transitions and the distribution of the first state are read off. A second descent
+    improves these, and the end with the least residual is returned.
+
+    Parameters
+    ----------
+    core : DiscreteCore
+        Of the windows of three symbols, with one scale for all views.
+    k : int
+        Number of states.
+    ridge : float
+        Price of the distance from states that do not differ, such as :math:`\alpha n / N` for a
+        pseudo-count alpha, n symbols and N windows.
+    starts : int
+        Number of descents.
+    most_iterations : int
+        Of every descent in the parameters of the hidden Markov model.
+    rng : numpy.random.Generator
+    candidates : SpectralCandidates, optional
+        Of the same core and number of states; found anew by default.
+
+    Returns
+    -------
+    MarkovExteriorPoint
+        States by descending occupancy of the middle step.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range, or the views have scales of their own.
+    IdentifiabilityError
+        If the table does not support `k` states.
+    """
+    check_components(core, k)
+    if starts < 1:
+        raise ParameterError(f"starts must be at least 1, got {starts}")
+    found = spectral_candidates(core, k, rng) if candidates is None else candidates
+    projected = core_of_descents(core, k)
+    ranking = MarkovObjective(projected, k, sum_penalty=1.0)
+    ends: dict[str, MarkovExteriorPoint] = {}
+    descents: Diagnostics = {}
+    for candidate in found.ranked[:starts]:
+        mixture = exterior_point_from(
+            projected, candidate.factors, ridge=ridge, most_iterations=MIXTURE_ITERATIONS
+        )
+        mapped = markov_from_factors(mixture.factors, projected)
+        end = markov_exterior_point_from(
+            projected, mapped, ridge=ridge, most_iterations=most_iterations
+        )
+        ends[candidate.name] = end
+        descents[candidate.name] = {
+            "mixture_residual": mixture.residual,
+            "mixture_iterations": mixture.iterations,
+            "mapped_residual": ranking.relative_residual(mapped),
+            "residual": end.residual,
+            "iterations": end.iterations,
+            "converged": end.diagnostics["converged"],
+            "negative_mass": end.negative_mass,
+        }
+    residuals = {name: end.residual for name, end in ends.items()}
+    name = by_residual(residuals)[0]
+    chosen = ends[name]
+    diagnostics: Diagnostics = {
+        **chosen.diagnostics,
+        "chosen": name,
+        "candidates": {
+            candidate.name: {"residual": candidate.residual, **candidate.diagnostics}
+            for candidate in found.ranked
+        },
+        "discarded": found.discarded,
+        "descents": descents,
+        "directions": list(projected.tensor.shape),
+        "subspace_defects": projected.subspace_defects,
+    }
+    return replace(
+        chosen,
+        parameters=chosen.parameters.by_occupancy(),
+        residuals=list(residuals.values()),
+        diagnostics=diagnostics,
+    )
+
+
+def markov_exterior_point_from(
+    core: DiscreteCore,
+    start: MarkovParameters,
+    *,
+    ridge: float,
+    most_iterations: int = MARKOV_ITERATIONS,
+) -> MarkovExteriorPoint:
+    """Improve given parameters by one accelerated descent through infeasible points.
+
+    Parameters
+    ----------
+    core : DiscreteCore
+        With one scale for all views. All of its directions are used.
+    start : MarkovParameters
+        Entries may be negative.
+    ridge : float
+        As for :func:`markov_exterior_point`.
+    most_iterations : int
+
+    Returns
+    -------
+    MarkovExteriorPoint
+        States in the order of `start`.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range, or the views have scales of their own.
+    """
+    if most_iterations < 1:
+        raise ParameterError(f"most_iterations must be at least 1, got {most_iterations}")
+    k = start.n_states
+    rule = DescentRule(NEGATIVE_PENALTY, most_iterations=most_iterations)
+    objective = MarkovObjective(core, k, sum_penalty=1.0 / k, ridge=ridge)
+    end = proximal_descent(objective, objective.point(start), rule)
+    parameters = objective.parameters(end.point)
+    valid = parameters.clipped()
+    residual = objective.relative_residual(valid)
+    diagnostics: Diagnostics = {
+        "converged": end.converged,
+        "objective": end.value,
+        **objective.prices,
+        "negative_penalty": rule.negative_penalty,
+    }
+    return MarkovExteriorPoint(
+        valid, residual, [residual], end.iterations, parameters.negative_mass, diagnostics
+    )

@@ -1,0 +1,41 @@
+"""Hidden Markov models of triples against EM on the same counts.
+
+``python -m tests.benchmarks.hidden_markov --models 10 --out hidden_markov.json``
+
+The models have other seeds than those that the constants of the package were chosen with. Run it
+with ``OMP_NUM_THREADS=1``: times are processor time on one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.benchmarks.hidden_markov.accuracy import add_accuracy
+from tests.benchmarks.hidden_markov.triples import FIRST_SEED
+from tests.benchmarks.tables import Report
+
+PARTS: dict[str, Callable[[Report, int, int], None]] = {
+    "accuracy": lambda report, models, seed: add_accuracy(report, models, first_seed=seed),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; the exit code is 1 when a bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", type=int, default=10, help="models of every kind")
+    parser.add_argument("--seed", type=int, default=FIRST_SEED, help="seed of the first model")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="TABLE")
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    options = parser.parse_args(arguments)
+    settings = {"models": options.models, "seed": options.seed}
+    report = Report("hidden_markov", settings, options.out)
+    for name in options.only:
+        PARTS[name](report, options.models, options.seed)
+    print(f"\n{len(report.missed)} rows miss a bar")
+    return 1 if report.missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,91 @@
+"""Small version of the benchmark of hidden Markov models, and the reference by a plain formula."""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+
+from tests.benchmarks.baselines.markov_em import (
+    best_of_random_starts,
+    expectation_maximisation,
+    random_parameters,
+    triple_table,
+)
+from tests.benchmarks.hidden_markov.__main__ import PARTS, main
+from tests.benchmarks.hidden_markov.accuracy import add_accuracy, ratio_row
+from tests.benchmarks.hidden_markov.triples import METHODS, OURS, Drawn
+from tests.benchmarks.tables import Report
+
+pytestmark = pytest.mark.benchmark
+
+
+def plain_step(counts, parameters, pseudo_count):
+    """One EM iteration, path by path."""
+    start, transitions, emissions = parameters
+    k = len(start)
+    sums = np.zeros(k), np.zeros((k, k)), np.zeros(emissions.shape)
+    table = triple_table(parameters)
+    for symbols in np.argwhere(counts > 0):
+        for path in product(range(k), repeat=3):
+            p = start[path[0]] * transitions[path[0], path[1]] * transitions[path[1], path[2]]
+            p *= np.prod(emissions[list(path), symbols])
+            share = counts[tuple(symbols)] * p / table[tuple(symbols)]
+            sums[0][path[0]] += share
+            np.add.at(sums[1], (list(path[:2]), list(path[1:])), share)
+            np.add.at(sums[2], (list(path), symbols), share)
+    added = [array + pseudo_count for array in sums]
+    return tuple(array / array.sum(axis=-1, keepdims=True) for array in added)
+
+
+@pytest.mark.parametrize("pseudo_count", [0.0, 0.5])
+def test_markov_em__is_the_plain_formula(pseudo_count):
+    counts = Drawn.of(2, 100, 1).counts
+    rng = np.random.default_rng(0)
+    starts = [random_parameters(4, 2, rng) for _ in range(3)]
+    ends = expectation_maximisation(counts, starts, 1e-4, pseudo_count)
+    assert len({end.iterations for end in ends}) > 1
+    for start, end in zip(starts, ends, strict=True):
+        parameters = start
+        for _ in range(end.iterations):
+            parameters = plain_step(counts, parameters, pseudo_count)
+        for found, expected in zip(end.parameters, parameters, strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_drawn__is_judged_on_triples_of_the_truth():
+    drawn = Drawn.of(3, 1_000_000, 4)
+    assert drawn.error(drawn.truth) == 0
+    shares = triple_table(drawn.truth)[tuple(drawn.judged.T)]
+    assert shares.mean() == pytest.approx((triple_table(drawn.truth) ** 2).sum(), rel=0.1)
+    found = best_of_random_starts(drawn.counts, 3, 1e-7, np.random.default_rng(0))
+    assert drawn.error(found.parameters) < 0.02
+
+
+def test_accuracy__keeps_its_bars_on_average():
+    report = Report("small", {})
+    add_accuracy(report, 3, rows={5: (500, 100_000)})
+    errors, ratios, seconds = (table["rows"] for table in report.tables.values())
+    assert all(row["holds"] for row in ratios), ratios
+    assert errors[1][OURS] < 0.2 * errors[0][OURS]
+    assert set(METHODS) < set(seconds[0])
+
+
+def test_ratio_row__names_the_bars_that_belong_to_its_rows():
+    errors = {name: np.array([0.7, 0.9]) for name in METHODS} | {OURS: np.array([0.6, 0.8])}
+    few, many = ratio_row(9999, errors), ratio_row(10_000, errors)
+    assert few["F: EM(10) 1e-4"] == pytest.approx(0.875)
+    assert (few["bars"], few["holds"]) == ("F <= 1, F2 <= 1.15", True)
+    assert (many["bars"], many["holds"]) == ("F <= 0.6, F2 <= 1.15", False)
+
+
+def test_main__writes_all_tables(tmp_path, monkeypatch):
+    monkeypatch.setitem(
+        PARTS, "accuracy", lambda report, models, _: add_accuracy(report, models, {2: (50,)})
+    )
+    out = tmp_path / "out.json"
+    code = main(["--models", "1", "--out", str(out)])
+    written = json.loads(out.read_text())
+    assert code in (0, 1)
+    assert written["settings"]["models"] == 1
+    assert len(written["tables"]) == 3
