@@ -110,7 +110,7 @@ def _walk(files: StoreFiles) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _fault(document: Mapping[str, Any]) -> str:
-    """Return what is wrong with the document of an array, in words, or nothing."""
+    """Return the fault of an array's document in words, or an empty text."""
     if "dtype" in document:
         codecs: Any = [document.get("filters"), document.get("compressor")]
         grids = [document.get("chunks")]
@@ -140,7 +140,7 @@ def _has_attributes(document: Mapping[str, Any]) -> bool:
 
 
 def _size_fault(shape: Any, grids: list[Any]) -> str:
-    """Return what is wrong with a shape and the shapes of its chunks, or nothing."""
+    """Return the fault of a shape or its chunk shapes in words, or an empty text."""
     if not _are_lengths(shape):
         return f"has the shape {shape!r}; restore its metadata from a copy"
     for chunks in grids:

@@ -45,7 +45,7 @@ class CodeMap:
         object.__setattr__(self, "_tables", tables)
 
     def describe_unknown(self) -> str:
-        """Return the categories of the data that are not known in words; empty without such."""
+        """Return the unknown categories of the data in words, or an empty text."""
         words = []
         for feature, table in self._tables.items():
             names = self.categories[feature]

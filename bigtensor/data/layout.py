@@ -388,7 +388,7 @@ class SampleStoreWriter:
             raise self._cannot_write(error) from error
 
     def _cannot_write(self, error: OSError) -> OutputError:
-        """Say what the system said, and what to look at."""
+        """Return the error for a failed write, with the message of the system and a remedy."""
         return OutputError(
             f"could not write {self.path}: {error}; "
             "check that its folder exists, is writable and has free space"

@@ -147,14 +147,14 @@ def _count_files(files: StoreFiles, name: str, array: Any) -> tuple[ChunkFiles, 
 
 
 def _damaged(files: StoreFiles, reason: str) -> StoreReadError:
-    """Describe a store that is not what was written."""
+    """Return the error for a store that differs from its manifest."""
     return StoreReadError(
         f"{files.url} is damaged: {reason}: restore it from a copy or write the store again"
     )
 
 
 def _changed(files: StoreFiles, reason: str) -> StoreReadError:
-    """Describe a store of which something is not what was written."""
+    """Return the error for a file of a store that differs from the manifest."""
     return StoreReadError(
         f"{files.url} is damaged: {reason}. Restore the store from a copy or write it again. If it "
         "was changed on purpose, bigtensor.data.manifest.seal(path) accepts the change"

@@ -32,7 +32,7 @@ class ReadTally:
 
 
 def is_transient(error: BaseException | None) -> bool:
-    """Return True if an error, or what caused it, may be gone a moment later."""
+    """Return True if an error or its cause may be transient."""
     while error is not None:
         if isinstance(error, ConnectionError | TimeoutError):
             return True

@@ -17,7 +17,7 @@ from bigtensor.errors import DataError
 
 
 def check_weight_dtype(dtype: Any, owner: str) -> None:
-    """Refuse weights that are no real numbers, such as strings and times.
+    """Raise an error for weights that are not real numbers, such as strings and times.
 
     Parameters
     ----------

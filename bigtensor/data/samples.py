@@ -162,7 +162,7 @@ class Samples:
         return replace(self, code_map=CodeMap(self.code_map.categories, known))
 
     def as_dense(self) -> Samples:
-        """Return the same rows, of which sparse ones become dense when they are read."""
+        """Return these samples with sparse rows read as dense rows."""
         sources = (replace(s, dense=True) if is_sparse(s) else s for s in self.sources)
         return replace(self, sources=tuple(sources))
 

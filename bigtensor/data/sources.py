@@ -205,7 +205,7 @@ class ZarrSource:
 
     @property
     def held_nbytes(self) -> int:
-        """None: tasks read what they need."""
+        """Zero: tasks read their rows themselves."""
         return 0
 
     def read(self, start: int, stop: int) -> Columns:
@@ -312,7 +312,7 @@ class LazySource:
 
     @property
     def held_nbytes(self) -> int:
-        """None: tasks compute what they need."""
+        """Zero: tasks compute their rows themselves."""
         return 0
 
     def read(self, start: int, stop: int) -> Columns:

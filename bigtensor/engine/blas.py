@@ -37,7 +37,7 @@ def _controller(modules: int) -> threadpoolctl.ThreadpoolController:  # noqa: AR
 
 @contextmanager
 def _kept_in_a_thread() -> Iterator[None]:
-    """Hold the limit in a thread of its own."""
+    """Hold the limit in a separate thread."""
     limited, done = threading.Event(), threading.Event()
 
     def keep() -> None:

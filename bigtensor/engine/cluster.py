@@ -175,7 +175,7 @@ class DistributedRuntime:
         return futures
 
     def _window(self) -> int:
-        """Return how many tasks to have submitted at a time; workers may come and go."""
+        """Return the number of tasks in flight for the present number of workers."""
         return IN_FLIGHT * max(1, sum(self._threads_of_workers().values()))
 
     def _threads_of_workers(self) -> dict[str, int]:

@@ -163,7 +163,7 @@ class Plan:
         return RESERVED_NBYTES
 
     def in_words(self) -> Message:
-        """Return the whole plan, and what would make it fit."""
+        """Return the plan in words, with remedies if it does not fit."""
         passes = sum(size.times for size in self.passes)
         lines: list[str] = [
             f"data       {self.data}: {self.rows:,} rows x {self.features} features",

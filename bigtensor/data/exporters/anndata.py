@@ -107,7 +107,7 @@ def write_answers_to_anndata(
 
 
 def _checked_features(path: Path, group: Any, store: LabelStore) -> list[bool]:
-    """Return which features the labels come from, after comparing rows and names."""
+    """Compare rows and names, and return a mask of the features that the fit used."""
     for frame in ("obs", "var"):
         if frame not in group or "column-order" not in group[frame].attrs:
             raise FileFormatError(
@@ -143,7 +143,7 @@ def _index_length(frame: Any) -> int:
 
 
 def _refuse_present(path: Path, group: Any, *, overwrite: bool) -> None:
-    """Refuse a file with answers, unless they may be replaced."""
+    """Raise an OutputError if the file has answers that may not be replaced."""
     present = [place for place in _PLACES.values() if place in group]
     if present and not overwrite:
         raise OutputError(
@@ -192,7 +192,7 @@ def _array(file: InPlace, name: str, shape: tuple[int, ...], dtype: np.dtype[Any
 
 
 def _move_into_place(file: InPlace) -> None:
-    """Replace the answers of an earlier export by those that are written."""
+    """Replace the answers of an earlier export by the new answers."""
     file.begin_moves()
     for place in reversed(_PLACES.values()):
         _set_column(file, place, present=False)
@@ -204,7 +204,7 @@ def _move_into_place(file: InPlace) -> None:
 
 
 def _set_column(file: InPlace, place: str, *, present: bool) -> None:
-    """Name a column of a data frame among its columns, or not any more."""
+    """Add or remove a column in the column order of a data frame."""
     parent, name = place.split("/")
     if parent not in ("obs", "var"):
         return

@@ -83,7 +83,7 @@ def write_answers_to_csv(
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """Columns of the rows beside their labels.
+    """Columns of a store that are written beside the labels.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class _Cells:
     def open(
         cls, cells: str | os.PathLike[str], features: Sequence[str], store: LabelStore
     ) -> _Cells:
-        """Open a store of samples, and look for what is wanted of it."""
+        """Open a store of samples, and find the columns to write."""
         dataset = open_cells(cells)
         values = dataset["X"]
         if values.shape[0] != store.rows:
@@ -161,7 +161,7 @@ class _Cells:
 def _lines(
     store: LabelStore, cells: _Cells | None, probabilities: bool, block_rows: int
 ) -> Iterator[tuple[int, str]]:
-    """Yield the rows done and lines of text; the first line holds the names."""
+    """Yield the number of rows written and lines of text. The first line is the header."""
     width = store.components or 0 if probabilities else 0
     known = [] if cells is None else cells.header
     yield 0, ",".join(["row", *known, "label", *(f"probability_{h}" for h in range(width))]) + "\n"

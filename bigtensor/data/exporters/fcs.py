@@ -57,7 +57,7 @@ _LABEL_MEANING = {
 
 @dataclass(frozen=True)
 class _Job:
-    """One file to copy, and the rows of the labels that are its events."""
+    """Source and target of one copy, with the rows of its events in the store of labels."""
 
     header: FcsHeader
     start: int
@@ -146,7 +146,7 @@ def write_answers_to_fcs(
 
 
 def _check_targets(paths: Sequence[Path], out: Path, *, overwrite: bool) -> None:
-    """Refuse targets that clash with each other, with a source or with what is there."""
+    """Raise an error if targets have the same name, would replace a source, or exist already."""
     if not paths:
         raise ParameterError("there are no FCS files to copy; give those that were imported")
     names = [path.name for path in paths]
@@ -183,7 +183,7 @@ def _rows_of_files(
 
 
 def _check_source(header: FcsHeader, rows: int) -> None:
-    """Refuse a file with other events, or with answers."""
+    """Raise an error if a source has another number of events, or answers already."""
     if header.n_rows != rows:
         raise DataError(
             f"{header.path} has {header.n_rows:,} events, but {rows:,} rows were imported from a "
@@ -226,13 +226,13 @@ def _copy(job: _Job, store: LabelStore, n_labels: int, width: int) -> Iterator[i
 
 
 def _added_dtype(header: FcsHeader) -> np.dtype[Any]:
-    """Return the type of a new channel: the common type of the others, or 16-bit integers."""
+    """Return the type of new channels: the common type of the channels, or 16-bit integers."""
     order, kind = header.dtypes[0][0], header.dtypes[0][1]
     return np.dtype(f"{order}u2" if kind == "u" else header.dtypes[0])
 
 
 def _added_values(block: LabelBlock, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return the new channels of some events, one row an event."""
+    """Return the values of the new channels: ``(events, channels)``."""
     whole = dtype.kind == "u"
     parts = [block.label[:, None] + (1.0 if whole else 0.0)]
     if block.probability is not None:
@@ -279,7 +279,7 @@ def _keywords(
 
 
 def _replaced(header: FcsHeader, new: Mapping[str, str]) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return the keywords of the source with new values, and those that no channel of it has.
+    """Return the keywords of the source with new values, and the names of keywords left out.
 
     A keyword of a channel beyond ``$PAR`` would describe one of the new channels.
     """
@@ -298,7 +298,7 @@ def _replaced(header: FcsHeader, new: Mapping[str, str]) -> tuple[list[tuple[str
 
 
 def _head(header: FcsHeader, keywords: Sequence[tuple[str, str]], row_bytes: int) -> bytes:
-    """Return everything before the events: the HEADER and the TEXT segment."""
+    """Return the bytes before the events: the HEADER and the TEXT segment."""
     start = HEADER_BYTES + len(join_text(keywords, header.encoding))
     stop = start + header.n_rows * row_bytes - 1
     offsets = {

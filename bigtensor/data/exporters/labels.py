@@ -1,4 +1,4 @@
-"""A store of labels, read block by block by every exporter."""
+"""Store of labels, which every exporter reads block by block."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BLOCK_ROWS = 262_144
 
 @dataclass(frozen=True, eq=False)
 class LabelBlock:
-    """The labels of some consecutive rows.
+    """Labels of consecutive rows.
 
     Attributes
     ----------
@@ -38,13 +38,13 @@ class LabelBlock:
 
     @property
     def stop(self) -> int:
-        """The row after the last."""
+        """Index of the row after the last row."""
         return self.start + len(self.label)
 
 
 @dataclass(frozen=True, eq=False)
 class LabelStore:
-    """An opened store of labels; no row has been read.
+    """Open store of labels. No row has been read.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class LabelStore:
             yield LabelBlock(first, labels, values)
 
     def count_labels(self) -> int:
-        """Return the number of labels there can be: a column of the probabilities each.
+        """Return the number of labels, which is the number of columns of the probabilities.
 
         Without probabilities the labels are read once, and it is one more than the largest.
         """

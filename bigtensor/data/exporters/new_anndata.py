@@ -43,7 +43,7 @@ def write_new_anndata(
     overwrite: bool = False,
     progress: Callable[[int, int | None], None] = lambda *_: None,
 ) -> None:
-    """Make an ``.h5ad`` file of the rows of a store and of the answers for them.
+    """Write the rows of a store and their answers to a new ``.h5ad`` file.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def write_new_anndata(
 def _write_cells(
     file: Any, dataset: xr.Dataset, progress: Callable[[int, int | None], None]
 ) -> None:
-    """Write everything but the answers, in anndata's own encoding."""
+    """Write X, obs and var without the answers, in anndata's encoding."""
     write_elem = optional_module("anndata.io", "cytometry").write_elem
     file.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
     for name in ("layers", "obsm", "obsp", "uns", "varm", "varp"):
@@ -127,7 +127,7 @@ def _write_cells(
 
 
 def _write_features(file: Any, dataset: xr.Dataset) -> None:
-    """Write the names of the features and their further names."""
+    """Write the names of the features and their alternative names."""
     var = file.create_group("var")
     _encode(var, "frame")
     coordinates = [
@@ -143,7 +143,7 @@ def _write_features(file: Any, dataset: xr.Dataset) -> None:
 
 
 def _column(obs: Any, name: str, variable: xr.Variable) -> Any:
-    """Create a column of obs, and return the array that its rows go to."""
+    """Create a column of obs, and return the array of its values or codes."""
     categories = variable.attrs.get("categories")
     if categories is None:
         return _array(obs, name, variable.shape, variable.dtype)
@@ -170,5 +170,5 @@ def _strings(parent: Any, name: str, length: int) -> Any:
 
 
 def _encode(element: Any, kind: str) -> None:
-    """Say what an element is, as anndata does."""
+    """Set the encoding type and version that anndata reads an element by."""
     element.attrs["encoding-type"], element.attrs["encoding-version"] = _ENCODINGS[kind]

@@ -63,7 +63,7 @@ def rows_of_samples(cells: str | os.PathLike[str], rows: int) -> dict[str, tuple
 
 
 def _runs(codes: Any, rows: int) -> Iterator[tuple[int, int, int]]:
-    """Yield every code with the range of rows that have it, cut where blocks are read."""
+    """Yield runs of equal codes in blocks of rows: code, first row and the row after the last."""
     for start in range(0, rows, _BLOCK_ROWS):
         block = read_rows(codes, start, min(start + _BLOCK_ROWS, rows))
         edges = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(block)]

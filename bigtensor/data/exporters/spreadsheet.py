@@ -1,4 +1,4 @@
-"""Names of others in a table that may be opened by a spreadsheet."""
+"""Names in tables that a spreadsheet program may open."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def as_text(name: str) -> str:
 
 
 def as_cell(name: str) -> str:
-    """Return a name as it stands in a CSV file, in quotes where it needs them.
+    """Return a name as a CSV cell, in quotes where it needs them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The text of a CSV file: decompressed, its header apart, its rows counted cell by cell."""
+"""Text of a CSV file: decompression, header, and the number of cells in every row."""
 
 import bz2
 import csv
@@ -86,5 +86,5 @@ class CsvText:
 
 
 def _is_blank(row: list[str]) -> bool:
-    """Return True for an empty line, which is no row of a table."""
+    """Return True for an empty line, which is not a row of the table."""
     return not row or (len(row) == 1 and not row[0].strip())

@@ -1,4 +1,4 @@
-"""Folders and patterns that stand for the files in them."""
+"""Expansion of folders and patterns to the files in them."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def expand_paths(paths: Iterable[Path], endings: Iterable[str]) -> list[Path]:
 
 
 def unreachable(path: Path, error: Exception) -> FileFormatError:
-    """Return an error for a path that the file system refuses to look at."""
+    """Return the error for a path that the file system cannot access."""
     return FileFormatError(
         f"{path} cannot be reached ({error}); check the path and its permissions"
     )
 
 
 def _expanded(path: Path, endings: tuple[str, ...]) -> list[Path]:
-    """Return the files that one path stands for."""
+    """Return the files of one folder, pattern or path."""
     if path.is_dir() and path.suffix.lower() != ".zarr":
         found = [
             file
@@ -75,7 +75,7 @@ def _expanded(path: Path, endings: tuple[str, ...]) -> list[Path]:
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:
-    """Return a key by which numbers inside of names are compared as numbers."""
+    """Return a sort key that compares numbers inside names as numbers."""
     return [
         (int(part), "") if part.isdecimal() else (-1, part) for part in _DIGITS.split(str(path))
     ]

@@ -100,7 +100,7 @@ def read_compensation(header: FcsHeader) -> Compensation:
 
 
 def _parse_spillover(text: str) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    """Split a spillover keyword into channels and matrix."""
+    """Return the channels and the matrix of a spillover keyword."""
     items = [item.strip() for item in text.split(",")]
     size = whole_number(items[0])
     if size is None or size < 1:
@@ -122,7 +122,7 @@ def _parse_spillover(text: str) -> tuple[tuple[str, ...], NDArray[np.float64]]:
 def _check_spillover(
     header: FcsHeader, names: tuple[str, ...], matrix: NDArray[np.float64]
 ) -> None:
-    """Refuse a matrix that does not say which channels of the file it acts on, and how."""
+    """Raise a ValueError unless the matrix names channels of the file and has an inverse."""
     stored = [header.keywords[f"p{n}n"].strip() for n in range(1, len(header.channels) + 1)]
     unknown = [name for name in names if name not in header.channels]
     if unknown:
@@ -259,7 +259,7 @@ def iterate_fcs(
 
 
 def _record(header: FcsHeader) -> np.dtype[Any]:
-    """Return the type of one stored event: a field a channel."""
+    """Return the structured type of one stored event, with one field per channel."""
     return np.dtype([(f"c{j}", dtype) for j, dtype in enumerate(header.dtypes)])
 
 
@@ -286,6 +286,6 @@ def _linearise(header: FcsHeader, stored: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _mask(value_range: float, itemsize: int) -> int:
-    """Return the bits that a channel of so many values uses."""
+    """Return the bit mask of an integer channel with this range."""
     used = max(int(value_range) - 1, 0).bit_length()
     return int((1 << min(used, 8 * itemsize)) - 1) if used else (1 << 8 * itemsize) - 1

@@ -75,7 +75,10 @@ def read_channels(keywords: Keywords) -> ChannelKeywords:
 
 
 def _channel_count(keywords: Keywords) -> int:
-    """Return $PAR if TEXT names so many channels, before anything of that size is made."""
+    """Return $PAR after checking that TEXT names this number of channels.
+
+    The check comes before anything of that size is allocated.
+    """
     count = keywords.integer("par")
     matches = (re.fullmatch(r"p([1-9][0-9]{0,8})n", key) for key in keywords.values)
     named = {int(match[1]) for match in matches if match}
@@ -122,7 +125,7 @@ def _integer_bytes(keywords: Keywords, number: int) -> int:
 
 
 def _byte_order(keywords: Keywords, *, any_order: bool) -> str:
-    """Return NumPy's sign of the byte order.
+    """Return the byte order as a NumPy type prefix, ``"<"`` or ``">"``.
 
     One byte alone has no order, so that ``1`` says nothing about numbers of several bytes.
     """
@@ -169,7 +172,7 @@ def _gain(keywords: Keywords, number: int) -> float:
 
 
 def _range(keywords: Keywords, number: int, dtype: str, decades: float) -> float:
-    """Return the range of a channel, which has to be usable where values depend on it."""
+    """Return the range of a channel, checked where values depend on it."""
     key = f"p{number}r"
     value_range = keywords.number(key)
     if decades > 0 and value_range <= 0:

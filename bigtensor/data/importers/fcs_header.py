@@ -1,4 +1,4 @@
-"""Headers of FCS files: places of the segments and types of the stored numbers.
+"""Headers of FCS files: byte ranges of the segments and types of the stored numbers.
 
 Flow Cytometry Standard 2.0, 3.0 and 3.1 (Spidlen et al. 2010). Numbers of a header are checked
 against the size of what holds them, so that nothing of a size that a damaged file claims is made.
@@ -87,7 +87,7 @@ class FcsHeader:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The marker of each channel if it has one of its own, else the channel's name."""
+        """Marker of every channel, or the channel's name where the marker is absent or repeated."""
         names = [
             marker if marker and self.markers.count(marker) == 1 else channel
             for channel, marker in zip(self.channels, self.markers, strict=True)
@@ -164,7 +164,7 @@ def read_fcs_header(
 
 
 def _check_is_fcs(path: Path) -> None:
-    """Refuse a path that is no FCS file at all."""
+    """Raise a FileFormatError if a path is not an FCS file."""
     try:
         with path.open("rb") as file:
             magic = file.read(3)
@@ -178,7 +178,7 @@ def _check_is_fcs(path: Path) -> None:
 
 
 def _translate(dataset: int, found: Dataset, offsets: Offsets | None, *, more: bool) -> FcsHeader:
-    """Turn keywords into a checked header."""
+    """Return the header of checked keywords."""
     path, keywords, version = found.keywords.path, found.keywords, found.segments.version
     notes = list(found.notes)
     if more and dataset == 0:
@@ -234,7 +234,7 @@ def _time_step(keywords: Keywords, channels: Sequence[str], note: Callable[[str]
 
 
 def _data_start(found: Dataset, rows: int, row_bytes: int, offsets: Offsets | None) -> int:
-    """Return the byte at which the events begin, after checking their number against $TOT."""
+    """Check the number of events against $TOT, and return the first byte of the events."""
     path, start, version = found.keywords.path, found.start, found.segments.version
     in_header = found.segments.data
     in_text = (found.keywords.integer("begindata", 0), found.keywords.integer("enddata", 0))

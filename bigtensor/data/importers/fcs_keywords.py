@@ -1,4 +1,4 @@
-"""Values of FCS keywords, checked before anything is computed from them."""
+"""Values of FCS keywords, with checks of their types."""
 
 import math
 import re

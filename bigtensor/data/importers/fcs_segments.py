@@ -162,7 +162,7 @@ def _read_text(path: Path, start: int, segments: Segments) -> TextSegment:
 def _read_supplement(
     path: Path, start: int, segments: Segments, keywords: Keywords, delimiter: str
 ) -> tuple[tuple[str, str], ...] | None:
-    """Return keywords of the supplemental TEXT, None if something else is in its place.
+    """Return the keywords of the supplemental TEXT, or None if its bytes are not a TEXT segment.
 
     Some instruments keep other things there, such as a ZIP archive.
     """

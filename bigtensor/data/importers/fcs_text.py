@@ -156,7 +156,7 @@ def _decode(raw: bytes) -> tuple[str, Encoding]:
 
 
 def _pairs(tokens: Sequence[str], delimiter: str) -> tuple[list[str], list[str], bool]:
-    """Return names, their values, and whether the last name has no value.
+    """Return names, their values, and True if the last name has no value.
 
     An empty token after the beginning of a value stands between the two halves of a doubled
     delimiter.

@@ -218,7 +218,7 @@ _COLUMNS_OF_TABLES = (
 
 
 def _check_dtype(dtype: DTypeLike) -> None:
-    """Refuse types that measured values are not stored as."""
+    """Raise a ParameterError for a type that measured values are not stored as."""
     if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise ParameterError(
             Setting("dtype")
@@ -230,7 +230,7 @@ def _check_dtype(dtype: DTypeLike) -> None:
 def _check_codable(
     kind: Format, transform: object, untransformed: object, *, keep_raw: bool
 ) -> None:
-    """Refuse options of measured values for codes of categories."""
+    """Raise a ParameterError for options of measured values in an import of codes."""
     if kind not in _CODES:
         raise ParameterError(f"codes are made of tables and AnnData; these files are {kind}")
     if transform not in (None, "none") or untransformed is not None or keep_raw:
@@ -244,7 +244,7 @@ def _check_codable(
 
 
 def _kind(files: Sequence[Path], chosen: Format | None) -> Format:
-    """Return the kind of all files, refusing what cannot be files of one kind."""
+    """Return the file format of all paths, and raise an error if formats are mixed or unknown."""
     if not files:
         raise ParameterError("there are no files to import; give at least one")
     if len(set(files)) < len(files):
@@ -278,7 +278,7 @@ def _kind(files: Sequence[Path], chosen: Format | None) -> Format:
 
 
 def _mode(path: Path) -> int:
-    """Return what a path leads to, refusing one that leads to nothing."""
+    """Return the file mode of a path, and raise an error if nothing is there."""
     try:
         return path.stat().st_mode
     except FileNotFoundError as error:
@@ -316,7 +316,7 @@ def _codes_by_file(
 def _label_names(
     codes: Sequence[NDArray[np.int32] | None], names: Sequence[str] | None
 ) -> tuple[str, ...] | None:
-    """Return the names of given codes, the codes themselves if they have none."""
+    """Return the names of label codes, or the codes as text where they have no names."""
     tops = [int(values.max(initial=-1)) for values in codes if values is not None]
     if not tops:
         return None
@@ -329,7 +329,7 @@ def _transform(
     cofactor: float | None,
     sources: Sequence[ImportSource],
 ) -> Transform:
-    """Return the transform that was asked for, or the one that suits the files."""
+    """Return the requested transform, or the default transform of the files."""
     name = chosen if chosen is not None else ("arcsinh" if kind == "fcs" else "none")
     if cofactor is not None and name != "arcsinh":
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""The work of an import: opened files in, one Zarr store out."""
+"""Import job: open files to one Zarr store."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class ImportSummary:
 
 @dataclass(frozen=True)
 class ImportJob:
-    """Files that fit together, and what to do with their values.
+    """Files with matching features, and the treatment of their values.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class ImportJob:
         }
 
     def _transform_record(self) -> dict[str, Any]:
-        """Return all that is needed to transform other values in the same way."""
+        """Return the record of the transform, from which other values can be transformed."""
         return {**self.transform.parameters(), "untransformed": list(self.linear)}
 
     def _attrs(self) -> dict[str, Any]:
@@ -193,7 +193,7 @@ class ImportJob:
         return total
 
     def _blocks(self) -> Iterator[tuple[str, list[int], ImportBlock]]:
-        """Go through all files, block by block."""
+        """Yield the blocks of all files."""
         for source, name, columns in zip(self.sources, self.names, self.columns, strict=True):
             # Sized by all columns of the file: they are read even where few are kept.
             for block in source.blocks(chunk_rows(len(source.features), 8)):
@@ -209,7 +209,7 @@ class ImportJob:
     def _check_range(
         self, name: str, values: NDArray[np.float64], dtype: DTypeLike, first: int
     ) -> None:
-        """Refuse numbers that become infinite as the type of the store.
+        """Raise a DataError for numbers that overflow in the type of the store.
 
         Rows are counted from ``first``, that of the block in its file.
         """
@@ -240,7 +240,7 @@ class ImportJob:
 
 
 def bare_name(path: Path) -> Path:
-    """Return a file's name without the ending of a compression.
+    """Return a file's name without the suffix of a compression.
 
     Parameters
     ----------
@@ -279,10 +279,10 @@ def _columns(values: NDArray[np.floating], columns: list[int]) -> NDArray[np.flo
 
 
 def _encoded(names: NDArray[Any], categories: Sequence[Categories]) -> NDArray[np.int32]:
-    """Return the codes of a matrix of names, each feature with categories of its own."""
+    """Return the codes of a matrix of names, with separate categories for every feature."""
     return np.column_stack([known.encode(names[:, j]) for j, known in enumerate(categories)])
 
 
 def _broadcast(codes: NDArray[np.int32], rows: int) -> NDArray[np.int32]:
-    """Return one code a row, also where one holds for all."""
+    """Return one code per row, repeated where a file has one code for all rows."""
     return np.broadcast_to(codes, rows)

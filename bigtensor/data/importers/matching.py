@@ -64,7 +64,7 @@ def match_features(
 
 
 def _sorted_without(names: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the names that are not among the others."""
+    """Return the sorted names that are not in the second collection."""
     return sorted(set(names) - set(others))
 
 

@@ -21,7 +21,7 @@ from bigtensor.errors import (
 
 @dataclass(frozen=True)
 class ImportBlock:
-    """Some consecutive rows of a file.
+    """Consecutive rows of a file.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Categories:
         return list(self._codes)
 
     def encode(self, values: NDArray[Any]) -> NDArray[np.int32]:
-        """Return the codes of some values, and remember new ones.
+        """Return the codes of values. New values get the next codes.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ def _name(value: Any) -> str:
 
 
 def unique_names(names: "list[str] | tuple[str, ...]") -> list[str]:
-    """Make repeated names unique by numbering the later ones: ``a``, ``a_2``, ``a_3``.
+    """Make names unique by numbering repetitions: ``a``, ``a_2``, ``a_3``.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def reading(path: Path | str, kind: str) -> Iterator[None]:
 
 
 def optional_module(name: str, extra: str | None = None) -> Any:
-    """Import a module that only some installations have.
+    """Import an optional module, and name its extra if it is absent.
 
     Parameters
     ----------

@@ -156,7 +156,7 @@ def open_parquet(
 
 
 def _is_numeric_arrow(arrow: Any, kind: Any) -> bool:
-    """Say whether an Arrow type can become a float without loss of meaning."""
+    """Return True if an Arrow type can become a float without loss of meaning."""
     types = arrow.types
     return bool(
         types.is_integer(kind)
@@ -167,7 +167,7 @@ def _is_numeric_arrow(arrow: Any, kind: Any) -> bool:
 
 
 def _is_number(text: str) -> bool:
-    """Say whether a column's name is a number."""
+    """Return True if a column's name is a number."""
     try:
         float(text)
     except ValueError:
@@ -183,7 +183,7 @@ def _repeated(names: Sequence[str]) -> set[str]:
 def _kept_columns(
     path: Path, names: Sequence[str], *, label: str | None, sample_id: str | None
 ) -> dict[str, str]:
-    """Return the columns that are no features, by the name of their variable."""
+    """Return the label and sample columns by the name of their variable."""
     kept = {"label": label, "sample_id": sample_id}
     chosen = {variable: column for variable, column in kept.items() if column is not None}
     for variable, column in chosen.items():
@@ -241,7 +241,7 @@ def _checked_names(text: CsvText, header: Sequence[str]) -> list[str]:
 
 
 def _options(text: CsvText, names: Sequence[str]) -> dict[str, Any]:
-    """Return how pandas reads what follows the header."""
+    """Return the options with which pandas reads the rows after the header."""
     # Without a column to spare, pandas cuts off a row too long that begins a block.
     return {"sep": text.separator, "header": None, "names": [*names, _SURPLUS]}
 
@@ -286,7 +286,7 @@ def _frames(
 
 
 def _check_rows(text: CsvText, frame: Any) -> bool:
-    """Refuse rows with more or fewer cells than the header, and return whether all were counted.
+    """Raise an error for rows with more or fewer cells than the header; True if all were counted.
 
     pandas fills a short row, so that it looks like a row whose last cell is empty. Only where there
     are such rows all cells of the file are counted.
@@ -299,7 +299,7 @@ def _check_rows(text: CsvText, frame: Any) -> bool:
 
 
 def _bad_cell(frame: Any, names: Sequence[str], first: int = 0) -> str | None:
-    """Say where the first cell is that is no number; ``first`` is the number of the first row."""
+    """Return in words the first cell that is not a number; rows are counted from ``first``."""
     pandas = optional_module("pandas", "tables")
     for name in names:
         column = frame[name]
@@ -313,7 +313,7 @@ def _bad_cell(frame: Any, names: Sequence[str], first: int = 0) -> str | None:
 def _bad_number(
     text: CsvText, features: Sequence[str], options: dict[str, Any]
 ) -> FileFormatError | None:
-    """Find the first cell that is no number after a fast read failed."""
+    """Return the error for the first cell that is not a number, after a fast read failed."""
     pandas = optional_module("pandas", "tables")
     first = 0
     with text.rows() as (_, body):

@@ -274,7 +274,7 @@ def _second_rate(b: float, w: float) -> float:
 
 
 def is_untransformed(channel: str) -> bool:
-    """Say whether a channel stays linear by default.
+    """Return True if a channel stays linear by default.
 
     Parameters
     ----------

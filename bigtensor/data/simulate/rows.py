@@ -35,7 +35,7 @@ Progress = Callable[[int, int], None]
 
 
 def check_integer(name: str, value: object, least: int) -> int:
-    """Return an integer parameter, or say what is wrong with it."""
+    """Return an integer parameter, or raise a ParameterError."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
         return int(value)
     raise ParameterError(Setting(name) + f" must be an integer of at least {least}, not {value!r}")
@@ -94,7 +94,7 @@ def write(
     progress: Progress | None,
     categories: Categories | None = None,
 ) -> None:
-    """Write what :func:`gather` returns to a Zarr store that appears when it is whole."""
+    """Write the data set of :func:`gather` to a Zarr store that appears when it is whole."""
     target = Path(path)
     check_target(target, overwrite=overwrite)
     # The noise of X does not compress. All else does, and is left out.
