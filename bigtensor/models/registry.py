@@ -11,6 +11,7 @@ from bigtensor.models.declarations import Parameter
 MODELS = {
     "KernelMixture": "bigtensor.models.kernel_mixture.estimator",
     "DiscreteMixture": "bigtensor.models.discrete_mixture.estimator",
+    "HiddenMarkovModel": "bigtensor.models.hidden_markov.estimator",
 }
 """Class of every model and the module that has it.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bigtensor.statistics.base import RowFunction
+from bigtensor.statistics.base import RowFunction, SequenceFunction
 from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.comparison import require
 from bigtensor.testing.model_runs import model_law, require_close_answers
@@ -87,7 +87,10 @@ def containers_in_are_containers_out(case: ModelCase) -> None:
 
 @model_law
 def row_functions_obey_their_laws(case: ModelCase) -> None:
-    """Assert that the functions behind the answers obey the laws of row functions."""
+    """Assert that the functions behind the answers obey the laws of row functions.
+
+    A function of sequences answers with messages of other rows, and is held to chunks of any size.
+    """
     model: Any = type(case.fitted).from_contents(case.fitted.to_contents())
     make, used = model._row_function, []
 
@@ -100,6 +103,8 @@ def row_functions_obey_their_laws(case: ModelCase) -> None:
     case.answers_of(model, case.data)
     samples = model._open_again(case.data)
     for function in used:
+        if isinstance(function, SequenceFunction):
+            continue
         check_row_function(function, samples, rtol=case.rtol)
 
 

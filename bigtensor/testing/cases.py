@@ -123,7 +123,8 @@ class ModelCase:
         A weight of two fits the same model as a row that is given twice. This does not hold for a
         model that draws a pilot sample.
     in_order : bool, default False
-        The answer for a row depends on the rows before it, so that rows cannot be permuted.
+        The answer for a row depends on the rows before it, so that rows can neither be permuted nor
+        cut into several data sets.
     """
 
     make: Callable[[], LatentVariableModel]

@@ -84,9 +84,9 @@ class SequenceAnswers(SequenceFunction):
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
         """Write the outputs of the rows of ``block`` into ``out``, each ``(rows, ...)``."""
         block = block.without_halo()
-        if self.paths is not None:
+        if "label" in out:
             self._write_path(block, out["label"], work)
-        if self.boundaries is not None:
+        if {*out} - {"label"}:
             self._write_probabilities(block, out, work)
 
     def work_nbytes(self, rows: int) -> int:

@@ -1,0 +1,43 @@
+"""Parameters of a hidden Markov model, as users and the command line may set them."""
+
+from bigtensor.models.declarations import Choice, Option, Parameter, Positive, Whole
+
+REFINEMENTS = ("auto", "triples", "sequences")
+
+MOST_ITERATIONS = 10**6
+"""Largest number of iterations with which a fit is planned."""
+
+PARAMETERS = (
+    Parameter(
+        "n_states",
+        2,
+        Whole(),
+        Option(("--states", "-k"), "Number of hidden states."),
+    ),
+    Parameter(
+        "refine",
+        "auto",
+        Choice(REFINEMENTS),
+        Option(
+            ("--refine",),
+            "Whether EM iterations end with those on windows of three rows, or go on along whole "
+            "sequences; 'auto' goes on where that takes seconds.",
+        ),
+    ),
+    Parameter(
+        "ridge",
+        1.0,
+        Positive(words=("none",)),
+        Option(
+            ("--ridge",),
+            "Pseudo-count that draws the states towards each other.",
+        ),
+    ),
+    Parameter(
+        "em_iterations",
+        None,
+        Whole(0, MOST_ITERATIONS),
+        Option(("--em-iterations",), "Most EM iterations along whole sequences."),
+    ),
+)
+"""Parameters that stand on their own; what they need of each other is checked in `settings`."""

@@ -1,0 +1,176 @@
+"""Description of a fitted hidden Markov model: states, dwell times, emissions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from bigtensor.models.description import Facts, Line, ModelDescription, outcome_lines
+from bigtensor.models.report_blocks import Notice, ReportParts, Section, Words
+from bigtensor.models.report_figures import Heatmap
+from bigtensor.models.wording import sentence_of
+
+MOST_COLUMNS = 60
+"""Categories that the picture shows; of more, those that are most frequent in some state."""
+
+
+class HiddenMarkovDescription(ModelDescription):
+    """Facts and words on a hidden Markov model."""
+
+    def facts(self, model: Any) -> Facts:
+        """Return the number of states, their shares and the verdict.
+
+        Parameters
+        ----------
+        model : fitted or prepared model
+        """
+        facts = {**super().facts(model), "n_states": model.n_states}
+        if not model.__sklearn_is_fitted__():
+            return facts
+        return {
+            **facts,
+            "occupancy": model.occupancy_.tolist(),
+            "dwell_time": dwell_times(model).tolist(),
+            "verdict": model.diagnostics_["verdict"],
+        }
+
+    def size(self, facts: Mapping[str, Any]) -> str:
+        """Return the number of states in words.
+
+        Parameters
+        ----------
+        facts : mapping
+        """
+        return f"{facts['n_states']} states"
+
+    def lines(self, facts: Mapping[str, Any]) -> Iterator[str]:
+        """Return the share and the dwell time of every state, and how the fit ended.
+
+        Parameters
+        ----------
+        facts : mapping
+        """
+        for state, (share, dwell) in enumerate(
+            zip(facts["occupancy"], facts["dwell_time"], strict=True)
+        ):
+            yield f"state {state:<4} {share:7.2%} of the steps, {dwell:,.1f} steps at a time"
+        yield from outcome_lines(facts)
+
+    def row_outputs(
+        self,
+        model: Any,  # noqa: ARG002
+        level: str | None = None,  # noqa: ARG002
+        *,
+        probabilities: bool = False,
+    ) -> tuple[str, ...]:
+        """Return the names of the answers that ``bigtensor predict`` writes for every row.
+
+        Parameters
+        ----------
+        model : fitted model
+        level : str, optional
+            Not used: states are not merged.
+        probabilities : bool, default False
+        """
+        return ("label", "probability") if probabilities else ("label",)
+
+    def report(self, model: Any, rows: Any) -> ReportParts:  # noqa: ARG002
+        """Return notices, sentences and sections of the report.
+
+        Parameters
+        ----------
+        model : fitted model
+        rows : SampledRows, optional
+            Not used: rows that are drawn one by one have no sequence.
+        """
+        verdict = model.diagnostics_["verdict"]
+        return ReportParts(
+            notices=tuple(
+                Notice("good" if verdict["good"] else "warning", sentence_of(text))
+                for text in verdict["sentences"]
+            ),
+            headline=(("parameters", f"{model.diagnostics_['parameters']:,}"),),
+            method=tuple(method_in_words(model)),
+            sections=(states_section(model), emissions_section(model)),
+        )
+
+
+def outcome_in_words(model: Any) -> list[Line]:
+    """Return how a fit ended, as names and words.
+
+    Parameters
+    ----------
+    model : fitted model
+    """
+    found = model.diagnostics_
+    if found["mean_log_likelihood"]:
+        likelihood = f"{found['mean_log_likelihood'][-1]:.4f} nats a step"
+    else:
+        likelihood = f"{found['triple_log_likelihood'][-1]:.4f} nats a triple"
+    return [
+        ("refined", f"on {found['refined']}"),
+        ("verdict", " ".join(map(sentence_of, found["verdict"]["sentences"]))),
+        ("log-likelihood", likelihood),
+    ]
+
+
+def dwell_times(model: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the expected number of steps in a state before it is left: ``(k,)``."""
+    return np.asarray(1 / np.maximum(1 - np.diag(model.transition_.to_numpy()), 1e-12))
+
+
+def method_in_words(model: Any) -> Iterator[str]:
+    """Return sentences on how a model was fitted."""
+    found = model.diagnostics_
+    if "no_spectral" in found:
+        yield sentence_of(f"initialisation by random starts: {found['no_spectral']}")
+    else:
+        yield "Initialisation by the exterior point method on triples of consecutive rows."
+    yield f"{len(found['triple_log_likelihood'])} EM iterations on triples followed."
+    if found["mean_log_likelihood"]:
+        count = len(found["mean_log_likelihood"])
+        yield f"{count} EM iterations along whole sequences ended the fit."
+    else:
+        yield (
+            "No iteration along whole sequences followed: each reads all rows twice, and is asked "
+            "for with refine = 'sequences'."
+        )
+
+
+def states_section(model: Any) -> Section:
+    """Return the picture of the transitions."""
+    names = tuple(str(state) for state in range(len(model.occupancy_)))
+    shares = ", ".join(
+        f"{state}: {share:.1%} of the steps, {dwell:,.1f} at a time"
+        for state, share, dwell in zip(names, model.occupancy_, dwell_times(model), strict=True)
+    )
+    heatmap = Heatmap(
+        "Transitions from the state of a line to the state of a column",
+        model.transition_.to_numpy(),
+        names,
+        names,
+        "probability",
+    )
+    return Section(
+        "states", "States", (Words(f"Share and dwell time of states: {shares}."), heatmap)
+    )
+
+
+def emissions_section(model: Any) -> Section:
+    """Return the picture of the emissions."""
+    table = model.emission_.to_numpy()
+    categories = model.emission_["category"].to_numpy()
+    chosen = np.sort(np.argsort(-table.max(axis=0), kind="stable")[:MOST_COLUMNS])
+    words = "Probability of every category in every state."
+    if len(chosen) < len(categories):
+        words += f" Shown are {len(chosen)} of {len(categories):,}."
+    heatmap = Heatmap(
+        "Probabilities of categories by state",
+        table[:, chosen].T,
+        tuple(str(categories[at]) for at in chosen),
+        tuple(str(state) for state in range(len(table))),
+        "probability",
+    )
+    return Section("emissions", "Emissions of the states", (Words(words), heatmap), "Emissions")

@@ -1,0 +1,63 @@
+"""Judgement of a fitted hidden Markov model: what should worry is a warning with advice."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from bigtensor.errors import ConditioningWarning, Message
+from bigtensor.models.hidden_markov.solution import MarkovFit
+from bigtensor.models.script import Solved
+from bigtensor.statistics.triple_counts import TripleCountsResult
+
+FEW_TRIPLES = 10.0
+"""Triples for every free parameter below which states rest on pseudo-counts."""
+
+ALIKE = 0.02
+"""Total variation between emissions, and between transitions, of states that are the same."""
+
+
+def judged(fit: MarkovFit, counts: TripleCountsResult, diagnostics: dict[str, Any]) -> Solved:
+    """Return the solution with its verdict, and warn of a fault.
+
+    Parameters
+    ----------
+    fit : MarkovFit
+    counts : TripleCountsResult
+    diagnostics : dict
+    """
+    faults = [*_few(fit, counts), *_alike(fit)]
+    for fault in faults:
+        warnings.warn(fault, ConditioningWarning, stacklevel=2)
+    good = f"{fit.n_states} states are told apart by their emissions and transitions"
+    sentences = [str(fault) for fault in faults] or [good]
+    return Solved(fit, {**diagnostics, "verdict": {"good": not faults, "sentences": sentences}})
+
+
+def _few(fit: MarkovFit, counts: TripleCountsResult) -> list[str | Message]:
+    """Return a sentence on too few triples."""
+    triples = float(counts.weight.sum())
+    if triples >= FEW_TRIPLES * fit.parameters:
+        return []
+    return [
+        f"{triples:,.0f} triples for {fit.parameters:,} free parameters leave these uncertain; use "
+        "fewer states or categories, or more rows"
+    ]
+
+
+def _alike(fit: MarkovFit) -> list[str | Message]:
+    """Return a sentence on the first two states that are the same."""
+    for a in range(fit.n_states):
+        for b in range(a + 1, fit.n_states):
+            distances = [
+                0.5 * float(np.abs(table[a] - table[b]).sum())
+                for table in (fit.emission, fit.transition)
+            ]
+            if max(distances) < ALIKE:
+                return [
+                    f"states {a} and {b} have the same emissions and transitions (distance "
+                    f"{max(distances):.3f}); use fewer states"
+                ]
+    return []
