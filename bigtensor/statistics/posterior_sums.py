@@ -22,6 +22,7 @@ from bigtensor.statistics.co_posterior import (
     co_posterior_result,
 )
 from bigtensor.statistics.densities import MixtureDensities, Tile
+from bigtensor.statistics.tabulated_densities import TabulatedDensities
 from bigtensor.statistics.tile_posterior import (
     count_rows,
     log_likelihood_of,
@@ -189,7 +190,7 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
     def _histogram_arrays(self) -> Buffers:
         """Return the histograms of one block, where they are not added up in the state."""
         tables = self.mixture.tables
-        if tables is None or tables.dtype == "float64":
+        if not isinstance(tables, TabulatedDensities) or tables.dtype == "float64":
             return {}
         return {"histograms": (tables.padded_tables.shape, tables.dtype)}
 

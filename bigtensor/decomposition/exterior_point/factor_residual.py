@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.discrete_core import ByView, by_view
+from bigtensor.decomposition.discrete_core import ByView
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.features.row_loops import row_loop
 
@@ -17,15 +17,18 @@ class FactorGradients:
     Attributes
     ----------
     value : float
+    rows : ndarray of shape (n_1 + n_2 + n_3, k)
+        Derivatives by the entries of the factors, which lie one below the other.
     gradients : tuple of three ndarrays of shape (n_t, k)
-        Derivatives by the entries of the factors.
-    grams : tuple of three ndarrays of shape (k, k)
+        The same, view by view.
+    grams : ndarray of shape (3, k, k)
         Inner products of the columns of every factor, for step sizes.
     """
 
     value: float
+    rows: FloatArray
     gradients: ByView
-    grams: ByView
+    grams: FloatArray
 
 
 class FactorResidual:
@@ -51,36 +54,42 @@ class FactorResidual:
         self._tensor = np.zeros((directions, directions, directions))
         self._tensor[tuple(map(slice, tensor.shape))] = tensor
         self._starts = np.cumsum([0, *map(len, bases)])
+        self._slices = list(map(slice, self._starts[:-1], self._starts[1:]))
         self._bases = np.zeros((self._starts[-1], directions))
-        for start, basis in zip(self._starts, bases, strict=False):
-            self._bases[start : start + len(basis), : basis.shape[1]] = basis
+        for of_view, basis in zip(self._slices, bases, strict=True):
+            self._bases[of_view, : basis.shape[1]] = basis
 
     def value(self, factors: ByView) -> float:
         """Half the squared residual."""
-        return self._computed(factors, with_gradients=False).value
+        return self._computed(np.concatenate(factors), with_gradients=False).value
 
     def gradients(self, factors: ByView) -> FactorGradients:
         """Half the squared residual, and its derivatives by the entries of the factors."""
-        return self._computed(factors, with_gradients=True)
+        return self._computed(np.concatenate(factors), with_gradients=True)
+
+    def value_of_rows(self, rows: FloatArray) -> float:
+        """Half the squared residual of factors that lie one below the other."""
+        return self._computed(rows, with_gradients=False).value
+
+    def gradients_of_rows(self, rows: FloatArray) -> FactorGradients:
+        """Half the squared residual and derivatives, of factors one below the other."""
+        return self._computed(rows, with_gradients=True)
 
     def relative(self, factors: ByView) -> float:
         """Norm of the residual, relative to the norm of the tensor."""
         return float(np.sqrt(max(2.0 * self.value(factors) / self.square_norm, 0.0)))
 
-    def _computed(self, factors: ByView, *, with_gradients: bool) -> FactorGradients:
+    def _computed(self, rows: FloatArray, *, with_gradients: bool) -> FactorGradients:
         """Half the squared residual, with gradients that mean nothing where none are wanted."""
-        rows, k = np.concatenate(factors), factors[0].shape[1]
+        k = rows.shape[1]
         terms, grams = np.empty(2), np.empty((3, k, k))
         gradients = np.empty_like(rows)
         _write_residual(
             rows, self._starts, self._bases, self._tensor, with_gradients, terms, grams, gradients
         )
-        ends = self._starts
-        return FactorGradients(
-            self.square_norm / 2.0 - float(terms[0]) + float(terms[1]) / 2.0,
-            by_view(lambda t: gradients[ends[t] : ends[t + 1]]),
-            (grams[0], grams[1], grams[2]),
-        )
+        value = self.square_norm / 2.0 - float(terms[0]) + float(terms[1]) / 2.0
+        first, second, third = (gradients[of_view] for of_view in self._slices)
+        return FactorGradients(value, gradients, (first, second, third), grams)
 
 
 @row_loop

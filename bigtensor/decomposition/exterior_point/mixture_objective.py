@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.decomposition.discrete_core import (
-    ByView,
     DiscreteCore,
     DiscreteFactors,
     by_view,
@@ -62,6 +61,7 @@ class MixtureObjective:
         ends = np.cumsum([0, *sizes])
         self._slices = [slice(ends[t], ends[t + 1]) for t in range(3)]
         self._rows = np.repeat(np.arange(4), [*sizes, 1])
+        self._prices = np.array([sum_penalty, ridge])
         self._scale = np.concatenate(core.scales)
         # the sums of all views as one product
         self._sums = np.zeros((3, ends[-1]))
@@ -95,29 +95,31 @@ class MixtureObjective:
 
     def relative_residual(self, factors: DiscreteFactors) -> float:
         """Norm of the residual of given factors, relative to the norm of the tensor."""
-        return self.residual.relative(self._weighted(self.point(factors)))
+        weighted = self._weighted(self.point(factors))
+        first, second, third = (weighted[of_view] for of_view in self._slices)
+        return self.residual.relative((first, second, third))
 
     def value(self, point: FloatArray) -> float:
         """Residual and penalties at a point."""
         sums, total = self._departures(point)
         return (
-            self.residual.value(self._weighted(point))
+            self.residual.value_of_rows(self._weighted(point))
             + self._penalty(sums, total)
             + self._ridge / 2.0 * _sum_of_squares(point[:-1] - self._target[:, None])
         )
 
     def expansion(self, point: FloatArray) -> Expansion:
         """Residual and penalties at a point, with their gradient and curvature bounds."""
-        residual = self.residual.gradients(self._weighted(point))
+        residual = self.residual.gradients_of_rows(self._weighted(point))
         penalty, gradient, bounds = np.empty(1), np.empty_like(point), np.empty((4, point.shape[1]))
         _write_expansion(
             point,
             self._rows,
             self._scale,
             self._target,
-            np.array([self._sum_penalty, self._ridge]),
-            np.concatenate(residual.gradients),
-            np.stack(residual.grams),
+            self._prices,
+            residual.rows,
+            residual.grams,
             penalty,
             gradient,
             bounds,
@@ -125,10 +127,11 @@ class MixtureObjective:
         curvature = np.full((1, 1), bounds.max()) if self._scalar else bounds[self._rows]
         return Expansion(residual.value + float(penalty[0]), gradient, curvature)
 
-    def _weighted(self, point: FloatArray) -> ByView:
-        """Three factors of which the first carries the weights."""
-        first, second, third = (point[rows] for rows in self._slices)
-        return first * point[-1], second, third
+    def _weighted(self, point: FloatArray) -> FloatArray:
+        """Three factors one below the other, of which the first carries the weights."""
+        factors = point[:-1].copy()
+        factors[self._slices[0]] *= point[-1]
+        return factors
 
     def _departures(self, point: FloatArray) -> tuple[FloatArray, float]:
         """Differences from one of the sums of all columns, and of the weights."""
