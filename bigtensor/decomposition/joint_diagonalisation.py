@@ -9,6 +9,7 @@ from bigtensor.decomposition.solution import (
     ordered_decomposition,
 )
 from bigtensor.errors import ParameterError
+from bigtensor.features.row_loops import row_loop
 
 
 def joint_diagonalisation(
@@ -17,9 +18,10 @@ def joint_diagonalisation(
     r"""Rotate all k slices of a symmetric tensor at once until they are as diagonal as can be.
 
     The slices of :math:`\sum_h \lambda_h v_h^{\otimes 3}` share the eigenvectors v. Each rotation
-    is the best one of its plane for all slices together (Cardoso and Souloumiac 1996); the planes
-    of one round are disjoint and are rotated at once. The result is deterministic, and with noise
-    it uses all slices evenly, unlike an eigendecomposition of one random combination of them.
+    is the best one of its plane for all slices together (Cardoso and Souloumiac 1996). The planes
+    are visited in rounds of disjoint ones, which do not change each other's angle. The result is
+    deterministic, and with noise it uses all slices evenly, unlike an eigendecomposition of one
+    random combination of them.
 
     Parameters
     ----------
@@ -43,65 +45,83 @@ def joint_diagonalisation(
     if tensor.ndim != 3 or len(set(tensor.shape)) != 1:
         raise ParameterError(f"a tensor of shape (k, k, k) is needed, got {tensor.shape}")
     size = len(tensor)
-    rounds = _disjoint_pairs(size)
+    planes = _planes(size)
     slices = np.array(tensor, dtype=np.float64)
     rotation = np.eye(size)
     negligible = (np.finfo(np.float64).eps * float(np.linalg.norm(tensor))) ** 2
-    sweep, converged = 0, not rounds
+    largest_sine = np.zeros(1)
+    sweep, converged = 0, not len(planes)
     while not converged and sweep < max_sweeps:
-        largest = 0.0
-        for p, q in rounds:
-            angles = _best_angles(slices, p, q, negligible)
-            plane = _plane_rotations(size, p, q, angles)
-            slices = plane.T @ slices @ plane
-            rotation = rotation @ plane
-            largest = max(largest, float(np.abs(np.sin(angles)).max()))
+        _rotate_planes(planes, negligible, slices, rotation, largest_sine)
         sweep += 1
-        converged = largest <= tolerance
+        converged = bool(largest_sine[0] <= tolerance)
     values = np.einsum("ijk,ih,jh,kh->h", tensor, rotation, rotation, rotation, optimize=True)
     return ordered_decomposition(tensor, values, rotation, iterations=sweep, converged=converged)
 
 
-def _disjoint_pairs(size: int) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """All planes of `size` axes in rounds of disjoint pairs, by the circle method."""
-    if size < 2:
-        return []
+def _planes(size: int) -> npt.NDArray[np.intp]:
+    """All planes (p, q) of `size` axes in rounds of disjoint ones, by the circle method."""
     players = list(range(size + size % 2))
-    rounds = []
+    planes = []
     for _ in range(len(players) - 1):
         half = len(players) // 2
         meetings = zip(players[:half], reversed(players[half:]), strict=True)
-        pairs = np.array([sorted(pair) for pair in meetings if max(pair) < size], dtype=np.intp)
-        rounds.append((pairs[:, 0], pairs[:, 1]))
+        planes += [sorted(pair) for pair in meetings if max(pair) < size]
         players = [players[0], players[-1], *players[1:-1]]
-    return rounds
+    return np.array(planes, dtype=np.intp).reshape(-1, 2)
 
 
-def _best_angles(
-    slices: FloatArray,
-    p: npt.NDArray[np.intp],
-    q: npt.NDArray[np.intp],
+@row_loop
+def _rotate_planes(
+    planes: npt.NDArray[np.intp],
     negligible: float,
-) -> FloatArray:
-    """Angle of each plane (p, q) that moves most of its off-diagonal to the diagonal."""
-    difference = slices[:, p, p] - slices[:, q, q]
-    off_diagonal = 2.0 * slices[:, p, q]
-    square_difference = np.sum(difference**2, axis=0)
-    square_off_diagonal = np.sum(off_diagonal**2, axis=0)
-    across = 2.0 * np.sum(difference * off_diagonal, axis=0)
-    # The quarter of the full angle, not the half of atan2(y, x + hypot(x, y)): that form returns
-    # zero at the saddle y = 0 > x, where the best rotation is 45 degrees.
-    angles = np.arctan2(across, square_difference - square_off_diagonal) / 4.0
-    # A plane that holds nothing but rounding errors has no best angle and would never settle.
-    return np.where(square_difference + square_off_diagonal > negligible, angles, 0.0)
+    slices: FloatArray,
+    rotation: FloatArray,
+    largest_sine: FloatArray,
+) -> None:
+    """Rotate all slices in one plane after the other, by its best angle.
 
-
-def _plane_rotations(
-    size: int, p: npt.NDArray[np.intp], q: npt.NDArray[np.intp], angles: FloatArray
-) -> FloatArray:
-    """One orthogonal matrix that rotates every plane (p, q) by its angle."""
-    rotation = np.eye(size)
-    rotation[p, p] = rotation[q, q] = np.cos(angles)
-    rotation[p, q] = -np.sin(angles)
-    rotation[q, p] = np.sin(angles)
-    return rotation
+    Parameters
+    ----------
+    planes : (n, 2) integer array
+    negligible : float
+        A plane whose squared entries sum to less holds nothing but rounding errors. It has no best
+        angle and would never settle.
+    slices : (k, k, k) array
+        Rotated in place, and `rotation` with them.
+    rotation : (k, k) array
+    largest_sine : (1,) array
+        Receives the largest sine of an angle.
+    """
+    size = slices.shape[0]
+    largest_sine[0] = 0
+    for plane in range(planes.shape[0]):
+        p, q = planes[plane]
+        square_difference, square_off_diagonal, across = 0.0, 0.0, 0.0
+        for i in range(size):
+            difference = slices[i, p, p] - slices[i, q, q]
+            off_diagonal = 2 * slices[i, p, q]
+            square_difference += difference**2
+            square_off_diagonal += off_diagonal**2
+            across += 2 * difference * off_diagonal
+        if not square_difference + square_off_diagonal > negligible:
+            continue
+        # The quarter of the full angle, not the half of atan2(y, x + hypot(x, y)): that form
+        # returns zero at the saddle y = 0 > x, where the best rotation is 45 degrees.
+        angle = np.arctan2(across, square_difference - square_off_diagonal) / 4
+        cosine, sine = np.cos(angle), np.sin(angle)
+        largest_sine[0] = max(largest_sine[0], abs(sine))
+        for j in range(size):
+            left, right = rotation[j, p], rotation[j, q]
+            rotation[j, p] = cosine * left + sine * right
+            rotation[j, q] = cosine * right - sine * left
+        for i in range(size):
+            one = slices[i]
+            for j in range(size):
+                left, right = one[j, p], one[j, q]
+                one[j, p] = cosine * left + sine * right
+                one[j, q] = cosine * right - sine * left
+            for j in range(size):
+                upper, lower = one[p, j], one[q, j]
+                one[p, j] = cosine * upper + sine * lower
+                one[q, j] = cosine * lower - sine * upper

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from bigtensor.data.block import Block
+from bigtensor.features.buffers import aligned_empty
 
 Result = TypeVar("Result", covariant=True)
 
@@ -42,6 +43,8 @@ class Workspace:
     def take(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """Return an uninitialised C-contiguous array of this shape, the same memory every time.
 
+        It begins with a line of the cache.
+
         Parameters
         ----------
         name : str
@@ -57,7 +60,7 @@ class Workspace:
         size = math.prod(shape)
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < size or buffer.dtype != dtype:
-            buffer = np.empty(size, dtype)
+            buffer = aligned_empty((size,), dtype)
             self._buffers[name] = buffer
         return buffer[:size].reshape(shape)
 

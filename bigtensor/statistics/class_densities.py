@@ -51,10 +51,11 @@ class ClassDensities:
         Valid until the next tile; of the dtype of the mixture.
         """
         posterior, _, _ = tile_posterior(tile, work)
+        of_components = posterior[:, : self.mixture.n_components]
         if self.populations is None:
-            return posterior
+            return of_components
         shares = work.take("classes.shares", *self._buffers(tile.rows)["classes.shares"])
-        return sum_of_populations(posterior, self.populations, shares)
+        return sum_of_populations(of_components, self.populations, shares)
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace of tiles of ``rows`` rows."""

@@ -126,7 +126,7 @@ def co_posterior_nbytes(mixture: MixtureDensities, rows: int) -> int:
 def add_co_posterior(
     state: State,
     posterior: NDArray[Any],
-    label: NDArray[np.int32],
+    label: NDArray[np.intp],
     block: Block,
     work: Workspace,
 ) -> None:
@@ -136,26 +136,27 @@ def add_co_posterior(
     ----------
     state : State
         With the arrays of `co_posterior_arrays`.
-    posterior : (rows, components) float64 or float32 array
-        Without the weights of the rows.
-    label : (rows,) int32 array
+    posterior : (rows, width) float64 or float32 array
+        Without the weights of the rows. Columns after the last component are left out.
+    label : (rows,) intp array
         The first most probable component.
     block : Block
         The rows, for their weights.
     work : Workspace
     """
-    rows, components = posterior.shape
+    rows, components = len(label), len(state["co_posterior/products"])
+    of_components = posterior[:, :components]
     scaled, weight, root, products = (
         work.take(name, shape, dtype)
         for name, (shape, dtype) in _buffers(components, rows, posterior.dtype).items()
     )
     if block.weight is None:
         weight.fill(1.0)
-        scaled = posterior
+        scaled = of_components
     else:
         np.copyto(weight, block.weight[:rows])
         np.sqrt(weight, out=root)
-        np.multiply(posterior, root[:, None], out=scaled, casting="same_kind")
+        np.multiply(of_components, root[:, None], out=scaled, casting="same_kind")
     # with the root of the weight on both sides, a product of a matrix with itself: half the work
     np.matmul(scaled.T, scaled, out=products)
     state["co_posterior/products"] += products
@@ -164,7 +165,7 @@ def add_co_posterior(
 
 @row_loop
 def _add_by_label(
-    label: NDArray[np.int32],
+    label: NDArray[np.intp],
     weight: NDArray[np.float64],
     posterior: NDArray[Any],
     sums: NDArray[np.float64],
@@ -173,7 +174,7 @@ def _add_by_label(
     for row in range(label.size):
         of_label = sums[label[row]]
         of_row = posterior[row]
-        for h in range(of_row.size):
+        for h in range(of_label.size):
             of_label[h] += weight[row] * of_row[h]
 
 

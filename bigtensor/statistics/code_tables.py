@@ -63,6 +63,11 @@ class CodeTables:
         return int(self.log_tables.shape[1])
 
     @property
+    def width(self) -> int:
+        """Length of the rows of joint densities."""
+        return self.n_components
+
+    @property
     def dtype(self) -> str:
         """Type of joint densities: a few categories need no memory that float32 would save."""
         return "float64"

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.errors import ParameterError
-from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers, padded_width
+from bigtensor.features.buffers import (
+    Buffers,
+    aligned_empty,
+    buffers_nbytes,
+    merge_buffers,
+    padded_width,
+)
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.row_loops import reducing_row_loop, row_loop
 from bigtensor.statistics.base import Workspace
@@ -146,6 +152,11 @@ class MixtureDensities:
         return int(self.weights.size)
 
     @property
+    def width(self) -> int:
+        """Length of the rows of joint densities: the components, and padding of the tables."""
+        return self.n_components if self.tables is None else self.tables.width
+
+    @property
     def log_volume(self) -> float:
         """Natural logarithm of the volume, in units of the data, that densities are relative to.
 
@@ -168,7 +179,7 @@ class MixtureDensities:
     def tile_rows(self) -> int:
         """Rows that are evaluated at once."""
         # a tile's own array, and those that are made of it
-        arrays = 2 * self.dtype.itemsize * self.n_components
+        arrays = 2 * self.dtype.itemsize * self.width
         per_row = buffers_nbytes(self._buffers(_TILE_STEP)) / _TILE_STEP + arrays
         return _TILE_STEP * int(np.clip(_TILE_BYTES / per_row / _TILE_STEP, 1, _MOST_STEPS))
 
@@ -182,11 +193,14 @@ class MixtureDensities:
         block : Block
             Dense; a row with a NaN receives NaN.
         out : (rows, components) array
-            C-contiguous, of `dtype` or float64.
+            Of `dtype` or float64.
         work : Workspace
         """
+        padded = aligned_empty((min(block.rows, self.tile_rows), self.width), self.dtype)
         for window, tile in self.tiles(block, work):
-            tile.write_log_joint(out[window])
+            joint = padded[: tile.rows]
+            tile.write_log_joint(joint)
+            np.copyto(out[window], joint[:, : self.n_components])
 
     def tiles(self, block: Block, work: Workspace) -> Iterator[tuple[slice, Tile]]:
         """Yield a block in tiles of `tile_rows` rows, which use the same memory one by one.
@@ -239,7 +253,9 @@ class Tile:
         self.rows = rows
         self.mixture = mixture
         self._work = work
-        self._log_weights = np.log(mixture.weights).astype(mixture.dtype)
+        # the padding is no component
+        self._log_weights = np.full(mixture.width, -np.inf, mixture.dtype)
+        self._log_weights[: mixture.n_components] = np.log(mixture.weights)
         self.lookup: Lookup | CodeLookup | None = None
         if mixture.tables is not None:
             self.lookup = mixture.tables.lookup(rows, work)
@@ -252,37 +268,38 @@ class Tile:
             )
 
     def write_log_joint(self, out: NDArray[Any]) -> None:
-        """Write ``log pi_h + sum_t log p_t(x_t | h)`` into ``(rows, components)``."""
+        """Write ``log pi_h + sum_t log p_t(x_t | h)`` into ``(rows, width)``, C-contiguous."""
         if self.lookup is None:
             out[:] = self._log_weights
         else:
             self.lookup.locate(self.block.values[: self.rows])
             self.lookup.write_log_joint(self._log_weights, out)
+        of_components = out[:, : self.mixture.n_components]
         for part in self.mixture.embedded:
             basis, density = self.bases[part.view], self._values[part.view]
             part.feature_map.write_basis(self.block.view(part.view)[: self.rows], basis, self._work)
             np.matmul(basis[:, : self.rows].T, part.factor, out=density)
             np.maximum(density, part.smallest, out=density)
             np.log(density, out=density)
-            np.add(out, density, out=out)
+            np.add(of_components, density, out=of_components)
 
 
 def normalise(
-    log_joint: NDArray[Any], label: NDArray[np.int32], log_density: NDArray[np.float64]
+    log_joint: NDArray[Any], label: NDArray[np.intp], log_density: NDArray[np.float64]
 ) -> None:
     """Turn log joint densities into posterior probabilities, in place.
 
     Parameters
     ----------
-    log_joint : (rows, components) float64 or float32 array
+    log_joint : (rows, width) float64 or float32 array
         Receives ``P(h | x)``; every row sums to one. In float32 none is less than `HOPELESS` times
         the largest of its row.
-    label : (rows,) int32 array
+    label : (rows,) intp array
         Receives the first most probable component.
     log_density : (rows,) float64 array
         Receives ``log sum_h exp(log_joint_h)``.
     """
-    write_labels(log_joint, label)
+    np.argmax(log_joint, axis=1, out=label)
     # the largest term becomes one: many views would underflow otherwise
     lowest = log_joint.dtype.type(_LOWEST_EXPONENT[log_joint.dtype])
     _subtract_largest(log_joint, label, lowest, log_density)
@@ -292,23 +309,9 @@ def normalise(
 
 
 @row_loop
-def write_labels(values: NDArray[Any], label: NDArray[np.int32]) -> None:
-    """Write the position of the first largest entry of every row."""
-    for row in range(values.shape[0]):
-        of_row = values[row]
-        largest, at = of_row[0], 0
-        for h in range(1, of_row.size):
-            # without a branch, which the processor would guess wrongly as often as not
-            larger = of_row[h] > largest
-            largest = of_row[h] if larger else largest
-            at = h if larger else at
-        label[row] = at
-
-
-@row_loop
 def _subtract_largest(
     log_joint: NDArray[Any],
-    label: NDArray[np.int32],
+    label: NDArray[np.intp],
     lowest: np.floating,
     log_density: NDArray[np.float64],
 ) -> None:

@@ -15,7 +15,6 @@ from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.class_densities import ClassDensities
-from bigtensor.statistics.densities import write_labels
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class GroupSums(SumStatistic[GroupSumsResult]):
             else:
                 np.copyto(weight, tile.block.weight[: tile.rows])
             np.copyto(groups, block.group[window], casting="same_kind")
-            write_labels(posterior, label)
+            np.argmax(posterior, axis=1, out=label)
             add_to_groups(
                 groups,
                 weight,
@@ -115,7 +114,7 @@ class GroupSums(SumStatistic[GroupSumsResult]):
     def _buffers(self, rows: int) -> Buffers:
         """Return the buffers of a tile."""
         return {
-            "groups.label": ((rows,), "int32"),
+            "groups.label": ((rows,), np.intp),
             "groups.code": ((rows,), "int64"),
             "groups.weight": ((rows,), "float64"),
         }
@@ -125,7 +124,7 @@ class GroupSums(SumStatistic[GroupSumsResult]):
 def add_to_groups(
     groups: NDArray[np.int64],
     weight: NDArray[np.float64],
-    label: NDArray[np.int32],
+    label: NDArray[np.intp],
     posterior: NDArray[Any],
     mass: NDArray[np.float64],
     labelled: NDArray[np.float64],
@@ -140,7 +139,7 @@ def add_to_groups(
     groups : (n,) int64 array
         -1 for none.
     weight : (n,) float64 array
-    label : (n,) int32 array
+    label : (n,) intp array
     posterior : (n, classes) array
     mass, labelled : (groups, classes) float64 arrays
     certainty, squared_weight : (groups,) float64 arrays

@@ -22,6 +22,7 @@ from bigtensor.statistics.co_posterior import (
     co_posterior_result,
 )
 from bigtensor.statistics.densities import MixtureDensities, Tile
+from bigtensor.statistics.tabulated_densities import TabulatedDensities
 from bigtensor.statistics.tile_posterior import (
     count_rows,
     log_likelihood_of,
@@ -126,7 +127,8 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
                 summed = histograms if histograms else state
                 tile.lookup.add(posterior, summed["histograms"])
         for name, array in histograms.items():
-            _add_rows(array.reshape(1, -1), state[name].reshape(-1))
+            for of_view, sums in zip(array, state[name], strict=True):
+                _add_tables(of_view, sums)
         count_rows(state, block)
 
     def finalize(self, state: State) -> PosteriorSumsResult:
@@ -156,7 +158,7 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
         )
 
     def _posterior(self, state: State, tile: Tile, work: Workspace) -> NDArray[Any]:
-        """Return weighted posterior probabilities, ``(rows, components)``; add their own sums."""
+        """Return weighted posterior probabilities, ``(rows, width)``; add their own sums."""
         posterior, label = write_posterior(state, tile, work)
         if self.co_posterior:
             add_co_posterior(state, posterior, label, tile.block, work)
@@ -177,19 +179,20 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
                 shape = (feature_map.n_basis, padded_width(tile.rows))
                 basis = work.take(f"posterior.basis.{view}", shape, feature_map.dtype)
                 feature_map.write_basis(tile.block.view(view)[: tile.rows], basis, work)
-            shares = posterior
+            shares = posterior[:, : self.mixture.n_components]
             if posterior.dtype != basis.dtype:
                 name = f"posterior.cast.{feature_map.dtype}"
-                shares = work.take(name, posterior.shape, basis.dtype)
-                np.copyto(shares, posterior, casting="same_kind")
+                cast = work.take(name, shares.shape, basis.dtype)
+                np.copyto(cast, shares, casting="same_kind")
+                shares = cast
             state[f"embedding/{view}"] += np.matmul(basis[:, : tile.rows], shares)
 
     def _histogram_arrays(self) -> Buffers:
         """Return the histograms of one block, where they are not added up in the state."""
         tables = self.mixture.tables
-        if tables is None or tables.dtype == "float64":
+        if not isinstance(tables, TabulatedDensities) or tables.dtype == "float64":
             return {}
-        return {"histograms": (tables.log_tables.shape, tables.dtype)}
+        return {"histograms": (tables.padded_tables.shape, tables.dtype)}
 
     def _tile_arrays(self, rows: int) -> Buffers:
         """Return the buffers of one tile that are neither the mixture's nor the maps'."""
@@ -206,7 +209,17 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
 
 @row_loop
 def _add_rows(rows: NDArray[Any], sums: NDArray[np.float64]) -> None:
-    """Add up the rows of an array."""
+    """Add up the rows of an array, which may be longer than the sums."""
     for row in range(rows.shape[0]):
+        of_row = rows[row]
         for h in range(sums.size):
-            sums[h] += rows[row, h]
+            sums[h] += of_row[h]
+
+
+@row_loop
+def _add_tables(table: NDArray[Any], sums: NDArray[np.float64]) -> None:
+    """Add a table to another one, whose rows may be shorter."""
+    for row in range(sums.shape[0]):
+        of_row, sums_of_row = table[row], sums[row]
+        for h in range(sums_of_row.size):
+            sums_of_row[h] += of_row[h]

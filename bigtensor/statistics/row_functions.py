@@ -14,7 +14,7 @@ from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.class_densities import sum_of_populations
-from bigtensor.statistics.densities import MixtureDensities, Tile, normalise, write_labels
+from bigtensor.statistics.densities import MixtureDensities, Tile, normalise
 from bigtensor.statistics.tile_posterior import posterior_buffers
 
 _ROW_NAMES = ("label", "probability", "log_density")
@@ -92,25 +92,26 @@ class Responsibilities(RowFunction):
         buffers = self._buffers(tile.rows)
         arrays = {name: work.take(name, *spec) for name, spec in buffers.items()}
         joint, label = arrays["posterior.joint"], arrays["posterior.label"]
+        posterior = joint[:, : self.mixture.n_components]
         log_density = arrays["posterior.log_density"]
         of_components = "label" if self.populations is None else "component_label"
         tile.write_log_joint(joint)
         if {*out} == {of_components}:
-            write_labels(joint, label)
+            np.argmax(joint, axis=1, out=label)
         else:
             normalise(joint, label, log_density)
         if of_components in out:
-            np.copyto(out[of_components], label)
+            np.copyto(out[of_components], label, casting="same_kind")
         if "log_density" in out:
             np.subtract(log_density, self.mixture.log_volume, out=out["log_density"])
         if "component_probability" in out:
-            np.copyto(out["component_probability"], joint, casting="same_kind")
-        shares = joint
+            np.copyto(out["component_probability"], posterior, casting="same_kind")
+        shares = posterior
         if self.populations is not None and {"label", "probability"} & {*out}:
-            shares = sum_of_populations(joint, self.populations, arrays["rows.shares"])
+            shares = sum_of_populations(posterior, self.populations, arrays["rows.shares"])
             if "label" in out:
-                write_labels(shares, label)
-                np.copyto(out["label"], label)
+                np.argmax(shares, axis=1, out=label)
+                np.copyto(out["label"], label, casting="same_kind")
         if "probability" in out:
             if self.populations is not None and self.temperature != 1:
                 np.power(shares, 1 / self.temperature, out=shares)

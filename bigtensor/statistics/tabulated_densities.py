@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import ParameterError
-from bigtensor.features.buffers import Buffers
-from bigtensor.features.row_loops import row_loop
+from bigtensor.features.buffers import Buffers, aligned_empty, width_in_lines
+from bigtensor.features.row_loops import fused_row_loop, row_loop
 from bigtensor.statistics.base import Workspace
 
 _ROWS_PER_BIN = 32
@@ -38,6 +38,11 @@ class TabulatedDensities:
         Sum over the views of the natural logarithms of the lengths that densities are relative to.
         Without a unit, the logarithms keep their digits in float32 whatever the units of the data.
 
+    Attributes
+    ----------
+    padded_tables : (views, bins + 1, width) array
+        `log_tables`, which are a view of it, and zeros after the last component.
+
     Raises
     ------
     ParameterError
@@ -51,6 +56,7 @@ class TabulatedDensities:
     log_tables: NDArray[Any]
     dtype: str = "float64"
     log_volume: float = 0.0
+    padded_tables: NDArray[Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.dtype not in ("float32", "float64"):
@@ -80,6 +86,22 @@ class TabulatedDensities:
                 "tables of log densities need positive steps and finite values; put a floor "
                 "under the densities before taking logarithms"
             )
+        padded = aligned_empty((*shape[:2], self.width), self.dtype)
+        padded[..., : shape[2]] = self.log_tables
+        padded[..., shape[2] :] = 0
+        object.__setattr__(self, "padded_tables", padded)
+        object.__setattr__(self, "log_tables", padded[..., : shape[2]])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the parameters: a pickled array begins anywhere, and the padding is not sent."""
+        return type(self), (
+            self.columns,
+            self.low,
+            self.step,
+            np.ascontiguousarray(self.log_tables),
+            self.dtype,
+            self.log_volume,
+        )
 
     @property
     def bins(self) -> int:
@@ -90,6 +112,15 @@ class TabulatedDensities:
     def n_components(self) -> int:
         """The number of components."""
         return int(self.log_tables.shape[2])
+
+    @property
+    def width(self) -> int:
+        """Length of the rows of the padded tables, and of joint densities.
+
+        Sums in float64 are added up in a state, which has no padding.
+        """
+        padded = self.dtype == "float32"
+        return width_in_lines(self.n_components, self.dtype) if padded else self.n_components
 
     @property
     def block_rows(self) -> int:
@@ -150,19 +181,19 @@ class Lookup:
 
         Parameters
         ----------
-        log_weights : (components,) array
-        out : (rows, components) array
+        log_weights : (width,) array
+        out : (rows, width) array
             C-contiguous.
         """
-        write_interpolated(self.point, self.share, self._tables.log_tables, log_weights, out)
+        write_interpolated(self.point, self.share, self._tables.padded_tables, log_weights, out)
 
     def add(self, weights: NDArray[Any], histograms: NDArray[Any]) -> None:
         """Share the weights of every row between the two nearest grid points, view by view.
 
         Parameters
         ----------
-        weights : (rows, components) array
-        histograms : (views, points, components) array
+        weights : (rows, width) array
+        histograms : (views, points, width) array
         """
         add_binned(self.point, self.share, weights, histograms)
 
@@ -210,7 +241,7 @@ def locate_rows(
             share[view, row] = position - before
 
 
-@row_loop
+@fused_row_loop
 def write_interpolated(
     point: NDArray[np.int32],
     share: NDArray[Any],

@@ -25,15 +25,15 @@ def tally_arrays() -> dict[str, ArraySpec]:
 def posterior_buffers(mixture: MixtureDensities, rows: int) -> Buffers:
     """Return the buffers of `tile_posterior`."""
     return {
-        "posterior.joint": ((rows, mixture.n_components), mixture.dtype),
-        "posterior.label": ((rows,), "int32"),
+        "posterior.joint": ((rows, mixture.width), mixture.dtype),
+        "posterior.label": ((rows,), np.intp),
         "posterior.log_density": ((rows,), "float64"),
     }
 
 
 def tile_posterior(
     tile: Tile, work: Workspace
-) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.float64]]:
+) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.float64]]:
     """Compute the posterior probabilities of a tile.
 
     Parameters
@@ -43,15 +43,16 @@ def tile_posterior(
 
     Returns
     -------
-    posterior : (rows, components) array
-        Of the dtype of the mixture. Every row sums to one: weights of rows are not in it.
-    label : (rows,) int32 array
+    posterior : (rows, width) array
+        Of the dtype of the mixture. Every row sums to one: weights of rows are not in it. Columns
+        after the last component mean nothing.
+    label : (rows,) intp array
         The first most probable component.
     log_density : (rows,) float64 array
         Relative to the volume of the mixture's densities. All are valid until the next tile.
     """
     posterior: NDArray[Any]
-    label: NDArray[np.int32]
+    label: NDArray[np.intp]
     log_density: NDArray[np.float64]
     posterior, label, log_density = (
         work.take(name, shape, dtype)
@@ -64,7 +65,7 @@ def tile_posterior(
 
 def write_posterior(
     state: State, tile: Tile, work: Workspace
-) -> tuple[NDArray[Any], NDArray[np.int32]]:
+) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Compute the posterior probabilities and labels of a tile and add its log-likelihood.
 
     The log-likelihood belongs to relative densities; see `log_likelihood_of`.
@@ -78,8 +79,9 @@ def write_posterior(
 
     Returns
     -------
-    posterior : (rows, components) array
-    label : (rows,) int32 array
+    posterior : (rows, width) array
+        As `tile_posterior` returns it.
+    label : (rows,) intp array
     """
     posterior, label, log_density = tile_posterior(tile, work)
     if tile.block.weight is None:

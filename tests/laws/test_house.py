@@ -37,7 +37,8 @@ MAY_IMPORT = {
     # what a statistic is given
     "statistics": {"features", "data.block"},
     "engine": {"data", "statistics"},
-    "decomposition": set(),
+    # compiled loops alone
+    "decomposition": {"features.row_loops"},
     # outputs that appear when they are whole
     "store": {"data.outputs", "data.stores", "data.stored_arrays"} | {"data.manifest"},
     # what a row function is given

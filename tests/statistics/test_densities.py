@@ -188,7 +188,7 @@ def test_log_joint__looks_at_no_row_of_the_halo():
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-14), ("float32", 5e-7)])
 def test_normalise__is_the_softmax(dtype, tolerance):
     joint = (default_rng(0).normal(size=(40, 5)) * 50 - 2000).astype(dtype)
-    posterior, label, log_density = joint.copy(), np.empty(40, np.int32), np.empty(40)
+    posterior, label, log_density = joint.copy(), np.empty(40, np.intp), np.empty(40)
     normalise(posterior, label, log_density)
     exact = joint.astype(np.float64)
     np.testing.assert_allclose(posterior, softmax(exact, axis=1), atol=tolerance)
@@ -200,7 +200,7 @@ def test_normalise__is_the_softmax(dtype, tolerance):
 def test_normalise__makes_no_denormal_numbers_in_float32():
     joint = -default_rng(0).uniform(0, 200, (300, 150)).astype(np.float32)
     posterior = joint.copy()
-    normalise(posterior, np.empty(300, np.int32), np.empty(300))
+    normalise(posterior, np.empty(300, np.intp), np.empty(300))
     # products of two, and of shares of one with any neighbour of a grid, are normal numbers
     assert posterior.min() ** 2 > np.finfo(np.float32).tiny
     assert posterior.min() == pytest.approx(HOPELESS * posterior.max(axis=1).min(), rel=0.5)
@@ -211,7 +211,7 @@ def test_normalise__a_missing_value_stays_in_its_row():
     joint = default_rng(0).normal(size=(30, 4)).astype(np.float32)
     joint[7] = np.nan
     log_density = np.empty(30)
-    normalise(joint, np.empty(30, np.int32), log_density)
+    normalise(joint, np.empty(30, np.intp), log_density)
     np.testing.assert_array_equal(np.isnan(joint).T, np.arange(30) == [[7]] * 4)
     np.testing.assert_array_equal(np.isnan(log_density), np.arange(30) == 7)
 
@@ -221,10 +221,10 @@ def test_normalise__a_row_does_not_depend_on_the_rows_beside_it(dtype):
     """Vectors and what is left at their ends go through the same code of the processor."""
     joint = (default_rng(0).normal(size=(203, 40)) * 20).astype(dtype)
     whole, of_whole = joint.copy(), np.empty(203)
-    normalise(whole, np.empty(203, np.int32), of_whole)
+    normalise(whole, np.empty(203, np.intp), of_whole)
     for first, last in ((0, 2), (2, 20), (20, 203)):
         part, of_part = joint[first:last].copy(), np.empty(last - first)
-        normalise(part, np.empty(last - first, np.int32), of_part)
+        normalise(part, np.empty(last - first, np.intp), of_part)
         np.testing.assert_array_equal(part, whole[first:last])
         np.testing.assert_array_equal(of_part, of_whole[first:last])
 

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bigtensor.decomposition.discrete_core import ByView, by_view
+from bigtensor.decomposition.discrete_core import ByView
 from bigtensor.decomposition.solution import FloatArray
+from bigtensor.features.row_loops import row_loop
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,15 +17,18 @@ class FactorGradients:
     Attributes
     ----------
     value : float
+    rows : ndarray of shape (n_1 + n_2 + n_3, k)
+        Derivatives by the entries of the factors, which lie one below the other.
     gradients : tuple of three ndarrays of shape (n_t, k)
-        Derivatives by the entries of the factors.
-    grams : tuple of three ndarrays of shape (k, k)
+        The same, view by view.
+    grams : ndarray of shape (3, k, k)
         Inner products of the columns of every factor, for step sizes.
     """
 
     value: float
+    rows: FloatArray
     gradients: ByView
-    grams: ByView
+    grams: FloatArray
 
 
 class FactorResidual:
@@ -42,60 +47,122 @@ class FactorResidual:
     """
 
     def __init__(self, tensor: FloatArray, bases: ByView) -> None:
-        size_1, size_2, size_3 = tensor.shape
         self.bases = bases
         self.square_norm = float(np.vdot(tensor, tensor))
-        self._shape = size_1, size_2
-        self._rows = np.ascontiguousarray(tensor).reshape(size_1 * size_2, size_3)
-        self._transposed = np.ascontiguousarray(self._rows.T)
+        # directions that a view does not have are zeros
+        directions = max(tensor.shape)
+        self._tensor = np.zeros((directions, directions, directions))
+        self._tensor[tuple(map(slice, tensor.shape))] = tensor
+        self._starts = np.cumsum([0, *map(len, bases)])
+        self._slices = list(map(slice, self._starts[:-1], self._starts[1:]))
+        self._bases = np.zeros((self._starts[-1], directions))
+        for of_view, basis in zip(self._slices, bases, strict=True):
+            self._bases[of_view, : basis.shape[1]] = basis
 
     def value(self, factors: ByView) -> float:
         """Half the squared residual."""
-        first, second, third = self._projected(factors)
-        grams = self._grams(factors)
-        inner = float(np.vdot(self._third_product(first, second), third))
-        return self._value(inner, grams)
+        return self._computed(np.concatenate(factors), with_gradients=False).value
 
     def gradients(self, factors: ByView) -> FactorGradients:
         """Half the squared residual, and its derivatives by the entries of the factors."""
-        first, second, third = self._projected(factors)
-        grams = self._grams(factors)
-        product = self._third_product(first, second)
-        # half of the work of the first two modes is the same
-        partial = (self._rows @ third).reshape(*self._shape, -1)
-        products = (
-            np.einsum("ijr,jr->ir", partial, second),
-            np.einsum("ijr,ir->jr", partial, first),
-            product,
-        )
-        others = (grams[1] * grams[2], grams[0] * grams[2], grams[0] * grams[1])
-        return FactorGradients(
-            self._value(float(np.vdot(product, third)), grams),
-            by_view(lambda t: factors[t] @ others[t] - self.bases[t] @ products[t]),
-            grams,
-        )
+        return self._computed(np.concatenate(factors), with_gradients=True)
+
+    def value_of_rows(self, rows: FloatArray) -> float:
+        """Half the squared residual of factors that lie one below the other."""
+        return self._computed(rows, with_gradients=False).value
+
+    def gradients_of_rows(self, rows: FloatArray) -> FactorGradients:
+        """Half the squared residual and derivatives, of factors one below the other."""
+        return self._computed(rows, with_gradients=True)
 
     def relative(self, factors: ByView) -> float:
         """Norm of the residual, relative to the norm of the tensor."""
         return float(np.sqrt(max(2.0 * self.value(factors) / self.square_norm, 0.0)))
 
-    def _projected(self, factors: ByView) -> ByView:
-        """Coordinates of the factors in the bases."""
-        return by_view(lambda t: self.bases[t].T @ factors[t])
-
-    def _third_product(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Tensor contracted with the columns of the first two factors, in pairs."""
-        product: FloatArray = self._transposed @ (first[:, None, :] * second).reshape(
-            -1, first.shape[1]
+    def _computed(self, rows: FloatArray, *, with_gradients: bool) -> FactorGradients:
+        """Half the squared residual, with gradients that mean nothing where none are wanted."""
+        k = rows.shape[1]
+        terms, grams = np.empty(2), np.empty((3, k, k))
+        gradients = np.empty_like(rows)
+        _write_residual(
+            rows, self._starts, self._bases, self._tensor, with_gradients, terms, grams, gradients
         )
-        return product
+        value = self.square_norm / 2.0 - float(terms[0]) + float(terms[1]) / 2.0
+        first, second, third = (gradients[of_view] for of_view in self._slices)
+        return FactorGradients(value, gradients, (first, second, third), grams)
 
-    @staticmethod
-    def _grams(factors: ByView) -> ByView:
-        """Inner products of the columns of every factor."""
-        return by_view(lambda t: factors[t].T @ factors[t])
 
-    def _value(self, inner: float, grams: ByView) -> float:
-        """Half the squared residual from its three terms."""
-        model = float(np.vdot(grams[0] * grams[1], grams[2]))
-        return self.square_norm / 2.0 - inner + model / 2.0
+@row_loop
+def _write_residual(
+    factors: FloatArray,
+    starts: NDArray[np.int64],
+    bases: FloatArray,
+    tensor: FloatArray,
+    with_gradients: bool,
+    terms: FloatArray,
+    grams: FloatArray,
+    gradients: FloatArray,
+) -> None:
+    """Write the terms of the squared residual, and the gradients of half of it.
+
+    Parameters
+    ----------
+    factors : (rows, k) array
+        Of all views, one below the other.
+    starts : (4,) int64 array
+        First row of every view, and the number of rows.
+    bases : (rows, r) array
+    tensor : (r, r, r) array
+    with_gradients : bool
+    terms : (2,) array
+        Receives the inner product of model and tensor, and the squared norm of the model.
+    grams : (3, k, k) array
+        Receives the inner products of the columns of every factor.
+    gradients : (rows, k) array
+    """
+    directions, k = tensor.shape[0], factors.shape[1]
+    projected = np.zeros((3, directions, k))
+    products = np.zeros((3, directions, k))
+    grams[:] = 0
+    for view in range(3):
+        for row in range(starts[view], starts[view + 1]):
+            for d in range(directions):
+                for h in range(k):
+                    projected[view, d, h] += bases[row, d] * factors[row, h]
+            for g in range(k):
+                for h in range(k):
+                    grams[view, g, h] += factors[row, g] * factors[row, h]
+    first, second, third = projected[0], projected[1], projected[2]
+    pair, partial = np.empty(k), np.empty(k)
+    for i in range(directions):
+        for j in range(directions):
+            for h in range(k):
+                pair[h] = first[i, h] * second[j, h]
+                partial[h] = 0
+            for m in range(directions):
+                for h in range(k):
+                    products[2, m, h] += tensor[i, j, m] * pair[h]
+                    partial[h] += tensor[i, j, m] * third[m, h]
+            for h in range(k):
+                products[0, i, h] += partial[h] * second[j, h]
+                products[1, j, h] += partial[h] * first[i, h]
+    terms[:] = 0
+    for m in range(directions):
+        for h in range(k):
+            terms[0] += products[2, m, h] * third[m, h]
+    for g in range(k):
+        for h in range(k):
+            terms[1] += grams[0, g, h] * grams[1, g, h] * grams[2, g, h]
+    if not with_gradients:
+        return
+    for view in range(3):
+        others = grams[(view + 1) % 3] * grams[(view + 2) % 3]
+        for row in range(starts[view], starts[view + 1]):
+            for h in range(k):
+                gradients[row, h] = 0
+            for g in range(k):
+                for h in range(k):
+                    gradients[row, h] += factors[row, g] * others[g, h]
+            for d in range(directions):
+                for h in range(k):
+                    gradients[row, h] -= bases[row, d] * products[view, d, h]

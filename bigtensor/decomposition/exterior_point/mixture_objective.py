@@ -1,9 +1,9 @@
 """Parameters of a discrete mixture as factors, with penalties and curvature bounds."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bigtensor.decomposition.discrete_core import (
-    ByView,
     DiscreteCore,
     DiscreteFactors,
     by_view,
@@ -13,6 +13,7 @@ from bigtensor.decomposition.exterior_point.factor_residual import FactorResidua
 from bigtensor.decomposition.exterior_point.proximal_descent import Expansion
 from bigtensor.decomposition.solution import Diagnostics, FloatArray
 from bigtensor.errors import ParameterError
+from bigtensor.features.row_loops import row_loop
 
 ROUNDING = 1e-15
 """Rounding error of a value, relative to the squared norm of the tensor that it is a part of."""
@@ -60,12 +61,13 @@ class MixtureObjective:
         ends = np.cumsum([0, *sizes])
         self._slices = [slice(ends[t], ends[t + 1]) for t in range(3)]
         self._rows = np.repeat(np.arange(4), [*sizes, 1])
+        self._prices = np.array([sum_penalty, ridge])
+        self._scale = np.concatenate(core.scales)
         # the sums of all views as one product
         self._sums = np.zeros((3, ends[-1]))
         for t, scale in enumerate(core.scales):
             self._sums[t, self._slices[t]] = scale
-        self._target = np.concatenate(core.targets)[:, None]
-        self._square_scales = np.array([[scale @ scale] for scale in core.scales])
+        self._target = np.concatenate(core.targets)
 
     @property
     def rounding(self) -> float:
@@ -93,38 +95,43 @@ class MixtureObjective:
 
     def relative_residual(self, factors: DiscreteFactors) -> float:
         """Norm of the residual of given factors, relative to the norm of the tensor."""
-        return self.residual.relative(self._weighted(self.point(factors)))
+        weighted = self._weighted(self.point(factors))
+        first, second, third = (weighted[of_view] for of_view in self._slices)
+        return self.residual.relative((first, second, third))
 
     def value(self, point: FloatArray) -> float:
         """Residual and penalties at a point."""
         sums, total = self._departures(point)
         return (
-            self.residual.value(self._weighted(point))
+            self.residual.value_of_rows(self._weighted(point))
             + self._penalty(sums, total)
-            + self._ridge / 2.0 * _sum_of_squares(point[:-1] - self._target)
+            + self._ridge / 2.0 * _sum_of_squares(point[:-1] - self._target[:, None])
         )
 
     def expansion(self, point: FloatArray) -> Expansion:
         """Residual and penalties at a point, with their gradient and curvature bounds."""
-        weights, first_rows = point[-1], self._slices[0]
-        residual = self.residual.gradients(self._weighted(point))
-        sums, total = self._departures(point)
-        distance = point[:-1] - self._target
-        gradient = np.empty_like(point)
-        np.concatenate(residual.gradients, out=gradient[:-1])
-        # the weights enter through the first factor alone
-        gradient[-1] = np.sum(gradient[first_rows] * point[first_rows], axis=0)
-        gradient[-1] += self._sum_penalty * total
-        gradient[first_rows] *= weights
-        gradient[:-1] += self._sum_penalty * (self._sums.T @ sums) + self._ridge * distance
-        value = residual.value + self._penalty(sums, total)
-        value += self._ridge / 2.0 * _sum_of_squares(distance)
-        return Expansion(value, gradient, self._curvature(point, residual.grams))
+        residual = self.residual.gradients_of_rows(self._weighted(point))
+        penalty, gradient, bounds = np.empty(1), np.empty_like(point), np.empty((4, point.shape[1]))
+        _write_expansion(
+            point,
+            self._rows,
+            self._scale,
+            self._target,
+            self._prices,
+            residual.rows,
+            residual.grams,
+            penalty,
+            gradient,
+            bounds,
+        )
+        curvature = np.full((1, 1), bounds.max()) if self._scalar else bounds[self._rows]
+        return Expansion(residual.value + float(penalty[0]), gradient, curvature)
 
-    def _weighted(self, point: FloatArray) -> ByView:
-        """Three factors of which the first carries the weights."""
-        first, second, third = (point[rows] for rows in self._slices)
-        return first * point[-1], second, third
+    def _weighted(self, point: FloatArray) -> FloatArray:
+        """Three factors one below the other, of which the first carries the weights."""
+        factors = point[:-1].copy()
+        factors[self._slices[0]] *= point[-1]
+        return factors
 
     def _departures(self, point: FloatArray) -> tuple[FloatArray, float]:
         """Differences from one of the sums of all columns, and of the weights."""
@@ -134,22 +141,75 @@ class MixtureObjective:
         """Price of sums that are not one."""
         return self._sum_penalty / 2.0 * (_sum_of_squares(sums) + total**2)
 
-    def _curvature(self, point: FloatArray, grams: ByView) -> FloatArray:
-        """Bounds of the second derivatives: row sums of magnitudes within every block."""
-        first = point[self._slices[0]]
-        weighted, second, third = (np.abs(gram) for gram in grams)
-        products = second * third
-        sizes = np.abs(point[-1])
-        k = len(sizes)
-        bounds = np.empty((4, k))
-        bounds[0] = sizes * (products @ sizes)
-        bounds[1] = np.sum(weighted * third, axis=0)
-        bounds[2] = np.sum(weighted * second, axis=0)
-        bounds[:3] += self._sum_penalty * self._square_scales + self._ridge
-        bounds[3] = np.sum(np.abs(first.T @ first) * products, axis=0) + self._sum_penalty * k
-        if self._scalar:
-            return np.full((1, 1), bounds.max())
-        return bounds[self._rows]
+
+@row_loop
+def _write_expansion(
+    point: FloatArray,
+    view_of_row: NDArray[np.int64],
+    scale: FloatArray,
+    target: FloatArray,
+    prices: FloatArray,
+    residual_gradients: FloatArray,
+    grams: FloatArray,
+    penalty: FloatArray,
+    gradient: FloatArray,
+    bounds: FloatArray,
+) -> None:
+    """Write the penalties, the gradient of residual and penalties, and bounds of its curvature.
+
+    Parameters
+    ----------
+    point : (rows + 1, k) array
+    view_of_row : (rows + 1,) int64 array
+        0, 1 or 2, and 3 for the weights.
+    scale, target : (rows,) arrays
+    prices : (2,) array
+        Of sums that are not one, and of the distance from the targets.
+    residual_gradients : (rows, k) array
+        Of the residual by the factors, of which the first carries the weights.
+    grams : (3, k, k) array
+        Of these factors.
+    penalty : (1,) array
+    gradient : (rows + 1, k) array
+    bounds : (4, k) array
+        Row sums of magnitudes of the second derivatives within every block.
+    """
+    rows, k = residual_gradients.shape
+    sum_penalty, ridge = prices[0], prices[1]
+    weights = point[rows]
+    sums, square_scales, gram = -np.ones((3, k)), np.zeros(3), np.zeros((k, k))
+    for row in range(rows):
+        view = view_of_row[row]
+        square_scales[view] += scale[row] ** 2
+        for h in range(k):
+            sums[view, h] += scale[row] * point[row, h]
+            if view == 0:
+                for g in range(k):
+                    gram[h, g] += point[row, h] * point[row, g]
+    total = weights.sum() - 1
+    penalty[0] = sum_penalty / 2 * ((sums**2).sum() + total**2)
+    gradient[rows] = sum_penalty * total
+    for row in range(rows):
+        view = view_of_row[row]
+        for h in range(k):
+            by_factor, distance = residual_gradients[row, h], point[row, h] - target[row]
+            penalty[0] += ridge / 2 * distance**2
+            if view == 0:
+                # the weights enter through the first factor alone
+                gradient[rows, h] += by_factor * point[row, h]
+                by_factor *= weights[h]
+            gradient[row, h] = by_factor + ridge * distance
+            gradient[row, h] += sum_penalty * scale[row] * sums[view, h]
+    for view in range(3):
+        bounds[view] = sum_penalty * square_scales[view] + ridge
+    bounds[3] = sum_penalty * k
+    for h in range(k):
+        for g in range(k):
+            weighted, second, third = abs(grams[0, h, g]), abs(grams[1, h, g]), abs(grams[2, h, g])
+            bounds[0, h] += abs(weights[h]) * second * third * abs(weights[g])
+            bounds[1, h] += weighted * third
+            bounds[2, h] += weighted * second
+            bounds[3, h] += abs(gram[h, g]) * second * third
 
 
 def _sum_of_squares(values: FloatArray) -> float:
