@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,12 +98,22 @@ class TriplePosteriorSums(SumStatistic[TriplePosteriorSumsResult]):
         """Shape of one table: a line for every symbol, and one for missing symbols."""
         return self.emission.shape[1] + 1, self.window_start.size
 
+    @cached_property
+    def _factors(self) -> NDArray[np.float64]:
+        """Factors A, B and C: ``(3, lines, k)``, made once in a process that reads rows."""
+        emission = _with_missing(self.emission)
+        return np.stack(
+            [
+                (emission * self.window_start) @ self.transition,
+                emission,
+                emission @ self.transition.T,
+            ]
+        )
+
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""
         return {
-            "first": (self._lines, "float64"),
-            "second": (self._lines, "float64"),
-            "third": (self._lines, "float64"),
+            "factors": ((3, *self._lines), "float64"),
             "log_likelihood": ((1,), "float64"),
             "weight": ((), "float64"),
             "windows": ((), "int64"),
@@ -111,36 +122,15 @@ class TriplePosteriorSums(SumStatistic[TriplePosteriorSumsResult]):
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
         codes, weight = self._windows(block, work)
-        if not len(codes):
-            return
-        first, second, third = (
-            work.take(f"triples.{name}", self._lines, "float64")
-            for name in ("first", "second", "third")
-        )
-        emission = _with_missing(self.emission.T)
-        np.copyto(second, emission)
-        np.matmul(emission * self.window_start, self.transition, out=first)
-        np.matmul(emission, self.transition.T, out=third)
         joint = work.take("triples.joint", (self.window_start.size,), "float64")
-        add_triples(
-            codes,
-            weight,
-            first,
-            second,
-            third,
-            joint,
-            state["first"],
-            state["second"],
-            state["third"],
-            state["log_likelihood"],
-        )
+        add_triples(codes, weight, self._factors, joint, state["factors"], state["log_likelihood"])
         state["weight"] += weight.sum()
         state["windows"] += len(codes)
 
     def finalize(self, state: State) -> TriplePosteriorSumsResult:
         """Take derivatives by the factors to expected numbers, by the chain rule."""
-        first, second, third = state["first"], state["second"], state["third"]
-        emission = _with_missing(self.emission.T)
+        first, second, third = state["factors"]
+        emission = _with_missing(self.emission)
         of_first = first @ self.transition.T
         starts = np.sum(emission * of_first, axis=0) * self.window_start
         transitions = self.window_start[:, None] * (emission.T @ first) + third.T @ emission
@@ -155,7 +145,7 @@ class TriplePosteriorSums(SumStatistic[TriplePosteriorSumsResult]):
         )
 
     def work_nbytes(self, rows: int) -> int:
-        """Return the bytes of the tables, and of the codes and the weights of the windows."""
+        """Return the bytes of the factors, and of the codes and the weights of the windows."""
         lines, k = self._lines
         return 8 * (3 * lines * k + k) + (8 + 8 * WINDOW) * rows
 
@@ -180,22 +170,18 @@ class TriplePosteriorSums(SumStatistic[TriplePosteriorSumsResult]):
         return codes, weight
 
 
-def _with_missing(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the probabilities of symbols with a line for missing ones, which every state shows."""
-    return np.vstack([table, np.ones((1, table.shape[1]))])
+def _with_missing(emission: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a line for every symbol and one for missing symbols, which every state shows."""
+    return np.vstack([emission.T, np.ones((1, len(emission)))])
 
 
 @row_loop
 def add_triples(
     codes: NDArray[np.int64],
     weight: NDArray[np.float64],
-    first: NDArray[np.float64],
-    second: NDArray[np.float64],
-    third: NDArray[np.float64],
+    factors: NDArray[np.float64],
     joint: NDArray[np.float64],
-    of_first: NDArray[np.float64],
-    of_second: NDArray[np.float64],
-    of_third: NDArray[np.float64],
+    sums: NDArray[np.float64],
     log_likelihood: NDArray[np.float64],
 ) -> None:
     """Add the derivatives of the log-likelihood of every window by its lines of three factors.
@@ -205,14 +191,16 @@ def add_triples(
     codes : (windows, 3) int64 array
         Negative ones are missing: their line is the last.
     weight : (windows,) float64 array
-    first, second, third : (lines, k) float64 arrays
+    factors : (3, lines, k) float64 array
     joint : (k,) float64 array
         Is written to.
-    of_first, of_second, of_third : (lines, k) float64 arrays
-        Are added to.
+    sums : (3, lines, k) float64 array
+        Is added to.
     log_likelihood : (1,) float64 array
         Is added to.
     """
+    first, second, third = factors[0], factors[1], factors[2]
+    of_first, of_second, of_third = sums[0], sums[1], sums[2]
     missing = first.shape[0] - 1
     for row in range(weight.size):
         if weight[row] == 0:

@@ -4,9 +4,14 @@ from itertools import product
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from bigtensor.data.block import Block
+from bigtensor.data.opening import open_samples
+from bigtensor.engine.reduce import run_pass
+from bigtensor.engine.runtime import open_runtime
 from bigtensor.errors import ParameterError
+from bigtensor.statistics.base import Pass
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.triple_posteriors import TriplePosteriorSums
 
@@ -119,3 +124,28 @@ def test_statistic__refuses_what_is_no_model():
         TriplePosteriorSums(start, transition[:2], emission)
     with pytest.raises(ParameterError, match=r"emission holds probabilities, got -0\.1"):
         TriplePosteriorSums(start, transition, np.full_like(emission, -0.1))
+
+
+def test_sums__of_a_pass_over_sequences_that_are_read():
+    random = np.random.default_rng(6)
+    codes = random.integers(0, SYMBOLS, (5000, 1)).astype(np.int16)
+    sequence = np.repeat(np.arange(50), random.multinomial(5000, np.full(50, 1 / 50)))
+    data = xr.Dataset(
+        {"X": (("sample", "feature"), codes), "sequence": ("sample", sequence)},
+        coords={"feature": ["symbol"]},
+    )
+    data["X"].attrs["categories"] = {"symbol": tuple("abcd")}
+    data = data.chunk({"sample": 137})
+    statistic = TriplePosteriorSums(*parameters(), column=0)
+    with open_runtime(scheduler="threads") as runtime:
+        found = run_pass(open_samples(data), Pass("posterior", statistic), runtime)
+    starts = np.flatnonzero(sequence[:-2] == sequence[2:])
+    triples = np.column_stack([codes[starts + lag, 0] for lag in range(3)])
+    known = sum_in_memory(
+        TriplePosteriorSums(*parameters()),
+        Block(triples, {"window": slice(0, 3)}, 0, len(triples)),
+    )
+    assert found.windows == len(starts) < 4998
+    np.testing.assert_allclose(found.transitions, known.transitions, rtol=1e-10)
+    np.testing.assert_allclose(found.emissions, known.emissions, rtol=1e-10)
+    assert found.log_likelihood == pytest.approx(known.log_likelihood, rel=1e-10)
