@@ -45,5 +45,8 @@ def declared_parameters(name: str) -> tuple[Parameter, ...]:
 
 
 def command_name(name: str) -> str:
-    """Return the name of a model on the command line: ``kernel-mixture`` of ``KernelMixture``."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
+    """Return the name of a model on the command line: ``kernel-mixture`` of ``KernelMixture``.
+
+    The word "model" says nothing there: ``hidden-markov`` of ``HiddenMarkovModel``.
+    """
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower().removesuffix("-model")

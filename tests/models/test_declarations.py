@@ -111,5 +111,6 @@ def test_words__are_those_of_the_rooms_that_use_them():
 
 def test_command_names__are_words_with_hyphens():
     assert command_name("KernelMixture") == "kernel-mixture"
+    assert command_name("HiddenMarkovModel") == "hidden-markov"
     assert command_name("ICA") == "ica"
     assert command_name("SparseICA") == "sparse-ica"

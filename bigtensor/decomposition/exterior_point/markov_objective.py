@@ -140,7 +140,7 @@ class MarkovObjective:
         squares = sum(float(departure @ departure) for departure in departures)
         return (self._sum_penalty * squares + self._ridge * float(np.vdot(distance, distance))) / 2
 
-    def _curvature(self, point: FloatArray, grams: ByView) -> FloatArray:
+    def _curvature(self, point: FloatArray, grams: FloatArray) -> FloatArray:
         """Bounds of the second derivatives: row sums of magnitudes of every Gauss-Newton block.
 
         The derivatives by a scaled emission, or by a transition, are sums over the factors that

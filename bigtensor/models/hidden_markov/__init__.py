@@ -1,1 +1,1 @@
-"""Hidden Markov models of one categorical symbol a step."""
+"""Hidden Markov models: states of sequences of categories."""
