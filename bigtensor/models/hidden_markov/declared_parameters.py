@@ -26,7 +26,7 @@ PARAMETERS = (
     ),
     Parameter(
         "ridge",
-        1.0,
+        2.0,
         Positive(words=("none",)),
         Option(
             ("--ridge",),

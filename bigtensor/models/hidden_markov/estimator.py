@@ -57,9 +57,9 @@ class HiddenMarkovModel(LatentVariableModel):
         Whether EM iterations end with those on triples, which read nothing, or go on along whole
         sequences: each of these reads all rows twice. ``"auto"`` goes on up to 2,097,152 rows.
         Rounds use triples alone, because messages along sequences would cross sites.
-    ridge : float or "none", default 1.0
+    ridge : float or "none", default 2.0
         Pseudo-count that draws states towards independence in the exterior point method. With one,
-        EM iterations add half a count to every transition and emission.
+        EM iterations add one count to every transition and emission.
     em_iterations : int, optional
         Most EM iterations along whole sequences; 20 by default. They end when the likelihood
         settles.
@@ -123,7 +123,7 @@ class HiddenMarkovModel(LatentVariableModel):
         views: Any = None,
         *,
         refine: str = "auto",
-        ridge: float | str = 1.0,
+        ridge: float | str = 2.0,
         em_iterations: int | None = None,
         missing: str = "raise",
         sample_dim: str = "sample",

@@ -31,10 +31,10 @@ from bigtensor.statistics.triple_counts import TripleCounts, TripleCountsResult
 FLOOR = 1e-5
 """Smallest probability at the start of the EM iterations on triples."""
 
-SMOOTHING = 0.5
+SMOOTHING = 1.0
 """Pseudo-count of the EM iterations, where there is a ridge."""
 
-TRIPLE_ITERATIONS, TRIPLE_TOLERANCE = 20, 1e-6
+TRIPLE_ITERATIONS, TRIPLE_TOLERANCE = 20, 1e-8
 """Most EM iterations on triples after the exterior point method, and where they end."""
 
 RANDOM_STARTS, RANDOM_ITERATIONS = 10, 1000
