@@ -185,7 +185,7 @@ class Stage:
     windows : tuple of (start, stop), optional
         The rows; None stands for all.
     co_posterior : bool
-        True if they also sum the products of posterior probabilities.
+        True if the last of them also sums the products of posterior probabilities.
     """
 
     name: str
@@ -239,8 +239,13 @@ def posterior_solution(
     """
     likelihoods: list[float] = []
     while True:
-        name = f"{stage.name} {len(likelihoods) + 1}"
-        statistic = PosteriorSums(mixture, preparation.embedded_maps, stage.co_posterior)
+        number = len(likelihoods) + 1
+        # products are a third of the work of a pass, and only those of the last one are used
+        may_be_last = stage.settle or preparation.pilot is None or number == stage.most
+        statistic = PosteriorSums(
+            mixture, preparation.embedded_maps, stage.co_posterior and may_be_last
+        )
+        name = f"{stage.name} {number}"
         sums = yield Pass(name, statistic, stage.windows)
         solution = refined(sums, preparation)
         likelihoods = [*likelihoods, sums.log_likelihood / sums.weight]
