@@ -1,4 +1,4 @@
-"""Hidden Markov models of triples against EM on the same counts.
+"""Hidden Markov models of triples against EM on the same counts, and against hmmlearn.
 
 ``python -m tests.benchmarks.hidden_markov --models 10 --out hidden_markov.json``
 
@@ -13,11 +13,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.benchmarks.hidden_markov.accuracy import add_accuracy
+from tests.benchmarks.hidden_markov.times import add_times
 from tests.benchmarks.hidden_markov.triples import FIRST_SEED
 from tests.benchmarks.tables import Report
 
 PARTS: dict[str, Callable[[Report, int, int], None]] = {
     "accuracy": lambda report, models, seed: add_accuracy(report, models, first_seed=seed),
+    "times": lambda report, _models, _seed: add_times(report),
 }
 
 
