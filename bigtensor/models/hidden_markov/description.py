@@ -124,8 +124,9 @@ def dwell_times(model: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
 def method_in_words(model: Any) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
     found = model.diagnostics_
-    if "no_spectral" in found:
-        yield sentence_of(f"initialisation by random starts: {found['no_spectral']}")
+    if not any(name.startswith("exterior_point") for name in found):
+        reason = found.get("no_spectral", "one state needs no other")
+        yield sentence_of(f"initialisation by random starts: {reason}")
     else:
         yield "Initialisation by the exterior point method on triples of consecutive rows."
     yield f"{len(found['triple_log_likelihood'])} EM iterations on triples followed."

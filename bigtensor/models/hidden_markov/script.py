@@ -31,6 +31,14 @@ from bigtensor.statistics.triple_counts import TripleCounts, TripleCountsResult
 FLOOR = 1e-5
 """Smallest probability at the start of the EM iterations on triples."""
 
+DAMPINGS = (0.0, 0.1)
+"""Shares that are added to the frequencies of all categories together before the table is scaled.
+
+Without one, a run of a rare category stands out as much as a state does: of 191,400 letters of DNA
+with 60 ambiguous ones, one state in two was theirs. With one, states of rare categories are found
+later. Both are tried, and the likelihood decides.
+"""
+
 SMOOTHING = 1.0
 """Pseudo-count of the EM iterations, where there is a ridge."""
 
@@ -126,24 +134,33 @@ def _estimated(
     complete = (counts.codes >= 0).all(axis=1)
     if settings.n_states == 1 or not complete.any():
         return _best_of_random_starts(counts, settings, smoothing), {}
-    try:
-        end = _exterior_point(counts.codes[complete], counts.weight[complete], settings)
-    except IdentifiabilityError as error:
-        return _best_of_random_starts(counts, settings, smoothing), {"no_spectral": str(error)}
-    found = _iterations(end.parameters.clipped(FLOOR), counts, smoothing, TRIPLE_ITERATIONS)
-    figures = {"residual": end.residual, "iterations": end.iterations, **end.diagnostics}
-    return found, {"exterior_point": figures}
+    ends, told = list[TripleEstimate](), dict[str, Any]()
+    for damping in DAMPINGS:
+        try:
+            end = _exterior_point(
+                counts.codes[complete], counts.weight[complete], settings, damping
+            )
+        except IdentifiabilityError as error:
+            told["no_spectral"] = str(error)
+            continue
+        start = end.parameters.clipped(FLOOR)
+        ends.append(_iterations(start, counts, smoothing, TRIPLE_ITERATIONS))
+        figures = {"residual": end.residual, "iterations": end.iterations, **end.diagnostics}
+        told[f"exterior_point_{damping:g}"] = figures
+    if not ends:
+        return _best_of_random_starts(counts, settings, smoothing), told
+    return max(ends, key=lambda end: end.likelihoods[-1]), told
 
 
 def _exterior_point(
-    codes: NDArray[np.int32], weight: NDArray[np.float64], settings: Settings
+    codes: NDArray[np.int32], weight: NDArray[np.float64], settings: Settings, damping: float
 ) -> MarkovExteriorPoint:
     """Return the end of descents from spectral solutions of the table of triples."""
     k, n, total = settings.n_states, settings.n_categories, float(weight.sum())
     table = np.zeros((n, n, n))
     table[tuple(codes.T)] = weight / total
     return markov_exterior_point(
-        core_of_table(table, 2 * k, common_scale=True),
+        core_of_table(table, 2 * k, damping=damping, common_scale=True),
         k,
         ridge=settings.ridge * n / total,
         rng=np.random.default_rng([settings.random_state, 0]),

@@ -15,6 +15,9 @@ from bigtensor.statistics.triple_counts import TripleCountsResult
 FEW_TRIPLES = 10.0
 """Triples for every free parameter below which states rest on pseudo-counts."""
 
+FEW_STEPS = 100.0
+"""Steps below which a state rests on a few runs of a sequence."""
+
 ALIKE = 0.02
 """Total variation between emissions, and between transitions, of states that are the same."""
 
@@ -28,7 +31,7 @@ def judged(fit: MarkovFit, counts: TripleCountsResult, diagnostics: dict[str, An
     counts : TripleCountsResult
     diagnostics : dict
     """
-    faults = [*_few(fit, counts), *_alike(fit)]
+    faults = _few(fit, counts) or [*_rare(fit, counts), *_alike(fit)]
     for fault in faults:
         warnings.warn(fault, ConditioningWarning, stacklevel=2)
     good = f"{fit.n_states} states are told apart by their emissions and transitions"
@@ -44,6 +47,17 @@ def _few(fit: MarkovFit, counts: TripleCountsResult) -> list[str | Message]:
     return [
         f"{triples:,.0f} triples for {fit.parameters:,} free parameters leave these uncertain; use "
         "fewer states or categories, or more rows"
+    ]
+
+
+def _rare(fit: MarkovFit, counts: TripleCountsResult) -> list[str | Message]:
+    """Return a sentence on states of hardly any step."""
+    rare = int(np.count_nonzero(fit.occupancy() * counts.rows < FEW_STEPS))
+    if not rare or fit.n_states == 1:
+        return []
+    return [
+        f"{rare} of {fit.n_states} states have fewer than {FEW_STEPS:g} steps; use fewer states, "
+        "or put rare categories together"
     ]
 
 
