@@ -9,6 +9,20 @@ from bigtensor.data.repeated_reads import is_transient
 from bigtensor.errors import MissingDependencyError, StoreReadError
 
 
+def too_much_memory(what: str) -> StoreReadError:
+    """Return the error of rows whose chunks do not fit in memory.
+
+    Parameters
+    ----------
+    what : str
+        The rows, or the variable, in words.
+    """
+    return StoreReadError(
+        f"{what} asks for too much memory: a chunk is damaged, or larger than this machine can "
+        "hold; restore the store from a copy, or write it in smaller chunks"
+    )
+
+
 @contextmanager
 def row_errors(variable: str, address: str, start: int, stop: int) -> Iterator[None]:
     """Turn errors of libraries that read rows into a `StoreReadError`.
@@ -26,8 +40,12 @@ def row_errors(variable: str, address: str, start: int, stop: int) -> Iterator[N
     """
     try:
         yield
-    except (MemoryError, MissingDependencyError):
+    except MissingDependencyError:
         raise
+    except MemoryError as error:
+        raise too_much_memory(
+            f"{variable!r} of rows {start:,} to {stop - 1:,} in {address}"
+        ) from error
     except PermissionError as error:
         raise StoreReadError(
             f"rows {start:,} to {stop - 1:,} of {variable!r} in {address} may not be "

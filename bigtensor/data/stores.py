@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.array_documents import check_document, check_documents
 from bigtensor.data.manifest import check_manifest
+from bigtensor.data.read_errors import too_much_memory
 from bigtensor.data.store_address import check_store_address
 from bigtensor.data.store_files import StoreFiles
 from bigtensor.errors import StoreReadError
@@ -86,8 +87,8 @@ def read_rows(array: Any, start: int, stop: int) -> NDArray[Any]:
     """
     try:
         return np.asarray(array[start:stop])
-    except MemoryError:
-        raise
+    except MemoryError as error:
+        raise too_much_memory(f"{array.store_path} of rows {start:,} to {stop - 1:,}") from error
     except Exception as error:
         raise StoreReadError(
             f"rows {start:,} to {stop - 1:,} of {array.store_path} cannot be read "

@@ -13,6 +13,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.categories import FeatureCategories
+from bigtensor.data.read_errors import too_much_memory
 from bigtensor.data.sources import Columns, row_variables
 from bigtensor.errors import StoreReadError
 
@@ -83,8 +84,10 @@ class XarraySource:
         """Turn errors of reading into errors that name the rows and the remedy."""
         try:
             yield
-        except MemoryError:
-            raise
+        except MemoryError as error:
+            raise too_much_memory(
+                f"{self.store or self.describe()} of rows {start:,} to {stop - 1:,}"
+            ) from error
         except Exception as error:
             # the backend of xarray reads now, and raises what its libraries raise
             raise StoreReadError(

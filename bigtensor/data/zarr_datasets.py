@@ -10,6 +10,7 @@ import zarr
 from numpy.typing import NDArray
 
 from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM
+from bigtensor.data.read_errors import too_much_memory
 from bigtensor.data.stores import open_whole_group
 from bigtensor.errors import LayoutError, StoreReadError
 
@@ -88,8 +89,8 @@ def read_variable(variable: xr.DataArray | xr.Variable, name: str) -> NDArray[An
     """
     try:
         values: NDArray[Any] = variable.to_numpy()
-    except MemoryError:
-        raise
+    except MemoryError as error:
+        raise too_much_memory(name) from error
     except Exception as error:
         # xarray passes on what the codecs and file systems raise
         raise StoreReadError(

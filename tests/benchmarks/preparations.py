@@ -18,7 +18,7 @@ from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import ConditioningWarning
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.kernel_mixture.script import pilot_windows
-from bigtensor.models.script import Estimate
+from bigtensor.models.script import Estimate, Step
 from bigtensor.statistics.base import Pass, Statistic
 
 PILOT_ROWS = 20_000
@@ -56,7 +56,7 @@ def statistic_of(model: KernelMixture, samples: Samples, name: str) -> Statistic
     with single_blas_thread(), doubtful_starts_allowed():
         while True:
             wanted = script.send(result)
-            if isinstance(wanted, Estimate):
+            if isinstance(wanted, Estimate | Step):
                 result = None
                 continue
             if wanted.name == name:

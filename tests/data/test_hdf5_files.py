@@ -217,6 +217,9 @@ def test_file__is_opened_where_the_interpreter_lacks_the_library(
 def start_check(path: Path, seconds: float) -> tuple[subprocess.Popen[bytes], psutil.Process]:
     """Check a file in a process, and return it with the process that reads the file."""
     program = (
+        # a shell starts commands in its background with the signal ignored
+        "import signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from bigtensor.data import hdf5_files\n"
         f"hdf5_files.SECONDS_A_STEP = {seconds}\n"
         f"hdf5_files.check_structure({str(path)!r})\n"

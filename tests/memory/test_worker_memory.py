@@ -17,7 +17,7 @@ from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.engine.plan import PassSize, make_plan
 from bigtensor.engine.reduce import run_pass
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.densities import write_labels
+from bigtensor.statistics.code_counts import add_to_cells
 from tests.engine.sums import ColumnSums, write_store
 
 MiB = 2**20
@@ -119,7 +119,7 @@ def test_fit_on_threads__stays_below_the_plan_and_flat_at_ten_million_rows(tmp_p
 
 def run_a_loop() -> None:
     """Load what a compiled loop needs, which the plan counts for every worker."""
-    write_labels(np.zeros((1, 2)), np.zeros(1, np.int32))
+    add_to_cells(np.zeros(1, np.int64), np.ones(1), np.zeros(1))
 
 
 @pytest.mark.parametrize("kind", ["large chunks", "transposed", "in memory", "lazy"])
