@@ -92,7 +92,6 @@ class SequenceAnswers(SequenceFunction):
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
         k = self.chain.n_states
-        k = self.chain.n_states
         of_path = PathScores(self.chain).work_nbytes(rows) + 4 * rows * (k + 1)
         return of_path + filter_nbytes(self.chain, rows)
 
