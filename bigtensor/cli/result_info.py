@@ -64,13 +64,25 @@ def label_facts(path: str, group: Any) -> dict[str, Any]:
     -------
     dict
         ``counts`` has the rows of every label; -1 stands for rows that were left out.
+
+    Raises
+    ------
+    StoreReadError
+        When the label is no array.
     """
     from bigtensor.cli.stored_labels import label_counts
+    from bigtensor.errors import StoreReadError
 
+    arrays = dict(group.arrays())
+    if "label" not in arrays:
+        raise StoreReadError(
+            f"the labels of {path} are no array, so its metadata are damaged; write the labels "
+            "again or restore the store from a copy"
+        )
     return {
         "kind": "labels",
         "model": group.attrs["model"],
-        "rows": group["label"].shape[0],
+        "rows": arrays["label"].shape[0],
         "variables": [variable_facts(name, array) for name, array in sorted(group.arrays())],
         "counts": label_counts(path),
     }
