@@ -224,7 +224,7 @@ class SequenceFunction(RowFunction):
 
     @abstractmethod
     def operators(self, blocks: int) -> Statistic[Any]:
-        """Return the statistic of the operators, whose blocks are those of the function.
+        """Return the statistic of the operators. It reads the same blocks as the function.
 
         Parameters
         ----------

@@ -27,7 +27,7 @@ FEATURE = "symbol"
 
 @dataclass(frozen=True)
 class _Chain:
-    """Initial and transition probabilities, from a row to a column, and those of symbols."""
+    """Initial, transition (from a row to a column) and emission probabilities."""
 
     initial: FloatArray
     transition: FloatArray

@@ -54,11 +54,12 @@ def sequence_iterations(
         n = parameters.n_symbols
         parameters = MarkovParameters(
             parameters.window_start,
-            _shares(sums.transition + smoothing),
-            _shares(sums.emission[:n].T + smoothing),
-        )
-        # as for windows: one sequence more, which starts as they do
-        initial = _shares(sums.initial + parameters.window_start)
+            sums.transition + smoothing,
+            sums.emission[:n].T + smoothing,
+        ).clipped()
+        # one sequence is added, which starts as a window does
+        initial = sums.initial + parameters.window_start
+        initial /= initial.sum()
         likelihoods.append(sums.log_likelihood / sums.weight)
         if len(likelihoods) > 1 and abs(likelihoods[-1] - likelihoods[-2]) <= TOLERANCE * abs(
             likelihoods[-2]
@@ -70,11 +71,3 @@ def sequence_iterations(
 def operators_of(chain: HiddenChain, rows: int) -> TransferOperators:
     """Return the statistic of the operators of all blocks of some rows."""
     return TransferOperators(chain, most_blocks(rows))
-
-
-def _shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return counts as parts of their sums along the last axis; zeros become uniform."""
-    sums = counts.sum(axis=-1, keepdims=True)
-    return np.asarray(
-        np.where(sums > 0, counts / np.where(sums > 0, sums, 1.0), 1.0 / counts.shape[-1])
-    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.decomposition.discrete_core import distributions
 from bigtensor.decomposition.hidden_markov import MarkovParameters
 from bigtensor.features.row_loops import row_loop
 from bigtensor.models.data_shape import NamedViews, view_slices
@@ -101,11 +102,12 @@ def fit_of(
 ) -> MarkovFit:
     """Return a fitted model without zeros, its states by descending share of the rows."""
     order = np.argsort(-parameters.occupancy, kind="stable")
+    kept = parameters.by_occupancy().clipped(LOWEST)
     return MarkovFit(
-        _raised(initial[order]),
-        _raised(parameters.window_start[order]),
-        _raised(parameters.transition[np.ix_(order, order)]),
-        _raised(parameters.emission[order]),
+        distributions(initial[order, None], LOWEST)[:, 0],
+        kept.window_start,
+        kept.transition,
+        kept.emission,
         views,
         categories,
     )
@@ -115,14 +117,8 @@ def chain_of(
     initial: NDArray[np.float64], transition: NDArray[np.float64], emission: NDArray[np.float64]
 ) -> HiddenChain:
     """Return a chain of positive emissions ``(k, categories)``."""
-    tables = CodeTables.of_probabilities((np.ascontiguousarray(_raised(emission).T),))
+    tables = CodeTables.of_probabilities((distributions(emission.T, LOWEST),))
     return HiddenChain(initial, transition, MixtureDensities(np.ones(len(initial)), tables))
-
-
-def _raised(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return distributions along the last axis whose entries reach the lowest probability."""
-    raised = np.maximum(rows, LOWEST)
-    return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
 
 
 @row_loop

@@ -56,7 +56,7 @@ class EntryStatistic(Statistic[Result]):
 
 
 def position_of(start: NDArray[np.int64], block_start: int) -> int:
-    """Return the position of a block among those of an earlier pass.
+    """Return the position of a block in the messages of an earlier pass.
 
     Raises
     ------
@@ -75,7 +75,6 @@ def position_of(start: NDArray[np.int64], block_start: int) -> int:
 def most_blocks(rows: int) -> int:
     """Return the largest number of blocks of some rows, whatever parts and data sets they are in.
 
-    Parts hold at least a block each but for the last of a data set, and a thousand data sets are
-    more than are read as one.
+    Every part but the last of a data set fills a block. Room for a thousand data sets is added.
     """
     return 2 * -(-rows // BLOCK_ROWS) + 1000

@@ -186,7 +186,7 @@ def add_transitions(
     sums: Array,
     buffer: Array,
 ) -> None:
-    """Write the probabilities of the states given all rows, and add those of pairs of states.
+    """Write posterior probabilities of the states, and add posterior probabilities of pairs.
 
     Parameters
     ----------
