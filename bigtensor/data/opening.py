@@ -39,7 +39,7 @@ from bigtensor.data.sources import ArraySource, LazySource, Source, ZarrSource
 from bigtensor.data.stores import open_whole_group
 from bigtensor.data.views import Views, ViewsLike
 from bigtensor.data.xarray_source import XarraySource
-from bigtensor.data.zarr_datasets import as_dataset
+from bigtensor.data.zarr_datasets import as_dataset, read_variable
 from bigtensor.errors import DataError, LayoutError, Setting
 
 SAMPLE_DIM = "sample"
@@ -386,7 +386,8 @@ def _feature_names(array: xr.DataArray, sample_dim: str) -> tuple[str, ...]:
     """Return the feature names from the coordinate of the feature dimension."""
     dim = _feature_dim(array, sample_dim)
     if dim in array.coords:
-        return feature_names(array.coords[dim].to_numpy())
+        names = f"the names of the features {str(dim)!r} of {array.name!r}"
+        return feature_names(read_variable(array.coords[dim], names))
     width = array.sizes[dim]
     if width > MOST_FEATURES:
         raise LayoutError(

@@ -1,5 +1,6 @@
 """Opening: every kind of input becomes the same rows, and what cannot be used is refused."""
 
+import json
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -458,3 +459,23 @@ def test_open__leaves_no_setting_of_zarr_behind(tmp_path: Path) -> None:
         zarr.config.get("async.concurrency"),
         zarr.config.get("threading.max_workers"),
     )
+
+
+def test_exchanged_metadata__are_an_error_in_words(tmp_path):
+    """The names of the features are read when a store is opened, and may not be what they say."""
+    path = tmp_path / "scaled.zarr"
+    rows = np.random.default_rng(0).normal(size=(240, 3)).round(2)
+    data = xr.Dataset(
+        {"X": (("sample", "feature"), rows), "weight": ("sample", np.ones(240))},
+        coords={"feature": ["cd3", "cd4", "cd8"]},
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data.to_zarr(path, zarr_format=3, encoding={"X": {"dtype": "i2", "scale_factor": 0.01}})
+    document = json.loads((path / "zarr.json").read_text())
+    members = document["consolidated_metadata"]["metadata"]
+    members["feature"], members["weight"] = members["weight"], members["feature"]
+    (path / "zarr.json").write_text(json.dumps(document))
+
+    with pytest.raises(StoreReadError, match=r"names of the features 'feature' of 'X' cannot be"):
+        open_samples(path)
