@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.read_errors import read_variable
 from bigtensor.errors import LayoutError
 
 FeatureCategories = tuple[tuple[str, ...], ...]
@@ -85,10 +86,15 @@ def holds_strings(array: Any) -> bool:
     ----------
     array : DataArray
         Of objects one row is read.
+
+    Raises
+    ------
+    StoreReadError
+        When that row is damaged.
     """
     if array.dtype.kind != "O" or array.ndim != 2:
         return array.dtype.kind in "UST"
-    cells = np.asarray(array[:1].data).ravel().tolist()
+    cells = read_variable(array[:1], f"the first row of {array.name!r}").ravel().tolist()
     return any(isinstance(cell, str) for cell in cells) and all(
         isinstance(cell, str) or cell is None or cell != cell for cell in cells
     )

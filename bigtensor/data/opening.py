@@ -31,6 +31,7 @@ from bigtensor.data.code_maps import code_check
 from bigtensor.data.csr_source import CsrSource
 from bigtensor.data.inspection import inspect_store
 from bigtensor.data.matrices import as_matrix, feature_names, is_lazy_table
+from bigtensor.data.read_errors import read_variable
 from bigtensor.data.row_groups import with_groups
 from bigtensor.data.sample_weights import check_weight_dtype, with_weight
 from bigtensor.data.samples import Samples
@@ -39,7 +40,7 @@ from bigtensor.data.sources import ArraySource, LazySource, Source, ZarrSource
 from bigtensor.data.stores import open_whole_group
 from bigtensor.data.views import Views, ViewsLike
 from bigtensor.data.xarray_source import XarraySource
-from bigtensor.data.zarr_datasets import as_dataset, read_variable
+from bigtensor.data.zarr_datasets import as_dataset
 from bigtensor.errors import DataError, LayoutError, Setting
 
 SAMPLE_DIM = "sample"

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 from bigtensor.data.repeated_reads import is_transient
 from bigtensor.errors import MissingDependencyError, StoreReadError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def too_much_memory(what: str) -> StoreReadError:
@@ -62,3 +68,30 @@ def row_errors(variable: str, address: str, start: int, stop: int) -> Iterator[N
             f"rows {start:,} to {stop - 1:,} of {variable!r} in {address} cannot be "
             f"read ({type(error).__name__}: {error}); {remedy}"
         ) from error
+
+
+def read_variable(variable: xr.DataArray | xr.Variable, name: str) -> NDArray[Any]:
+    """Read rows that xarray has not read from its store yet.
+
+    Parameters
+    ----------
+    variable : DataArray or Variable
+    name : str
+        The variable and its store in words, for the message.
+
+    Raises
+    ------
+    StoreReadError
+        When a chunk is absent or damaged.
+    """
+    try:
+        values: NDArray[Any] = variable.to_numpy()
+    except MemoryError as error:
+        raise too_much_memory(name) from error
+    except Exception as error:
+        # xarray passes on what the codecs and file systems raise
+        raise StoreReadError(
+            f"{name} cannot be read ({type(error).__name__}: {error}); restore the store from a "
+            "copy or write it again"
+        ) from error
+    return values

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from bigtensor.data.anndata_datasets import has_obs, obs_variable
 from bigtensor.data.anndata_source import AnndataFileSource
 from bigtensor.data.csr_source import CsrSource, StoredCsrSource
+from bigtensor.data.read_errors import read_variable
 from bigtensor.data.samples import RowGroups, Samples
 from bigtensor.data.sources import ArraySource, Coding, LazySource, Source, ZarrSource
 from bigtensor.data.stores import open_group
 from bigtensor.data.xarray_source import XarraySource
-from bigtensor.data.zarr_datasets import open_dataset, read_variable
+from bigtensor.data.zarr_datasets import open_dataset
 from bigtensor.errors import DataError, ParameterError
 
 MOST_GROUPS = 10_000

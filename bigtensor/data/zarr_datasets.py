@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import xarray as xr
 import zarr
-from numpy.typing import NDArray
 
 from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM
-from bigtensor.data.read_errors import too_much_memory
 from bigtensor.data.stores import open_whole_group
 from bigtensor.errors import LayoutError, StoreReadError
 
@@ -71,30 +68,3 @@ def open_cells(path: str | os.PathLike[str]) -> xr.Dataset:
             "'bigtensor import' made"
         )
     return dataset
-
-
-def read_variable(variable: xr.DataArray | xr.Variable, name: str) -> NDArray[Any]:
-    """Read rows that xarray has not read from its store yet.
-
-    Parameters
-    ----------
-    variable : DataArray or Variable
-    name : str
-        The variable and its store in words, for the message.
-
-    Raises
-    ------
-    StoreReadError
-        When a chunk is absent or damaged.
-    """
-    try:
-        values: NDArray[Any] = variable.to_numpy()
-    except MemoryError as error:
-        raise too_much_memory(name) from error
-    except Exception as error:
-        # xarray passes on what the codecs and file systems raise
-        raise StoreReadError(
-            f"{name} cannot be read ({type(error).__name__}: {error}); restore the store from a "
-            "copy or write it again"
-        ) from error
-    return values

@@ -461,6 +461,20 @@ def test_open__leaves_no_setting_of_zarr_behind(tmp_path: Path) -> None:
     )
 
 
+def test_scale_that_is_no_number__is_an_error_in_words(tmp_path):
+    """A store that xarray scales is read once to see whether it holds strings."""
+    path = tmp_path / "scaled.zarr"
+    data = xr.Dataset({"X": (("sample", "feature"), VALUES.round(2))})
+    scaled = {"dtype": "i2", "scale_factor": 0.01, "_FillValue": -9999}
+    data.to_zarr(path, zarr_format=2, encoding={"X": scaled})
+    document = json.loads((path / ".zmetadata").read_text())
+    document["metadata"]["X/.zattrs"]["scale_factor"] = {"name": "blosc"}
+    (path / ".zmetadata").write_text(json.dumps(document))
+
+    with pytest.raises(StoreReadError, match="the first row of 'X' cannot be read"):
+        open_samples(path)
+
+
 def test_exchanged_metadata__are_an_error_in_words(tmp_path):
     """The names of the features are read when a store is opened, and may not be what they say."""
     path = tmp_path / "scaled.zarr"

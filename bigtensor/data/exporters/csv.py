@@ -16,7 +16,8 @@ from bigtensor.data.exporters.labels import BLOCK_ROWS, LabelStore, open_labels
 from bigtensor.data.exporters.spreadsheet import as_cell
 from bigtensor.data.layout import FEATURE_DIM
 from bigtensor.data.outputs import whole_file
-from bigtensor.data.zarr_datasets import open_cells, read_variable
+from bigtensor.data.read_errors import read_variable
+from bigtensor.data.zarr_datasets import open_cells
 from bigtensor.errors import DataError, OutputError, ViewError
 
 

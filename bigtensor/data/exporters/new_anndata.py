@@ -21,7 +21,8 @@ from bigtensor.data.exporters.labels import open_labels
 from bigtensor.data.importers.source import optional_module
 from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM
 from bigtensor.data.outputs import check_target_file, whole_file
-from bigtensor.data.zarr_datasets import open_cells, read_variable
+from bigtensor.data.read_errors import read_variable
+from bigtensor.data.zarr_datasets import open_cells
 from bigtensor.errors import BigtensorError, DataError, OutputError, ParameterError
 
 _BLOCK_ROWS = 65_536
