@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -246,6 +246,16 @@ def _options(text: CsvText, names: Sequence[str]) -> dict[str, Any]:
     return {"sep": text.separator, "header": None, "names": [*names, _SURPLUS]}
 
 
+def _raise_better(found: FileFormatError | None, error: Exception) -> NoReturn:
+    """Raise the error that names the row, or else the error of the reader.
+
+    An error that is raised from itself is its own cause, along which others go round for ever.
+    """
+    if found is None:
+        raise error
+    raise found from error
+
+
 def _first_rows(text: CsvText, names: Sequence[str]) -> Any:
     """Return the rows from which the types of the columns are guessed."""
     pandas = optional_module("pandas", "tables")
@@ -253,7 +263,7 @@ def _first_rows(text: CsvText, names: Sequence[str]) -> Any:
         try:
             first = pandas.read_csv(body, nrows=_ROWS_TO_GUESS_TYPES, **_options(text, names))
         except pandas.errors.ParserError as error:
-            raise text.uneven_row() or error from error
+            _raise_better(text.uneven_row(), error)
     if first.empty:
         raise FileFormatError(
             f"{text.path} has column names and no rows; was it exported completely?"
@@ -278,11 +288,11 @@ def _frames(
                 checked = checked or _check_rows(text, frame)
                 yield frame
     except pandas.errors.ParserError as error:
-        raise text.uneven_row() or error from error
+        _raise_better(text.uneven_row(), error)
     except DataError:
         raise
     except ValueError as error:
-        raise _bad_number(text, features, options) or error from error
+        _raise_better(_bad_number(text, features, options), error)
 
 
 def _check_rows(text: CsvText, frame: Any) -> bool:

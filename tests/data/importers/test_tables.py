@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bigtensor.data.importers.files import import_files
 from bigtensor.data.importers.source import ImportSource
 from bigtensor.data.importers.tables import open_csv, open_parquet
 from bigtensor.errors import (
@@ -239,3 +240,17 @@ def test_table__without_features_is_refused(tmp_path: Path) -> None:
     table()[["kind"]].to_csv(path, index=False)
     with pytest.raises(DataError, match="no numeric columns"):
         open_csv(path, label="kind")
+
+
+def test_unclosed_quote__is_an_error_whose_causes_end(tmp_path: Path) -> None:
+    """An error that is its own cause would hang whoever follows the causes."""
+    rows = [f"{row},{row + 1}" for row in range(20)]
+    path = tmp_path / "cells.csv"
+    path.write_text("\n".join(["CD3,CD4", *rows, '"1,2', "3,4", ""]))
+    with pytest.raises(FileFormatError) as caught:
+        import_files([path], tmp_path / "cells.zarr")
+    causes: list[BaseException] = [caught.value]
+    while (cause := causes[-1].__cause__) is not None:
+        assert cause not in causes
+        causes.append(cause)
+    assert "EOF inside string" in str(causes[-1])
