@@ -2,6 +2,11 @@
 
 from bigtensor.models.declarations import Choice, Option, Parameter, Positive, Whole
 
+KERNEL = "kernel"
+"""Emissions that are densities of measured rows."""
+
+EMISSIONS = ("categorical", KERNEL)
+
 REFINEMENTS = ("auto", "triples", "sequences")
 
 MOST_ITERATIONS = 10**6
@@ -13,6 +18,15 @@ PARAMETERS = (
         2,
         Whole(),
         Option(("--states", "-k"), "Number of hidden states."),
+    ),
+    Parameter(
+        "emissions",
+        "categorical",
+        Choice(EMISSIONS),
+        Option(
+            ("--emissions",),
+            "What a row shows of its state: a category, or measured values with a density.",
+        ),
     ),
     Parameter(
         "refine",

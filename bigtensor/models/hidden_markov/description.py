@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from bigtensor.models.description import Facts, Line, ModelDescription, outcome_lines
+from bigtensor.models.hidden_markov.density_section import density_section
+from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.report_blocks import Notice, ReportParts, Section, Words
 from bigtensor.models.report_figures import Heatmap
 from bigtensor.models.wording import sentence_of
@@ -161,6 +163,9 @@ def states_section(model: Any) -> Section:
 
 def emissions_section(model: Any) -> Section:
     """Return the picture of the emissions."""
+    emissions = model._solution().emissions
+    if isinstance(emissions, KernelEmissions):
+        return density_section(model, emissions)
     table = model.emission_.to_numpy()
     categories = model.emission_["category"].to_numpy()
     chosen = np.sort(np.argsort(-table.max(axis=0), kind="stable")[:MOST_COLUMNS])

@@ -9,15 +9,20 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.data.block import Block
 from bigtensor.errors import DataError
 from bigtensor.models.base import LatentVariableModel
 from bigtensor.models.containers import is_labelled
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.data_shape import DataShape
+from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmissions
+from bigtensor.models.hidden_markov.declared_parameters import KERNEL
 from bigtensor.models.hidden_markov.description import HiddenMarkovDescription, outcome_in_words
+from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.hidden_markov.script import (
     STORED_CLASSES,
-    Preparation,
+    MarkovPreparation,
+    planned_preparation,
     planned_refinement,
     prepare,
     refine,
@@ -28,21 +33,26 @@ from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.parameters import check_integer
 from bigtensor.models.run_options import RunOptions
 from bigtensor.models.script import PlannedPass, Script
-from bigtensor.statistics.base import Pass
+from bigtensor.statistics.base import Pass, Workspace
 from bigtensor.statistics.sequences.answers import SequenceAnswers
 from bigtensor.statistics.sequences.chain import HiddenChain
 from bigtensor.statistics.sequences.ends import SequenceEnds, SequenceEndsResult
 
 
 class HiddenMarkovModel(LatentVariableModel):
-    """Hidden Markov model of sequences of categories, from triples of consecutive rows.
+    """Hidden Markov model of sequences, from triples of consecutive rows.
 
     A hidden state moves from row to row by transition probabilities, and every row shows a category
-    by the emission probabilities of its state. Triples of consecutive rows, counted in one pass,
-    determine both. Their spectral solution, improved by a descent through infeasible parameters
-    (exterior point method; Shaban, Farajtabar, Xie, Song and Boots, UAI 2015), is where EM
-    iterations start, first on triples and then along whole sequences. Answers are exact along
-    sequences of any length, however the data are chunked.
+    by the emission probabilities of its state, or measured values by its densities. Triples of
+    consecutive rows, counted in one pass, determine both. Their spectral solution, improved by a
+    descent through infeasible parameters (exterior point method; Shaban, Farajtabar, Xie, Song and
+    Boots, UAI 2015), is where EM iterations start, first on triples and then along whole sequences.
+    Answers are exact along sequences of any length, however the data are chunked.
+
+    Measured rows are cut into cells by k-means on a sample, whose triples are counted. Iterations
+    along sequences then re-estimate the densities of the rows themselves, which are those of a
+    `KernelMixture`: smoothed histograms of views of one feature, and sums of kernel features of
+    views of several (Song, Anandkumar, Dai and Xie, ICML 2014).
 
     Rows lie in the order of time. The variable ``sequence`` of the data says which sequence a row
     is of: a run of equal ids, one row behind the other. Without it all rows are one sequence.
@@ -52,10 +62,14 @@ class HiddenMarkovModel(LatentVariableModel):
     n_states : int, default 2
         Number of hidden states k, of at most as many as there are categories.
     views : mapping of str to feature names or columns, optional
-        One view of one categorical feature. By default the only feature.
+        Of categories one view of one feature, by default the only one. Of measured rows any views,
+        which are independent of each other given the state; by default every feature is one.
+    emissions : {"categorical", "kernel"}, default "categorical"
+        Whether rows are categories, or measured values with a density in every state.
     refine : {"auto", "triples", "sequences"}, default "auto"
         Whether EM iterations end with those on triples, which read nothing, or go on along whole
-        sequences: each of these reads all rows twice. ``"auto"`` goes on up to 2,097,152 rows.
+        sequences: each of these reads all rows twice. ``"auto"`` goes on up to 2,097,152 rows, and
+        beyond with three iterations of densities.
         Rounds use triples alone, because messages along sequences would cross sites.
     ridge : float or "none", default 2.0
         Pseudo-count that draws states towards independence in the exterior point method. With one,
@@ -78,13 +92,15 @@ class HiddenMarkovModel(LatentVariableModel):
     transition_ : DataArray, (state, next_state)
         Probabilities of the next state; rows sum to one.
     emission_ : DataArray, (state, category)
-        Probabilities of the categories; rows sum to one.
+        Probabilities of the categories; rows sum to one. Of categorical emissions only.
+    means_ : DataArray, (state, feature)
+        Means of the features. Of kernel emissions only.
     window_start_ : (k,) float64 array
         Probabilities of the state of the first of three consecutive rows, anywhere in a sequence.
     occupancy_ : (k,) float64 array
         Share of every state in the long run. States are in the order of their shares, descending.
     categories_ : dict of str to tuple of str
-        Names of the codes of the feature.
+        Names of the codes of the feature, if the rows are categories.
     views_ : Views
     diagnostics_ : dict
         Every decision taken on the way: spectrum, residuals, log-likelihoods, the plan and the
@@ -106,13 +122,14 @@ class HiddenMarkovModel(LatentVariableModel):
     (10,)
     """
 
-    takes = Data(kinds={"codes"}, marginalises=True)
+    takes = Data(kinds={"codes", "measured"}, marginalises=True)
     stored_classes = STORED_CLASSES
     description = HiddenMarkovDescription()
 
     initial_: NDArray[np.float64]
     transition_: xr.DataArray
     emission_: xr.DataArray
+    means_: xr.DataArray
     window_start_: NDArray[np.float64]
     occupancy_: NDArray[np.float64]
     _fitted: MarkovFit | None
@@ -122,6 +139,7 @@ class HiddenMarkovModel(LatentVariableModel):
         n_states: int = 2,
         views: Any = None,
         *,
+        emissions: str = "categorical",
         refine: str = "auto",
         ridge: float | str = 2.0,
         em_iterations: int | None = None,
@@ -131,6 +149,7 @@ class HiddenMarkovModel(LatentVariableModel):
     ) -> None:
         self.n_states = n_states
         self.views = views
+        self.emissions = emissions
         self.refine = refine
         self.ridge = ridge
         self.em_iterations = em_iterations
@@ -184,7 +203,7 @@ class HiddenMarkovModel(LatentVariableModel):
             ``steps`` as coordinates.
         """
         ends = self._ends(X)
-        return _by_sequence(X, ends, ends.log_likelihood, {}, "log_likelihood")
+        return _by_sequence(X, ends, self._log_likelihood(ends), {}, "log_likelihood")
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
         """Return the mean log-likelihood of a step, in nats. Rows left out do not count.
@@ -203,10 +222,10 @@ class HiddenMarkovModel(LatentVariableModel):
         ends = self._ends(X)
         if not ends.rows.sum():
             raise DataError("no row can be scored: all were left out")
-        return float(ends.log_likelihood.sum() / ends.rows.sum())
+        return float(self._log_likelihood(ends).sum() / ends.rows.sum())
 
     def predict_next(self, X: Any) -> Any:
-        """Return the probabilities of the category that follows on every sequence.
+        """Return what follows on every sequence: probabilities of categories, or expected values.
 
         Parameters
         ----------
@@ -215,17 +234,39 @@ class HiddenMarkovModel(LatentVariableModel):
 
         Returns
         -------
-        (sequences, categories) float64 array or DataArray
+        (sequences, categories) or (sequences, features) float64 array or DataArray
+            Of kernel emissions the mean of every feature.
         """
         ends = self._ends(X)
         fitted = self._solution()
-        probabilities = ends.last @ fitted.transition @ fitted.emission
-        coords = {"category": list(fitted.categories)}
-        return _by_sequence(X, ends, probabilities, coords, "probability")
+        of_states = self.means_ if self.emissions == KERNEL else self.emission_
+        dim, name = str(of_states.dims[1]), str(of_states.name)
+        following = ends.last @ fitted.transition @ of_states.to_numpy()
+        return _by_sequence(X, ends, following, {dim: of_states[dim].to_numpy()}, name)
+
+    def emission_density(self, X: Any) -> NDArray[np.float64]:
+        """Return the density of rows in every state, in the units of the data.
+
+        Parameters
+        ----------
+        X : (rows, features) array-like
+            Features in the order of the fit, or codes.
+
+        Returns
+        -------
+        (rows, states) float64 array
+            Probabilities, for categories.
+        """
+        densities = self._solution().emissions.densities()
+        values = np.asarray(X).reshape(-1, self.n_features_in_)
+        rows = Block(np.ascontiguousarray(values), self._solution().slices, 0, len(values))
+        out = np.empty((len(values), densities.n_components))
+        densities.log_joint(rows, out, Workspace())
+        return np.asarray(np.exp(out - densities.log_volume))
 
     def sample(
         self, n_samples: int = 1, random_state: int | None = None
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    ) -> tuple[NDArray[Any], NDArray[np.int32]]:
         """Draw one sequence from the fitted model.
 
         Parameters
@@ -237,8 +278,8 @@ class HiddenMarkovModel(LatentVariableModel):
 
         Returns
         -------
-        X : (n_samples, 1) int32 array
-            Codes.
+        X : (n_samples, 1) int32 array, or (n_samples, features) float64 array
+            Codes, or measured values.
         state : (n_samples,) int32 array
         """
         check_integer("n_samples", n_samples, 1)
@@ -264,6 +305,11 @@ class HiddenMarkovModel(LatentVariableModel):
         result: SequenceEndsResult = self._run(samples, script(), planned, **options).result
         return result
 
+    def _log_likelihood(self, ends: SequenceEndsResult) -> NDArray[np.float64]:
+        """Return the log-likelihood of every sequence, in the units of the data."""
+        volume = self._solution().emissions.densities().log_volume
+        return np.asarray(ends.log_likelihood - volume * ends.rows)
+
     def _solution(self) -> MarkovFit:
         """Return the solution, or raise sklearn's NotFittedError."""
         self._require_fitted()
@@ -276,18 +322,18 @@ class HiddenMarkovModel(LatentVariableModel):
         return SequenceAnswers(chain, outputs)
 
     def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
-        """Ask for nothing: triples are counted without anything fixed beforehand."""
+        """Ask for nothing of categories, and for a sample of measured rows."""
         in_rounds = expected is not None
-        return prepare(settings_of(self, shape, expected or shape.rows, in_rounds=in_rounds))
+        settings = settings_of(self, shape, expected or shape.rows, in_rounds=in_rounds)
+        return prepare(settings, shape)
 
-    def _refine(self, preparation: Preparation) -> Script:
+    def _refine(self, preparation: MarkovPreparation) -> Script:
         """Ask for the sums, and solve between them."""
         return refine(preparation)
 
     def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
-        """Return no pass."""
-        del shape
-        return []
+        """Return upper bounds of what `_prepare` will ask for."""
+        return planned_preparation(settings_of(self, shape, shape.rows, in_rounds=False), shape)
 
     def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
         """Return upper bounds of what `_refine` will ask for."""
@@ -300,12 +346,17 @@ class HiddenMarkovModel(LatentVariableModel):
         self.transition_ = xr.DataArray(
             fitted.transition, dims=("state", "next_state"), name="probability"
         )
-        self.emission_ = xr.DataArray(
-            fitted.emission,
-            {"category": list(fitted.categories)},
-            ("state", "category"),
-            name="probability",
-        )
+        emissions = fitted.emissions
+        if isinstance(emissions, CategoricalEmissions):
+            coords = {"category": list(emissions.categories)}
+            self.emission_ = xr.DataArray(
+                emissions.table, coords, ("state", "category"), name="probability"
+            )
+        if isinstance(emissions, KernelEmissions):
+            features = {"feature": [name for _, members in emissions.views for name in members]}
+            self.means_ = xr.DataArray(
+                emissions.means(), features, ("state", "feature"), name="mean"
+            )
         self.occupancy_ = fitted.occupancy()
 
     _check_parameters = check_parameters

@@ -2,97 +2,141 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bigtensor.decomposition.discrete_core import core_of_table
-from bigtensor.decomposition.exterior_point import MarkovExteriorPoint, markov_exterior_point
-from bigtensor.decomposition.hidden_markov import MarkovParameters
-from bigtensor.errors import DataError, IdentifiabilityError
-from bigtensor.models.hidden_markov.expectation_maximisation import (
-    TripleEstimate,
-    triple_expectation_maximisation,
-)
+from bigtensor.errors import DataError
+from bigtensor.features.cells import Cells
+from bigtensor.models.data_shape import DataShape
+from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmissions
+from bigtensor.models.hidden_markov.emissions import Emissions
 from bigtensor.models.hidden_markov.initial_states import initial_states
-from bigtensor.models.hidden_markov.sequence_iterations import operators_of, sequence_iterations
-from bigtensor.models.hidden_markov.settings import Settings
-from bigtensor.models.hidden_markov.solution import MarkovFit, chain_of, fit_of
+from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
+from bigtensor.models.hidden_markov.kernel_preparation import (
+    KernelPreparation,
+    cells_for,
+    prepare_densities,
+)
+from bigtensor.models.hidden_markov.sequence_iterations import (
+    Iterations,
+    operators_of,
+    sequence_iterations,
+)
+from bigtensor.models.hidden_markov.settings import MarkovSettings
+from bigtensor.models.hidden_markov.solution import MarkovFit
+from bigtensor.models.hidden_markov.triple_estimate import TripleSettings, estimate_from_triples
 from bigtensor.models.hidden_markov.verdict import judged
+from bigtensor.models.kernel_mixture import planned_passes as kernel_passes
+from bigtensor.models.kernel_mixture import script as kernel_script
 from bigtensor.models.script import PlannedPass, Script
 from bigtensor.statistics.base import Pass
+from bigtensor.statistics.coded_rows import CodedRows
+from bigtensor.statistics.posterior_sums import PosteriorSumsResult
+from bigtensor.statistics.sequences.chain import HiddenChain
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSums
 from bigtensor.statistics.sequences.transfer import Boundaries
 from bigtensor.statistics.triple_counts import TripleCounts, TripleCountsResult
 
-FLOOR = 1e-5
-"""Smallest probability at the start of the EM iterations on triples."""
+SETTLED = 2e-7
+"""Change of the mean log-likelihood of categories at which iterations end, in nats a row."""
 
-DAMPINGS = (0.0, 0.1)
-"""Shares that are added to the frequencies of all categories together before the table is scaled.
-
-Without one, a run of a rare category stands out as much as a state does: of 191,400 letters of DNA
-with 60 ambiguous ones, one state in two was theirs. With one, states of rare categories are found
-later. Both are tried, and the likelihood decides.
-"""
-
-SMOOTHING = 1.0
-"""Pseudo-count of the EM iterations, where there is a ridge."""
-
-TRIPLE_ITERATIONS, TRIPLE_TOLERANCE = 20, 1e-8
-"""Most EM iterations on triples after the exterior point method, and where they end."""
-
-RANDOM_STARTS, RANDOM_ITERATIONS = 10, 1000
-"""Random initialisations where triples have no spectral solution, and their EM iterations."""
+SETTLED_DENSITIES = 1e-5
+"""The same of densities, which are smoothed anew in every iteration."""
 
 
 @dataclass(frozen=True, eq=False)
-class Preparation:
+class MarkovPreparation:
     """Decisions before the sums over all rows.
 
     Attributes
     ----------
-    settings : Settings
+    settings : MarkovSettings
     diagnostics : dict
+    densities : KernelPreparation, optional
+        For measured rows.
     """
 
-    settings: Settings
+    settings: MarkovSettings
     diagnostics: dict[str, Any] = field(default_factory=dict)
+    densities: KernelPreparation | None = None
+
+    @property
+    def n_codes(self) -> int:
+        """Number of categories, or of cells."""
+        if self.densities is None:
+            return len(self.settings.categories)
+        return self.densities.cells.count
+
+    def triples(self) -> Pass[TripleCountsResult]:
+        """Return the pass that counts triples of categories or cells."""
+        counts = TripleCounts(self.n_codes)
+        if self.densities is None:
+            return Pass("triples", counts)
+        return Pass("triples", CodedRows(counts, self.densities.cells))
+
+    def iterations(self, smoothing: float) -> Iterations:
+        """Return what the iterations along sequences need."""
+        settings, densities = self.settings, self.densities
+        return Iterations(
+            most=settings.em_iterations,
+            tolerance=SETTLED if densities is None else SETTLED_DENSITIES,
+            smoothing=smoothing,
+            reestimate=partial(_reestimated, preparation=self, smoothing=smoothing),
+            out_maps={} if densities is None else densities.kernel.embedded_maps,
+            rows=settings.rows,
+        )
 
 
-STORED_CLASSES = (MarkovFit, Preparation, Settings, TripleCounts)
+STORED_CLASSES = (
+    *(MarkovFit, CategoricalEmissions, KernelEmissions, MarkovSettings),
+    *(MarkovPreparation, KernelPreparation, TripleCounts, CodedRows, Cells, PosteriorSumsResult),
+    *kernel_script.STORED_CLASSES,
+)
 """Dataclasses that a saved hidden Markov model, prepared or fitted, is made of."""
 
 
-def prepare(settings: Settings) -> Generator[Pass[Any], Any, Preparation]:
-    """Return the settings: triples are counted without anything fixed beforehand."""
-    yield from ()
-    return Preparation(settings)
+def prepare(settings: MarkovSettings, shape: DataShape) -> Script:
+    """Return the settings of categories; of measured rows ask for a sample as well."""
+    if settings.densities is None:
+        yield from ()
+        return MarkovPreparation(settings)
+    densities: KernelPreparation = yield from prepare_densities(settings.densities, shape)
+    diagnostics = {**densities.kernel.diagnostics, "cells": densities.cells.count}
+    return MarkovPreparation(settings, diagnostics, densities)
 
 
-def refine(preparation: Preparation) -> Script:
+def refine(preparation: MarkovPreparation) -> Script:
     """Ask for the counts of triples, and for expected counts along sequences."""
     settings = preparation.settings
-    counts: TripleCountsResult = yield Pass("triples", TripleCounts(settings.n_categories))
+    counts: TripleCountsResult = yield preparation.triples()
     if not counts.weight.sum() > 0:
         raise DataError(
             "no three consecutive rows of a sequence with a positive weight are left to fit: "
             "sequences have to be runs of rows, one behind the other"
         )
-    smoothing = SMOOTHING if settings.ridge else 0.0
-    estimate, told = _estimated(counts, settings, smoothing)
-    initial = initial_states(counts.first_pairs, estimate.parameters)
-    initial, parameters, likelihoods = yield from sequence_iterations(
-        initial, estimate.parameters, smoothing, settings
+    of_triples = TripleSettings(
+        settings.n_states, preparation.n_codes, settings.ridge, settings.random_state
     )
-    fit = fit_of(initial, parameters, settings.views, settings.categories)
+    estimate, told = estimate_from_triples(counts, of_triples)
+    found = estimate.parameters
+    start = MarkovFit(
+        initial_states(counts.first_pairs, found),
+        found.window_start,
+        found.transition,
+        _emissions_of_codes(found.emission, preparation),
+    )
+    end, likelihoods = yield from sequence_iterations(
+        start, preparation.iterations(of_triples.smoothing)
+    )
+    fit = end.finished()
     return judged(
         fit,
         counts,
         {
+            **preparation.diagnostics,
             "n_states": settings.n_states,
             "ridge": settings.ridge,
             "sequences": counts.sequences,
@@ -107,89 +151,67 @@ def refine(preparation: Preparation) -> Script:
     )
 
 
-def planned_refinement(settings: Settings) -> list[PlannedPass]:
+def planned_preparation(settings: MarkovSettings, shape: DataShape) -> list[PlannedPass]:
+    """Return upper bounds of the passes of `prepare`."""
+    if settings.densities is None:
+        return []
+    return kernel_passes.planned_preparation(shape, settings.densities)
+
+
+def planned_refinement(settings: MarkovSettings) -> list[PlannedPass]:
     """Return upper bounds of the passes of `refine`."""
     k, n = settings.n_states, settings.n_categories
+    if settings.densities is not None:
+        n = cells_for(settings.rows, k)
     cells = (n + 1) ** 3
-    counted = Pass("triples", TripleCounts(n))
+    counted: Pass[Any] = Pass("triples", TripleCounts(n))
+    if settings.densities is not None:
+        features = sum(len(members) for _, members in settings.views)
+        blank_cells = Cells(np.zeros((n, features)), np.zeros(features), np.ones(features))
+        counted = Pass("triples", CodedRows(TripleCounts(n), blank_cells))
     # the table, copies of it in the decomposition, and the distinct triples with their posteriors
     planned = [PlannedPass(counted, driver_nbytes=8 * cells * 6 + cells * (12 + 24))]
     if settings.em_iterations:
-        chain = chain_of(np.full(k, 1 / k), np.full((k, k), 1 / k), np.full((k, n), 1 / n))
+        chain, out_maps = _blank_chain(settings)
         operators = operators_of(chain, settings.rows)
         blocks = operators.most_entries
         nothing = np.zeros((blocks, k))
         blank = Boundaries(np.arange(blocks), np.zeros(blocks, bool), nothing, nothing, 0)
         times, held = settings.em_iterations, operators.state_nbytes()
-        expected = Pass("expectation", SequencePosteriorSums(chain, blank))
+        expected = Pass("expectation", SequencePosteriorSums(chain, blank, out_maps))
         planned.append(PlannedPass(Pass("messages", operators), times, driver_nbytes=2 * held))
         planned.append(PlannedPass(expected, times, driver_nbytes=2 * nothing.nbytes))
     return planned
 
 
-def _estimated(
-    counts: TripleCountsResult, settings: Settings, smoothing: float
-) -> tuple[TripleEstimate, dict[str, Any]]:
-    """Return the estimate from triples, and diagnostics."""
-    complete = (counts.codes >= 0).all(axis=1)
-    if settings.n_states == 1 or not complete.any():
-        return _best_of_random_starts(counts, settings, smoothing), {}
-    ends, told = list[TripleEstimate](), dict[str, Any]()
-    for damping in DAMPINGS:
-        try:
-            end = _exterior_point(
-                counts.codes[complete], counts.weight[complete], settings, damping
-            )
-        except IdentifiabilityError as error:
-            told["no_spectral"] = str(error)
-            continue
-        start = end.parameters.clipped(FLOOR)
-        ends.append(_iterations(start, counts, smoothing, TRIPLE_ITERATIONS))
-        figures = {"residual": end.residual, "iterations": end.iterations, **end.diagnostics}
-        told[f"exterior_point_{damping:g}"] = figures
-    if not ends:
-        return _best_of_random_starts(counts, settings, smoothing), told
-    return max(ends, key=lambda end: end.likelihoods[-1]), told
-
-
-def _exterior_point(
-    codes: NDArray[np.int32], weight: NDArray[np.float64], settings: Settings, damping: float
-) -> MarkovExteriorPoint:
-    """Return the end of descents from spectral solutions of the table of triples."""
-    k, n, total = settings.n_states, settings.n_categories, float(weight.sum())
-    table = np.zeros((n, n, n))
-    table[tuple(codes.T)] = weight / total
-    return markov_exterior_point(
-        core_of_table(table, 2 * k, damping=damping, common_scale=True),
-        k,
-        ridge=settings.ridge * n / total,
-        rng=np.random.default_rng([settings.random_state, 0]),
-    )
-
-
-def _best_of_random_starts(
-    counts: TripleCountsResult, settings: Settings, smoothing: float
-) -> TripleEstimate:
-    """Return the end of the EM iterations with the largest likelihood, of several starts."""
-    rng = np.random.default_rng([settings.random_state, 1])
+def _blank_chain(settings: MarkovSettings) -> tuple[HiddenChain, dict[str, Any]]:
+    """Return a chain of the right size and no meaning, and the features that are summed."""
     k, n = settings.n_states, settings.n_categories
-    ends = []
-    for _ in range(RANDOM_STARTS if k > 1 else 1):
-        drawn = [rng.random(shape) + 0.1 for shape in ((k,), (k, k), (k, n))]
-        start = MarkovParameters(*(part / part.sum(axis=-1, keepdims=True) for part in drawn))
-        ends.append(_iterations(start, counts, smoothing, RANDOM_ITERATIONS))
-    return max(ends, key=lambda end: end.likelihoods[-1])
+    initial, transition = np.full(k, 1 / k), np.full((k, k), 1 / k)
+    if settings.densities is not None:
+        maps = kernel_passes.blank_embedded_maps(settings.densities)
+        mixture = kernel_passes.blank_mixture(settings.densities)
+        return HiddenChain(initial, transition, mixture), maps
+    table = CategoricalEmissions.of(np.ones((k, n)), settings.views, settings.categories)
+    return HiddenChain(initial, transition, table.densities()), {}
 
 
-def _iterations(
-    start: MarkovParameters, counts: TripleCountsResult, smoothing: float, most: int
-) -> TripleEstimate:
-    """Return the end of EM iterations on all triples."""
-    return triple_expectation_maximisation(
-        start,
-        counts.codes,
-        counts.weight,
-        smoothing=smoothing,
-        most=most,
-        tolerance=TRIPLE_TOLERANCE,
-    )
+def _emissions_of_codes(probabilities: Any, preparation: MarkovPreparation) -> Emissions:
+    """Return emissions from the probabilities of categories or cells: ``(k, codes)``."""
+    if preparation.densities is not None:
+        return preparation.densities.emissions(probabilities)
+    settings = preparation.settings
+    return CategoricalEmissions.of(probabilities, settings.views, settings.categories)
+
+
+def _reestimated(
+    sums: PosteriorSumsResult, preparation: MarkovPreparation, smoothing: float
+) -> Emissions:
+    """Return the emissions of the next iteration."""
+    if preparation.densities is not None:
+        return KernelEmissions.of_sums(sums, preparation.densities.kernel)
+    counts = sums.histograms
+    assert counts is not None
+    of_categories = counts[: preparation.n_codes].T + smoothing
+    settings = preparation.settings
+    return CategoricalEmissions.of(of_categories, settings.views, settings.categories)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from bigtensor.errors import IdentifiabilityError, ParameterError, Setting, ViewError
+from bigtensor.errors import DataError, IdentifiabilityError, ParameterError, Setting, ViewError
 from bigtensor.models.data_shape import DataShape, NamedViews
 from bigtensor.models.declarations import check_declared
-from bigtensor.models.hidden_markov.declared_parameters import PARAMETERS
+from bigtensor.models.hidden_markov.declared_parameters import KERNEL, PARAMETERS
+from bigtensor.models.kernel_mixture.estimator import KernelMixture
+from bigtensor.models.kernel_mixture.settings import Settings as KernelSettings
+from bigtensor.models.kernel_mixture.settings import settings_of as settings_of_mixture
 
 MOST_CELLS = 2**22
 """Largest table of triples: 32 MiB of counts in every task, 160 categories."""
@@ -19,17 +22,20 @@ MOST_STEPS = 2**21
 SEQUENCE_ITERATIONS = 20
 """Most EM iterations along whole sequences; each reads the rows twice."""
 
+LONG_ITERATIONS_OF_DENSITIES = 3
+"""The same of measured rows beyond `MOST_STEPS`: their triples show cells and no densities."""
+
 
 @dataclass(frozen=True)
-class Settings:
+class MarkovSettings:
     """Resolved parameters, and the size of the data.
 
     Attributes
     ----------
     views : tuple of (name, features)
-        One view of one feature.
+        Of categories one view of one feature.
     categories : tuple of str
-        Names of the codes.
+        Names of the codes; empty for measured rows.
     n_states : int
     ridge : float
         Pseudo-count.
@@ -37,6 +43,8 @@ class Settings:
         Most EM iterations along whole sequences.
     rows : int
     random_state : int
+    densities : kernel_mixture.settings.Settings, optional
+        Settings of the densities of measured rows.
     """
 
     views: NamedViews
@@ -46,6 +54,7 @@ class Settings:
     em_iterations: int
     rows: int
     random_state: int
+    densities: KernelSettings | None = None
 
     @property
     def n_categories(self) -> int:
@@ -53,16 +62,44 @@ class Settings:
         return len(self.categories)
 
 
-def settings_of(model: Any, shape: DataShape, rows: int, *, in_rounds: bool) -> Settings:
+def settings_of(model: Any, shape: DataShape, rows: int, *, in_rounds: bool) -> MarkovSettings:
     """Return the resolved parameters of a model.
 
     Raises
     ------
+    DataError
+        When the emissions do not go with the kind of the data.
     ViewError
-        When there is more than one feature.
+        When there is more than one categorical feature.
     ParameterError, IdentifiabilityError
         When there are too many categories, or fewer than states.
     """
+    densities = None
+    if model.emissions == KERNEL:
+        densities = _density_settings(model, replace(shape, rows=rows))
+    else:
+        _check_categories(model, shape)
+    return MarkovSettings(
+        views=shape.views,
+        categories=() if densities is not None else shape.categories[0],
+        n_states=int(model.n_states),
+        ridge=0.0 if model.ridge == "none" else float(model.ridge),
+        em_iterations=_iterations(model, rows, in_rounds=in_rounds),
+        rows=rows,
+        random_state=model.random_state or 0,
+        densities=densities,
+    )
+
+
+def _check_categories(model: Any, shape: DataShape) -> None:
+    """Raise unless the data are one feature of few enough categories for the states."""
+    if not shape.categories:
+        raise DataError(
+            f"the values are {shape.dtype}, measured values, and a HiddenMarkovModel reads "
+            "categories unless it is told otherwise: use "
+            + Setting("emissions", KERNEL)
+            + ", or convert whole numbers with .astype('int32')"
+        )
     if len(shape.features) != 1:
         raise ViewError(
             "a HiddenMarkovModel reads one categorical feature a step, and the data have "
@@ -83,20 +120,34 @@ def settings_of(model: Any, shape: DataShape, rows: int, *, in_rounds: bool) -> 
             f"{len(categories)} categories, whose triples support at most as many states: use "
             "fewer states"
         )
-    return Settings(
-        views=shape.views,
-        categories=categories,
-        n_states=int(model.n_states),
-        ridge=0.0 if model.ridge == "none" else float(model.ridge),
-        em_iterations=_iterations(model, rows, in_rounds=in_rounds),
-        rows=rows,
-        random_state=model.random_state or 0,
+
+
+def _density_settings(model: Any, shape: DataShape) -> KernelSettings:
+    """Return the settings of the densities of measured rows."""
+    if shape.categories:
+        raise DataError(
+            f"the values are {shape.dtype}, codes of categories, and "
+            + Setting("emissions", KERNEL)
+            + " is for measured values: leave it out, or convert measurements with "
+            ".astype('float32')"
+        )
+    mixture = KernelMixture(
+        int(model.n_states), start="kmeans", posterior_width=None, random_state=model.random_state
     )
+    return settings_of_mixture(mixture, shape, least_views=1)
 
 
 def check_parameters(model: Any) -> None:
     """Raise a ParameterError for a parameter of a `HiddenMarkovModel` that is out of range."""
     check_declared(model, PARAMETERS)
+    if model.emissions == KERNEL and model.missing == "marginalise":
+        raise ParameterError(
+            Setting("missing", "marginalise")
+            + " leaves missing categories out of a row, and "
+            + Setting("emissions", KERNEL)
+            + " has none: use "
+            + Setting("missing", "omit")
+        )
 
 
 def _iterations(model: Any, rows: int, *, in_rounds: bool) -> int:
@@ -105,6 +156,8 @@ def _iterations(model: Any, rows: int, *, in_rounds: bool) -> int:
     if in_rounds:
         # messages cross the rows of all sites
         return 0
+    if model.refine == "auto" and rows > MOST_STEPS:
+        return min(most, LONG_ITERATIONS_OF_DENSITIES) if model.emissions == KERNEL else 0
     if model.refine == "auto":
-        return most if rows <= MOST_STEPS else 0
+        return most
     return most if model.refine == "sequences" else 0

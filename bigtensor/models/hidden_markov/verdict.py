@@ -44,9 +44,10 @@ def _few(fit: MarkovFit, counts: TripleCountsResult) -> list[str | Message]:
     triples = float(counts.weight.sum())
     if triples >= FEW_TRIPLES * fit.parameters:
         return []
+    fewer = "fewer states or categories" if fit.emissions.parameters else "fewer states"
     return [
         f"{triples:,.0f} triples for {fit.parameters:,} free parameters leave these uncertain; use "
-        "fewer states or categories, or more rows"
+        f"{fewer}, or more rows"
     ]
 
 
@@ -56,8 +57,8 @@ def _rare(fit: MarkovFit, counts: TripleCountsResult) -> list[str | Message]:
     if not rare or fit.n_states == 1:
         return []
     return [
-        f"{rare} of {fit.n_states} states have fewer than {FEW_STEPS:g} steps; use fewer states, "
-        "or put rare categories together"
+        f"{rare} of {fit.n_states} states have fewer than {FEW_STEPS:g} steps; use fewer states"
+        + (", or put rare categories together" if fit.emissions.parameters else "")
     ]
 
 
@@ -65,10 +66,8 @@ def _alike(fit: MarkovFit) -> list[str | Message]:
     """Return a sentence on the first two states that are the same."""
     for a in range(fit.n_states):
         for b in range(a + 1, fit.n_states):
-            distances = [
-                0.5 * float(np.abs(table[a] - table[b]).sum())
-                for table in (fit.emission, fit.transition)
-            ]
+            moves = 0.5 * float(np.abs(fit.transition[a] - fit.transition[b]).sum())
+            distances = [fit.emissions.distance(a, b), moves]
             if max(distances) < ALIKE:
                 return [
                     f"states {a} and {b} have the same emissions and transitions (distance "

@@ -92,7 +92,9 @@ def _check_views(
     settings: Settings, views: Sequence[tuple[str, tuple[str, ...]]], said: str
 ) -> None:
     """Raise unless the views that are left can be fitted as was asked for."""
-    needed = 3 if settings.spectral else 2
+    needed = settings.least_views
+    if not views:
+        raise ViewError(f"{said}, so that no feature is left to fit; give features that vary")
     if len(views) < needed:
         other_start = "; use " + Setting("start", "kmeans") + ", or views of fewer features"
         raise ViewError(

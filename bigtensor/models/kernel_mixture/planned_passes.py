@@ -49,7 +49,7 @@ def planned_preparation(shape: DataShape, settings: Settings) -> list[PlannedPas
     if settings.spectral and settings.bandwidth == "cross-validation":
         names, windows = candidate_names(), moments_windows(settings, shape.rows)
         moments = training_moments(dict.fromkeys(names, _blank_groups(settings)), 0)
-        scores = held_out_scores(dict.fromkeys(names, _blank_mixture(settings)), 0)
+        scores = held_out_scores(dict.fromkeys(names, blank_mixture(settings)), 0)
         planned += [
             PlannedPass(Pass("cross-validation moments", moments, windows)),
             PlannedPass(Pass("cross-validation scores", scores, windows)),
@@ -102,7 +102,7 @@ def _sample_nbytes(shape: DataShape, settings: Settings) -> int:
 
 def _blank_posterior(stage: Stage, settings: Settings) -> Pass[Any]:
     """Return a posterior pass of the right sizes."""
-    mixture, maps = _blank_mixture(settings), _blank_embedded_maps(settings)
+    mixture, maps = blank_mixture(settings), blank_embedded_maps(settings)
     return Pass(stage.name, PosteriorSums(mixture, maps, stage.co_posterior), stage.windows)
 
 
@@ -136,12 +136,12 @@ def _blank_groups(settings: Settings) -> Groups:
     return first, second, third
 
 
-def _blank_embedded_maps(settings: Settings) -> dict[str, FeatureMap]:
+def blank_embedded_maps(settings: Settings) -> dict[str, FeatureMap]:
     """Return feature maps of the right sizes for the embedded views."""
     return {name: _blank_map(name, settings.n_landmarks, settings) for name in settings.embedded}
 
 
-def _blank_mixture(settings: Settings) -> MixtureDensities:
+def blank_mixture(settings: Settings) -> MixtureDensities:
     """Return a mixture of the right size."""
     k = settings.n_components
     columns = tuple(settings.slices[name].start for name in settings.tabulated)
@@ -149,6 +149,6 @@ def _blank_mixture(settings: Settings) -> MixtureDensities:
     grids = Grids(columns, low, step, settings.bins, settings.feature_dtype)
     embedded = tuple(
         EmbeddedDensities(name, feature_map, np.zeros((feature_map.n_features, k)), np.ones(k))
-        for name, feature_map in _blank_embedded_maps(settings).items()
+        for name, feature_map in blank_embedded_maps(settings).items()
     )
     return MixtureDensities(np.full(k, 1 / k), grids.flat(k) if columns else None, embedded)

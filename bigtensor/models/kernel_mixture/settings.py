@@ -51,6 +51,8 @@ class Settings:
     counted : bool
         True if the number of components is counted. It is then at most `n_components`.
     views : tuple of (name, features)
+    least_views : int
+        Number of views without which components cannot be told apart.
     units : {"own", "common"}
         ``"own"``: features are compared in units of their spread. ``"common"``: as they are.
     kernels : mapping of str to "gaussian", "laplace", "delta" or CustomKernel
@@ -93,6 +95,7 @@ class Settings:
     counted: bool
     rows: int
     views: tuple[tuple[str, tuple[str, ...]], ...]
+    least_views: int
     units: str
     kernels: Mapping[str, ViewKernel]
     groups: tuple[tuple[str, ...], ...] | None
@@ -317,8 +320,15 @@ def _view_kernels(kernels: Any, shape: DataShape, *, shared: bool) -> dict[str, 
     return found
 
 
-def settings_of(model: Any, shape: DataShape) -> Settings:
+def settings_of(model: Any, shape: DataShape, *, least_views: int | None = None) -> Settings:
     """Resolve the parameters of a `KernelMixture` for the data.
+
+    Parameters
+    ----------
+    model : KernelMixture
+    shape : DataShape
+    least_views : int, optional
+        Number of views that components need; by default three for moments, and two otherwise.
 
     Raises
     ------
@@ -328,7 +338,8 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
         When there are fewer rows than components.
     """
     start = start_of(model)
-    _check_views(model, start, shape)
+    least_views = least_views or (3 if start == "spectral" else 2)
+    _check_views(model, start, shape, least_views)
     k = n_components_of(model, shape.rows)
     if shape.rows < max(2, k):
         raise IdentifiabilityError(
@@ -339,6 +350,7 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
         counted=model.n_components == "auto" and model.n_populations is None,
         rows=shape.rows,
         views=shape.views,
+        least_views=least_views,
         units=_units(model, shape),
         kernels=_view_kernels(model.kernels, shape, shared=model.views_share_components),
         groups=_view_groups(model, shape),
@@ -476,9 +488,8 @@ def _view_groups(model: Any, shape: DataShape) -> tuple[tuple[str, ...], ...] | 
     return groups
 
 
-def _check_views(model: Any, start: str, shape: DataShape) -> None:
+def _check_views(model: Any, start: str, shape: DataShape, needed: int) -> None:
     """Raise unless the views are enough for the start and fit together."""
-    needed = 3 if start == "spectral" else 2
     if len(shape.views) < needed:
         other_start = "; use " + Setting("start", "kmeans") + ", or views of fewer features"
         raise ViewError(

@@ -194,14 +194,18 @@ class KernelSolution:
     ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         """Draw rows, features beside each other in the order of the views, and their labels."""
         label = rng.choice(len(self.weights), size=n_samples, p=self.weights).astype(np.int32)
-        values = np.empty((n_samples, sum(len(members) for _, members in self.views)))
+        return self.draw_rows(label, rng), label
+
+    def draw_rows(self, label: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draw a row of every component: ``(rows, features)``."""
+        values = np.empty((len(label), sum(len(members) for _, members in self.views)))
         for component in range(len(self.weights)):
             rows = np.flatnonzero(label == component)
             for index, column in enumerate(self.grids.columns):
                 values[rows, column] = self._draw_histogram(index, component, rows.size, rng)
             for view in self.embedded:
-                values[rows, view.columns] = self._draw_rows(view, component, rows.size, rng)
-        return values, label
+                values[rows, view.columns] = self._draw_view(view, component, rows.size, rng)
+        return values
 
     def _draw_histogram(
         self, index: int, component: int, size: int, rng: np.random.Generator
@@ -212,7 +216,7 @@ class KernelSolution:
         noise = self.bandwidths[index, component] * rng.standard_normal(size)
         return np.asarray(points + noise)
 
-    def _draw_rows(
+    def _draw_view(
         self, view: EmbeddedView, component: int, size: int, rng: np.random.Generator
     ) -> FloatArray:
         """Draw rows of the pilot sample by posterior probability, and add a little noise.

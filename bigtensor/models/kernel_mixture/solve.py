@@ -154,20 +154,34 @@ def clustered_start(sample: Sample, preparation: Preparation) -> KernelSolution:
     hard[np.arange(len(hard)), preparation.assignment] = (
         1.0 if sample.weight is None else sample.weight
     )
-    sums = PosteriorSumsResult(
-        mass=hard.sum(axis=0),
-        histograms=preparation.grids.histograms(sample.values, hard)
+    return refined(sums_of_sample(sample, hard, preparation), preparation)
+
+
+def sums_of_sample(
+    sample: Sample, shares: FloatArray, preparation: Preparation
+) -> PosteriorSumsResult:
+    """Return the sums of a posterior pass over a sample, without a likelihood.
+
+    Parameters
+    ----------
+    sample : Sample
+    shares : (n, components) float64 array
+        Posterior probabilities, times the weights of the rows.
+    preparation : Preparation
+    """
+    return PosteriorSumsResult(
+        mass=shares.sum(axis=0),
+        histograms=preparation.grids.histograms(sample.values, shares)
         if preparation.grids.columns
         else None,
         embeddings={
-            name: features_of(feature_map, sample.values[:, preparation.slices[name]]).T @ hard
+            name: features_of(feature_map, sample.values[:, preparation.slices[name]]).T @ shares
             for name, feature_map in preparation.embedded_maps.items()
         },
         log_likelihood=0.0,
-        weight=float(hard.sum()),
-        rows=len(hard),
+        weight=float(shares.sum()),
+        rows=len(shares),
     )
-    return refined(sums, preparation)
 
 
 @dataclass(frozen=True)

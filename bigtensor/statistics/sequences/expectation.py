@@ -1,17 +1,19 @@
-"""Expected counts of states, transitions and emissions along whole sequences."""
+"""Expected counts of states and transitions along whole sequences, and sums of their emissions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
+from bigtensor.features.buffers import padded_width
+from bigtensor.features.maps import FeatureMap
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
-from bigtensor.statistics.code_tables import CodeTables
+from bigtensor.statistics.posterior_sums import PosteriorSumsResult
 from bigtensor.statistics.sequences.chain import BLOCK_ROWS, HiddenChain
 from bigtensor.statistics.sequences.filtering import filter_nbytes, filtered_block
 from bigtensor.statistics.sequences.sum_loops import add_transitions
@@ -28,18 +30,14 @@ class SequencePosteriorSumsResult:
         Of the states of the first rows of sequences.
     transition : (k, k) float64 array
         Of pairs of states, from a row to a column.
-    emission : (lines, k) float64 array
-        Of every category and state, in the lines of the chain's tables.
-    log_likelihood : float
-        Sum over rows of the weight times the log density given the earlier rows.
-    weight : float
+    emissions : PosteriorSumsResult
+        Of every state, the sums that its emission follows from. Its log-likelihood is the sum over
+        rows of the weight times the log density given the earlier rows.
     """
 
     initial: NDArray[np.float64]
     transition: NDArray[np.float64]
-    emission: NDArray[np.float64]
-    log_likelihood: float
-    weight: float
+    emissions: PosteriorSumsResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,32 +49,33 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
     Parameters
     ----------
     chain : HiddenChain
-        With emissions of categories.
     boundaries : Boundaries
         Of a pass over the same rows.
+    out_maps : mapping of str to FeatureMap, default {}
+        The features to sum, for every wider view of the emissions.
     """
 
     chain: HiddenChain
     boundaries: Boundaries
+    out_maps: Mapping[str, FeatureMap] = field(default_factory=dict)
     block_rows: ClassVar[int] = BLOCK_ROWS
-
-    @property
-    def _tables(self) -> CodeTables:
-        """Tables of the emissions."""
-        tables = self.chain.emissions.tables
-        assert isinstance(tables, CodeTables)
-        return tables
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""
-        k = self.chain.n_states
-        return {
+        k, tables = self.chain.n_states, self.chain.emissions.tables
+        arrays: dict[str, ArraySpec] = {
             "initial": ((k,), "float64"),
             "transition": ((k, k), "float64"),
-            "emission": (self._tables.log_tables.shape, "float64"),
+            "mass": ((k,), "float64"),
             "log_likelihood": ((), "float64"),
             "weight": ((), "float64"),
+            "rows": ((), "int64"),
         }
+        if tables is not None:
+            arrays["histograms"] = (tables.log_tables.shape, "float64")
+        for view, feature_map in self.out_maps.items():
+            arrays[f"embedding/{view}"] = ((feature_map.n_basis, k), "float64")
+        return arrays
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
@@ -100,23 +99,55 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
             np.empty((2, chain.n_states)),
         )
         state["initial"] += posterior[found.starts].sum(axis=0)
-        lookup = self._tables.lookup(block.rows, work)
-        lookup.locate(block.values)
-        lookup.add(posterior, state["emission"])
+        state["mass"] += posterior.sum(axis=0)
         state["log_likelihood"] += weight @ found.log_density
         state["weight"] += weight.sum()
+        state["rows"] += block.rows
+        self._add_emissions(state, block, posterior, work)
 
     def finalize(self, state: State) -> SequencePosteriorSumsResult:
         """Return the expected counts."""
+        volume = self.chain.emissions.log_volume * float(state["weight"])
         return SequencePosteriorSumsResult(
             state["initial"],
             state["transition"] * self.chain.positive_transition,
-            state["emission"],
-            float(state["log_likelihood"]),
-            float(state["weight"]),
+            PosteriorSumsResult(
+                mass=state["mass"],
+                histograms=state.get("histograms"),
+                embeddings={
+                    view: feature_map.mixing.T @ state[f"embedding/{view}"]
+                    for view, feature_map in self.out_maps.items()
+                },
+                log_likelihood=float(state["log_likelihood"]) - volume,
+                weight=float(state["weight"]),
+                rows=int(state["rows"]),
+            ),
         )
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
         k = self.chain.n_states
-        return filter_nbytes(self.chain, rows) + 8 * rows * (k + 1) + 4 * rows
+        tile = min(rows, self.chain.emissions.tile_rows)
+        features = sum(
+            feature_map.n_basis * padded_width(tile) * np.dtype(feature_map.dtype).itemsize
+            for feature_map in self.out_maps.values()
+        )
+        casts = 8 * tile * k if self.out_maps else 0
+        return filter_nbytes(self.chain, rows) + 8 * rows * (k + 1) + features + casts
+
+    def _add_emissions(
+        self, state: State, block: Block, posterior: NDArray[np.float64], work: Workspace
+    ) -> None:
+        """Add what the weighted posterior probabilities say of the emission of every state."""
+        for window, tile in self.chain.emissions.tiles(block, work):
+            shares = posterior[window]
+            if tile.lookup is not None:
+                tile.lookup.locate(tile.block.values)
+                tile.lookup.add(shares, state["histograms"])
+            for view, feature_map in self.out_maps.items():
+                width = feature_map.n_basis, padded_width(tile.rows)
+                basis = work.take(f"expectation.basis.{view}", width, feature_map.dtype)
+                feature_map.write_basis(tile.block.view(view), basis, work)
+                cast = work.take("expectation.shares", shares.shape, feature_map.dtype)
+                np.copyto(cast, shares, casting="same_kind")
+                state[f"embedding/{view}"] += basis[:, : tile.rows] @ cast

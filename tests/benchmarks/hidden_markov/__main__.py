@@ -13,12 +13,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.benchmarks.hidden_markov.accuracy import add_accuracy
+from tests.benchmarks.hidden_markov.densities import add_densities
 from tests.benchmarks.hidden_markov.times import add_times
 from tests.benchmarks.hidden_markov.triples import FIRST_SEED
 from tests.benchmarks.tables import Report
 
 PARTS: dict[str, Callable[[Report, int, int], None]] = {
     "accuracy": lambda report, models, seed: add_accuracy(report, models, first_seed=seed),
+    "densities": lambda report, models, seed: add_densities(report, models, first_seed=seed),
     "times": lambda report, _models, _seed: add_times(report),
 }
 

@@ -1,0 +1,107 @@
+"""Partition of measured rows into cells around centres."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.features.clustering import kmeans
+from bigtensor.features.row_loops import row_loop
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Partition of the space of some features: a row belongs to the nearest centre.
+
+    Features are clipped to a range, which becomes zero to one, before distances are taken. A far
+    outlier is thus a row at the edge, and units do not matter.
+
+    Attributes
+    ----------
+    centres : (cells, features) float64 array
+        In parts of the range.
+    low, high : (features,) float64 array
+        Range of every feature, in the units of the data.
+    """
+
+    centres: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    @classmethod
+    def of_sample(
+        cls,
+        values: NDArray[Any],
+        low: NDArray[np.float64],
+        high: NDArray[np.float64],
+        cells: int,
+        random_state: int,
+    ) -> Cells:
+        """Return the cells of k-means clusters.
+
+        Parameters
+        ----------
+        values : (n, features) array
+        low, high : (features,) float64 array
+        cells : int
+            Largest number of cells.
+        random_state : int
+        """
+        positions = (np.clip(values, low, high) - low) / (high - low)
+        distinct = len(np.unique(positions, axis=0))
+        clusters = kmeans(positions, min(cells, distinct), random_state, n_starts=1)
+        return cls(clusters.centres, low, high)
+
+    @property
+    def count(self) -> int:
+        """Number of cells."""
+        return len(self.centres)
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """One over the range of every feature: ``(features,)``."""
+        return np.asarray(1 / (self.high - self.low))
+
+    def codes(self, values: NDArray[Any]) -> NDArray[np.int32]:
+        """Return the cell of every row: ``(rows,)``.
+
+        Parameters
+        ----------
+        values : (rows, features) array
+        """
+        codes = np.empty(len(values), np.int32)
+        write_cells(values, self.low, self.scale, self.centres, codes)
+        return codes
+
+
+@row_loop
+def write_cells(
+    values: NDArray[Any],
+    low: NDArray[np.float64],
+    scale: NDArray[np.float64],
+    centres: NDArray[np.float64],
+    codes: NDArray[np.int32],
+) -> None:
+    """Write the nearest centre of every row, the first of several.
+
+    Parameters
+    ----------
+    values : (rows, features) array
+    low, scale : (features,) float64 array
+        Positions are ``(x - low) * scale``, between zero and one.
+    centres : (cells, features) float64 array
+    codes : (rows,) int32 array
+    """
+    for row in range(codes.size):
+        nearest, least = 0, np.inf
+        for cell in range(centres.shape[0]):
+            distance = 0.0
+            for j in range(centres.shape[1]):
+                position = min(max((values[row, j] - low[j]) * scale[j], 0.0), 1.0)
+                distance += (position - centres[cell, j]) ** 2
+            if distance < least:
+                nearest, least = cell, distance
+        codes[row] = nearest

@@ -1,0 +1,98 @@
+"""Probabilities of categories in every state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.decomposition.discrete_core import distributions
+from bigtensor.features.row_loops import row_loop
+from bigtensor.models.data_shape import NamedViews
+from bigtensor.statistics.code_tables import CodeTables
+from bigtensor.statistics.densities import MixtureDensities
+
+LOWEST = 1e-12
+"""Smallest probability of a fitted model: no sequence of known categories is impossible."""
+
+
+@dataclass(frozen=True, eq=False)
+class CategoricalEmissions:
+    """Probabilities of named categories in every state.
+
+    Attributes
+    ----------
+    table : (k, categories) float64 array
+        At least `LOWEST`; rows sum to one.
+    views : tuple of (name, features)
+        One view of one feature.
+    categories : tuple of str
+        Names of the codes.
+    """
+
+    table: NDArray[np.float64]
+    views: NamedViews
+    categories: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, table: NDArray[np.float64], views: NamedViews, categories: tuple[str, ...]
+    ) -> CategoricalEmissions:
+        """Return emissions of a table ``(k, categories)`` of any sums, without zeros."""
+        return cls(np.ascontiguousarray(distributions(table.T, LOWEST).T), views, categories)
+
+    @property
+    def n_states(self) -> int:
+        """Number of states k."""
+        return len(self.table)
+
+    @property
+    def parameters(self) -> int:
+        """Number of free parameters."""
+        k, n = map(int, self.table.shape)
+        return k * (n - 1)
+
+    def densities(self) -> MixtureDensities:
+        """Return the log probabilities of rows, with weights of one."""
+        tables = CodeTables.of_probabilities((np.ascontiguousarray(self.table.T),))
+        return MixtureDensities(np.ones(self.n_states), tables)
+
+    def ordered(self, order: NDArray[np.intp]) -> CategoricalEmissions:
+        """Return the states in an order."""
+        return replace(self, table=self.table[order])
+
+    def draw(self, states: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
+        """Draw the code of a row in every state: ``(rows, 1)``."""
+        codes = np.empty((len(states), 1), np.int32)
+        cumulative = np.ascontiguousarray(np.cumsum(self.table, axis=1)[:, :-1])
+        write_codes(cumulative, states, rng.random(len(states)), codes)
+        return codes
+
+    def distance(self, a: int, b: int) -> float:
+        """Return the total variation between two states."""
+        return 0.5 * float(np.abs(self.table[a] - self.table[b]).sum())
+
+
+@row_loop
+def write_codes(
+    cumulative: NDArray[np.float64],
+    states: NDArray[np.int32],
+    uniform: NDArray[np.float64],
+    codes: NDArray[np.int32],
+) -> None:
+    """Draw codes by the inverse of the cumulative probabilities of their states.
+
+    Parameters
+    ----------
+    cumulative : (k, categories - 1) float64 array
+        Without the last entry, which is one.
+    states : (rows,) int32 array
+    uniform : (rows,) float64 array
+    codes : (rows, 1) int32 array
+    """
+    for row in range(states.size):
+        of_state, code = cumulative[states[row]], 0
+        while code < of_state.size and uniform[row] >= of_state[code]:
+            code += 1
+        codes[row, 0] = code

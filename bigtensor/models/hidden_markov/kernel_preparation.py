@@ -1,0 +1,108 @@
+"""Preparation of a fit to measured rows: grids, landmarks, and cells with their densities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.features.cells import Cells
+from bigtensor.models.data_shape import DataShape
+from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
+from bigtensor.models.kernel_mixture import script as kernel_script
+from bigtensor.models.kernel_mixture.preparation import Preparation
+from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
+from bigtensor.models.kernel_mixture.solve import sums_of_sample
+from bigtensor.models.script import Script, Step
+from bigtensor.statistics.posterior_sums import PosteriorSumsResult
+
+TAIL = 5e-4
+"""Part of the sample beyond each end of the range of the cells."""
+
+MOST_CELLS, FEWEST_CELLS = 64, 8
+"""Numbers of cells for many rows and for few."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelPreparation:
+    """Everything that a fit to measured rows fixes before it reads all of them. No row is kept.
+
+    Attributes
+    ----------
+    kernel : Preparation
+        Grids and landmarks of the densities.
+    cells : Cells
+    sums : PosteriorSumsResult
+        Sums over the rows of the pilot sample, by cell.
+    """
+
+    kernel: Preparation
+    cells: Cells
+    sums: PosteriorSumsResult
+
+    def emissions(self, probabilities: NDArray[np.float64]) -> KernelEmissions:
+        """Return the densities of states that are mixtures of cells.
+
+        Parameters
+        ----------
+        probabilities : (k, cells) float64 array
+            Of every cell in every state.
+        """
+        cells = np.maximum(self.sums.mass, np.finfo(np.float64).tiny)
+        # every state is smoothed as if it had an equal part of the sample
+        states = self.sums.weight / len(probabilities)
+        shares = probabilities.T * (states / cells[:, None])
+        histograms = self.sums.histograms
+        mixed = replace(
+            self.sums,
+            mass=np.full(len(probabilities), states),
+            histograms=None if histograms is None else histograms @ shares,
+            embeddings={name: sums @ shares for name, sums in self.sums.embeddings.items()},
+        )
+        return KernelEmissions.of_sums(mixed, self.kernel)
+
+
+def prepare_densities(settings: Settings, shape: DataShape) -> Script:
+    """Ask for the pilot sample, and lay grids, landmarks and cells over it.
+
+    Parameters
+    ----------
+    settings : Settings
+        Of the densities.
+    shape : DataShape
+
+    Returns
+    -------
+    KernelPreparation
+    """
+    kernel: Preparation = yield from kernel_script.prepare(settings, shape)
+    yield Step("choosing the cells")
+    sample = kernel.pilot
+    assert sample is not None
+    values = np.asarray(sample.values, np.float64)
+    low, high = np.quantile(values, [TAIL, 1 - TAIL], axis=0)
+    # nearly all rows may share one value
+    same = low == high
+    low, high = np.where(same, values.min(axis=0), low), np.where(same, values.max(axis=0), high)
+    count = cells_for(shape.rows, settings.n_components)
+    seed = purpose_seed(settings.random_state, "cells")
+    cells = Cells.of_sample(values, low, high, count, seed)
+    shares = np.zeros((len(values), cells.count))
+    shares[np.arange(len(values)), cells.codes(values)] = (
+        1.0 if sample.weight is None else sample.weight
+    )
+    sums = sums_of_sample(sample, shares, kernel)
+    return KernelPreparation(replace(kernel, pilot=None), cells, sums)
+
+
+def cells_for(rows: int, n_states: int) -> int:
+    """Return the number of cells: three a state at least, and more for more rows.
+
+    Parameters
+    ----------
+    rows : int
+    n_states : int
+    """
+    wanted = int(np.clip(round(2 * rows**0.25), FEWEST_CELLS, MOST_CELLS))
+    return max(wanted, 3 * n_states)
