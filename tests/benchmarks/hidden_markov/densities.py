@@ -132,12 +132,13 @@ def _peer(values: Values, starts: int) -> Any:
     except ImportError:
         return None
     options = {"n_iter": PEER_ITERATIONS, "tol": PEER_TOLERANCE}
-    first, models = values[:ROWS_OF_STARTS], []
+    first = values[:ROWS_OF_STARTS]
     with warnings.catch_warnings():
         # EM iterations of hmmlearn may end at their largest number
         warnings.simplefilter("ignore")
-        for seed in range(starts):
-            models.append(GaussianHMM(STATES, random_state=seed, **options).fit(first))
+        models = [
+            GaussianHMM(STATES, random_state=seed, **options).fit(first) for seed in range(starts)
+        ]
         best = max(models, key=lambda model: float(model.score(first)))
         best.init_params = ""
         return best.fit(values)
