@@ -1,10 +1,10 @@
 """The public laws on every model of the registry, and on data of every kind that a model takes.
 
-A module ``tests/models/FOLDER/contract_case.py`` may make a model small: ``make()`` returns the
+A module ``tests/models/FOLDER/contract_case.py`` may make a model small: ``make(kind)`` returns the
 unfitted model, ``data(kind)`` its rows, and ``SETTINGS`` holds further attributes of the case.
 """
 
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -21,7 +21,7 @@ def small_case(name: str, kind: str) -> ModelCase:
         f"tests.models.{folder}.contract_case"
     )
     own = import_module(found.name) if found else None
-    make = getattr(own, "make", lambda: model_class(name)(random_state=0))
+    make = partial(own.make, kind) if own else partial(model_class(name), random_state=0)
     return ModelCase(make, getattr(own, "data", small_data)(kind), **getattr(own, "SETTINGS", {}))
 
 

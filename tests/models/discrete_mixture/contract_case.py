@@ -5,5 +5,6 @@ from bigtensor import DiscreteMixture
 SETTINGS = {"weight_repeats_rows": True}
 
 
-def make() -> DiscreteMixture:
+def make(kind: str) -> DiscreteMixture:
+    assert kind == "codes"
     return DiscreteMixture(2, n_starts=2, random_state=0)
