@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.decomposition.discrete_core import distributions
+from bigtensor.features.maps import FeatureMap
 from bigtensor.features.row_loops import row_loop
 from bigtensor.models.data_shape import NamedViews
 from bigtensor.statistics.code_tables import CodeTables
 from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.posterior_sums import PosteriorSumsResult
+from bigtensor.statistics.triple_counts import TripleCounts
 
 LOWEST = 1e-12
 """Smallest probability of a fitted model: no sequence of known categories is impossible."""
@@ -72,6 +77,42 @@ class CategoricalEmissions:
     def distance(self, a: int, b: int) -> float:
         """Return the total variation between two states."""
         return 0.5 * float(np.abs(self.table[a] - self.table[b]).sum())
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Family of the emissions of one categorical feature.
+
+    Attributes
+    ----------
+    views : tuple of (name, features)
+    names : tuple of str
+        Of the codes.
+    """
+
+    views: NamedViews
+    names: tuple[str, ...]
+
+    settled: ClassVar[float] = 2e-7
+    out_maps: ClassVar[Mapping[str, FeatureMap]] = {}
+
+    @property
+    def n_codes(self) -> int:
+        """Number of categories."""
+        return len(self.names)
+
+    def triples(self) -> TripleCounts:
+        """Return the statistic that counts triples of categories."""
+        return TripleCounts(self.n_codes)
+
+    def emissions(self, probabilities: NDArray[np.float64]) -> CategoricalEmissions:
+        """Return the emissions of probabilities ``(k, categories)`` of any sums."""
+        return CategoricalEmissions.of(probabilities, self.views, self.names)
+
+    def reestimated(self, sums: PosteriorSumsResult, smoothing: float) -> CategoricalEmissions:
+        """Return the emissions of expected counts, with a pseudo-count of every category."""
+        assert sums.histograms is not None
+        return self.emissions(sums.histograms[: self.n_codes].T + smoothing)
 
 
 @row_loop

@@ -1,16 +1,19 @@
-"""Emissions of a hidden Markov model: what a fit needs of them, whatever rows they are of."""
+"""What a fit needs of the emissions of a hidden Markov model, whatever rows they are of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.features.maps import FeatureMap
 from bigtensor.models.data_shape import NamedViews
+from bigtensor.statistics.base import Statistic
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.posterior_sums import PosteriorSumsResult
+from bigtensor.statistics.triple_counts import TripleCountsResult
 
 
 class Emissions(Protocol):
@@ -48,5 +51,32 @@ class Emissions(Protocol):
         ...
 
 
-Reestimate = Callable[[PosteriorSumsResult], Emissions]
-"""Makes the emissions of the next iteration from sums over rows."""
+class Family(Protocol):
+    """Emissions of one kind: how codes are counted, and how estimates become emissions."""
+
+    @property
+    def n_codes(self) -> int:
+        """Number of categories, or of cells."""
+        ...
+
+    @property
+    def settled(self) -> float:
+        """Change of the mean log-likelihood at which iterations end, in nats a row."""
+        ...
+
+    @property
+    def out_maps(self) -> Mapping[str, FeatureMap]:
+        """Features that posterior probabilities are summed with, for every wider view."""
+        ...
+
+    def triples(self) -> Statistic[TripleCountsResult]:
+        """Return the statistic that counts triples of codes."""
+        ...
+
+    def emissions(self, probabilities: NDArray[np.float64]) -> Emissions:
+        """Return the emissions of probabilities of codes ``(k, codes)``."""
+        ...
+
+    def reestimated(self, sums: PosteriorSumsResult, smoothing: float) -> Emissions:
+        """Return the emissions of sums over rows, with a pseudo-count of every category."""
+        ...

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.features.cells import Cells
+from bigtensor.features.maps import FeatureMap
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.kernel_mixture import script as kernel_script
@@ -15,7 +18,9 @@ from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
 from bigtensor.models.kernel_mixture.solve import sums_of_sample
 from bigtensor.models.script import Script, Step
+from bigtensor.statistics.coded_rows import CodedRows
 from bigtensor.statistics.posterior_sums import PosteriorSumsResult
+from bigtensor.statistics.triple_counts import TripleCounts, TripleCountsResult
 
 TAIL = 5e-4
 """Part of the sample beyond each end of the range of the cells."""
@@ -41,6 +46,28 @@ class KernelPreparation:
     cells: Cells
     sums: PosteriorSumsResult
 
+    # densities are smoothed anew in every iteration, which moves the likelihood a little
+    settled: ClassVar[float] = 1e-5
+
+    @property
+    def n_codes(self) -> int:
+        """Number of cells."""
+        return self.cells.count
+
+    @property
+    def out_maps(self) -> Mapping[str, FeatureMap]:
+        """Features that posterior probabilities are summed with, for every wider view."""
+        return self.kernel.embedded_maps
+
+    def triples(self) -> CodedRows[TripleCountsResult]:
+        """Return the statistic that counts triples of cells."""
+        return CodedRows(TripleCounts(self.n_codes), self.cells)
+
+    def reestimated(self, sums: PosteriorSumsResult, smoothing: float) -> KernelEmissions:
+        """Return the densities of posterior sums; they need no pseudo-count."""
+        del smoothing
+        return KernelEmissions.of_sums(sums, self.kernel)
+
     def emissions(self, probabilities: NDArray[np.float64]) -> KernelEmissions:
         """Return the densities of states that are mixtures of cells.
 
@@ -61,6 +88,20 @@ class KernelPreparation:
             embeddings={name: sums @ shares for name, sums in self.sums.embeddings.items()},
         )
         return KernelEmissions.of_sums(mixed, self.kernel)
+
+
+def blank_triples(settings: Settings) -> CodedRows[TripleCountsResult]:
+    """Return the count of triples of a fit with these settings, of the right size.
+
+    Parameters
+    ----------
+    settings : Settings
+        Of the densities.
+    """
+    features = sum(len(members) for _, members in settings.views)
+    count = cells_for(settings.rows, settings.n_components)
+    cells = Cells(np.zeros((count, features)), np.zeros(features), np.ones(features))
+    return CodedRows(TripleCounts(count), cells)
 
 
 def prepare_densities(settings: Settings, shape: DataShape) -> Script:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
 from bigtensor.decomposition.discrete_core import distributions
-from bigtensor.features.maps import FeatureMap
-from bigtensor.models.hidden_markov.emissions import Reestimate
+from bigtensor.models.hidden_markov.emissions import Family
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.sequences.chain import HiddenChain
@@ -25,22 +24,15 @@ class Iterations:
     ----------
     most : int
         Largest number.
-    tolerance : float
-        Change of the mean log-likelihood at which they end, in nats a row.
     smoothing : float
-        Pseudo-count of every transition.
-    reestimate : callable
-        Makes emissions of their sums.
-    out_maps : mapping of str to FeatureMap
-        Features to sum, for every wider view.
+        Pseudo-count of every transition and category.
+    family : Family
     rows : int
     """
 
     most: int
-    tolerance: float
     smoothing: float
-    reestimate: Reestimate
-    out_maps: Mapping[str, FeatureMap]
+    family: Family
     rows: int
 
 
@@ -65,16 +57,15 @@ def sequence_iterations(
     while len(likelihoods) < iterations.most and not _has_settled(likelihoods, iterations):
         chain = fit.chain()
         boundaries = yield Pass("messages", operators_of(chain, iterations.rows))
-        sums = yield Pass(
-            "expectation", SequencePosteriorSums(chain, boundaries, iterations.out_maps)
-        )
+        statistic = SequencePosteriorSums(chain, boundaries, iterations.family.out_maps)
+        sums = yield Pass("expectation", statistic)
         # one sequence is added, which starts as a window does
         initial = sums.initial + fit.window_start
         fit = MarkovFit(
             initial / initial.sum(),
             fit.window_start,
             distributions((sums.transition + iterations.smoothing).T, 0.0).T,
-            iterations.reestimate(sums.emissions),
+            iterations.family.reestimated(sums.emissions, iterations.smoothing),
         )
         likelihoods.append(sums.emissions.log_likelihood / sums.emissions.weight)
     return fit, likelihoods
@@ -89,4 +80,4 @@ def _has_settled(likelihoods: list[float], iterations: Iterations) -> bool:
     """Return True if the last iteration changed the mean log-likelihood too little to go on."""
     if len(likelihoods) < 2:
         return False
-    return abs(likelihoods[-1] - likelihoods[-2]) <= iterations.tolerance
+    return abs(likelihoods[-1] - likelihoods[-2]) <= iterations.family.settled
