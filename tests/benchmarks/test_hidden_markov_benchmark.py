@@ -14,6 +14,7 @@ from tests.benchmarks.baselines.markov_em import (
 )
 from tests.benchmarks.hidden_markov.__main__ import PARTS, main
 from tests.benchmarks.hidden_markov.accuracy import add_accuracy, ratio_row
+from tests.benchmarks.hidden_markov.densities import add_densities
 from tests.benchmarks.hidden_markov.times import add_times
 from tests.benchmarks.hidden_markov.triples import METHODS, OURS, Drawn
 from tests.benchmarks.tables import Report
@@ -82,12 +83,17 @@ def test_ratio_row__names_the_bars_that_belong_to_its_rows():
 
 def test_main__writes_all_tables(tmp_path, monkeypatch):
     monkeypatch.setitem(
-        PARTS, "accuracy", lambda report, models, _: add_accuracy(report, models, {2: (50,)})
+        PARTS, "accuracy", lambda report, asked: add_accuracy(report, asked.models, {2: (50,)})
     )
-    monkeypatch.setitem(PARTS, "times", lambda report, *_: add_times(report, 2000, 2))
+    monkeypatch.setitem(PARTS, "times", lambda report, _: add_times(report, 2000, 2))
+    monkeypatch.setitem(
+        PARTS,
+        "densities",
+        lambda report, _: add_densities(report, 1, first_seed=5, rows=5000, starts=1),
+    )
     out = tmp_path / "out.json"
     code = main(["--models", "1", "--out", str(out)])
     written = json.loads(out.read_text())
     assert code in (0, 1)
     assert written["settings"]["models"] == 1
-    assert len(written["tables"]) == 4
+    assert len(written["tables"]) == 6

@@ -14,14 +14,16 @@ from pathlib import Path
 
 from tests.benchmarks.hidden_markov.accuracy import add_accuracy
 from tests.benchmarks.hidden_markov.densities import add_densities
+from tests.benchmarks.hidden_markov.recording import add_recording
 from tests.benchmarks.hidden_markov.times import add_times
 from tests.benchmarks.hidden_markov.triples import FIRST_SEED
 from tests.benchmarks.tables import Report
 
-PARTS: dict[str, Callable[[Report, int, int], None]] = {
-    "accuracy": lambda report, models, seed: add_accuracy(report, models, first_seed=seed),
-    "densities": lambda report, models, seed: add_densities(report, models, first_seed=seed),
-    "times": lambda report, _models, _seed: add_times(report),
+PARTS: dict[str, Callable[[Report, argparse.Namespace], None]] = {
+    "accuracy": lambda report, asked: add_accuracy(report, asked.models, first_seed=asked.seed),
+    "densities": lambda report, asked: add_densities(report, asked.models, first_seed=asked.seed),
+    "recording": lambda report, asked: add_recording(report, asked.data),
+    "times": lambda report, _: add_times(report),
 }
 
 
@@ -30,13 +32,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", type=int, default=10, help="models of every kind")
     parser.add_argument("--seed", type=int, default=FIRST_SEED, help="seed of the first model")
+    parser.add_argument("--data", type=Path, help="folder of the real recording")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="TABLE")
     parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args(arguments)
     settings = {"models": options.models, "seed": options.seed}
     report = Report("hidden_markov", settings, options.out)
     for name in options.only:
-        PARTS[name](report, options.models, options.seed)
+        PARTS[name](report, options)
     print(f"\n{len(report.missed)} rows miss a bar")
     return 1 if report.missed else 0
 

@@ -127,18 +127,33 @@ def _error(transition: Values, truth: xr.Dataset) -> float:
 
 def _peer(values: Values, starts: int) -> Any:
     """Return the Gaussian model of hmmlearn; None where it is not installed."""
+    best = best_gaussian(values[:ROWS_OF_STARTS], STATES, starts)
+    if best is None:
+        return None
+    best.init_params = ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return best.fit(values)
+
+
+def best_gaussian(values: Values, states: int, starts: int = STARTS) -> Any:
+    """Return the likeliest Gaussian model of several starts; None where hmmlearn is missing.
+
+    Parameters
+    ----------
+    values : (rows, features) float64 array
+    states : int
+    starts : int, default 10
+    """
     try:
         from hmmlearn.hmm import GaussianHMM
     except ImportError:
         return None
     options = {"n_iter": PEER_ITERATIONS, "tol": PEER_TOLERANCE}
-    first = values[:ROWS_OF_STARTS]
     with warnings.catch_warnings():
         # EM iterations of hmmlearn may end at their largest number
         warnings.simplefilter("ignore")
         models = [
-            GaussianHMM(STATES, random_state=seed, **options).fit(first) for seed in range(starts)
+            GaussianHMM(states, random_state=seed, **options).fit(values) for seed in range(starts)
         ]
-        best = max(models, key=lambda model: float(model.score(first)))
-        best.init_params = ""
-        return best.fit(values)
+    return max(models, key=lambda model: float(model.score(values)))
