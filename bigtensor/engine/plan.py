@@ -173,10 +173,13 @@ class Plan:
             f"reads      at most {format_bytes(self.read_nbytes)} in "
             f"{passes} pass{'' if passes == 1 else 'es'}",
         ]
-        for size in self.passes:
-            times = f", 1 to {size.times}" if size.times > 1 else ""
+        names = [
+            size.name + (f", 1 to {size.times}" if size.times > 1 else "") for size in self.passes
+        ]
+        width = max(18, *map(len, names)) if names else 0
+        for name, size in zip(names, self.passes, strict=True):
             lines.append(
-                f"  {size.name + times:<18} {size.rows:>14,} rows   state "
+                f"  {name:<{width}} {size.rows:>14,} rows   state "
                 f"{format_bytes(size.state_nbytes)}, workspace {format_bytes(size.work_nbytes)}"
             )
         allowed = (

@@ -9,7 +9,7 @@ from typing import Any
 from bigtensor.errors import ParameterError
 from bigtensor.models.report_blocks import ReportParts
 from bigtensor.models.sampled_rows import SampledRows
-from bigtensor.models.wording import sentence_of
+from bigtensor.models.wording import passes_in_words, sentence_of
 
 Facts = dict[str, Any]
 Line = tuple[str, str]
@@ -158,7 +158,7 @@ def summary_html(model: Any) -> str:
         ("rows", f"{found['rows']:,} ({found['rows_left_out']:,} left out)"),
         ("features", f"{model.n_features_in_} ({len(model.views_.feature_names)} used)"),
         ("views", "; ".join(f"{name}: {', '.join(members)}" for name, members in views.items())),
-        ("passes", f"{len(found['passes'])} ({_passes_in_words(found['passes'])})"),
+        ("passes", f"{len(found['passes'])}: {passes_in_words(found['passes'])}"),
         *((name, text) for name, text in model._outcome_in_words()),
     ]
     return (
@@ -166,11 +166,6 @@ def summary_html(model: Any) -> str:
         f"<strong>Fitted {escape(type(model).__name__)}</strong>"
         f"{_table((), facts)}{_table(*model._summary_table())}</div>"
     )
-
-
-def _passes_in_words(passes: Iterable[dict[str, Any]]) -> str:
-    """List passes with the rows that each of them read."""
-    return ", ".join(f"{entry['name']}: {entry['rows']:,} rows" for entry in passes)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

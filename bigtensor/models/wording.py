@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 
 def counted(number: int, one: str, several: str | None = None) -> str:
@@ -27,6 +28,27 @@ def words_of(numbers: Sequence[int]) -> str:
     """Write numbers as a list with "and" before the last one."""
     *first, last = map(str, numbers)
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def passes_in_words(passes: Iterable[Mapping[str, Any]]) -> str:
+    """List passes with the rows that each of them read; iterations of one name are one entry.
+
+    Parameters
+    ----------
+    passes : iterable of mappings
+        With the entries ``name``, such as ``"posterior 2"``, and ``rows``.
+    """
+    entries: dict[tuple[str, int], list[str]] = {}
+    for entry in passes:
+        stem, _, number = entry["name"].rpartition(" ")
+        name, number = (stem, number) if number.isdecimal() else (entry["name"], "")
+        entries.setdefault((name, entry["rows"]), []).append(number)
+    return ", ".join(
+        f"{name} {numbers[0]} to {numbers[-1]} ({counted(rows, 'row')} each)"
+        if len(numbers) > 1
+        else f"{f'{name} {numbers[0]}'.strip()} ({counted(rows, 'row')})"
+        for (name, rows), numbers in entries.items()
+    )
 
 
 def percent(part: float) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from bigtensor.models.label_level import LabelLevel
 from bigtensor.models.sampled_rows import SampledRows
-from bigtensor.models.wording import counted, size
+from bigtensor.models.wording import counted, passes_in_words, size
 
 
 def fit_sentences(
@@ -55,8 +55,8 @@ def sample_sentence(rows: SampledRows) -> str:
 
 def _passes_sentence(passes: Sequence[dict[str, Any]]) -> str:
     """Say what was read."""
-    listed = ", ".join(f"{one['name']} ({counted(one['rows'], 'row')})" for one in passes)
-    sentence = f"The data were read in {counted(len(passes), 'pass', 'passes')}: {listed}"
+    count = counted(len(passes), "pass", "passes")
+    sentence = f"The data were read in {count}: {passes_in_words(passes)}"
     reused = sum(one["reused_parts"] for one in passes)
     if reused:
         sentence += f"; {counted(reused, 'part')} came from a checkpoint"

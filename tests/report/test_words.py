@@ -1,6 +1,6 @@
 import pytest
 
-from bigtensor.models.wording import counted, sentence_of, size, words_of
+from bigtensor.models.wording import counted, passes_in_words, sentence_of, size, words_of
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,12 @@ def test_words_of__joins_the_last_number_by_and():
     assert words_of([4]) == "4"
     assert words_of([4, 5]) == "4 and 5"
     assert words_of([4, 5, 9]) == "4, 5 and 9"
+
+
+def test_passes__of_one_name_are_one_entry():
+    read = [("pilot", 500), ("posterior 1", 2000), ("posterior 2", 2000), ("posterior 1", 900)]
+    passes = [{"name": name, "rows": rows} for name, rows in read]
+    assert passes_in_words(passes) == (
+        "pilot (500 rows), posterior 1 to 2 (2,000 rows each), posterior 1 (900 rows)"
+    )
+    assert passes_in_words([]) == ""

@@ -56,9 +56,10 @@ def sequence_iterations(
     likelihoods = list[float]()
     while len(likelihoods) < iterations.most and not _has_settled(likelihoods, iterations):
         chain = fit.chain()
-        boundaries = yield Pass("messages", operators_of(chain, iterations.rows))
+        number = len(likelihoods) + 1
+        boundaries = yield Pass(f"messages {number}", operators_of(chain, iterations.rows))
         statistic = SequencePosteriorSums(chain, boundaries, iterations.family.out_maps)
-        sums = yield Pass("expectation", statistic)
+        sums = yield Pass(f"expectation {number}", statistic)
         # one sequence is added, which starts as a window does
         initial = sums.initial + fit.window_start
         fit = MarkovFit(
