@@ -14,6 +14,12 @@ from tests.benchmarks.baselines.markov_em import (
 )
 from tests.benchmarks.hidden_markov.__main__ import PARTS, main
 from tests.benchmarks.hidden_markov.accuracy import add_accuracy, ratio_row
+from tests.benchmarks.hidden_markov.classification import (
+    SHARED,
+    MarkovChains,
+    RawHistograms,
+    add_classification,
+)
 from tests.benchmarks.hidden_markov.times import add_times
 from tests.benchmarks.hidden_markov.triples import METHODS, OURS, Drawn
 from tests.benchmarks.tables import Report
@@ -85,6 +91,9 @@ def test_main__writes_all_tables(tmp_path, monkeypatch):
         PARTS, "accuracy", lambda report, models, _: add_accuracy(report, models, {2: (50,)})
     )
     monkeypatch.setitem(PARTS, "times", lambda report, *_: add_times(report, 2000, 2))
+    monkeypatch.setitem(
+        PARTS, "classification", lambda report, *_: add_classification(report, 2, tmp_path)
+    )
     out = tmp_path / "out.json"
     code = main(["--models", "1", "--out", str(out)])
     written = json.loads(out.read_text())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,11 @@ from bigtensor.models.hidden_markov.initial_states import initial_states
 from bigtensor.models.hidden_markov.sequence_iterations import operators_of, sequence_iterations
 from bigtensor.models.hidden_markov.settings import Settings
 from bigtensor.models.hidden_markov.solution import MarkovFit, chain_of, fit_of
+from bigtensor.models.hidden_markov.state_choice import choose_states, folded_triples
 from bigtensor.models.hidden_markov.verdict import judged
 from bigtensor.models.script import PlannedPass, Script
 from bigtensor.statistics.base import Pass
+from bigtensor.statistics.folded_triples import FoldedTriples, FoldedTriplesResult
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSums
 from bigtensor.statistics.sequences.transfer import Boundaries
 from bigtensor.statistics.triple_counts import TripleCounts, TripleCountsResult
@@ -63,7 +65,7 @@ class Preparation:
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
 
-STORED_CLASSES = (MarkovFit, Preparation, Settings, TripleCounts)
+STORED_CLASSES = (MarkovFit, Preparation, Settings, TripleCounts, FoldedTriples)
 """Dataclasses that a saved hidden Markov model, prepared or fitted, is made of."""
 
 
@@ -76,14 +78,23 @@ def prepare(settings: Settings) -> Generator[Pass[Any], Any, Preparation]:
 def refine(preparation: Preparation) -> Script:
     """Ask for the counts of triples, and for expected counts along sequences."""
     settings = preparation.settings
-    counts: TripleCountsResult = yield Pass("triples", TripleCounts(settings.n_categories))
+    told = dict[str, Any]()
+    counts: TripleCountsResult
+    if settings.chooses_states:
+        folds: FoldedTriplesResult = yield Pass("triples", folded_triples(settings))
+        counts = folds.total
+        choice = yield from choose_states(folds, settings, _parameters_from)
+        settings = replace(settings, n_states=choice.n_states)
+        told["state_choice"] = choice.diagnostics
+    else:
+        counts = yield Pass("triples", TripleCounts(settings.n_categories))
     if not counts.weight.sum() > 0:
         raise DataError(
             "no three consecutive rows of a sequence with a positive weight are left to fit: "
             "sequences have to be runs of rows, one behind the other"
         )
     smoothing = SMOOTHING if settings.ridge else 0.0
-    estimate, told = _estimated(counts, settings, smoothing)
+    estimate, of_estimate = _estimated(counts, settings, smoothing)
     initial = initial_states(counts.first_pairs, estimate.parameters)
     initial, parameters, likelihoods = yield from sequence_iterations(
         initial, estimate.parameters, smoothing, settings
@@ -103,6 +114,7 @@ def refine(preparation: Preparation) -> Script:
             "triple_log_likelihood": estimate.likelihoods,
             "mean_log_likelihood": likelihoods,
             **told,
+            **of_estimate,
         },
     )
 
@@ -111,7 +123,9 @@ def planned_refinement(settings: Settings) -> list[PlannedPass]:
     """Return upper bounds of the passes of `refine`."""
     k, n = settings.n_states, settings.n_categories
     cells = (n + 1) ** 3
-    counted = Pass("triples", TripleCounts(n))
+    counted: Pass[Any] = Pass("triples", TripleCounts(n))
+    if settings.chooses_states:
+        counted = Pass("triples", folded_triples(settings))
     # the table, copies of it in the decomposition, and the distinct triples with their posteriors
     planned = [PlannedPass(counted, driver_nbytes=8 * cells * 6 + cells * (12 + 24))]
     if settings.em_iterations:
@@ -150,6 +164,12 @@ def _estimated(
     if not ends:
         return _best_of_random_starts(counts, settings, smoothing), told
     return max(ends, key=lambda end: end.likelihoods[-1]), told
+
+
+def _parameters_from(counts: TripleCountsResult, settings: Settings) -> MarkovParameters:
+    """Return the parameters that triples determine, for a choice of the number of states."""
+    smoothing = SMOOTHING if settings.ridge else 0.0
+    return _estimated(counts, settings, smoothing)[0].parameters
 
 
 def _exterior_point(

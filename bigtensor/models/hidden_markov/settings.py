@@ -20,6 +20,10 @@ SEQUENCE_ITERATIONS = 20
 """Most EM iterations along whole sequences; each reads the rows twice."""
 
 
+MOST_CHOSEN = 12
+"""Largest number of states that is chosen; triples support at most one a category."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """Resolved parameters, and the size of the data.
@@ -31,6 +35,8 @@ class Settings:
     categories : tuple of str
         Names of the codes.
     n_states : int
+        Number of states, or the largest number to choose.
+    chooses_states : bool
     ridge : float
         Pseudo-count.
     em_iterations : int
@@ -42,6 +48,7 @@ class Settings:
     views: NamedViews
     categories: tuple[str, ...]
     n_states: int
+    chooses_states: bool
     ridge: float
     em_iterations: int
     rows: int
@@ -77,7 +84,8 @@ def settings_of(model: Any, shape: DataShape, rows: int, *, in_rounds: bool) -> 
             f"HiddenMarkovModel counts triples of at most {round(MOST_CELLS ** (1 / 3)) - 1}: put "
             "rare categories together"
         )
-    if len(categories) < model.n_states:
+    chooses = model.n_states == "auto"
+    if not chooses and len(categories) < model.n_states:
         raise IdentifiabilityError(
             f"{model.n_states} states were asked for, and the feature {shape.features[0]!r} has "
             f"{len(categories)} categories, whose triples support at most as many states: use "
@@ -86,7 +94,8 @@ def settings_of(model: Any, shape: DataShape, rows: int, *, in_rounds: bool) -> 
     return Settings(
         views=shape.views,
         categories=categories,
-        n_states=int(model.n_states),
+        n_states=min(MOST_CHOSEN, len(categories)) if chooses else int(model.n_states),
+        chooses_states=chooses,
         ridge=0.0 if model.ridge == "none" else float(model.ridge),
         em_iterations=_iterations(model, rows, in_rounds=in_rounds),
         rows=rows,

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.benchmarks.hidden_markov.accuracy import add_accuracy
+from tests.benchmarks.hidden_markov.classification import add_classification
+from tests.benchmarks.hidden_markov.state_choice import add_state_choice
 from tests.benchmarks.hidden_markov.times import add_times
 from tests.benchmarks.hidden_markov.triples import FIRST_SEED
 from tests.benchmarks.tables import Report
@@ -20,6 +22,8 @@ from tests.benchmarks.tables import Report
 PARTS: dict[str, Callable[[Report, int, int], None]] = {
     "accuracy": lambda report, models, seed: add_accuracy(report, models, first_seed=seed),
     "times": lambda report, _models, _seed: add_times(report),
+    "states": lambda report, models, _seed: add_state_choice(report, models),
+    "classification": lambda report, _models, _seed: add_classification(report),
 }
 
 
