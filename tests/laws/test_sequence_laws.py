@@ -1,7 +1,7 @@
 """The laws of statistics, on operators of sequences: what follows the rows must not see their cut.
 
-`SequenceEnds` and `SequencePosteriorSums` are of the blocks whose messages they hold: any cut of
-the rows is tried in tests/statistics/sequences.
+`SequenceEnds`, `SequencePosteriorSums` and `GroupOccupancy` are of the blocks whose messages they
+hold: any cut of the rows is tried in tests/statistics/sequences.
 """
 
 import numpy as np
@@ -13,6 +13,7 @@ from bigtensor.statistics.folded_triples import FoldedTriples
 from bigtensor.statistics.sequences.best_path import PathOperators
 from bigtensor.statistics.sequences.ends import SequenceEnds
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSums
+from bigtensor.statistics.sequences.group_occupancy import GroupOccupancy
 from bigtensor.statistics.sequences.transfer import TransferOperators
 from bigtensor.statistics.triple_counts import TripleCounts
 from bigtensor.testing import STATISTIC_LAWS, StatisticCase
@@ -22,7 +23,7 @@ CHAIN = Chain.drawn(3, 5, np.random.default_rng(8))
 OPERATORS = [TransferOperators(CHAIN.hidden(), 40), PathOperators(CHAIN.hidden(), 40)]
 COUNTS = [TripleCounts(5), FoldedTriples(5, folds=3, stretch=7)]
 STATISTICS = [*OPERATORS, *COUNTS]
-OF_MESSAGES = {SequenceEnds, SequencePosteriorSums}
+OF_MESSAGES = {SequenceEnds, SequencePosteriorSums, GroupOccupancy}
 
 
 def sequences(ids: np.ndarray | None) -> Block:

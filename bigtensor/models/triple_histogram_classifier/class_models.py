@@ -37,14 +37,16 @@ def fitted_class_model(
     categories : tuple of str
     sample_weight : (sequences,) float64 array, optional
     """
-    model = clone(estimator)
+    model: ClassModel = clone(estimator)
     if isinstance(model, HiddenMarkovModel):
         weight = None if sample_weight is None else np.repeat(sample_weight, sequences.lengths)
-        return model.fit(sequence_dataset(sequences, categories), sample_weight=weight)
+        model.fit(sequence_dataset(sequences, categories), sample_weight=weight)
+        return model
     found = TripleHistograms.of(sequences, len(categories))
     weight = found.count if sample_weight is None else found.count * sample_weight[found.sequence]
     of_window = np.bincount(found.window, weight, len(found.codes))
-    return model.fit(triple_table(found.codes, categories), sample_weight=of_window)
+    model.fit(triple_table(found.codes, categories), sample_weight=of_window)
+    return model
 
 
 def triple_probabilities(
@@ -58,7 +60,8 @@ def triple_probabilities(
         return parameters.triple_probabilities(codes)
     if not len(codes):
         return np.empty(0)
-    return np.exp(np.asarray(model.score_samples(triple_table(codes, categories))))
+    log_density = np.asarray(model.score_samples(triple_table(codes, categories)))
+    return np.asarray(np.exp(log_density), np.float64)
 
 
 def sequence_log_likelihoods(
@@ -69,7 +72,8 @@ def sequence_log_likelihoods(
     Steps that the model leaves out cut a sequence, of which the parts are added.
     """
     found = model.score_samples(sequence_dataset(sequences, categories))
-    return np.bincount(found["sequence"].to_numpy(), found.to_numpy(), len(sequences))
+    of_sequence = np.bincount(found["sequence"].to_numpy(), found.to_numpy(), len(sequences))
+    return np.asarray(of_sequence, np.float64)
 
 
 def sequence_dataset(sequences: Sequences, categories: tuple[str, ...]) -> xr.Dataset:

@@ -183,7 +183,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    @available_if(_has_posterior)
+    @available_if(_has_posterior)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the posterior probability of every class, given the whole sequence.
 
@@ -238,7 +238,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
                 raise DataError(
                     "a class has no sequence of a positive weight; leave its sequences out"
                 )
-            return share / share.sum()
+            return np.asarray(share / share.sum())
         prior = np.asarray(self.class_prior, np.float64)
         if prior.shape != (count,) or not (prior > 0).all() or abs(prior.sum() - 1) > 1e-6:
             raise ParameterError(

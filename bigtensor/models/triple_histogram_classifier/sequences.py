@@ -105,16 +105,16 @@ class TripleHistograms:
         whole = cell >= 0
         cells, position = np.unique(cell[whole], return_inverse=True)
         keys = sequences.sequence[whole] * max(len(cells), 1) + position
-        distinct, count = np.unique(keys, return_counts=True)
+        distinct, times = np.unique(keys, return_counts=True)
         sequence, window = np.divmod(distinct, max(len(cells), 1))
         codes = np.column_stack(np.unravel_index(cells, (n_categories,) * WINDOW))
-        count = count.astype(np.float64)
-        total = np.bincount(sequence, count, len(sequences))
+        count = times.astype(np.float64)
+        total = np.asarray(np.bincount(sequence, count, len(sequences)), np.float64)
         return cls(codes, sequence, window, count, total)
 
     def summed(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum of a value of every entry over the entries of every sequence."""
-        return np.bincount(self.sequence, values, len(self.total))
+        return np.asarray(np.bincount(self.sequence, values, len(self.total)), np.float64)
 
 
 def sequences_of(X: Any) -> Sequences:

@@ -81,6 +81,7 @@ class GroupOccupancy(SumStatistic[GroupOccupancyResult]):
             np.empty((2, chain.n_states)),
         )
         groups = work.take("occupancy.group", (block.rows,), "int64")
+        assert block.group is not None
         np.copyto(groups, block.group, casting="same_kind")
         weight = work.take("occupancy.weight", (block.rows,), "float64")
         np.copyto(weight, 1.0 if block.weight is None else block.weight)
