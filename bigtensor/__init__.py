@@ -14,6 +14,7 @@ _HOMES = {
     "KernelExpansion": "bigtensor.models.kernel_mixture.view_functions",
     "Samples": "bigtensor.data.samples",
     "Statistics": "bigtensor.models.statistics_file",
+    "TripleHistogramClassifier": "bigtensor.models.triple_histogram_classifier.estimator",
     "Views": "bigtensor.data.views",
     "annotate": "bigtensor.annotation",
     "from_anndata": "bigtensor.annotation",

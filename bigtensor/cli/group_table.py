@@ -21,14 +21,15 @@ MOST_ROWS, MOST_COLUMNS = 20, 8
 def write_table(weights: xr.Dataset, path: Path) -> None:
     """Write the weights as text to a file that appears under its name when it is whole.
 
-    Columns are the variable, ``rows``, ``component_0``, ... or ``population_0``, ... for the
-    weights, and ``component_0_error``, ... for their standard errors. Names that a spreadsheet
-    would take for a formula begin with an apostrophe.
+    Columns are the variable, ``rows``, ``component_0``, ... (``population_0``, ... or
+    ``state_0``, ...) for the weights, and ``component_0_error``, ... for their standard errors,
+    where the table has any. Names that a spreadsheet would take for a formula begin with an
+    apostrophe.
 
     Parameters
     ----------
     weights : Dataset
-        Of `bigtensor.models.mixture.LatentMixture.weights_by`.
+        Of the method ``weights_by`` of a model.
     path : Path
         An existing file is replaced.
 
@@ -45,8 +46,9 @@ def write_table(weights: xr.Dataset, path: Path) -> None:
         ):
             lines = csv.writer(file, lineterminator="\n")
             columns = [f"{level}_{h}" for h in range(weights.sizes[level])]
+            errors_of = columns if "standard_error" in weights else []
             lines.writerow(
-                [as_text(by), "rows", *columns, *(f"{column}_error" for column in columns)]
+                [as_text(by), "rows", *columns, *(f"{column}_error" for column in errors_of)]
             )
             for name, rows, shares, errors in _entries(weights):
                 lines.writerow(
@@ -73,14 +75,12 @@ def table_in_words(weights: xr.Dataset, path: Path) -> str:
     for header in ("rows", *(f"{level} {h}" for h in range(min(count, MOST_COLUMNS)))):
         shown.add_column(header, justify="right")
     for name, size, *values in _entries(weights)[:MOST_ROWS]:
-        pairs = list(zip(*values, strict=True))[:MOST_COLUMNS]
-        cells = (f"{share:.2%}\N{NO-BREAK SPACE}±{100 * error:.2f}" for share, error in pairs)
-        shown.add_row(name, f"{size:,}", *cells)
+        shown.add_row(name, f"{size:,}", *_cells(*values)[:MOST_COLUMNS])
     text = StringIO()
     Console(file=text, width=160, markup=False, highlight=False, emoji=False).print(shown)
+    errors = ", with standard errors" if "standard_error" in weights else ""
     words = [
-        f"table      {path}: weights of {count} {level}s in {groups:,} values of {by}, with "
-        "standard errors",
+        f"table      {path}: weights of {count} {level}s in {groups:,} values of {by}{errors}",
         f"method     {weights.attrs['method']}",
     ]
     if weights.attrs["rows_without"]:
@@ -91,9 +91,26 @@ def table_in_words(weights: xr.Dataset, path: Path) -> str:
     return "\n".join([*words, *(line.rstrip() for line in text.getvalue().splitlines())])
 
 
+def _cells(shares: list[float], errors: list[float]) -> list[str]:
+    """Return shares in per cent, with their standard errors where there are any."""
+    if not errors:
+        return [f"{share:.2%}" for share in shares]
+    return [
+        f"{share:.2%}\N{NO-BREAK SPACE}±{100 * error:.2f}"
+        for share, error in zip(shares, errors, strict=True)
+    ]
+
+
 def _entries(weights: xr.Dataset) -> list[tuple[str, int, list[float], list[float]]]:
-    """Return the name, the rows, the weights and their standard errors of every group."""
+    """Return the name, the rows, the weights and their standard errors of every group.
+
+    Without standard errors the last list is empty.
+    """
     by = weights["rows"].dims[0]
-    columns = (weights[by], weights["rows"], weights["weight"], weights["standard_error"])
+    columns = [weights[by], weights["rows"], weights["weight"]]
+    if "standard_error" in weights:
+        columns.append(weights["standard_error"])
     names, *others = (column.to_numpy().tolist() for column in columns)
+    if "standard_error" not in weights:
+        others.append([[]] * len(names))
     return [(str(name), *rest) for name, *rest in zip(names, *others, strict=True)]

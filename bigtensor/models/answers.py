@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -216,6 +217,21 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         if is_plain(X) and np.ndim(X) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
         return self._with_features_of_fit(X, unseen, sample_weight)
+
+    def _with_groups(self, X: Any, by: Any) -> Samples:
+        """Describe data for a fitted model, with the group of every row.
+
+        Parameters
+        ----------
+        X : path, xarray, AnnData, dask array or array-like, or a list of these
+        by : str, or (rows,) array-like
+            Variable along the samples, or the group of every row.
+        """
+        self._require_fitted()
+        samples = self._taken(X, sample_dim=self.sample_dim, groups=by)
+        # features by name or by position, and codes of the fit, as for every other answer
+        opened = self._open_again(samples if is_named(X) else X)
+        return replace(samples, views=opened.views, code_map=opened.code_map)
 
     def _with_features_of_fit(
         self, X: Any, unseen: frozenset[str] = frozenset(), sample_weight: Any = None

@@ -18,7 +18,6 @@ from bigtensor.errors import (
     RefinementWarning,
     Setting,
 )
-from bigtensor.models.answers import is_named
 from bigtensor.models.group_weights import (
     MOST_PASSES,
     GroupWeights,
@@ -54,13 +53,11 @@ def weights_of_groups(
     """
     fitted_mixture = model._mixture()
     classes = _classes_at(level, fitted_mixture)
-    samples = model._taken(X, sample_dim=model.sample_dim, groups=by)
+    samples = model._with_groups(X, by)
     assert samples.groups is not None
     variable, names = samples.groups.variable, samples.groups.names
     if variable in _TAKEN:
         raise ParameterError(f"{variable!r} is a name within the table itself; rename the variable")
-    # features by name or by position, as for every other answer
-    samples = samples.with_views(model._open_again(samples if is_named(X) else X).views)
     script = group_weight_passes(classes, len(names), variable)
     planned = _planned_passes(classes, len(names), variable)
     fitted: GroupWeights = model._run(samples, script, planned, **options).result

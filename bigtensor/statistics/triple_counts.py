@@ -68,13 +68,33 @@ class TripleCounts(SumStatistic[TripleCountsResult]):
         """Add one block."""
         if not block.rows:
             return
+        codes, weight = self.add_first_rows(state, block, work)
+        add_windows(codes, weight, block.window_starts(WINDOW), self.categories + 1, state["table"])
+
+    def add_first_rows(
+        self, state: State, block: Block, work: Workspace
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Add the first rows of sequences, and return codes and weights of all rows shown.
+
+        Parameters
+        ----------
+        state : mapping of str to array
+        block : Block
+            With rows.
+        work : Workspace
+
+        Returns
+        -------
+        codes : (rows + halo,) int64 array
+            The number of categories stands for a missing code.
+        weight : (rows + halo,) float64 array
+        """
         shown = len(block.values)
         codes = work.take("triples.codes", (shown,), "int64")
         np.copyto(codes, block.values[:, 0])
         codes[codes < 0] = self.categories
         weight = work.take("triples.weight", (shown,), "float64")
         np.copyto(weight, 1.0 if block.weight is None else block.weight)
-        add_windows(codes, weight, block.window_starts(WINDOW), self.categories + 1, state["table"])
         first = first_rows(block)
         second = np.full(len(first), self.categories)
         followed = goes_on(block, first)
@@ -82,6 +102,7 @@ class TripleCounts(SumStatistic[TripleCountsResult]):
         np.add.at(state["first_pairs"], (codes[first], second), weight[first])
         state["sequences"] += len(first)
         state["rows"] += block.rows
+        return codes, weight
 
     def finalize(self, state: State) -> TripleCountsResult:
         """Return the windows that occur."""

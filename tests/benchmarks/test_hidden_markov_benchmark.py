@@ -14,7 +14,13 @@ from tests.benchmarks.baselines.markov_em import (
 )
 from tests.benchmarks.hidden_markov.__main__ import PARTS, main
 from tests.benchmarks.hidden_markov.accuracy import add_accuracy, ratio_row
+from tests.benchmarks.hidden_markov.classification import (
+    MarkovChains,
+    RawHistograms,
+    add_classification,
+)
 from tests.benchmarks.hidden_markov.densities import add_densities
+from tests.benchmarks.hidden_markov.state_choice import add_state_choice
 from tests.benchmarks.hidden_markov.times import add_times
 from tests.benchmarks.hidden_markov.triples import METHODS, OURS, Drawn
 from tests.benchmarks.tables import Report
@@ -81,6 +87,27 @@ def test_ratio_row__names_the_bars_that_belong_to_its_rows():
     assert (many["bars"], many["holds"]) == ("F <= 0.6, F2 <= 1.15", False)
 
 
+def test_peers__learn_what_their_models_say():
+    """Classes that differ in the second letter after a letter, and in nothing of shorter range."""
+    rng = np.random.default_rng(0)
+    codes, classes = rng.integers(0, 4, (400, 60)), np.arange(400) % 2
+    for step in range(2, 60):
+        copied = (classes == 1) & (rng.random(400) < 0.5)
+        codes[copied, step] = codes[copied, step - 2]
+    learning, judging = slice(0, 300), slice(300, 400)
+    accuracy = {}
+    for name, model in {
+        "order 1": MarkovChains(1),
+        "order 2": MarkovChains(2),
+        "raw": RawHistograms(),
+    }.items():
+        fitted = model.fit(codes[learning], classes[learning])
+        accuracy[name] = np.mean(fitted.predict(codes[judging]) == classes[judging])
+    assert accuracy["order 2"] > 0.9
+    assert accuracy["raw"] > 0.7
+    assert accuracy["order 1"] < 0.7
+
+
 def test_main__writes_all_tables(tmp_path, monkeypatch):
     monkeypatch.setitem(
         PARTS, "accuracy", lambda report, asked: add_accuracy(report, asked.models, {2: (50,)})
@@ -91,9 +118,15 @@ def test_main__writes_all_tables(tmp_path, monkeypatch):
         "densities",
         lambda report, _: add_densities(report, 1, first_seed=5, rows=5000, starts=1),
     )
+    monkeypatch.setitem(
+        PARTS, "classification", lambda report, _: add_classification(report, 2, tmp_path)
+    )
+    monkeypatch.setitem(
+        PARTS, "states", lambda report, asked: add_state_choice(report, asked.models, {2: (500,)})
+    )
     out = tmp_path / "out.json"
     code = main(["--models", "1", "--out", str(out)])
     written = json.loads(out.read_text())
     assert code in (0, 1)
     assert written["settings"]["models"] == 1
-    assert len(written["tables"]) == 6
+    assert len(written["tables"]) == 7

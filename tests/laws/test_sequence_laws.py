@@ -1,7 +1,7 @@
 """The laws of statistics, on operators of sequences: what follows the rows must not see their cut.
 
-`SequenceEnds` and `SequencePosteriorSums` are of the blocks whose messages they hold: any cut of
-the rows is tried in tests/statistics/sequences.
+`SequenceEnds`, `SequencePosteriorSums` and `GroupOccupancy` are of the blocks whose messages they
+hold: any cut of the rows is tried in tests/statistics/sequences.
 """
 
 import numpy as np
@@ -9,9 +9,11 @@ import pytest
 
 from bigtensor.data.block import Block
 from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.folded_triples import FoldedTriples
 from bigtensor.statistics.sequences.best_path import PathOperators
 from bigtensor.statistics.sequences.ends import SequenceEnds
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSums
+from bigtensor.statistics.sequences.group_occupancy import GroupOccupancy
 from bigtensor.statistics.sequences.transfer import TransferOperators
 from bigtensor.statistics.triple_counts import TripleCounts
 from bigtensor.testing import STATISTIC_LAWS, StatisticCase
@@ -19,8 +21,9 @@ from tests.statistics.sequences.recursions import Chain
 
 CHAIN = Chain.drawn(3, 5, np.random.default_rng(8))
 OPERATORS = [TransferOperators(CHAIN.hidden(), 40), PathOperators(CHAIN.hidden(), 40)]
-STATISTICS = [*OPERATORS, TripleCounts(5)]
-OF_MESSAGES = {SequenceEnds, SequencePosteriorSums}
+COUNTS = [TripleCounts(5), FoldedTriples(5, folds=3, stretch=7)]
+STATISTICS = [*OPERATORS, *COUNTS]
+OF_MESSAGES = {SequenceEnds, SequencePosteriorSums, GroupOccupancy}
 
 
 def sequences(ids: np.ndarray | None) -> Block:
@@ -61,5 +64,6 @@ def test_law__of_operators_of_sequences(statistic, kind, law):
 
 @pytest.mark.parametrize("law", STATISTIC_LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("kind", BLOCKS)
-def test_law__of_counts_of_triples(kind, law):
-    law(StatisticCase(TripleCounts(5), BLOCKS[kind]))
+@pytest.mark.parametrize("statistic", COUNTS, ids=lambda one: type(one).__name__)
+def test_law__of_counts_of_triples(statistic, kind, law):
+    law(StatisticCase(statistic, BLOCKS[kind]))

@@ -13,10 +13,10 @@ from bigtensor.decomposition.discrete_core import distributions
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.row_loops import row_loop
 from bigtensor.models.data_shape import NamedViews
+from bigtensor.statistics.base import Result, Statistic
 from bigtensor.statistics.code_tables import CodeTables
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.posterior_sums import PosteriorSumsResult
-from bigtensor.statistics.triple_counts import TripleCounts
 
 LOWEST = 1e-12
 """Smallest probability of a fitted model: no sequence of known categories is impossible."""
@@ -101,9 +101,9 @@ class Categories:
         """Number of categories."""
         return len(self.names)
 
-    def triples(self) -> TripleCounts:
-        """Return the statistic that counts triples of categories."""
-        return TripleCounts(self.n_codes)
+    def of_codes(self, statistic: Statistic[Result]) -> Statistic[Result]:
+        """Return the statistic itself: rows are codes."""
+        return statistic
 
     def emissions(self, probabilities: NDArray[np.float64]) -> CategoricalEmissions:
         """Return the emissions of probabilities ``(k, categories)`` of any sums."""

@@ -16,8 +16,11 @@ PARAMETERS = (
     Parameter(
         "n_states",
         2,
-        Whole(),
-        Option(("--states", "-k"), "Number of hidden states."),
+        Whole(words=("auto",)),
+        Option(
+            ("--states", "-k"),
+            "Number of hidden states; 'auto' chooses it by the likelihood of held-out triples.",
+        ),
     ),
     Parameter(
         "emissions",

@@ -33,6 +33,7 @@ class HiddenMarkovDescription(ModelDescription):
             return facts
         return {
             **facts,
+            "n_states": len(model.occupancy_),
             "occupancy": model.occupancy_.tolist(),
             "dwell_time": dwell_times(model).tolist(),
             "verdict": model.diagnostics_["verdict"],
@@ -111,11 +112,30 @@ def outcome_in_words(model: Any) -> list[Line]:
         likelihood = f"{found['mean_log_likelihood'][-1]:.4f} nats a step"
     else:
         likelihood = f"{found['triple_log_likelihood'][-1]:.4f} nats a triple"
+    states = []
+    if "state_choice" in found:
+        states.append(("states", states_in_words(found)))
     return [
+        *states,
         ("refined", f"on {found['refined']}"),
         ("verdict", " ".join(map(sentence_of, found["verdict"]["sentences"]))),
         ("log-likelihood", likelihood),
     ]
+
+
+def states_in_words(found: Mapping[str, Any]) -> str:
+    """Return how the number of states was chosen.
+
+    Parameters
+    ----------
+    found : mapping
+        Diagnostics with a ``state_choice``.
+    """
+    choice = found["state_choice"]
+    if "reason" in choice:
+        return f"{found['n_states']}: {choice['reason']}"
+    tried = len(choice["held_out_log_likelihood"])
+    return f"{found['n_states']}, chosen from 1 to {tried}: {choice['criterion']}"
 
 
 def dwell_times(model: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -126,6 +146,8 @@ def dwell_times(model: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
 def method_in_words(model: Any) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
     found = model.diagnostics_
+    if "state_choice" in found:
+        yield sentence_of(f"number of states: {states_in_words(found)}")
     if not any(name.startswith("exterior_point") for name in found):
         reason = found.get("no_spectral", "one state needs no other")
         yield sentence_of(f"initialisation by random starts: {reason}")

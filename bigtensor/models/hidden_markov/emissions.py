@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.data_shape import NamedViews
-from bigtensor.statistics.base import Statistic
+from bigtensor.statistics.base import Result, Statistic
 from bigtensor.statistics.densities import MixtureDensities
 from bigtensor.statistics.posterior_sums import PosteriorSumsResult
-from bigtensor.statistics.triple_counts import TripleCountsResult
 
 
 class Emissions(Protocol):
@@ -69,8 +68,8 @@ class Family(Protocol):
         """Features that posterior probabilities are summed with, for every wider view."""
         ...
 
-    def triples(self) -> Statistic[TripleCountsResult]:
-        """Return the statistic that counts triples of codes."""
+    def of_codes(self, statistic: Statistic[Result]) -> Statistic[Result]:
+        """Return a statistic of codes as a statistic of rows."""
         ...
 
     def emissions(self, probabilities: NDArray[np.float64]) -> Emissions:

@@ -18,9 +18,9 @@ from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
 from bigtensor.models.kernel_mixture.solve import sums_of_sample
 from bigtensor.models.script import Script, Step
+from bigtensor.statistics.base import Result, Statistic
 from bigtensor.statistics.coded_rows import CodedRows
 from bigtensor.statistics.posterior_sums import PosteriorSumsResult
-from bigtensor.statistics.triple_counts import TripleCounts, TripleCountsResult
 
 TAIL = 5e-4
 """Part of the sample beyond each end of the range of the cells."""
@@ -59,9 +59,9 @@ class KernelPreparation:
         """Features that posterior probabilities are summed with, for every wider view."""
         return self.kernel.embedded_maps
 
-    def triples(self) -> CodedRows[TripleCountsResult]:
-        """Return the statistic that counts triples of cells."""
-        return CodedRows(TripleCounts(self.n_codes), self.cells)
+    def of_codes(self, statistic: Statistic[Result]) -> CodedRows[Result]:
+        """Return the statistic of the cells of rows."""
+        return CodedRows(statistic, self.cells)
 
     def reestimated(self, sums: PosteriorSumsResult, smoothing: float) -> KernelEmissions:
         """Return the densities of posterior sums; they need no pseudo-count."""
@@ -90,8 +90,8 @@ class KernelPreparation:
         return KernelEmissions.of_sums(mixed, self.kernel)
 
 
-def blank_triples(settings: Settings) -> CodedRows[TripleCountsResult]:
-    """Return the count of triples of a fit with these settings, of the right size.
+def blank_cells(settings: Settings) -> Cells:
+    """Return cells of the right number and no meaning.
 
     Parameters
     ----------
@@ -100,8 +100,7 @@ def blank_triples(settings: Settings) -> CodedRows[TripleCountsResult]:
     """
     features = sum(len(members) for _, members in settings.views)
     count = cells_for(settings.rows, settings.n_components)
-    cells = Cells(np.zeros((count, features)), np.zeros(features), np.ones(features))
-    return CodedRows(TripleCounts(count), cells)
+    return Cells(np.zeros((count, features)), np.zeros(features), np.ones(features))
 
 
 def prepare_densities(settings: Settings, shape: DataShape) -> Script:

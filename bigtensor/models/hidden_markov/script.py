@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from bigtensor.models.hidden_markov.initial_states import initial_states
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.hidden_markov.kernel_preparation import (
     KernelPreparation,
-    blank_triples,
+    blank_cells,
     prepare_densities,
 )
 from bigtensor.models.hidden_markov.sequence_iterations import (
@@ -28,6 +28,7 @@ from bigtensor.models.hidden_markov.sequence_iterations import (
 )
 from bigtensor.models.hidden_markov.settings import MarkovSettings
 from bigtensor.models.hidden_markov.solution import MarkovFit
+from bigtensor.models.hidden_markov.state_choice import choose_states, folded_triples
 from bigtensor.models.hidden_markov.triple_estimate import TripleSettings, estimate_from_triples
 from bigtensor.models.hidden_markov.verdict import judged
 from bigtensor.models.kernel_mixture import planned_passes as kernel_passes
@@ -36,6 +37,7 @@ from bigtensor.models.script import PlannedPass, Script
 from bigtensor.statistics.base import Pass, Statistic
 from bigtensor.statistics.coded_rows import CodedRows
 from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.folded_triples import FoldedTriples, FoldedTriplesResult
 from bigtensor.statistics.posterior_sums import PosteriorSumsResult
 from bigtensor.statistics.sequences.chain import HiddenChain
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSums
@@ -61,7 +63,8 @@ class MarkovPreparation:
 
 STORED_CLASSES = (
     *(MarkovFit, CategoricalEmissions, KernelEmissions, MarkovSettings, MarkovPreparation),
-    *(Categories, KernelPreparation, TripleCounts, CodedRows, Cells, PosteriorSumsResult),
+    *(Categories, KernelPreparation, TripleCounts, FoldedTriples, CodedRows, Cells),
+    PosteriorSumsResult,
     *kernel_script.STORED_CLASSES,
 )
 """Dataclasses that a saved hidden Markov model, prepared or fitted, is made of."""
@@ -80,16 +83,26 @@ def prepare(settings: MarkovSettings, shape: DataShape) -> Script:
 def refine(preparation: MarkovPreparation) -> Script:
     """Ask for the counts of triples, and for expected counts along sequences."""
     settings, family = preparation.settings, preparation.family
-    counts: TripleCountsResult = yield Pass("triples", family.triples())
+    of_triples = TripleSettings(
+        settings.n_states, family.n_codes, settings.ridge, settings.random_state
+    )
+    told = dict[str, Any]()
+    counts: TripleCountsResult
+    if settings.chooses_states:
+        folded = folded_triples(of_triples, settings.rows)
+        folds: FoldedTriplesResult = yield Pass("triples", family.of_codes(folded))
+        counts = folds.total
+        choice = yield from choose_states(folds, of_triples)
+        of_triples = replace(of_triples, n_states=choice.n_states)
+        told["state_choice"] = choice.diagnostics
+    else:
+        counts = yield Pass("triples", family.of_codes(TripleCounts(family.n_codes)))
     if not counts.weight.sum() > 0:
         raise DataError(
             "no three consecutive rows of a sequence with a positive weight are left to fit: "
             "sequences have to be runs of rows, one behind the other"
         )
-    of_triples = TripleSettings(
-        settings.n_states, family.n_codes, settings.ridge, settings.random_state
-    )
-    estimate, told = estimate_from_triples(counts, of_triples)
+    estimate, of_estimate = estimate_from_triples(counts, of_triples)
     found = estimate.parameters
     start = MarkovFit(
         initial_states(counts.first_pairs, found),
@@ -106,7 +119,7 @@ def refine(preparation: MarkovPreparation) -> Script:
         counts,
         {
             **preparation.diagnostics,
-            "n_states": settings.n_states,
+            "n_states": of_triples.n_states,
             "ridge": settings.ridge,
             "sequences": counts.sequences,
             "triples": float(counts.weight.sum()),
@@ -116,6 +129,8 @@ def refine(preparation: MarkovPreparation) -> Script:
             "triple_log_likelihood": estimate.likelihoods,
             "mean_log_likelihood": likelihoods,
             **told,
+            **of_estimate,
+            **of_estimate,
         },
     )
 
@@ -150,12 +165,20 @@ def planned_refinement(settings: MarkovSettings) -> list[PlannedPass]:
 
 def _blank_parts(
     settings: MarkovSettings,
-) -> tuple[Statistic[TripleCountsResult], MixtureDensities, Mapping[str, FeatureMap]]:
+) -> tuple[Statistic[Any], MixtureDensities, Mapping[str, FeatureMap]]:
     """Return a count of triples, emissions and features of the right sizes and no meaning."""
     if settings.densities is not None:
+        cells = blank_cells(settings.densities)
         mixture = kernel_passes.blank_mixture(settings.densities)
         maps = kernel_passes.blank_embedded_maps(settings.densities)
-        return blank_triples(settings.densities), mixture, maps
+        return CodedRows(_blank_counts(settings, cells.count), cells), mixture, maps
     family = Categories(settings.views, settings.categories)
     uniform = family.emissions(np.ones((settings.n_states, family.n_codes)))
-    return family.triples(), uniform.densities(), family.out_maps
+    return _blank_counts(settings, family.n_codes), uniform.densities(), family.out_maps
+
+
+def _blank_counts(settings: MarkovSettings, codes: int) -> Statistic[Any]:
+    """Return the count of triples that a fit asks for."""
+    if not settings.chooses_states:
+        return TripleCounts(codes)
+    return folded_triples(TripleSettings(settings.n_states, codes, 0.0, 0), settings.rows)

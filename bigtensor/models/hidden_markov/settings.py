@@ -26,6 +26,10 @@ LONG_ITERATIONS_OF_DENSITIES = 3
 """The same of measured rows beyond `MOST_STEPS`: their triples show cells and no densities."""
 
 
+MOST_CHOSEN = 12
+"""Largest number of states that is chosen; triples support at most one a category."""
+
+
 @dataclass(frozen=True)
 class MarkovSettings:
     """Resolved parameters, and the size of the data.
@@ -37,6 +41,8 @@ class MarkovSettings:
     categories : tuple of str
         Names of the codes; empty for measured rows.
     n_states : int
+        Number of states, or the largest number to choose.
+    chooses_states : bool
     ridge : float
         Pseudo-count.
     em_iterations : int
@@ -50,6 +56,7 @@ class MarkovSettings:
     views: NamedViews
     categories: tuple[str, ...]
     n_states: int
+    chooses_states: bool
     ridge: float
     em_iterations: int
     rows: int
@@ -82,7 +89,8 @@ def settings_of(model: Any, shape: DataShape, rows: int, *, in_rounds: bool) -> 
     return MarkovSettings(
         views=shape.views,
         categories=() if densities is not None else shape.categories[0],
-        n_states=int(model.n_states),
+        n_states=most_states(model, shape),
+        chooses_states=model.n_states == "auto",
         ridge=0.0 if model.ridge == "none" else float(model.ridge),
         em_iterations=_iterations(model, rows, in_rounds=in_rounds),
         rows=rows,
@@ -114,7 +122,7 @@ def _check_categories(model: Any, shape: DataShape) -> None:
             f"HiddenMarkovModel counts triples of at most {round(MOST_CELLS ** (1 / 3)) - 1}: put "
             "rare categories together"
         )
-    if len(categories) < model.n_states:
+    if model.n_states != "auto" and len(categories) < model.n_states:
         raise IdentifiabilityError(
             f"{model.n_states} states were asked for, and the feature {shape.features[0]!r} has "
             f"{len(categories)} categories, whose triples support at most as many states: use "
@@ -132,9 +140,25 @@ def _density_settings(model: Any, shape: DataShape) -> KernelSettings:
             ".astype('float32')"
         )
     mixture = KernelMixture(
-        int(model.n_states), start="kmeans", posterior_width=None, random_state=model.random_state
+        most_states(model, shape),
+        start="kmeans",
+        posterior_width=None,
+        random_state=model.random_state,
     )
     return settings_of_mixture(mixture, shape, least_views=1)
+
+
+def most_states(model: Any, shape: DataShape) -> int:
+    """Return the number of states, or the largest that may be chosen.
+
+    Parameters
+    ----------
+    model : HiddenMarkovModel
+    shape : DataShape
+    """
+    if model.n_states != "auto":
+        return int(model.n_states)
+    return min(MOST_CHOSEN, len(shape.categories[0])) if shape.categories else MOST_CHOSEN
 
 
 def check_parameters(model: Any) -> None:

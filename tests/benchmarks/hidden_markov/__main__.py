@@ -13,8 +13,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.benchmarks.hidden_markov.accuracy import add_accuracy
+from tests.benchmarks.hidden_markov.classification import add_classification
 from tests.benchmarks.hidden_markov.densities import add_densities
 from tests.benchmarks.hidden_markov.recording import add_recording
+from tests.benchmarks.hidden_markov.state_choice import add_state_choice
 from tests.benchmarks.hidden_markov.times import add_times
 from tests.benchmarks.hidden_markov.triples import FIRST_SEED
 from tests.benchmarks.tables import Report
@@ -24,6 +26,8 @@ PARTS: dict[str, Callable[[Report, argparse.Namespace], None]] = {
     "densities": lambda report, asked: add_densities(report, asked.models, first_seed=asked.seed),
     "recording": lambda report, asked: add_recording(report, asked.data),
     "times": lambda report, _: add_times(report),
+    "states": lambda report, asked: add_state_choice(report, asked.models),
+    "classification": lambda report, _: add_classification(report),
 }
 
 

@@ -1,0 +1,100 @@
+"""Table of the occupancy of the states by patient, file or other group of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bigtensor.errors import DataError, ParameterError
+from bigtensor.models.hidden_markov.sequence_iterations import operators_of
+from bigtensor.models.script import PlannedPass
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.sequences.chain import HiddenChain
+from bigtensor.statistics.sequences.group_occupancy import GroupOccupancy, GroupOccupancyResult
+from bigtensor.statistics.sequences.transfer import Boundaries
+
+TAKEN = ("state", "weight", "rows")
+"""Names of the dimension and the variables of the table."""
+
+
+def check_variable(variable: str) -> None:
+    """Raise a ParameterError for a variable whose name the table has itself."""
+    if variable in TAKEN:
+        raise ParameterError(f"{variable!r} is a name within the table itself; rename the variable")
+
+
+def occupancy_passes(
+    chain: HiddenChain, rows: int, n_groups: int, variable: str
+) -> Generator[Pass[Any], Any, GroupOccupancyResult]:
+    """Ask for the messages between blocks, and for the occupancy of every group.
+
+    Parameters
+    ----------
+    chain : HiddenChain
+    rows : int
+    n_groups : int
+    variable : str
+        Names the second pass.
+    """
+    boundaries = yield Pass("messages", operators_of(chain, rows))
+    found: GroupOccupancyResult = yield Pass(
+        f"occupancy by {variable}", GroupOccupancy(chain, boundaries, n_groups)
+    )
+    return found
+
+
+def planned_occupancy_passes(
+    chain: HiddenChain, rows: int, n_groups: int, variable: str
+) -> list[PlannedPass]:
+    """Return upper bounds of the passes of `occupancy_passes`."""
+    operators = operators_of(chain, rows)
+    blocks = operators.most_entries
+    nothing = np.zeros((blocks, chain.n_states))
+    blank = Boundaries(np.arange(blocks), np.zeros(blocks, bool), nothing, nothing, 0)
+    occupancy = Pass(f"occupancy by {variable}", GroupOccupancy(chain, blank, n_groups))
+    return [
+        PlannedPass(Pass("messages", operators), driver_nbytes=2 * operators.state_nbytes()),
+        PlannedPass(occupancy, driver_nbytes=2 * nothing.nbytes),
+    ]
+
+
+def occupancy_table(
+    found: GroupOccupancyResult, variable: str, names: tuple[str, ...], attrs: dict[str, Any]
+) -> xr.Dataset:
+    """Return the shares of the groups that have rows of a positive weight.
+
+    Parameters
+    ----------
+    found : GroupOccupancyResult
+    variable : str
+    names : tuple of str
+        Of the groups.
+    attrs : dict
+
+    Raises
+    ------
+    DataError
+        When there is no such group.
+    """
+    total = found.mass.sum(axis=1)
+    kept = total > 0
+    if not kept.any():
+        raise DataError(
+            f"no row with a group in {variable!r} and a positive weight is left; look at the "
+            "variable, the weights and the missing values"
+        )
+    return xr.Dataset(
+        {
+            "weight": ((variable, "state"), found.mass[kept] / total[kept, None]),
+            "rows": ((variable,), found.rows[kept]),
+        },
+        {variable: np.array(names, dtype=str)[kept]},
+        {
+            **attrs,
+            "method": "smoothing probabilities of the states",
+            "rows_without": found.rows_without,
+        },
+    )

@@ -1,0 +1,126 @@
+"""Number of states, chosen by the likelihood of held-out windows of three rows."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.decomposition.hidden_markov import MarkovParameters
+from bigtensor.models.hidden_markov.triple_estimate import TripleSettings, estimate_from_triples
+from bigtensor.models.script import Step
+from bigtensor.statistics.folded_triples import FoldedTriples, FoldedTriplesResult
+from bigtensor.statistics.triple_counts import TripleCountsResult
+
+FOLDS = 5
+"""Folds of the windows: a fifth is held out at a time."""
+
+STRETCHES = 50
+"""Parts of the rows that a long sequence is cut into, each of which lies in one fold."""
+
+FEWEST_WINDOWS = 50.0
+"""Of fewer windows, none is held out."""
+
+PATIENCE = 2
+"""Numbers of states without a better likelihood after which the search ends."""
+
+UNIFORM = 0.01
+"""Weight of equally probable windows in the distribution that held-out windows are judged by."""
+
+CRITERION = (
+    "fewest states within one standard error of the largest mean log-likelihood of held-out triples"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class StateChoice:
+    """Number of states, with the held-out likelihoods that led to it."""
+
+    n_states: int
+    diagnostics: dict[str, Any]
+
+
+def folded_triples(settings: TripleSettings, rows: int) -> FoldedTriples:
+    """Return the statistic of the windows of every fold.
+
+    Parameters
+    ----------
+    settings : TripleSettings
+    rows : int
+        Of the data.
+    """
+    return FoldedTriples(settings.n_codes, FOLDS, max(1, rows // STRETCHES), settings.random_state)
+
+
+def choose_states(
+    folds: FoldedTriplesResult, settings: TripleSettings
+) -> Generator[Step, None, StateChoice]:
+    """Choose the fewest states that are as good as the best on held-out windows.
+
+    A number is as good as the best where its mean log-likelihood is less by at most the standard
+    error of the difference over the folds (Breiman, Friedman, Olshen and Stone 1984, 3.4.3).
+    Windows that overlap are dependent, so that the error is not taken over windows.
+
+    Parameters
+    ----------
+    folds : FoldedTriplesResult
+    settings : TripleSettings
+        Its number of states is the largest.
+
+    Returns
+    -------
+    StateChoice
+    """
+    judged = [_complete(folds.of(fold)) for fold in range(len(folds.tables))]
+    judged_by = [fold for fold, (_, weight) in enumerate(judged) if weight.sum() > 0]
+    windows = sum(float(weight.sum()) for _, weight in judged)
+    if windows < FEWEST_WINDOWS or len(judged_by) < 2:
+        reason = f"{windows:,.0f} complete triples are too few to hold any out"
+        return StateChoice(1, {"criterion": CRITERION, "reason": reason})
+    scores = list[NDArray[np.float64]]()
+    while len(scores) < settings.n_states and len(scores) - _best(scores) < PATIENCE:
+        yield Step("choosing the number of states", len(scores) + 1, settings.n_states)
+        of_number = replace(settings, n_states=len(scores) + 1)
+        found = [
+            _mean_log_likelihood(_estimated(folds.without(fold), of_number), *judged[fold])
+            for fold in judged_by
+        ]
+        scores.append(np.array(found))
+    best = _best(scores) - 1
+    for fewer in range(best + 1):
+        apart = scores[best] - scores[fewer]
+        if apart.mean() <= apart.std(ddof=1) / np.sqrt(len(apart)):
+            break
+    told = {str(k + 1): float(score.mean()) for k, score in enumerate(scores)}
+    return StateChoice(
+        fewer + 1,
+        {"criterion": CRITERION, "folds": len(judged_by), "held_out_log_likelihood": told},
+    )
+
+
+def _estimated(counts: TripleCountsResult, settings: TripleSettings) -> MarkovParameters:
+    """Return the parameters that windows determine."""
+    return estimate_from_triples(counts, settings)[0].parameters
+
+
+def _best(scores: list[NDArray[np.float64]]) -> int:
+    """Return the number of states with the largest mean score; 1 before any is known."""
+    return 1 + int(np.argmax([score.mean() for score in scores])) if scores else 1
+
+
+def _complete(counts: TripleCountsResult) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the windows without a missing code, and their weights."""
+    complete = (counts.codes >= 0).all(axis=1)
+    return counts.codes[complete], counts.weight[complete]
+
+
+def _mean_log_likelihood(
+    parameters: MarkovParameters, codes: NDArray[np.int32], weight: NDArray[np.float64]
+) -> float:
+    """Return the mean log-likelihood of windows, in nats."""
+    uniform = parameters.n_symbols**-3.0
+    mixed = (1 - UNIFORM) * parameters.triple_probabilities(codes) + UNIFORM * uniform
+    return float(np.average(np.log(mixed), weights=weight))

@@ -1,0 +1,1 @@
+"""Classification of sequences by the triples of their categories, with one model a class."""

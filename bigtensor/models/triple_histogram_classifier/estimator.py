@@ -1,0 +1,317 @@
+"""Classifier of sequences of categories, with one latent variable model a class."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from bigtensor.errors import DataError, ParameterError, Setting
+from bigtensor.models.discrete_mixture.estimator import DiscreteMixture
+from bigtensor.models.hidden_markov.estimator import HiddenMarkovModel
+from bigtensor.models.parameters import check_choice
+from bigtensor.models.triple_histogram_classifier.class_models import (
+    ClassModel,
+    fitted_class_model,
+    sequence_log_likelihoods,
+    triple_probabilities,
+)
+from bigtensor.models.triple_histogram_classifier.sequences import (
+    Sequences,
+    TripleHistograms,
+    sequences_of,
+)
+
+RULES = ("histogram", "triple_likelihood", "sequence_likelihood")
+
+
+def _has_posterior(classifier: TripleHistogramClassifier) -> bool:
+    """Return True if the rule gives posterior probabilities of the classes."""
+    if classifier.rule != "sequence_likelihood":
+        raise AttributeError(
+            "probabilities of classes follow from the likelihood of whole sequences alone, because "
+            "windows that overlap are not independent; use "
+            + Setting("rule", "sequence_likelihood")
+        )
+    return True
+
+
+class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classifier of sequences of categories by their triples, with one model a class.
+
+    A hidden Markov model, or a discrete mixture of windows of three, is fitted to the sequences of
+    every class. By default a sequence belongs to the class whose probabilities of triples are
+    nearest to its histogram of triples in total variation (Shaban, Farajtabar, Xie, Song and
+    Boots, UAI 2015). Data are held in memory.
+
+    Parameters
+    ----------
+    estimator : HiddenMarkovModel or DiscreteMixture, optional
+        Model that is copied and fitted for every class. None stands for
+        ``HiddenMarkovModel(2, missing="marginalise", random_state=0)``.
+    rule : {"histogram", "triple_likelihood", "sequence_likelihood"}, default "histogram"
+        ``"histogram"`` takes the class with the smallest L1 distance between the relative
+        frequencies of the triples of a sequence and their probabilities. ``"triple_likelihood"``
+        takes the largest sum of log-probabilities of triples plus log-prior: a composite
+        likelihood, which counts a step in three windows. ``"sequence_likelihood"`` takes the
+        largest posterior probability given the whole sequence, and needs a hidden Markov model.
+    class_prior : (classes,) array-like, optional
+        Prior probabilities of the classes in the order of ``classes_``, by default their shares of
+        the sequences. The histogram rule does not use them.
+
+    Attributes
+    ----------
+    classes_ : (classes,) array
+        Labels of the classes, ascending.
+    class_prior_ : (classes,) float64 array
+    estimators_ : list of HiddenMarkovModel or DiscreteMixture
+        Fitted models, in the order of ``classes_``.
+    categories_ : (categories,) array
+        Categories that the sequences of the fit hold, ascending.
+
+    Examples
+    --------
+    >>> from bigtensor import TripleHistogramClassifier
+    >>> X, y = ["ACACACAC", "ACACCACA", "GGTGGTGG", "GTGGTGGT"] * 50, [0, 0, 1, 1] * 50
+    >>> classifier = TripleHistogramClassifier().fit(X, y)
+    >>> classifier.predict(["ACACAC", "TGGTGG"])
+    array([0, 1])
+    """
+
+    classes_: NDArray[Any]
+    class_prior_: NDArray[np.float64]
+    estimators_: list[ClassModel]
+    categories_: NDArray[Any]
+
+    def __init__(
+        self,
+        estimator: ClassModel | None = None,
+        *,
+        rule: str = "histogram",
+        class_prior: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.rule = rule
+        self.class_prior = class_prior
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit one model to the sequences of every class.
+
+        Parameters
+        ----------
+        X : (sequences, steps) array-like, or list of (steps,) array-likes or str
+            Integers or strings, one category a step. Negative integers and empty strings are
+            missing: windows with them do not count, and a hidden Markov model treats them as its
+            parameter ``missing`` says.
+        y : (sequences,) array-like
+            Class of every sequence.
+        sample_weight : (sequences,) array-like, optional
+            Weights of the sequences, not negative: a weight of 2 counts a sequence twice.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ParameterError, DataError
+            See `bigtensor.errors`. Every message names a remedy.
+        """
+        estimator = self._checked_estimator()
+        sequences = sequences_of(X)
+        labels = np.asarray(y)
+        if labels.shape != (len(sequences),):
+            raise DataError(
+                f"{len(sequences)} sequences and labels of shape {labels.shape} were given; give "
+                "one label a sequence"
+            )
+        weight = _checked_weight(sample_weight, len(sequences))
+        self.classes_, position = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise DataError("the labels name one class; give sequences of at least two classes")
+        self.class_prior_ = self._prior(position, weight)
+        self.categories_ = sequences.categories()
+        if not len(self.categories_):
+            raise DataError("every category of the sequences is missing; give known categories")
+        encoded = sequences.encoded(self.categories_)
+        self.estimators_ = [
+            fitted_class_model(
+                estimator,
+                encoded.chosen(position == c),
+                self._names,
+                None if weight is None else weight[position == c],
+            )
+            for c in range(len(self.classes_))
+        ]
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of every sequence.
+
+        Parameters
+        ----------
+        X : (sequences, steps) array-like, or list of (steps,) array-likes or str
+            As for `fit`, of any lengths. Categories that the fit did not have count as missing.
+
+        Returns
+        -------
+        (sequences,) array
+            Labels of `fit`.
+        """
+        scores = self._scores(X)
+        return np.asarray(self.classes_[scores.argmax(axis=1)])
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the scores that classes are chosen by: negative distances, or log-probabilities.
+
+        Parameters
+        ----------
+        X : (sequences, steps) array-like, or list of (steps,) array-likes or str
+            As for `predict`.
+
+        Returns
+        -------
+        (sequences, classes) float64 array
+            The largest score wins. Of two classes, the score of the second minus the score of the
+            first: ``(sequences,)``.
+        """
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    @available_if(_has_posterior)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the posterior probability of every class, given the whole sequence.
+
+        Only with ``rule="sequence_likelihood"``. Probabilities are exact under the fitted models:
+        where these do not hold, they are too certain.
+
+        Parameters
+        ----------
+        X : (sequences, steps) array-like, or list of (steps,) array-likes or str
+            As for `predict`.
+
+        Returns
+        -------
+        (sequences, classes) float64 array
+        """
+        return np.asarray(softmax(self._scores(X), axis=1))
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """Names of the codes."""
+        return tuple(map(str, self.categories_.tolist()))
+
+    def _checked_estimator(self) -> ClassModel:
+        """Return the model of a class before its fit, after checking the parameters."""
+        check_choice("rule", self.rule, RULES)
+        estimator = self.estimator
+        if estimator is None:
+            estimator = HiddenMarkovModel(2, missing="marginalise", random_state=0)
+        if not isinstance(estimator, HiddenMarkovModel | DiscreteMixture):
+            raise ParameterError(
+                Setting("estimator")
+                + f" is a {type(estimator).__name__}; expected a HiddenMarkovModel or a "
+                "DiscreteMixture"
+            )
+        if self.rule == "sequence_likelihood" and isinstance(estimator, DiscreteMixture):
+            raise ParameterError(
+                "a DiscreteMixture of triples has no likelihood of whole sequences; use "
+                + Setting("rule", "triple_likelihood")
+                + ", or a HiddenMarkovModel as "
+                + Setting("estimator")
+            )
+        return estimator
+
+    def _prior(
+        self, position: NDArray[np.intp], weight: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        """Return the prior probabilities of the classes."""
+        count = len(self.classes_)
+        if self.class_prior is None:
+            share = np.bincount(position, weight, count).astype(np.float64)
+            if not (share > 0).all():
+                raise DataError(
+                    "a class has no sequence of a positive weight; leave its sequences out"
+                )
+            return np.asarray(share / share.sum())
+        prior = np.asarray(self.class_prior, np.float64)
+        if prior.shape != (count,) or not (prior > 0).all() or abs(prior.sum() - 1) > 1e-6:
+            raise ParameterError(
+                Setting("class_prior")
+                + f" is {self.class_prior!r}; expected {count} positive numbers that add up to one"
+            )
+        return prior
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """Return the score of every sequence and class, by the rule."""
+        check_is_fitted(self)
+        check_choice("rule", self.rule, RULES)
+        encoded = sequences_of(X).encoded(self.categories_)
+        if self.rule == "sequence_likelihood":
+            return self._sequence_scores(encoded)
+        found = TripleHistograms.of(encoded, len(self.categories_))
+        if not (found.total > 0).all():
+            first = int(np.argmin(found.total))
+            raise DataError(
+                f"sequence {first} has no three consecutive known categories, which its histogram "
+                "of triples needs; leave it out, or use " + Setting("rule", "sequence_likelihood")
+            )
+        of_window = [
+            triple_probabilities(model, found.codes, self._names)[found.window]
+            for model in self.estimators_
+        ]
+        if self.rule == "histogram":
+            return np.column_stack([-l1_distances(found, each) for each in of_window])
+        likelihoods = [found.summed(found.count * np.log(each)) for each in of_window]
+        return np.column_stack(likelihoods) + np.log(self.class_prior_)
+
+    def _sequence_scores(self, encoded: Sequences) -> NDArray[np.float64]:
+        """Return the log-likelihood of every sequence under every class, plus the log-prior."""
+        likelihoods = []
+        for model in self.estimators_:
+            if not isinstance(model, HiddenMarkovModel):
+                raise ParameterError(
+                    "the fitted models are discrete mixtures of triples; fit again with a "
+                    "HiddenMarkovModel as " + Setting("estimator")
+                )
+            likelihoods.append(sequence_log_likelihoods(model, encoded, self._names))
+        return np.column_stack(likelihoods) + np.log(self.class_prior_)
+
+
+def l1_distances(found: TripleHistograms, probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the L1 distance of every histogram from one distribution of triples.
+
+    Cells that a sequence does not have add up to one less the probability of the cells that it has,
+    so that only these are computed.
+
+    Parameters
+    ----------
+    found : TripleHistograms
+    probability : (entries,) float64 array
+        Of the window of every entry.
+
+    Returns
+    -------
+    (sequences,) float64 array
+        Between 0 and 2.
+    """
+    frequency = found.count / found.total[found.sequence]
+    return 1 + found.summed(np.abs(frequency - probability) - probability)
+
+
+def _checked_weight(sample_weight: Any, count: int) -> NDArray[np.float64] | None:
+    """Return the weights of sequences, or raise a DataError."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, np.float64)
+    if weight.shape != (count,) or not (weight >= 0).all() or not np.isfinite(weight).all():
+        raise DataError(
+            f"weights of shape {weight.shape} were given for {count} sequences; give one finite "
+            "number a sequence, none of them negative"
+        )
+    return weight

@@ -1,0 +1,204 @@
+"""Sequences of categories in memory, as codes one behind the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.errors import DataError
+from bigtensor.features.row_loops import row_loop
+
+WINDOW = 3
+
+MISSING = -1
+"""Code of a missing category."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Categories of several sequences, one behind the other.
+
+    Attributes
+    ----------
+    values : (steps,) array
+        Integers or strings as they were given, or codes.
+    lengths : (sequences,) int64 array
+    """
+
+    values: NDArray[Any]
+    lengths: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @cached_property
+    def sequence(self) -> NDArray[np.int64]:
+        """Position of the sequence of every step: ``(steps,)``."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+    def categories(self) -> NDArray[Any]:
+        """Return the categories that occur, ascending, without the missing one."""
+        found = np.unique(self.values)
+        return found[~_is_missing(found)]
+
+    def encoded(self, categories: NDArray[Any]) -> Sequences:
+        """Return the sequences as int32 codes of known categories; unknown ones are missing.
+
+        Parameters
+        ----------
+        categories : (categories,) array
+            Ascending.
+
+        Raises
+        ------
+        DataError
+            When the sequences hold integers, and the categories are strings, or the reverse.
+        """
+        if (self.values.dtype.kind == "U") != (categories.dtype.kind == "U"):
+            raise DataError(
+                f"the sequences hold {_kind(self.values)}, and the classifier was fitted to "
+                f"{_kind(categories)}; give categories of the same type"
+            )
+        place = np.minimum(np.searchsorted(categories, self.values), len(categories) - 1)
+        codes = np.where(categories[place] == self.values, place, MISSING).astype(np.int32)
+        return Sequences(codes, self.lengths)
+
+    def chosen(self, mask: NDArray[np.bool_]) -> Sequences:
+        """Return some of the sequences: ``mask`` has one entry a sequence."""
+        return Sequences(self.values[mask[self.sequence]], self.lengths[mask])
+
+
+@dataclass(frozen=True, eq=False)
+class TripleHistograms:
+    """Distinct windows of three known categories of every sequence.
+
+    Attributes
+    ----------
+    codes : (distinct, 3) int64 array
+        Windows of all sequences together, each once.
+    sequence : (entries,) int64 array
+        Position of a sequence, ascending.
+    window : (entries,) int64 array
+        Line of `codes`.
+    count : (entries,) float64 array
+        How often the sequence has the window.
+    total : (sequences,) float64 array
+        Windows of every sequence.
+    """
+
+    codes: NDArray[np.int64]
+    sequence: NDArray[np.int64]
+    window: NDArray[np.int64]
+    count: NDArray[np.float64]
+    total: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, sequences: Sequences, n_categories: int) -> TripleHistograms:
+        """Return the windows of sequences of codes."""
+        cell = np.empty(len(sequences.values), np.int64)
+        write_window_cells(sequences.values, sequences.sequence, n_categories, cell)
+        whole = cell >= 0
+        cells, position = np.unique(cell[whole], return_inverse=True)
+        keys = sequences.sequence[whole] * max(len(cells), 1) + position
+        distinct, times = np.unique(keys, return_counts=True)
+        sequence, window = np.divmod(distinct, max(len(cells), 1))
+        codes = np.column_stack(np.unravel_index(cells, (n_categories,) * WINDOW))
+        count = times.astype(np.float64)
+        total = np.asarray(np.bincount(sequence, count, len(sequences)), np.float64)
+        return cls(codes, sequence, window, count, total)
+
+    def summed(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of a value of every entry over the entries of every sequence."""
+        return np.asarray(np.bincount(self.sequence, values, len(self.total)), np.float64)
+
+
+def sequences_of(X: Any) -> Sequences:
+    """Return the sequences of an array with one row a sequence, or of a list of sequences.
+
+    Parameters
+    ----------
+    X : (sequences, steps) array-like, or iterable of (steps,) array-likes or str
+        Integers, of which negative ones are missing, or strings, of which empty ones are. A str
+        is a sequence of its letters.
+
+    Raises
+    ------
+    DataError
+        When there is no sequence, or the values are neither integers nor strings.
+    """
+    if hasattr(X, "shape") and len(X.shape) == 2:
+        table = np.asarray(X)
+        lengths = np.full(len(table), table.shape[1], np.int64)
+        return Sequences(_checked(table.reshape(-1)), lengths)
+    parts = [_one(part) for part in X]
+    lengths = np.array([len(part) for part in parts], np.int64)
+    if not lengths.sum():
+        raise DataError("no sequence with a step was given; give at least one")
+    mixed = {part.dtype.kind == "U" for part in parts if len(part)}
+    if len(mixed) > 1:
+        raise DataError("some sequences hold strings and others numbers; give one type for all")
+    return Sequences(_checked(np.concatenate([part for part in parts if len(part)])), lengths)
+
+
+@row_loop
+def write_window_cells(
+    codes: NDArray[np.int32],
+    sequence: NDArray[np.int64],
+    n_categories: int,
+    cell: NDArray[np.int64],
+) -> None:
+    """Write the position of every window in the table of triples, at its first step.
+
+    Parameters
+    ----------
+    codes : (steps,) int32 array
+    sequence : (steps,) int64 array
+    n_categories : int
+    cell : (steps,) int64 array
+        -1 where no window of three known categories starts.
+    """
+    for step in range(cell.size):
+        cell[step] = -1
+        last = step + 2
+        if last < cell.size and sequence[last] == sequence[step]:
+            a, b, c = codes[step], codes[step + 1], codes[last]
+            if a >= 0 and b >= 0 and c >= 0:
+                cell[step] = (np.int64(a) * n_categories + b) * n_categories + c
+
+
+def _one(part: Any) -> NDArray[Any]:
+    """Return the steps of one sequence."""
+    steps = np.asarray(list(part)) if isinstance(part, str | Iterable) else np.asarray(part)
+    if steps.ndim != 1:
+        raise DataError(
+            f"a sequence of shape {steps.shape} was given; expected (steps,), with one category a "
+            "step"
+        )
+    return steps
+
+
+def _checked(values: NDArray[Any]) -> NDArray[Any]:
+    """Return integers or strings, or raise a DataError."""
+    if values.dtype.kind == "O" and all(isinstance(value, str) for value in values):
+        values = values.astype(str)
+    if values.dtype.kind not in "iuU" or not values.size:
+        raise DataError(
+            f"sequences of {values.size} values of type {values.dtype} were given; expected "
+            "integers (negative where missing) or strings (empty where missing)"
+        )
+    return values
+
+
+def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return True for missing categories."""
+    return np.asarray(values == "" if values.dtype.kind == "U" else values < 0)
+
+
+def _kind(values: NDArray[Any]) -> str:
+    """Return the type of categories in words."""
+    return "strings" if values.dtype.kind == "U" else "integers"
