@@ -245,3 +245,9 @@ def test_emissions__have_to_go_with_the_data(drawn: Drawn) -> None:
 def test_more_states_than_there_are__are_a_warning(drawn: Drawn) -> None:
     with pytest.warns(ConditioningWarning, match="use fewer states"):
         HiddenMarkovModel(8, emissions="kernel", random_state=0).fit(drawn.values[:3000])
+
+
+def test_number_of_states__is_that_of_the_truth(drawn: Drawn) -> None:
+    fitted = HiddenMarkovModel("auto", emissions="kernel", random_state=0).fit(drawn.data)
+    assert len(fitted.occupancy_) == 3
+    assert fitted.diagnostics_["n_states"] == 3
