@@ -228,7 +228,7 @@ class ModelContract(RowAnswers):
             )
         super()._require_fitted()
 
-    def _open(self, X: Any, sample_weight: Any) -> Samples:
+    def _open(self, X: Any, sample_weight: Any, sequence: Any = None) -> Samples:
         """Describe the data of a fit, after checking the parameters."""
         check_inputs(
             self.views,
@@ -238,7 +238,9 @@ class ModelContract(RowAnswers):
             marginalises=self.takes.marginalises,
         )
         self._check_parameters()
-        return self._taken(X, self.views, sample_dim=self.sample_dim, weight=sample_weight)
+        return self._taken(
+            X, self.views, sample_dim=self.sample_dim, weight=sample_weight, sequence=sequence
+        )
 
     def _run(
         self,

@@ -10,7 +10,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.errors import DataError
-from bigtensor.models.base import LatentVariableModel
 from bigtensor.models.containers import is_labelled
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.data_shape import DataShape
@@ -28,13 +27,14 @@ from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.parameters import check_integer
 from bigtensor.models.run_options import RunOptions
 from bigtensor.models.script import PlannedPass, Script
+from bigtensor.models.sequence_model import SequenceModel, ids_or_names
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.sequences.answers import SequenceAnswers
 from bigtensor.statistics.sequences.chain import HiddenChain
 from bigtensor.statistics.sequences.ends import SequenceEnds, SequenceEndsResult
 
 
-class HiddenMarkovModel(LatentVariableModel):
+class HiddenMarkovModel(SequenceModel):
     """Hidden Markov model of sequences of categories, from triples of consecutive rows.
 
     A hidden state moves from row to row by transition probabilities, and every row shows a category
@@ -44,8 +44,9 @@ class HiddenMarkovModel(LatentVariableModel):
     iterations start, first on triples and then along whole sequences. Answers are exact along
     sequences of any length, however the data are chunked.
 
-    Rows lie in the order of time. The variable ``sequence`` of the data says which sequence a row
-    is of: a run of equal ids, one row behind the other. Without it all rows are one sequence.
+    Rows lie in the order of time. The variable ``sequence`` of the data, or `sequence` and
+    `lengths` of the methods, say which sequence a row is of: a run of equal ids, one row behind the
+    other. Without them all rows are one sequence.
 
     Parameters
     ----------
@@ -138,13 +139,15 @@ class HiddenMarkovModel(LatentVariableModel):
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, *, sequence: Any = None, lengths: Any = None) -> Any:
         """Return the state of every row on the most probable path of its sequence (Viterbi).
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
-            As for `fit`, with the variable ``sequence`` where there are several sequences.
+            As for `fit`.
+        sequence, lengths : optional
+            As for `fit`: the sequence of every row, or the rows of every sequence.
 
         Returns
         -------
@@ -153,40 +156,51 @@ class HiddenMarkovModel(LatentVariableModel):
             -1. Paths whose log probabilities differ by less than 1e-7 count as equal, and one of
             them is taken, the same in any chunking.
         """
-        return self._evaluate(X, "label")
+        return self._answer(X, "label", sequence, lengths)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any, *, sequence: Any = None, lengths: Any = None) -> Any:
         """Return the probability of every state of every row, given all rows of its sequence.
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
             As for `predict`.
+        sequence, lengths : optional
+            As for `predict`.
 
         Returns
         -------
         (rows, states) float64 array, DataArray or dask array
         """
-        return self._evaluate(X, "probability")
+        return self._answer(X, "probability", sequence, lengths)
 
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: Any, *, sequence: Any = None, lengths: Any = None) -> Any:
         """Return the log-likelihood of every sequence, in nats.
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
             As for `predict`.
+        sequence, lengths : optional
+            As for `predict`.
 
         Returns
         -------
         (sequences,) float64 array or DataArray
-            In the order of the rows. Of labelled data, with the ids of the sequences and their
-            ``steps`` as coordinates.
+            In the order of the rows. Of labelled data, with the ids or names of the sequences and
+            their ``steps`` as coordinates.
         """
-        ends = self._ends(X)
-        return _by_sequence(X, ends, ends.log_likelihood, {}, "log_likelihood")
+        ends, ids = self._ends(X, sequence, lengths)
+        return _by_sequence(X, ids, ends.rows, ends.log_likelihood, {}, "log_likelihood")
 
-    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+    def score(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002
+        *,
+        sequence: Any = None,
+        lengths: Any = None,
+    ) -> float:
         """Return the mean log-likelihood of a step, in nats. Rows left out do not count.
 
         Parameters
@@ -194,34 +208,38 @@ class HiddenMarkovModel(LatentVariableModel):
         X : path, xarray, dask array or array-like
             As for `predict`.
         y : ignored
+        sequence, lengths : optional
+            As for `predict`.
 
         Raises
         ------
         DataError
             When no row is left to score.
         """
-        ends = self._ends(X)
+        ends, _ = self._ends(X, sequence, lengths)
         if not ends.rows.sum():
             raise DataError("no row can be scored: all were left out")
         return float(ends.log_likelihood.sum() / ends.rows.sum())
 
-    def predict_next(self, X: Any) -> Any:
+    def predict_next(self, X: Any, *, sequence: Any = None, lengths: Any = None) -> Any:
         """Return the probabilities of the category that follows on every sequence.
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
             As for `predict`.
+        sequence, lengths : optional
+            As for `predict`.
 
         Returns
         -------
         (sequences, categories) float64 array or DataArray
         """
-        ends = self._ends(X)
+        ends, ids = self._ends(X, sequence, lengths)
         fitted = self._solution()
         probabilities = ends.last @ fitted.transition @ fitted.emission
         coords = {"category": list(fitted.categories)}
-        return _by_sequence(X, ends, probabilities, coords, "probability")
+        return _by_sequence(X, ids, ends.rows, probabilities, coords, "probability")
 
     def sample(
         self, n_samples: int = 1, random_state: int | None = None
@@ -245,14 +263,25 @@ class HiddenMarkovModel(LatentVariableModel):
         seed = self.random_state if random_state is None else random_state
         return self._solution().draw(n_samples, np.random.default_rng(seed or 0))
 
-    def fit_predict(self, X: Any, y: Any = None, **fit_parameters: Any) -> Any:
+    def fit_predict(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sequence: Any = None,
+        lengths: Any = None,
+        **fit_parameters: Any,
+    ) -> Any:
         """Fit the model and return the state of every row."""
-        return self.fit(X, y, **fit_parameters).predict(X)
+        order = {"sequence": sequence, "lengths": lengths}
+        return self.fit(X, y, **order, **fit_parameters).predict(X, **order)
 
-    def _ends(self, X: Any, **options: Unpack[RunOptions]) -> SequenceEndsResult:
-        """Return the likelihood and the last state of every sequence, in two passes."""
+    def _ends(
+        self, X: Any, sequence: Any, lengths: Any, **options: Unpack[RunOptions]
+    ) -> tuple[SequenceEndsResult, NDArray[Any]]:
+        """Return likelihood and last state of every sequence in two passes, and ids or names."""
         chain = self._solution().chain()
-        samples = self._open_again(X)
+        samples = self._open_in_order(X, sequence, lengths)
         operators = operators_of(chain, samples.rows)
 
         def script() -> Generator[Pass[Any], Any, SequenceEndsResult]:
@@ -262,7 +291,7 @@ class HiddenMarkovModel(LatentVariableModel):
 
         planned = [PlannedPass(Pass("messages", operators), 2)]
         result: SequenceEndsResult = self._run(samples, script(), planned, **options).result
-        return result
+        return result, ids_or_names(samples, result.sequence)
 
     def _solution(self) -> MarkovFit:
         """Return the solution, or raise sklearn's NotFittedError."""
@@ -322,7 +351,8 @@ class HiddenMarkovModel(LatentVariableModel):
 
 def _by_sequence(
     X: Any,
-    ends: SequenceEndsResult,
+    ids: NDArray[Any],
+    steps: NDArray[np.int64],
     values: NDArray[np.float64],
     coords: dict[str, Any],
     name: str,
@@ -330,5 +360,5 @@ def _by_sequence(
     """Return one entry a sequence, labelled if the data are."""
     if not is_labelled(X) or isinstance(X, list | tuple):
         return values
-    along = {"sequence": ends.sequence, "steps": ("sequence", ends.rows)}
+    along = {"sequence": ids, "steps": ("sequence", steps)}
     return xr.DataArray(values, along | coords, ("sequence", *coords), name)
