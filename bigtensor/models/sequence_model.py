@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Generator
 from dataclasses import replace
-from typing import Any, Self, Unpack
+from typing import Any, Self, TypeGuard, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,7 +136,7 @@ def _warn_of_returning(returning: int, ids: str) -> None:
     warnings.warn(message, SequenceWarning, stacklevel=3)
 
 
-def _looks_along(wanted: Any) -> bool:
+def _looks_along(wanted: object) -> TypeGuard[Pass[Any]]:
     """Return True for a pass over all rows that looks at the rows after its own."""
     return isinstance(wanted, Pass) and wanted.rows is None and wanted.statistic.halo > 0
 

@@ -31,6 +31,8 @@ class TripleCountsResult:
         codes, and of sequences of one row.
     rows : int
     sequences : int
+    single_rows : int
+        Sequences of which one row is left, which give neither a pair nor a triple.
     """
 
     codes: NDArray[np.int32]
@@ -38,6 +40,7 @@ class TripleCountsResult:
     first_pairs: NDArray[np.float64]
     rows: int
     sequences: int
+    single_rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class TripleCounts(SumStatistic[TripleCountsResult]):
             "first_pairs": ((size, size), "float64"),
             "rows": ((), "int64"),
             "sequences": ((), "int64"),
+            "single_rows": ((), "int64"),
         }
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
@@ -81,6 +85,7 @@ class TripleCounts(SumStatistic[TripleCountsResult]):
         second[followed] = codes[first[followed] + 1]
         np.add.at(state["first_pairs"], (codes[first], second), weight[first])
         state["sequences"] += len(first)
+        state["single_rows"] += np.count_nonzero(~followed)
         state["rows"] += block.rows
 
     def finalize(self, state: State) -> TripleCountsResult:
@@ -95,6 +100,7 @@ class TripleCounts(SumStatistic[TripleCountsResult]):
             state["first_pairs"],
             int(state["rows"]),
             int(state["sequences"]),
+            int(state["single_rows"]),
         )
 
     def work_nbytes(self, rows: int) -> int:

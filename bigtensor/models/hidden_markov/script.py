@@ -96,6 +96,7 @@ def refine(preparation: Preparation) -> Script:
             "n_states": settings.n_states,
             "ridge": settings.ridge,
             "sequences": counts.sequences,
+            "sequences_of_one_row": counts.single_rows,
             "triples": float(counts.weight.sum()),
             "distinct_triples": len(counts.weight),
             "parameters": fit.parameters,
