@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.models.description import Facts, Line, ModelDescription, outcome_lines
+from bigtensor.models.hidden_markov.hmmlearn_models import SOURCE
 from bigtensor.models.report_blocks import Notice, ReportParts, Section, Words
 from bigtensor.models.report_figures import Heatmap
 from bigtensor.models.wording import sentence_of
@@ -105,6 +106,8 @@ def outcome_in_words(model: Any) -> list[Line]:
     model : fitted model
     """
     found = model.diagnostics_
+    if found["refined"] == SOURCE:
+        return [("parameters", f"taken over from {SOURCE}")]
     if found["mean_log_likelihood"]:
         likelihood = f"{found['mean_log_likelihood'][-1]:.4f} nats a step"
     else:
@@ -124,6 +127,9 @@ def dwell_times(model: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
 def method_in_words(model: Any) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
     found = model.diagnostics_
+    if found["refined"] == SOURCE:
+        yield f"The parameters were taken over from {SOURCE}."
+        return
     if not any(name.startswith("exterior_point") for name in found):
         reason = found.get("no_spectral", "one state needs no other")
         yield sentence_of(f"initialisation by random starts: {reason}")

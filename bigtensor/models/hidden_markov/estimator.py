@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 import xarray as xr
@@ -14,6 +14,12 @@ from bigtensor.models.containers import is_labelled
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.hidden_markov.description import HiddenMarkovDescription, outcome_in_words
+from bigtensor.models.hidden_markov.hmmlearn_models import (
+    FEATURE,
+    categorical_hmm,
+    diagnostics_of,
+    fit_of_categorical_hmm,
+)
 from bigtensor.models.hidden_markov.script import (
     STORED_CLASSES,
     Preparation,
@@ -275,6 +281,45 @@ class HiddenMarkovModel(SequenceModel):
         """Fit the model and return the state of every row."""
         order = {"sequence": sequence, "lengths": lengths}
         return self.fit(X, y, **order, **fit_parameters).predict(X, **order)
+
+    def to_hmmlearn(self) -> Any:
+        """Return a ``hmmlearn.hmm.CategoricalHMM`` with the probabilities of this model.
+
+        Its symbols are the positions in `categories_`, and its states are in the same order.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        MissingDependencyError
+            When hmmlearn is not installed.
+        """
+        self._require_fitted()
+        return categorical_hmm(self)
+
+    @classmethod
+    def from_hmmlearn(cls, model: Any, **parameters: Any) -> Self:
+        """Return a fitted model with the probabilities of a ``hmmlearn.hmm.CategoricalHMM``.
+
+        Parameters
+        ----------
+        model : CategoricalHMM
+            Fitted. Its states keep their order, and its symbols become the categories ``"0"``,
+            ``"1"``, ... of one feature.
+        **parameters
+            Parameters of this class, such as ``missing``.
+
+        Raises
+        ------
+        ParameterError
+            When the model has no probabilities of states and symbols.
+        """
+        fitted = fit_of_categorical_hmm(model)
+        taken = cls(fitted.n_states, **parameters)
+        taken.diagnostics_ = diagnostics_of(fitted)
+        taken._adopt_features(fitted.views, {FEATURE: fitted.categories})
+        taken._adopt(fitted)
+        return taken
 
     def _ends(
         self, X: Any, sequence: Any, lengths: Any, **options: Unpack[RunOptions]
