@@ -123,14 +123,15 @@ def first_rows(block: Block) -> NDArray[np.intp]:
     -------
     (starts,) integer array
     """
-    shown = np.arange(1, min(block.rows + 1, len(block.values)))
-    found = shown[:0]
+    last = min(block.rows, len(block.values) - 1)
+    found = np.zeros(0, np.intp)
     if block.sequence is not None:
-        changed = block.sequence[shown] != block.sequence[shown - 1]
+        changed = block.sequence[1 : last + 1] != block.sequence[:last]
         if block.index is not None:
-            changed &= block.index[shown] == block.index[shown - 1] + 1
-        found = shown[changed]
-    if block.row_index()[0] == block.source_start:
+            changed &= block.index[1 : last + 1] == block.index[:last] + 1
+        found = 1 + np.flatnonzero(changed)
+    first = block.start if block.index is None else int(block.index[0])
+    if first == block.source_start:
         found = np.append(0, found)
     return found
 
