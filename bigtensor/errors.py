@@ -250,6 +250,10 @@ class ConstantFeatureWarning(BigtensorWarning):
     """Features with one value only were left out of a fit."""
 
 
+class SequenceWarning(BigtensorWarning):
+    """Sequences are cut in a way that is probably not meant."""
+
+
 class ConditioningWarning(BigtensorWarning):
     """The data do not support the mixture that was asked for, such as so many components."""
 

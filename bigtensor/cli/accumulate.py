@@ -19,6 +19,7 @@ from bigtensor.cli.options import (
 )
 from bigtensor.cli.output import say
 from bigtensor.cli.progress import duration, pace, reporter
+from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
 
 
@@ -33,6 +34,7 @@ from bigtensor.cli.workers import started
     metavar="DIR",
     help="Keep finished parts here; the same command continues from them.",
 )
+@sequence_option
 @runtime_options
 @missing_option
 @overwrite_option
@@ -41,6 +43,7 @@ def accumulate(
     cells: str,
     out: Path,
     checkpoint: str | None,
+    sequence: str | None,
     workers: int | None,
     scheduler: str | None,
     memory_limit: int | None,
@@ -70,7 +73,10 @@ def accumulate(
     begin = time.perf_counter()
     with started(where) as running, reporter() as progress:
         statistics = model.accumulate(
-            cells, checkpoint=checkpoint, listeners=[progress.listen], **running
+            in_order(cells, sequence, model),
+            checkpoint=checkpoint,
+            listeners=[progress.listen],
+            **running,
         )
     seconds = time.perf_counter() - begin
     statistics.save(out, overwrite=overwrite)

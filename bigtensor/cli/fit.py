@@ -23,6 +23,7 @@ from bigtensor.cli.options import (
 from bigtensor.cli.output import say
 from bigtensor.cli.plan import plan_facts
 from bigtensor.cli.progress import duration, reporter
+from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
 
 
@@ -34,6 +35,7 @@ from bigtensor.cli.workers import started
     metavar="DIR",
     help="Keep finished parts here; the same command continues from them.",
 )
+@sequence_option
 @runtime_options
 @seed_option
 @missing_option
@@ -44,6 +46,7 @@ def fit(
     model: str,
     parameters: dict[str, Any],
     checkpoint: str | None,
+    sequence: str | None,
     workers: int | None,
     scheduler: str | None,
     memory_limit: int | None,
@@ -68,10 +71,11 @@ def fit(
 
     fitted = model_class(model)(**parameters, missing=missing or "raise", random_state=seed)
     check_target(out, overwrite=overwrite)
-    planned = _show_plan(fitted, cells, where)
+    rows = in_order(cells, sequence, fitted)
+    planned = _show_plan(fitted, rows, where)
     begin = time.perf_counter()
     with started(where) as running, reporter() as progress:
-        fitted.fit(cells, checkpoint=checkpoint, listeners=[progress.listen], **running)
+        fitted.fit(rows, checkpoint=checkpoint, listeners=[progress.listen], **running)
     fitted.save(out, overwrite=overwrite)
     seconds = time.perf_counter() - begin
     say(_summary(fitted, out, seconds), {**_facts(fitted, out, seconds), "plan": planned})
@@ -79,7 +83,7 @@ def fit(
         say(f"checkpoint {checkpoint}: no longer needed, remove it when you like")
 
 
-def _show_plan(model: Any, cells: str, where: dict[str, Any]) -> dict[str, Any]:
+def _show_plan(model: Any, cells: Any, where: dict[str, Any]) -> dict[str, Any]:
     """Print the plan, and refuse it in one line when it does not fit; return its facts."""
     from bigtensor.errors import PlanError
 

@@ -76,6 +76,12 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 @click.option("--keep-raw", is_flag=True, help="Also store the values as they were measured.")
 @click.option("--label", metavar="COLUMN", help="Tables and AnnData: the column of labels.")
 @click.option("--sample-id", metavar="COLUMN", help="Tables and AnnData: the column of samples.")
+@click.option(
+    "--sequence",
+    metavar="COLUMN",
+    help="Tables and AnnData: the column that says which sequence a row is of. Rows of a sequence "
+    "follow each other in the order of time.",
+)
 @overwrite_option
 def import_command(
     files: tuple[Path, ...], out: Path, untransformed: tuple[str, ...], **options: Any

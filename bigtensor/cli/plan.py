@@ -11,6 +11,7 @@ from bigtensor.cli.command import written_for
 from bigtensor.cli.model_options import ModelFactsCommand
 from bigtensor.cli.options import DATA, runtime, runtime_options
 from bigtensor.cli.output import say
+from bigtensor.cli.sequences import in_order, sequence_option
 
 if TYPE_CHECKING:
     from bigtensor.engine.plan import Plan
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 
 @click.command(cls=ModelFactsCommand)
 @click.argument("cells", type=DATA, metavar="CELLS.zarr")
+@sequence_option
 @runtime_options
 def plan(
     cells: str,
     model: str,
     parameters: dict[str, Any],
+    sequence: str | None,
     workers: int | None,
     scheduler: str | None,
     memory_limit: int | None,
@@ -34,7 +37,8 @@ def plan(
     where = runtime(workers, scheduler, memory_limit)
     from bigtensor.models.registry import model_class
 
-    planned = model_class(model)(**parameters).plan(cells, **where)
+    unfitted = model_class(model)(**parameters)
+    planned = unfitted.plan(in_order(cells, sequence, unfitted), **where)
     command = click.get_current_context().command
     say(written_for(command, planned.in_words()), plan_facts(planned))
 

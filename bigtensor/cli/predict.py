@@ -22,6 +22,7 @@ from bigtensor.cli.options import (
 )
 from bigtensor.cli.output import say
 from bigtensor.cli.progress import duration, pace, reporter
+from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
 
 
@@ -58,6 +59,7 @@ from bigtensor.cli.workers import started
     metavar="FILE",
     help="The CSV file of these weights; by default beside the labels.",
 )
+@sequence_option
 @runtime_options
 @missing_option
 @overwrite_option
@@ -71,6 +73,7 @@ def predict(
     csv_path: Path | None,
     by: str | None,
     table: Path | None,
+    sequence: str | None,
     workers: int | None,
     scheduler: str | None,
     memory_limit: int | None,
@@ -106,6 +109,7 @@ def predict(
     if missing is not None:
         model.set_params(missing=missing)
     outputs = _outputs(model, level, probabilities=probabilities)
+    rows = in_order(cells, sequence, model)
     with reporter() as progress:
         with started(where) as running:
             # first, so that an unknown variable ends it before anything is written
@@ -115,7 +119,7 @@ def predict(
                 )
             begin = time.perf_counter()
             model.write(
-                cells,
+                rows,
                 store,
                 outputs=outputs,
                 into=into,

@@ -42,7 +42,7 @@ class AnndataFileSource(StoredRows):
         """Open the file and read the rows."""
         with self.opened("", start, stop) as arrays:
             values = self.matrix.read(arrays, start, stop)
-        return Columns(values, group=None if self.group is None else self.group[start:stop])
+        return self.columns(values, start, stop)
 
 
 def _stored_source(address: str, matrix: StoredMatrix) -> Source:

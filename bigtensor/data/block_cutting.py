@@ -9,6 +9,7 @@ import numpy as np
 
 from bigtensor.data.block import Block
 from bigtensor.data.code_maps import CodeMap
+from bigtensor.data.integer_ids import integer_ids
 from bigtensor.data.plain_arrays import native, without_mask
 from bigtensor.data.row_values import joined, laid_out
 from bigtensor.data.sources import ROW_VARIABLES, Columns
@@ -52,9 +53,8 @@ def _laid_out(piece: Columns, views: Views, code_map: CodeMap | None) -> Columns
     if code_map is not None:
         values = code_map.translated(values, views.feature_names)
     weight = None if piece.weight is None else np.asarray(without_mask(piece.weight), np.float64)
-    sequence, group = (
-        None if codes is None else native(codes) for codes in (piece.sequence, piece.group)
-    )
+    sequence = None if piece.sequence is None else integer_ids(piece.sequence)
+    group = None if piece.group is None else native(piece.group)
     return Columns(values, weight, sequence, group)
 
 

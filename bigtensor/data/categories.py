@@ -126,7 +126,7 @@ def coded_strings(values: NDArray[Any]) -> tuple[NDArray[np.int32], FeatureCateg
 
 
 def coded_table(table: Any) -> tuple[NDArray[np.int32], FeatureCategories] | None:
-    """Return the codes of a pandas DataFrame of categorical columns and strings.
+    """Return the codes of a pandas DataFrame of categorical columns and strings, also of objects.
 
     Parameters
     ----------
@@ -144,11 +144,16 @@ def coded_table(table: Any) -> tuple[NDArray[np.int32], FeatureCategories] | Non
     if pandas is None or not isinstance(table, pandas.DataFrame) or not len(table.columns):
         return None
     columns = [table.iloc[:, place] for place in range(table.shape[1])]
-    of_names = all(
-        isinstance(column.dtype, pandas.CategoricalDtype | pandas.StringDtype) for column in columns
-    )
-    if not of_names:
+    if not all(_holds_names(pandas, column) for column in columns):
         return None
     coded = [pandas.Categorical(column) for column in columns]
     codes = np.column_stack([column.codes for column in coded]).astype(np.int32)
     return codes, tuple(tuple(map(str, column.categories)) for column in coded)
+
+
+def _holds_names(pandas: Any, column: Any) -> bool:
+    """Return True for a column of categories or strings."""
+    if isinstance(column.dtype, pandas.CategoricalDtype | pandas.StringDtype):
+        return True
+    objects = bool(column.dtype == object)
+    return objects and str(pandas.api.types.infer_dtype(column, skipna=True)) == "string"

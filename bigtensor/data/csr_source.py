@@ -218,8 +218,7 @@ class StoredCsrSource(StoredRows, CsrRows):
             check_csr(values)
             if not values.has_canonical_format:
                 values.sum_duplicates()
-        group = None if self.group is None else self.group[start:stop]
-        return Columns(values.toarray() if self.dense else values, group=group)
+        return self.columns(values.toarray() if self.dense else values, start, stop)
 
     def _pointers(self, arrays: Arrays, start: int, stop: int) -> NDArray[np.int64]:
         """Read pointers, and refuse pointers outside of the stored values."""

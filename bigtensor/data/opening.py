@@ -33,6 +33,7 @@ from bigtensor.data.inspection import inspect_store
 from bigtensor.data.matrices import as_matrix, feature_names, is_lazy_table
 from bigtensor.data.read_errors import read_variable
 from bigtensor.data.row_groups import with_groups
+from bigtensor.data.row_sequences import in_sequences, with_sequences
 from bigtensor.data.sample_weights import check_weight_dtype, with_weight
 from bigtensor.data.samples import Samples
 from bigtensor.data.source_checks import check_alike, check_values
@@ -45,6 +46,9 @@ from bigtensor.errors import DataError, LayoutError, Setting
 
 SAMPLE_DIM = "sample"
 """The name of the sample dimension unless the caller gives another."""
+
+SEQUENCE = "sequence"
+"""The variable that holds the sequence of every row, unless the caller names another one."""
 
 VALUES = "X"
 """The variable that holds the features, when a data set has several two-dimensional ones."""
@@ -60,6 +64,8 @@ def open_samples(
     sample_dim: str = SAMPLE_DIM,
     weight: Any = None,
     groups: Any = None,
+    sequence: Any = None,
+    lengths: Any = None,
     layer: str | None = None,
     obsm: str | None = None,
 ) -> Samples:
@@ -86,6 +92,12 @@ def open_samples(
         A variable along the samples, or a column of ``obs``, that says which patient or file a row
         is of, or the same as an array for data in memory: see
         `bigtensor.data.row_groups.with_groups`.
+    sequence : str or (rows,) array-like, optional
+        A variable along the samples, a column of ``obs`` or of a table that says which sequence a
+        row is of, or the id of every row for data in memory; instead of the variable ``sequence``.
+        A column of a table is no feature then. Ids are integers or names.
+    lengths : array-like of int, optional
+        Rows of consecutive sequences, for data in memory, in place of `sequence`.
     layer : str, optional
         Layer of AnnData to read in place of X, such as ``"counts"``.
     obsm : str, optional
@@ -103,7 +115,8 @@ def open_samples(
         empty or no numbers, several data sets do not fit together, or AnnData have no such layer or
         entry of ``obsm``.
     ParameterError
-        When both `layer` and `obsm` are given.
+        When both `layer` and `obsm` are given, or both `sequence` and `lengths`, or lengths do not
+        add up to the rows.
 
     Examples
     --------
@@ -114,6 +127,7 @@ def open_samples(
     ('X_pca_0', 'X_pca_1')
     """
     name = element_name(layer, obsm)
+    data, sequence = in_sequences(data, sequence, lengths)
     if isinstance(data, Samples):
         _check_whole(data, name)
         parts: Sequence[Any] = data.sources
@@ -125,7 +139,16 @@ def open_samples(
         samples = _samples(sources, views, _untransformed(parts[0], sources[0]))
     if weight is not None:
         samples = with_weight(samples, weight)
+    if sequence is None and all(_has_sequence(part, sample_dim) for part in parts):
+        sequence = SEQUENCE
+    if sequence is not None:
+        samples = with_sequences(samples, parts, sequence, sample_dim)
     return samples if groups is None else with_groups(samples, parts, groups, sample_dim)
+
+
+def _has_sequence(part: Any, sample_dim: str) -> bool:
+    """Return True for a Dataset with the variable `SEQUENCE`."""
+    return isinstance(part, xr.Dataset) and bool(_row_variable(part, SEQUENCE, sample_dim))
 
 
 def _samples(
@@ -244,7 +267,7 @@ def _open_store(path: str, sample_dim: str, name: str) -> Source:
         unit_rows=_stored_unit(values, sample_dim),
         transposed=values.dims[0] != sample_dim,
         weight=_row_variable(dataset, "weight", sample_dim),
-        sequence=_row_variable(dataset, "sequence", sample_dim),
+        sequence=_row_variable(dataset, SEQUENCE, sample_dim),
         untransformed=_off_scale(dataset),
         categories=_categories_of(values, sample_dim),
     )
@@ -314,7 +337,7 @@ def _dataset_source(dataset: xr.Dataset, sample_dim: str) -> Source:
         return dataset[name] if _row_variable(dataset, name, sample_dim) else None
 
     values = _values_of(dataset, sample_dim)
-    weight, sequence = along_samples("weight"), along_samples("sequence")
+    weight, sequence = along_samples("weight"), along_samples(SEQUENCE)
     store = dataset.encoding.get("source")
     return _data_array_source(values, sample_dim, weight, sequence, store)
 

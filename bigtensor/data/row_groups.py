@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,19 +10,23 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bigtensor.data.anndata_datasets import has_obs, obs_variable
 from bigtensor.data.anndata_source import AnndataFileSource
 from bigtensor.data.csr_source import CsrSource, StoredCsrSource
 from bigtensor.data.read_errors import read_variable
+from bigtensor.data.row_variables import named_variable
 from bigtensor.data.samples import RowGroups, Samples
 from bigtensor.data.sources import ArraySource, Coding, LazySource, Source, ZarrSource
 from bigtensor.data.stores import open_group
 from bigtensor.data.xarray_source import XarraySource
-from bigtensor.data.zarr_datasets import open_dataset
 from bigtensor.errors import DataError, ParameterError
 
 MOST_GROUPS = 10_000
 """A variable with more values is taken for a measurement."""
+
+_REMEDY = (
+    "'bigtensor import' keeps one with --sample-id; for data in memory, the group of every row can "
+    "be given as an array"
+)
 
 _STEP = 2**20
 """Rows that are looked at together for the values of a variable without categories."""
@@ -61,7 +64,7 @@ def with_groups(samples: Samples, parts: Sequence[Any], groups: Any, sample_dim:
     if isinstance(groups, str):
         name = groups
         variables = [
-            _variable(source, part, name, sample_dim)
+            named_variable(source, part, name, sample_dim, _REMEDY)
             for source, part in zip(samples.sources, parts, strict=True)
         ]
     else:
@@ -86,39 +89,6 @@ def with_groups(samples: Samples, parts: Sequence[Any], groups: Any, sample_dim:
         for source, variable, found in zip(samples.sources, variables, listed, strict=True)
     )
     return replace(samples, sources=sources, groups=RowGroups(name, names))
-
-
-def _variable(source: Source, part: Any, name: str, sample_dim: str) -> xr.DataArray:
-    """Return a named variable along the samples, unread where it lies in a store of samples."""
-    if has_obs(source, part):
-        return obs_variable(source, part, name, sample_dim)
-    dataset = _dataset(source, part)
-    if name in dataset.variables and dataset[name].dims == (sample_dim,):
-        return dataset[name]
-    known = sorted(
-        str(found)
-        for found, variable in dataset.variables.items()
-        if variable.dims == (sample_dim,) and found != sample_dim
-    )
-    there = f"there are {', '.join(known)}" if known else "there are none"
-    raise DataError(
-        f"{source.describe()} has no variable {name!r} along {sample_dim!r}; {there}. "
-        "'bigtensor import' keeps one with --sample-id; for data in memory, the group of every row "
-        "can be given as an array"
-    )
-
-
-def _dataset(source: Source, part: Any) -> xr.Dataset:
-    """Return the Dataset with the row variables of a source."""
-    if isinstance(part, xr.Dataset):
-        return part
-    if isinstance(source, ZarrSource):
-        return open_dataset(source.url)[1]
-    if isinstance(part, str | os.PathLike):
-        return open_dataset(os.fspath(part))[1]
-    if isinstance(source, XarraySource):
-        return source.array.coords.to_dataset()
-    return part.coords.to_dataset() if isinstance(part, xr.DataArray) else xr.Dataset()
 
 
 def _given(samples: Samples, groups: Any, sample_dim: str) -> list[xr.DataArray]:

@@ -65,6 +65,8 @@ class Samples:
         names.
     removed_starts : tuple of int, default ()
         Global index of the first row of every source, where `without_lazy_rows` removed these.
+    sequence_names : tuple of str, optional
+        Names of the sequences 0, 1, ... of one source, where their names are in memory.
 
     See Also
     --------
@@ -77,6 +79,7 @@ class Samples:
     untransformed: tuple[str, ...] | None = None
     code_map: CodeMap | None = None
     removed_starts: tuple[int, ...] = ()
+    sequence_names: tuple[str, ...] | None = None
 
     @property
     def rows(self) -> int:
@@ -169,7 +172,9 @@ class Samples:
     def without_lazy_rows(self) -> Samples:
         """Return samples without lazy arrays, because every task is given its own arrays."""
         lazy = any(isinstance(source, LazySource) for source in self.sources)
-        return replace(self, sources=(), removed_starts=self.offsets) if lazy else self
+        if not lazy:
+            return self
+        return replace(self, sources=(), removed_starts=self.offsets, sequence_names=None)
 
     def fingerprint(self) -> str:
         """Return a digest that changes when the rows or the features change."""

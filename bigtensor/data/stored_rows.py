@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.anndata_files import Arrays, StoredMatrix, element_stamps, open_arrays
 from bigtensor.data.read_errors import row_errors
-from bigtensor.data.sources import zarr_reading
+from bigtensor.data.sources import Columns, zarr_reading
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +27,14 @@ class StoredRows:
     matrix : StoredMatrix
     group : (rows,) int32 array, optional
         The group of every row, in memory.
+    sequence : (rows,) integer array, optional
+        The sequence of every row, in memory.
     """
 
     path: str
     matrix: StoredMatrix
     group: NDArray[np.int32] | None = None
+    sequence: NDArray[Any] | None = None
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -55,19 +58,27 @@ class StoredRows:
 
     @property
     def held_nbytes(self) -> int:
-        """Bytes of the groups. Tasks read the values that they need."""
-        return 0 if self.group is None else int(self.group.nbytes)
+        """Bytes of groups and sequences. Tasks read the values that they need."""
+        return sum(int(part.nbytes) for part in (self.group, self.sequence) if part is not None)
 
-    def read_sequence(self, start: int, stop: int) -> None:
-        """Return None: AnnData has no place for sequences."""
+    def read_sequence(self, start: int, stop: int) -> NDArray[Any] | None:
+        """Return the sequence of the rows."""
+        return None if self.sequence is None else self.sequence[start:stop]
+
+    def columns(self, values: Any, start: int, stop: int) -> Columns:
+        """Return values that were read with the groups and sequences of their rows."""
+        rows = slice(start, stop)
+        group = None if self.group is None else self.group[rows]
+        return Columns(values, sequence=self.read_sequence(start, stop), group=group)
 
     def fingerprint(self) -> str:
-        """Return the digest of the sizes and times of the files, and of the groups."""
+        """Return the digest of the sizes and times of the files, of groups and sequences."""
         digest = hashlib.sha256(repr((self.matrix.name, self.rows, str(self.dtype))).encode())
         for entry in element_stamps(self.path, self.matrix.name):
             digest.update(repr(entry).encode())
-        if self.group is not None:
-            digest.update(self.group.tobytes())
+        for name, part in (("group", self.group), ("sequence", self.sequence)):
+            if part is not None:
+                digest.update(name.encode() + part.tobytes())
         return digest.hexdigest()
 
     def describe(self) -> str:

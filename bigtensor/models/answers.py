@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bigtensor._version import __version__
 from bigtensor.data.anndata_source import is_anndata
+from bigtensor.data.code_maps import CodeMap
 from bigtensor.data.matrices import is_lazy_table
 from bigtensor.data.missing_values import MARGINALISE
 from bigtensor.data.opening import open_samples
@@ -155,6 +156,8 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         output: str,
         function: RowFunction | None = None,
         unseen: frozenset[str] = frozenset(),
+        *,
+        sequence: Any = None,
     ) -> Any:
         """Return one output for every row, in the kind of container that ``X`` is.
 
@@ -162,7 +165,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         may be missing.
         """
         self._require_fitted()
-        samples = self._open_again(X, unseen)
+        samples = self._open_again(X, unseen, sequence=sequence)
         function = self._row_function((output,)) if function is None else function
         if is_lazy(X):
             array: Any = evaluate_lazily(samples, function, missing=self.missing)
@@ -207,7 +210,12 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         return self.takes.check(open_samples(X, views, **options), type(self).__name__)
 
     def _open_again(
-        self, X: Any, unseen: frozenset[str] = frozenset(), *, sample_weight: Any = None
+        self,
+        X: Any,
+        unseen: frozenset[str] = frozenset(),
+        *,
+        sample_weight: Any = None,
+        sequence: Any = None,
     ) -> Samples:
         """Describe data that have to have the features of the fit, but for views not to be seen.
 
@@ -216,7 +224,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         """
         if is_plain(X) and np.ndim(X) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
-        return self._with_features_of_fit(X, unseen, sample_weight)
+        return self._with_features_of_fit(X, unseen, sample_weight, sequence)
 
     def _with_groups(self, X: Any, by: Any) -> Samples:
         """Describe data for a fitted model, with the group of every row.
@@ -234,18 +242,23 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         return replace(samples, views=opened.views, code_map=opened.code_map)
 
     def _with_features_of_fit(
-        self, X: Any, unseen: frozenset[str] = frozenset(), sample_weight: Any = None
+        self,
+        X: Any,
+        unseen: frozenset[str] = frozenset(),
+        sample_weight: Any = None,
+        sequence: Any = None,
     ) -> Samples:
         """Return data with the views of the fit, without scikit-learn's rules for data frames."""
         named = is_named(X) and hasattr(self, "feature_names_in_")
         by_position = dict(zip(self.views_.names, self.views_.columns, strict=True))
         views = self.views_.as_mapping() if named else by_position
         try:
-            samples = self._taken(
+            samples = open_samples(
                 X,
                 {name: members for name, members in views.items() if name not in unseen},
                 sample_dim=self.sample_dim,
                 weight=sample_weight,
+                sequence=sequence,
             )
         except ViewError as error:
             raise ViewError(
@@ -257,15 +270,20 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
                 f"X has {len(samples.features)} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input"
             )
-        if samples.categories is None:
-            return samples
-        return self._with_known_categories(samples, named=named)
+        if samples.kind == "codes" and hasattr(self, "categories_"):
+            samples = self._with_known_categories(samples, named=named)
+        return self.takes.check(samples, type(self).__name__)
 
     def _with_known_categories(self, samples: Samples, *, named: bool) -> Samples:
-        """Return samples with the codes of the fit: categories are found by name."""
+        """Return samples with the codes of the fit: categories are found by name.
+
+        Codes without names are those of the fit.
+        """
         known = self.categories_
         if not named:
             known = dict(zip(samples.features, known.values(), strict=True))
+        if samples.categories is None:
+            return replace(samples, code_map=CodeMap(known, known))
         own = samples.categories or {}
         samples = samples.with_categories({name: known.get(name, own[name]) for name in own})
         warn_of_unknown_categories(samples)

@@ -84,22 +84,25 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             See `bigtensor.errors`. Every message names a remedy.
         """
         check_workers(workers)
-        samples = self._open(X, sample_weight)
+        return self._fit_to(
+            X,
+            self._open(X, sample_weight),
+            client=client,
+            scheduler=scheduler,
+            workers=workers,
+            memory_limit=memory_limit,
+            checkpoint=checkpoint,
+            listeners=listeners,
+        )
+
+    def _fit_to(self, X: Any, samples: Samples, **options: Unpack[RunOptions]) -> Self:
+        """Fit the model to data that are opened."""
         shape = shape_of(samples)
         if is_plain(X):
             validate_data(self, X, skip_check_array=True)
         with callback_listener(self) as callbacks:
-            ran = self._run(
-                samples,
-                self._script(shape),
-                self._planned_passes(shape),
-                client=client,
-                scheduler=scheduler,
-                workers=workers,
-                memory_limit=memory_limit,
-                checkpoint=checkpoint,
-                listeners=(*listeners, callbacks),
-            )
+            options["listeners"] = (*options.get("listeners", ()), callbacks)
+            ran = self._run(samples, self._script(shape), self._planned_passes(shape), **options)
         self._forget_fit()
         self._remember_features(X, samples, ran.views)
         self._take(ran.result)

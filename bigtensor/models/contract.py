@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self, Unpack
@@ -17,7 +17,7 @@ from bigtensor.data.samples import Samples
 from bigtensor.data.views import Views, ViewsLike
 from bigtensor.errors import Message, ParameterError
 from bigtensor.models.answers import RowAnswers, is_named, is_plain
-from bigtensor.models.data_shape import DataShape
+from bigtensor.models.data_shape import DataShape, NamedViews
 from bigtensor.models.description import ModelDescription, summary_html
 from bigtensor.models.parameters import check_inputs, plain
 from bigtensor.models.rounds import Rounds
@@ -228,7 +228,7 @@ class ModelContract(RowAnswers):
             )
         super()._require_fitted()
 
-    def _open(self, X: Any, sample_weight: Any) -> Samples:
+    def _open(self, X: Any, sample_weight: Any, sequence: Any = None) -> Samples:
         """Describe the data of a fit, after checking the parameters."""
         check_inputs(
             self.views,
@@ -238,7 +238,9 @@ class ModelContract(RowAnswers):
             marginalises=self.takes.marginalises,
         )
         self._check_parameters()
-        return self._taken(X, self.views, sample_dim=self.sample_dim, weight=sample_weight)
+        return self._taken(
+            X, self.views, sample_dim=self.sample_dim, weight=sample_weight, sequence=sequence
+        )
 
     def _run(
         self,
@@ -267,6 +269,13 @@ class ModelContract(RowAnswers):
         }
         self.diagnostics_["passes"] = ran.passes
         self.diagnostics_ = plain(self.diagnostics_)
+
+    def _adopt_features(self, views: NamedViews, categories: Mapping[str, tuple[str, ...]]) -> None:
+        """Set the attributes that describe features without names, of a model made elsewhere."""
+        features = [name for _, members in views for name in members]
+        self.views_ = Views.resolve({name: list(of) for name, of in views}, features)
+        self.n_features_in_ = len(features)
+        self.categories_ = dict(categories)
 
     def _remember_features(self, X: Any, samples: Samples, views: Views) -> None:
         """Set the attributes that describe the features of a fit."""

@@ -157,8 +157,11 @@ def judge(validity: Validity, samples: Samples, missing: str) -> None:
 def warn_of_missing(validity: Validity, views: Views) -> None:
     """Say how many rows were left out."""
     if validity.dropped:
-        message = explain(validity, views.feature_names)
-        warnings.warn(f"{message}; they are left out", MissingValueWarning, stacklevel=4)
+        message = f"{explain(validity, views.feature_names)}; they are left out"
+        if validity.cuts:
+            places = "place" if validity.cuts == 1 else "places"
+            message += f", which cuts sequences at {validity.cuts:,} {places}"
+        warnings.warn(message, MissingValueWarning, stacklevel=4)
 
 
 def warn_of_unknown_categories(samples: Samples) -> None:

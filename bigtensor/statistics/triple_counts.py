@@ -31,6 +31,8 @@ class TripleCountsResult:
         codes, and of sequences of one row.
     rows : int
     sequences : int
+    single_rows : int
+        Sequences of which one row is left, which give neither a pair nor a triple.
     """
 
     codes: NDArray[np.int32]
@@ -38,6 +40,7 @@ class TripleCountsResult:
     first_pairs: NDArray[np.float64]
     rows: int
     sequences: int
+    single_rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class TripleCounts(SumStatistic[TripleCountsResult]):
             "first_pairs": ((size, size), "float64"),
             "rows": ((), "int64"),
             "sequences": ((), "int64"),
+            "single_rows": ((), "int64"),
         }
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
@@ -101,6 +105,7 @@ class TripleCounts(SumStatistic[TripleCountsResult]):
         second[followed] = codes[first[followed] + 1]
         np.add.at(state["first_pairs"], (codes[first], second), weight[first])
         state["sequences"] += len(first)
+        state["single_rows"] += np.count_nonzero(~followed)
         state["rows"] += block.rows
         return codes, weight
 
@@ -116,6 +121,7 @@ class TripleCounts(SumStatistic[TripleCountsResult]):
             state["first_pairs"],
             int(state["rows"]),
             int(state["sequences"]),
+            int(state["single_rows"]),
         )
 
     def work_nbytes(self, rows: int) -> int:
@@ -138,14 +144,15 @@ def first_rows(block: Block) -> NDArray[np.intp]:
     -------
     (starts,) integer array
     """
-    shown = np.arange(1, min(block.rows + 1, len(block.values)))
-    found = shown[:0]
+    last = min(block.rows, len(block.values) - 1)
+    found = np.zeros(0, np.intp)
     if block.sequence is not None:
-        changed = block.sequence[shown] != block.sequence[shown - 1]
+        changed = block.sequence[1 : last + 1] != block.sequence[:last]
         if block.index is not None:
-            changed &= block.index[shown] == block.index[shown - 1] + 1
-        found = shown[changed]
-    if block.row_index()[0] == block.source_start:
+            changed &= block.index[1 : last + 1] == block.index[:last] + 1
+        found = 1 + np.flatnonzero(changed)
+    first = block.start if block.index is None else int(block.index[0])
+    if first == block.source_start:
         found = np.append(0, found)
     return found
 

@@ -25,7 +25,7 @@ _NEVER = np.iinfo(np.int64).max
 
 _PREFIX = "validity/"
 
-_COUNTS = ("rows", "dropped", "bad_weights")
+_COUNTS = ("rows", "dropped", "bad_weights", "cuts")
 
 _FIRSTS = ("first_row", "first_bad_weight")
 
@@ -49,6 +49,9 @@ class Validity:
         Rows whose weight is negative, not finite or above `LARGEST_WEIGHT`.
     first_bad_weight : int, optional
         Global index of the first of them; None when there is none.
+    cuts : int, default 0
+        Places where a row that was left out follows a row of its sequence that was not. Counted for
+        statistics that look at the rows after their own.
     """
 
     rows: int
@@ -57,6 +60,7 @@ class Validity:
     first_column: int | None
     bad_weights: int
     first_bad_weight: int | None
+    cuts: int = 0
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,8 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
             valid = finite & weighted
         if valid is not None:
             counts["dropped"] += block.rows - np.count_nonzero(valid[: block.rows])
+            # only a statistic that looks along sequences is shown what follows a block
+            counts["cuts"] += _cuts(block, valid) if self.halo else 0
             block = block.keep(valid)
         self.statistic.update(state, block, work)
         state.update({_PREFIX + name: array for name, array in counts.items()})
@@ -137,12 +143,13 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
             first_bad_weight=(
                 None if number["first_bad_weight"] == _NEVER else number["first_bad_weight"]
             ),
+            cuts=number["cuts"],
         )
         return validity, self.statistic.finalize(_inner(state))
 
     def state_nbytes(self) -> int:
-        """Return the bytes of the inner state and of six numbers."""
-        return self.statistic.state_nbytes() + 6 * 8
+        """Return the bytes of the inner state and of seven numbers."""
+        return self.statistic.state_nbytes() + 7 * 8
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the inner workspace and of three masks."""
@@ -220,6 +227,15 @@ def _surely_usable(numbers: NDArray[Any], *, codes: bool) -> bool:
             flat = numbers.reshape(-1)
             return bool(np.isfinite(np.dot(flat, flat)))
         return bool(np.isfinite(numbers.sum()))
+
+
+def _cuts(block: Block, valid: NDArray[np.bool_]) -> int:
+    """Return how often a row that is left out follows a row of its sequence that is not."""
+    last = min(block.rows, len(valid) - 1)
+    cut = valid[:last] & ~valid[1 : last + 1]
+    if block.sequence is not None:
+        cut &= block.sequence[1 : last + 1] == block.sequence[:last]
+    return int(np.count_nonzero(cut))
 
 
 def _valid_weights(block: Block, work: Workspace) -> NDArray[np.bool_] | None:

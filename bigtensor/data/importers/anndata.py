@@ -25,7 +25,11 @@ from bigtensor.errors import DataError, FileFormatError, StoreReadError
 
 
 def open_anndata(
-    path: "str | os.PathLike[str]", *, label: str | None = None, sample_id: str | None = None
+    path: "str | os.PathLike[str]",
+    *,
+    label: str | None = None,
+    sample_id: str | None = None,
+    sequence: str | None = None,
 ) -> ImportSource:
     """Open an AnnData file for import.
 
@@ -33,7 +37,7 @@ def open_anndata(
     ----------
     path : str or path-like
         A ``.h5ad`` file or a Zarr store of AnnData. X is dense, or sparse in rows (CSR).
-    label, sample_id : str, optional
+    label, sample_id, sequence : str, optional
         Columns of ``obs`` to keep beside the features.
 
     Returns
@@ -61,7 +65,7 @@ def open_anndata(
                 f"obs_names and {column_length(names_of_features)} var_names; the file is damaged"
             )
         given = [str(name) for name in read_column(names_of_features)]
-        kept = {"label": label, "sample_id": sample_id}
+        kept = {"label": label, "sample_id": sample_id, "sequence": sequence}
         variables = {
             key: np.asarray(obs_column(path, group["obs"], column, rows), dtype=object)
             for key, column in kept.items()
@@ -84,7 +88,11 @@ def open_anndata(
 
 
 def open_obs(
-    path: "str | os.PathLike[str]", *, label: str | None = None, sample_id: str | None = None
+    path: "str | os.PathLike[str]",
+    *,
+    label: str | None = None,
+    sample_id: str | None = None,
+    sequence: str | None = None,
 ) -> ImportSource:
     """Open the annotation of observations in an AnnData file for import as codes.
 
@@ -92,7 +100,7 @@ def open_obs(
     ----------
     path : str or path-like
         A ``.h5ad`` file or a Zarr store of AnnData. X is not read.
-    label, sample_id : str, optional
+    label, sample_id, sequence : str, optional
         Columns of ``obs`` to keep beside the features.
 
     Returns
@@ -109,7 +117,7 @@ def open_obs(
     """
     optional_module("anndata", "cytometry")
     path = Path(path)
-    kept = {"label": label, "sample_id": sample_id}
+    kept = {"label": label, "sample_id": sample_id, "sequence": sequence}
     with reading(path, "AnnData"), _open_group(path) as group:
         _check_is_anndata(path, group)
         obs = group["obs"]

@@ -70,6 +70,7 @@ def import_files(
     channels: Channels = "same",
     label: str | None = None,
     sample_id: str | None = None,
+    sequence: str | None = None,
     labels: Mapping[str, ArrayLike] | None = None,
     label_names: Sequence[str] | None = None,
     codes: bool = False,
@@ -108,6 +109,10 @@ def import_files(
         all files have are imported.
     label, sample_id : str, optional
         Tables and AnnData: columns to keep beside the features.
+    sequence : str, optional
+        Tables and AnnData: the column that says which sequence a row is of, kept as the variable
+        ``sequence``. Integers of one file stay as they are. Other ids, and those of several files,
+        are codes with names. Sequences end with their file.
     labels : mapping of str to array-like of int, optional
         FCS only: for the stem of every file one code an event, -1 for none.
     label_names : sequence of str, optional
@@ -157,7 +162,7 @@ def import_files(
     if codes:
         _check_codable(kind, transform, untransformed, keep_raw=keep_raw)
     if kind == "fcs":
-        if label is not None or sample_id is not None:
+        if any(column is not None for column in (label, sample_id, sequence)):
             raise ParameterError(_COLUMNS_OF_TABLES)
         sources = [
             open_fcs(path, compensate=compensate, dataset=dataset, offsets=offsets, label=code)
@@ -169,7 +174,9 @@ def import_files(
                 f"compensate, offsets, dataset and labels are for FCS files; these are {kind}"
             )
         opener = (_CODES if codes else _OPENERS)[kind]
-        sources = [opener(path, label=label, sample_id=sample_id) for path in files]
+        sources = [
+            opener(path, label=label, sample_id=sample_id, sequence=sequence) for path in files
+        ]
     features, columns = match_features(sources, channels)
     job = ImportJob(
         sources=sources,
@@ -180,6 +187,7 @@ def import_files(
         linear=() if codes else _linear_features(sources[0], features, untransformed),
         label_names=_label_names(label_codes, label_names),
         has_label=label is not None or labels is not None,
+        has_sequence=sequence is not None,
         codes=codes,
     )
     return job.run(target, dtype=dtype, keep_raw=keep_raw, overwrite=overwrite, progress=progress)
@@ -210,8 +218,10 @@ def fcs_defaults(sources: Sequence[ImportSource]) -> tuple[Transform, tuple[str,
 
 _COLUMNS_OF_TABLES = (
     Setting("label")
-    + " and "
+    + ", "
     + Setting("sample_id")
+    + " and "
+    + Setting("sequence")
     + " name columns of tables; FCS takes "
     + Setting("labels")
 )

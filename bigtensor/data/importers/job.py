@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from bigtensor.data.importers.sequence_ids import SequenceIds
 from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource
 from bigtensor.data.importers.transforms import Transform
 from bigtensor.data.layout import SampleStoreWriter, chunk_rows
@@ -69,6 +70,8 @@ class ImportJob:
         Names of the codes, if labels arrive as codes; else their names arrive.
     has_label : bool
         True if the files hold labels.
+    has_sequence : bool
+        True if the files hold ids of sequences.
     codes : bool
         The values are names of categories, which are coded.
     """
@@ -81,6 +84,7 @@ class ImportJob:
     linear: tuple[str, ...]
     label_names: tuple[str, ...] | None
     has_label: bool
+    has_sequence: bool = False
     codes: bool = False
 
     def run(
@@ -113,6 +117,7 @@ class ImportJob:
         """
         total = self._total_rows()
         samples, labels = Categories(), Categories()
+        sequences = SequenceIds(several_files=len(self.sources) > 1)
         of_features = [Categories() for _ in self.features]
         done, seen = 0, dict.fromkeys(self.names, 0)
         with SampleStoreWriter(
@@ -121,17 +126,21 @@ class ImportJob:
             dtype="int32" if self.codes else dtype,
             rows=total,
             feature_coordinates=self._coordinates(),
-            row_variables={"sample_id": "int32"} | ({"label": "int32"} if self.has_label else {}),
+            row_variables=self._row_variables(),
             keep_raw=keep_raw,
             attrs=self._attrs(),
             overwrite=overwrite,
         ) as store:
             for name, columns, block in self._blocks():
                 identity = block.variables.get("sample_id", np.array([name], dtype=object))
+                codes: dict[str, NDArray[Any]]
                 codes = {"sample_id": _broadcast(samples.encode(identity), len(block.values))}
                 if self.has_label:
                     given = block.variables["label"]
                     codes["label"] = labels.encode(given) if self.label_names is None else given
+                if self.has_sequence:
+                    ids = block.variables["sequence"]
+                    codes["sequence"] = sequences.encode(ids, name, seen[name])
                 raw = _columns(block.raw, columns) if keep_raw else None
                 values: NDArray[Any]
                 if self.codes:
@@ -147,6 +156,8 @@ class ImportJob:
                 if progress is not None:
                     progress(done, total)
             store.set_categories("sample_id", samples.names)
+            if sequences.names is not None:
+                store.set_categories("sequence", sequences.names)
             if self.codes:
                 known = [categories.names for categories in of_features]
                 store.set_feature_categories(dict(zip(self.features, known, strict=True)))
@@ -162,6 +173,15 @@ class ImportJob:
             warnings=tuple(f"{s.path.name}: {note}" for s in self.sources for note in s.notes),
             bytes=sum(file.stat().st_size for file in out.rglob("*") if file.is_file()),
         )
+
+    def _row_variables(self) -> dict[str, DTypeLike]:
+        """Return the types of the variables along the samples."""
+        variables: dict[str, DTypeLike] = {"sample_id": "int32"}
+        if self.has_label:
+            variables["label"] = "int32"
+        if self.has_sequence:
+            variables["sequence"] = "int64"
+        return variables
 
     def _coordinates(self) -> dict[str, list[str]]:
         """Return the alternative names of the features in the first file."""

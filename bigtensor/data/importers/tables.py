@@ -1,7 +1,7 @@
 """CSV and Parquet tables, read by row blocks: numeric columns become features."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -28,6 +28,7 @@ def open_csv(
     *,
     label: str | None = None,
     sample_id: str | None = None,
+    sequence: str | None = None,
     codes: bool = False,
 ) -> ImportSource:
     """Open a table of text for import.
@@ -37,7 +38,7 @@ def open_csv(
     path : str or path-like
         The table, possibly compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``). Its first line
         names the columns; they are separated by tabs if the name ends in ``.tsv``, else by commas.
-    label, sample_id : str, optional
+    label, sample_id, sequence : str, optional
         Columns to keep beside the features.
     codes : bool, default False
         Every cell of a feature is the name of a category.
@@ -66,7 +67,9 @@ def open_csv(
     if not given[0]:
         left_out.add(names[0])
         notes.append("the first column has no name and was left out as a row index")
-    kept = _kept_columns(path, names, label=label, sample_id=sample_id)
+    kept = _kept_columns(
+        path, names, {"label": label, "sample_id": sample_id, "sequence": sequence}
+    )
     numeric = {name for name in names if codes or guess[name].dtype.kind in "iuf"}
     others = [name for name in names if name not in left_out and name not in kept.values()]
     features = _feature_columns(path, others, numeric, guess)
@@ -89,6 +92,7 @@ def open_parquet(
     *,
     label: str | None = None,
     sample_id: str | None = None,
+    sequence: str | None = None,
     codes: bool = False,
 ) -> ImportSource:
     """Open a Parquet file for import.
@@ -97,7 +101,7 @@ def open_parquet(
     ----------
     path : str or path-like
         The file.
-    label, sample_id : str, optional
+    label, sample_id, sequence : str, optional
         Columns to keep beside the features.
     codes : bool, default False
         Every value of a feature is the name of a category.
@@ -123,7 +127,9 @@ def open_parquet(
     if _repeated(names):
         raise FileFormatError(f"{path} repeats the columns {sorted(_repeated(names))}; rename them")
     index = [name for name in names if name.startswith("__index_level_")]
-    kept = _kept_columns(path, names, label=label, sample_id=sample_id)
+    kept = _kept_columns(
+        path, names, {"label": label, "sample_id": sample_id, "sequence": sequence}
+    )
     numeric = {column.name for column in schema if codes or _is_numeric_arrow(arrow, column.type)}
     others = [name for name in names if name not in index and name not in kept.values()]
     features = _feature_columns(path, others, numeric)
@@ -132,7 +138,7 @@ def open_parquet(
     warn_of_notes(path, notes)
 
     def blocks(rows_per_block: int) -> Iterator[ImportBlock]:
-        columns = [*features, *kept.values()]
+        columns = [*features, *dict.fromkeys(kept.values())]
         with (
             reading(path, "Parquet"),
             parquet.ParquetFile(path, page_checksum_verification=True) as file,
@@ -181,10 +187,9 @@ def _repeated(names: Sequence[str]) -> set[str]:
 
 
 def _kept_columns(
-    path: Path, names: Sequence[str], *, label: str | None, sample_id: str | None
+    path: Path, names: Sequence[str], kept: Mapping[str, str | None]
 ) -> dict[str, str]:
-    """Return the label and sample columns by the name of their variable."""
-    kept = {"label": label, "sample_id": sample_id}
+    """Return the columns beside the features by the name of their variable."""
     chosen = {variable: column for variable, column in kept.items() if column is not None}
     for variable, column in chosen.items():
         if column not in names:
@@ -209,8 +214,10 @@ def _feature_columns(
             + (f": {cell}" if cell else "")
             + "; use them as "
             + Setting("label")
-            + " or "
+            + ", "
             + Setting("sample_id")
+            + " or "
+            + Setting("sequence")
             + ", leave them out of the file, or import every column as codes of categories with "
             + Setting("codes", True)
         )

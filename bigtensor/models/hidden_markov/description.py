@@ -9,6 +9,7 @@ import numpy as np
 
 from bigtensor.models.description import Facts, Line, ModelDescription, outcome_lines
 from bigtensor.models.hidden_markov.density_section import density_section
+from bigtensor.models.hidden_markov.hmmlearn_models import SOURCE
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.report_blocks import Notice, ReportParts, Section, Words
 from bigtensor.models.report_figures import Heatmap
@@ -108,6 +109,8 @@ def outcome_in_words(model: Any) -> list[Line]:
     model : fitted model
     """
     found = model.diagnostics_
+    if found["refined"] == SOURCE:
+        return [("parameters", f"taken over from {SOURCE}")]
     if found["mean_log_likelihood"]:
         likelihood = f"{found['mean_log_likelihood'][-1]:.4f} nats a step"
     else:
@@ -146,6 +149,9 @@ def dwell_times(model: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
 def method_in_words(model: Any) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
     found = model.diagnostics_
+    if found["refined"] == SOURCE:
+        yield f"The parameters were taken over from {SOURCE}."
+        return
     if "state_choice" in found:
         yield sentence_of(f"number of states: {states_in_words(found)}")
     if not any(name.startswith("exterior_point") for name in found):

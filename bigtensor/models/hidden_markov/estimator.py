@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 import xarray as xr
@@ -11,13 +11,18 @@ from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.errors import DataError, ParameterError, Setting
-from bigtensor.models.base import LatentVariableModel
 from bigtensor.models.containers import is_labelled
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmissions
 from bigtensor.models.hidden_markov.declared_parameters import KERNEL
 from bigtensor.models.hidden_markov.description import HiddenMarkovDescription, outcome_in_words
+from bigtensor.models.hidden_markov.hmmlearn_models import (
+    FEATURE,
+    categorical_hmm,
+    diagnostics_of,
+    fit_of_categorical_hmm,
+)
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.hidden_markov.occupancy_by import (
     check_variable,
@@ -39,13 +44,14 @@ from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.parameters import check_integer
 from bigtensor.models.run_options import RunOptions
 from bigtensor.models.script import PlannedPass, Script
+from bigtensor.models.sequence_model import SequenceModel, ids_or_names
 from bigtensor.statistics.base import Pass, Workspace
 from bigtensor.statistics.sequences.answers import SequenceAnswers
 from bigtensor.statistics.sequences.chain import HiddenChain
 from bigtensor.statistics.sequences.ends import SequenceEnds, SequenceEndsResult
 
 
-class HiddenMarkovModel(LatentVariableModel):
+class HiddenMarkovModel(SequenceModel):
     """Hidden Markov model of sequences, from triples of consecutive rows.
 
     A hidden state moves from row to row by transition probabilities, and every row shows a category
@@ -60,8 +66,9 @@ class HiddenMarkovModel(LatentVariableModel):
     `KernelMixture`: smoothed histograms of views of one feature, and sums of kernel features of
     views of several (Song, Anandkumar, Dai and Xie, ICML 2014).
 
-    Rows lie in the order of time. The variable ``sequence`` of the data says which sequence a row
-    is of: a run of equal ids, one row behind the other. Without it all rows are one sequence.
+    Rows lie in the order of time. The variable ``sequence`` of the data, or `sequence` and
+    `lengths` of the methods, say which sequence a row is of: a run of equal ids, one row behind the
+    other. Without them all rows are one sequence.
 
     Parameters
     ----------
@@ -166,13 +173,15 @@ class HiddenMarkovModel(LatentVariableModel):
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, *, sequence: Any = None, lengths: Any = None) -> Any:
         """Return the state of every row on the most probable path of its sequence (Viterbi).
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
-            As for `fit`, with the variable ``sequence`` where there are several sequences.
+            As for `fit`.
+        sequence, lengths : optional
+            As for `fit`: the sequence of every row, or the rows of every sequence.
 
         Returns
         -------
@@ -181,40 +190,52 @@ class HiddenMarkovModel(LatentVariableModel):
             -1. Paths whose log probabilities differ by less than 1e-7 count as equal, and one of
             them is taken, the same in any chunking.
         """
-        return self._evaluate(X, "label")
+        return self._answer(X, "label", sequence, lengths)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any, *, sequence: Any = None, lengths: Any = None) -> Any:
         """Return the probability of every state of every row, given all rows of its sequence.
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
             As for `predict`.
+        sequence, lengths : optional
+            As for `predict`.
 
         Returns
         -------
         (rows, states) float64 array, DataArray or dask array
         """
-        return self._evaluate(X, "probability")
+        return self._answer(X, "probability", sequence, lengths)
 
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: Any, *, sequence: Any = None, lengths: Any = None) -> Any:
         """Return the log-likelihood of every sequence, in nats.
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
             As for `predict`.
+        sequence, lengths : optional
+            As for `predict`.
 
         Returns
         -------
         (sequences,) float64 array or DataArray
-            In the order of the rows. Of labelled data, with the ids of the sequences and their
-            ``steps`` as coordinates.
+            In the order of the rows. Of labelled data, with the ids or names of the sequences and
+            their ``steps`` as coordinates.
         """
-        ends = self._ends(X)
-        return _by_sequence(X, ends, self._log_likelihood(ends), {}, "log_likelihood")
+        ends, ids = self._ends(X, sequence, lengths)
+        likelihood = self._log_likelihood(ends)
+        return _by_sequence(X, ids, ends.rows, likelihood, {}, "log_likelihood")
 
-    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+    def score(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002
+        *,
+        sequence: Any = None,
+        lengths: Any = None,
+    ) -> float:
         """Return the mean log-likelihood of a step, in nats. Rows left out do not count.
 
         Parameters
@@ -222,23 +243,27 @@ class HiddenMarkovModel(LatentVariableModel):
         X : path, xarray, dask array or array-like
             As for `predict`.
         y : ignored
+        sequence, lengths : optional
+            As for `predict`.
 
         Raises
         ------
         DataError
             When no row is left to score.
         """
-        ends = self._ends(X)
+        ends, _ = self._ends(X, sequence, lengths)
         if not ends.rows.sum():
             raise DataError("no row can be scored: all were left out")
         return float(self._log_likelihood(ends).sum() / ends.rows.sum())
 
-    def predict_next(self, X: Any) -> Any:
+    def predict_next(self, X: Any, *, sequence: Any = None, lengths: Any = None) -> Any:
         """Return what follows on every sequence: probabilities of categories, or expected values.
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
+            As for `predict`.
+        sequence, lengths : optional
             As for `predict`.
 
         Returns
@@ -246,12 +271,13 @@ class HiddenMarkovModel(LatentVariableModel):
         (sequences, categories) or (sequences, features) float64 array or DataArray
             Of kernel emissions the mean of every feature.
         """
-        ends = self._ends(X)
+        ends, ids = self._ends(X, sequence, lengths)
         fitted = self._solution()
         of_states = self.means_ if self.emissions == KERNEL else self.emission_
         dim, name = str(of_states.dims[1]), str(of_states.name)
         following = ends.last @ fitted.transition @ of_states.to_numpy()
-        return _by_sequence(X, ends, following, {dim: of_states[dim].to_numpy()}, name)
+        coords = {dim: of_states[dim].to_numpy()}
+        return _by_sequence(X, ids, ends.rows, following, coords, name)
 
     def emission_density(self, X: Any) -> NDArray[np.float64]:
         """Return the density of rows in every state, in the units of the data.
@@ -354,14 +380,65 @@ class HiddenMarkovModel(LatentVariableModel):
         seed = self.random_state if random_state is None else random_state
         return self._solution().draw(n_samples, np.random.default_rng(seed or 0))
 
-    def fit_predict(self, X: Any, y: Any = None, **fit_parameters: Any) -> Any:
+    def fit_predict(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sequence: Any = None,
+        lengths: Any = None,
+        **fit_parameters: Any,
+    ) -> Any:
         """Fit the model and return the state of every row."""
-        return self.fit(X, y, **fit_parameters).predict(X)
+        order = {"sequence": sequence, "lengths": lengths}
+        return self.fit(X, y, **order, **fit_parameters).predict(X, **order)
 
-    def _ends(self, X: Any, **options: Unpack[RunOptions]) -> SequenceEndsResult:
-        """Return the likelihood and the last state of every sequence, in two passes."""
+    def to_hmmlearn(self) -> Any:
+        """Return a ``hmmlearn.hmm.CategoricalHMM`` with the probabilities of this model.
+
+        Its symbols are the positions in `categories_`, and its states are in the same order.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        MissingDependencyError
+            When hmmlearn is not installed.
+        """
+        self._require_fitted()
+        return categorical_hmm(self)
+
+    @classmethod
+    def from_hmmlearn(cls, model: Any, **parameters: Any) -> Self:
+        """Return a fitted model with the probabilities of a ``hmmlearn.hmm.CategoricalHMM``.
+
+        Parameters
+        ----------
+        model : CategoricalHMM
+            Fitted. Its states keep their order, and its symbols become the categories ``"0"``,
+            ``"1"``, ... of one feature.
+        **parameters
+            Parameters of this class, such as ``missing``.
+
+        Raises
+        ------
+        ParameterError
+            When the model has no probabilities of states and symbols.
+        """
+        fitted = fit_of_categorical_hmm(model)
+        taken = cls(fitted.n_states, **parameters)
+        taken.diagnostics_ = diagnostics_of(fitted)
+        taken._adopt(fitted)
+        names = tuple(map(str, taken.emission_["category"].to_numpy()))
+        taken._adopt_features(fitted.emissions.views, {FEATURE: names})
+        return taken
+
+    def _ends(
+        self, X: Any, sequence: Any, lengths: Any, **options: Unpack[RunOptions]
+    ) -> tuple[SequenceEndsResult, NDArray[Any]]:
+        """Return likelihood and last state of every sequence in two passes, and ids or names."""
         chain = self._solution().chain()
-        samples = self._open_again(X)
+        samples = self._open_in_order(X, sequence, lengths)
         operators = operators_of(chain, samples.rows)
 
         def script() -> Generator[Pass[Any], Any, SequenceEndsResult]:
@@ -371,7 +448,7 @@ class HiddenMarkovModel(LatentVariableModel):
 
         planned = [PlannedPass(Pass("messages", operators), 2)]
         result: SequenceEndsResult = self._run(samples, script(), planned, **options).result
-        return result
+        return result, ids_or_names(samples, result.sequence)
 
     def _log_likelihood(self, ends: SequenceEndsResult) -> NDArray[np.float64]:
         """Return the log-likelihood of every sequence, in the units of the data."""
@@ -441,7 +518,8 @@ class HiddenMarkovModel(LatentVariableModel):
 
 def _by_sequence(
     X: Any,
-    ends: SequenceEndsResult,
+    ids: NDArray[Any],
+    steps: NDArray[np.int64],
     values: NDArray[np.float64],
     coords: dict[str, Any],
     name: str,
@@ -449,5 +527,5 @@ def _by_sequence(
     """Return one entry a sequence, labelled if the data are."""
     if not is_labelled(X) or isinstance(X, list | tuple):
         return values
-    along = {"sequence": ends.sequence, "steps": ("sequence", ends.rows)}
+    along = {"sequence": ids, "steps": ("sequence", steps)}
     return xr.DataArray(values, along | coords, ("sequence", *coords), name)

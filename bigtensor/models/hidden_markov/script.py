@@ -122,6 +122,7 @@ def refine(preparation: MarkovPreparation) -> Script:
             "n_states": of_triples.n_states,
             "ridge": settings.ridge,
             "sequences": counts.sequences,
+            "sequences_of_one_row": counts.single_rows,
             "triples": float(counts.weight.sum()),
             "distinct_triples": len(counts.weight),
             "parameters": fit.parameters,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.errors import ConditioningWarning, Message
+from bigtensor.errors import ConditioningWarning, Message, SequenceWarning, Setting
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.script import Solved
 from bigtensor.statistics.triple_counts import TripleCountsResult
@@ -17,6 +17,9 @@ FEW_TRIPLES = 10.0
 
 FEW_STEPS = 100.0
 """Steps below which a state rests on a few runs of a sequence."""
+
+MANY_SINGLE_ROWS = 0.1
+"""Share of sequences of one row from which ids are probably those of rows, not of sequences."""
 
 ALIKE = 0.02
 """Total variation between emissions, and between transitions, of states that are the same."""
@@ -31,12 +34,32 @@ def judged(fit: MarkovFit, counts: TripleCountsResult, diagnostics: dict[str, An
     counts : TripleCountsResult
     diagnostics : dict
     """
+    if counts.single_rows:
+        warn_of_single_rows(counts)
     faults = _few(fit, counts) or [*_rare(fit, counts), *_alike(fit)]
     for fault in faults:
         warnings.warn(fault, ConditioningWarning, stacklevel=2)
     good = f"{fit.n_states} states are told apart by their emissions and transitions"
     sentences = [str(fault) for fault in faults] or [good]
     return Solved(fit, {**diagnostics, "verdict": {"good": not faults, "sentences": sentences}})
+
+
+def warn_of_single_rows(counts: TripleCountsResult) -> None:
+    """Warn of sequences of one row, which give no triple.
+
+    Parameters
+    ----------
+    counts : TripleCountsResult
+    """
+    if counts.single_rows < MANY_SINGLE_ROWS * counts.sequences:
+        return
+    message = (
+        f"{counts.single_rows:,} of {counts.sequences:,} sequences have one row, which gives no "
+        "triple of rows; they count for the initial states alone: see that "
+        + Setting("sequence")
+        + " names the sequence of a row, not the row"
+    )
+    warnings.warn(message, SequenceWarning, stacklevel=2)
 
 
 def _few(fit: MarkovFit, counts: TripleCountsResult) -> list[str | Message]:

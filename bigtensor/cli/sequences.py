@@ -1,0 +1,52 @@
+"""Option that names the sequence of every row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from bigtensor.data.samples import Samples
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def sequence_option(function: Function) -> Function:
+    """Add ``--sequence``."""
+    return click.option(
+        "--sequence",
+        metavar="VARIABLE",
+        help="The variable of the rows, or column of obs, that says which sequence a row is of, in "
+        "place of the variable 'sequence'; for models of sequences.",
+    )(function)
+
+
+def in_order(cells: str, sequence: str | None, model: Any) -> str | Samples:
+    """Return data whose rows are in the sequences that a variable names.
+
+    Parameters
+    ----------
+    cells : str
+        Path or URL.
+    sequence : str, optional
+        From ``--sequence``.
+    model : LatentVariableModel
+
+    Raises
+    ------
+    click.UsageError
+        When the model reads rows without an order.
+    """
+    if sequence is None:
+        return cells
+    from bigtensor.data.opening import open_samples
+    from bigtensor.models.sequence_model import SequenceModel
+
+    if not isinstance(model, SequenceModel):
+        raise click.UsageError(
+            f"--sequence is for models of sequences, and a {type(model).__name__} reads rows "
+            "without an order; leave it out"
+        )
+    return open_samples(cells, sample_dim=model.sample_dim, sequence=sequence)
