@@ -25,7 +25,7 @@ def test_number_of_states__is_that_of_the_simulation(n_states: int, sequences: i
     assert len(model.occupancy_) == model.diagnostics_["n_states"] == n_states
     told = model.diagnostics_["state_choice"]
     assert told["folds"] == 5
-    assert told["criterion"].startswith("fewest states within one standard error")
+    assert told["criterion"].startswith("fewest states within 1.5 standard errors")
     scores = [told["held_out_log_likelihood"][str(k + 1)] for k in range(n_states)]
     assert (np.diff(scores) > 0).all()
     # one pass over the rows serves every number
