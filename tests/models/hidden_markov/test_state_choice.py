@@ -91,12 +91,12 @@ def test_n_states__is_a_number_or_auto() -> None:
 
 def test_command_line__says_the_number(tmp_path: Path) -> None:
     data = tmp_path / "steps.zarr"
-    simulate.write_hidden_markov(data, 60_000, 2, 6, sequences=30, stay=0.6, random_state=1)
+    simulate.write_hidden_markov(data, 60_000, 3, 8, sequences=60, stay=0.6, random_state=1)
     arguments = ["fit", data, "--model", "hidden-markov", "--states", "auto"]
     out = ["--refine", "triples", "--out", tmp_path / "m.zarr"]
     done = CliRunner().invoke(main, [*map(str, [*arguments, *out])])
     assert done.exit_code == 0, done.output
-    assert "2, chosen from 1 to 4: fewest states" in " ".join(done.output.split())
+    assert "3, chosen from 1 to 5: fewest states" in " ".join(done.output.split())
 
 
 @pytest.mark.skipif(not (SHARED / "splice.npz").exists(), reason="splice.npz is not here")
