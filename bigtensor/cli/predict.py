@@ -89,7 +89,8 @@ def predict(
     component or population) float32 and log_density (sample). Rows left out have the label -1.
 
     With --by, two to six more passes give the weights of every patient or file that have the
-    largest likelihood, with standard errors.
+    largest likelihood, with standard errors. Of sequences, two passes give the share of every
+    state.
     """
     store, out = _places(cells, out, into)
     if into is None:

@@ -74,8 +74,8 @@ class HiddenMarkovModel(SequenceModel):
     ----------
     n_states : int or "auto", default 2
         Number of hidden states k, of at most as many as there are categories. ``"auto"`` is the
-        fewest states, of at most 12, whose likelihood of held-out triples is within one standard
-        error of the best. A fifth of the sequences is held out at a time, and of long sequences
+        fewest states, of at most 12, whose likelihood of held-out triples is within 1.5 standard
+        errors of the best. A fifth of the sequences is held out at a time, and of long sequences
         stretches of a fiftieth of the rows. Triples are counted once for all numbers.
     views : mapping of str to feature names or columns, optional
         Of categories one view of one feature, by default the only one. Of measured rows any views,

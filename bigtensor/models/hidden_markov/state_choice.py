@@ -27,11 +27,19 @@ FEWEST_WINDOWS = 50.0
 PATIENCE = 2
 """Numbers of states without a better likelihood after which the search ends."""
 
+STANDARD_ERRORS = 1.5
+"""Standard errors by which fewer states may be worse than the best number.
+
+With 1, the number of 100 simulated data sets was right 65 times and too large 3 times, and
+with 1.5 right 64 times and too large once. In all others it was too small: they had few rows.
+"""
+
 UNIFORM = 0.01
 """Weight of equally probable windows in the distribution that held-out windows are judged by."""
 
 CRITERION = (
-    "fewest states within one standard error of the largest mean log-likelihood of held-out triples"
+    "fewest states within 1.5 standard errors of the largest mean log-likelihood of held-out "
+    "triples"
 )
 
 
@@ -60,9 +68,10 @@ def choose_states(
 ) -> Generator[Step, None, StateChoice]:
     """Choose the fewest states that are as good as the best on held-out windows.
 
-    A number is as good as the best where its mean log-likelihood is less by at most the standard
-    error of the difference over the folds (Breiman, Friedman, Olshen and Stone 1984, 3.4.3).
-    Windows that overlap are dependent, so that the error is not taken over windows.
+    A number is as good as the best where its mean log-likelihood is less by at most
+    `STANDARD_ERRORS` of the difference over the folds (after the rule of one standard error of
+    Breiman, Friedman, Olshen and Stone 1984, 3.4.3). Windows that overlap are dependent, so that
+    the error is not taken over windows.
 
     Parameters
     ----------
@@ -92,7 +101,7 @@ def choose_states(
     best = _best(scores) - 1
     for fewer in range(best + 1):
         apart = scores[best] - scores[fewer]
-        if apart.mean() <= apart.std(ddof=1) / np.sqrt(len(apart)):
+        if apart.mean() <= STANDARD_ERRORS * apart.std(ddof=1) / np.sqrt(len(apart)):
             break
     told = {str(k + 1): float(score.mean()) for k, score in enumerate(scores)}
     return StateChoice(

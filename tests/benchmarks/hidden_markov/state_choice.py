@@ -42,7 +42,7 @@ def add_state_choice(
         f"Number of states of {SEQUENCES} sequences, 2k + 2 symbols",
         rows,
         [
-            "one standard error: the rule of the library; best: the largest held-out likelihood",
+            "chosen: by the rule of the library; best: the largest held-out likelihood",
             "share of the data sets with the true number, and with a larger one",
         ],
     )
@@ -63,7 +63,7 @@ def _row(k: int, size: int, count: int) -> Row:
         chosen.append(len(model.occupancy_))
         best.append(int(max(scores, key=scores.__getitem__)))
     row: Row = {"states": k, "rows": size, "seconds": (time.process_time() - begun) / count}
-    for name, numbers in {"one standard error": chosen, "best": best}.items():
+    for name, numbers in {"chosen": chosen, "best": best}.items():
         row[f"{name}: true"] = float(np.mean(np.array(numbers) == k))
         row[f"{name}: larger"] = float(np.mean(np.array(numbers) > k))
         row[f"{name}: largest"] = max(numbers)

@@ -106,6 +106,11 @@ def test_categories__are_found_by_name_whatever_their_codes() -> None:
         np.asarray(model.predict_proba(turned[list("abcd")])),
         np.asarray(model.predict_proba(table)),
     )
+    groups = np.arange(len(table)) % 2
+    np.testing.assert_array_equal(
+        model.weights_by(turned[list("abcd")], groups)["weight"],
+        model.weights_by(table, groups)["weight"],
+    )
 
 
 def test_few_rows__are_fitted_without_holding_any_out() -> None:

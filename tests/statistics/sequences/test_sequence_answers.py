@@ -15,6 +15,7 @@ from bigtensor.statistics.sequences.answers import SequenceAnswers
 from bigtensor.statistics.sequences.chain import HiddenChain
 from bigtensor.statistics.sequences.ends import SequenceEnds
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSums
+from bigtensor.statistics.sequences.group_occupancy import GroupOccupancy
 from bigtensor.statistics.sequences.transfer import Boundaries, TransferOperators
 from bigtensor.testing.cases import cut_blocks
 from tests.statistics.sequences.recursions import (
@@ -159,6 +160,30 @@ def test_sums_and_ends__of_any_cut_are_those_of_whole_sequences(cut: list[int]) 
     np.testing.assert_allclose(sums.emissions.histograms, emission, rtol=1e-9)
     assert sums.emissions.log_likelihood == pytest.approx(log_likelihood, rel=1e-10)
     assert sums.emissions.weight == pytest.approx(weight.sum(), rel=1e-12)
+
+
+@given(borders)
+@settings(deadline=None, max_examples=10)
+def test_occupancy_of_groups__is_that_of_whole_sequences(cuts: list[int]) -> None:
+    chain = CHAINS["four states"]
+    group = np.arange(ROWS) % 4 - 1
+    block = replace(sequences_of(chain), group=group)
+    blocks, hidden = cut_blocks(block, cuts), chain.hidden()
+    boundaries = summed(TransferOperators(hidden, len(blocks)), blocks)
+    found = summed(GroupOccupancy(hidden, boundaries, 3), blocks)
+    states = np.concatenate([of_rows[0] for of_rows in whole_sequences("four states")])
+    weighted = block.weight[:, None] * states
+    expected = [weighted[group == number].sum(axis=0) for number in range(3)]
+    np.testing.assert_allclose(found.mass, expected, rtol=1e-9)
+    np.testing.assert_array_equal(found.rows, np.bincount(group[group >= 0]))
+    assert found.rows_without == np.count_nonzero(group < 0)
+
+
+def test_occupancy_without_groups__is_refused() -> None:
+    block, hidden = sequences_of(LEFT_TO_RIGHT), LEFT_TO_RIGHT.hidden()
+    boundaries = summed(TransferOperators(hidden, 1), [block])
+    with pytest.raises(ParameterError, match="no groups"):
+        summed(GroupOccupancy(hidden, boundaries, 3), [block])
 
 
 @given(cut=borders)

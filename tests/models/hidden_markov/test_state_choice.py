@@ -1,0 +1,117 @@
+"""Number of states by held-out triples: simulated numbers, real sequences, and few rows."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from click.testing import CliRunner
+
+from bigtensor import HiddenMarkovModel, load, merge, simulate
+from bigtensor.cli import main
+from bigtensor.errors import ParameterError
+
+SHARED = Path("../shared/data")
+
+
+def chosen(data: xr.Dataset, **options) -> HiddenMarkovModel:
+    return HiddenMarkovModel("auto", refine="triples", random_state=0, **options).fit(data)
+
+
+@pytest.mark.parametrize(("n_states", "sequences"), [(1, 30), (2, 1), (3, 60)])
+def test_number_of_states__is_that_of_the_simulation(n_states: int, sequences: int) -> None:
+    data = simulate.hidden_markov(60_000, n_states, 8, sequences, stay=0.6, random_state=1)
+    model = chosen(data)
+    assert len(model.occupancy_) == model.diagnostics_["n_states"] == n_states
+    told = model.diagnostics_["state_choice"]
+    assert told["folds"] == 5
+    assert told["criterion"].startswith("fewest states within 1.5 standard errors")
+    scores = [told["held_out_log_likelihood"][str(k + 1)] for k in range(n_states)]
+    assert (np.diff(scores) > 0).all()
+    # one pass over the rows serves every number
+    assert [entry["name"] for entry in model.diagnostics_["passes"]] == ["triples"]
+    words = dict(model._outcome_in_words())["states"]
+    assert words.startswith(f"{n_states}, chosen from 1 to ")
+
+
+def test_the_fit__is_that_of_the_number(tmp_path: Path) -> None:
+    data = simulate.hidden_markov(60_000, 3, 8, sequences=60, stay=0.6, random_state=1)
+    model = HiddenMarkovModel("auto", em_iterations=2, random_state=0).fit(data)
+    given = HiddenMarkovModel(3, em_iterations=2, random_state=0).fit(data)
+    np.testing.assert_allclose(model.transition_, given.transition_, rtol=1e-9)
+    np.testing.assert_allclose(model.emission_, given.emission_, rtol=1e-9)
+    np.testing.assert_array_equal(
+        load(model.save(tmp_path / "m.zarr")).predict(data), model.predict(data)
+    )
+
+
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
+@pytest.mark.parametrize("rows", [60, 300])
+def test_few_rows__give_few_states(rows: int) -> None:
+    numbers = [
+        len(chosen(simulate.hidden_markov(rows, 2, 8, random_state=seed)).occupancy_)
+        for seed in range(4)
+    ]
+    assert max(numbers) <= 3
+
+
+def test_hardly_any_row__is_one_state_with_a_reason() -> None:
+    data = simulate.hidden_markov(40, 2, 4, random_state=0)
+    model = HiddenMarkovModel("auto", random_state=0).fit(data)
+    assert len(model.occupancy_) == 1
+    words = dict(model._outcome_in_words())["states"]
+    assert words == "1: 38 complete triples are too few to hold any out"
+
+
+def test_missing_steps__hide_windows_from_the_choice() -> None:
+    data = simulate.hidden_markov(60_000, 2, 6, 30, stay=0.6, missing=0.1, random_state=1)
+    assert len(chosen(data, missing="marginalise").occupancy_) == 2
+
+
+def test_any_chunking__chooses_the_same() -> None:
+    data = simulate.hidden_markov(20_000, 2, 6, 7, stay=0.6, random_state=1)
+    expected = chosen(data).diagnostics_["state_choice"]["held_out_log_likelihood"]
+    found = chosen(data.chunk(sample=777)).diagnostics_["state_choice"]["held_out_log_likelihood"]
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_sites__choose_together() -> None:
+    data = simulate.hidden_markov(40_000, 3, 8, sequences=40, stay=0.6, random_state=1)
+    parts = [data.isel(sample=slice(0, 20_000)), data.isel(sample=slice(20_000, None))]
+    model = HiddenMarkovModel("auto", random_state=0).prepare(parts[0], rows=40_000)
+    model.solve(merge([model.accumulate(part) for part in parts]))
+    assert len(model.occupancy_) == 3
+
+
+def test_n_states__is_a_number_or_auto() -> None:
+    data = simulate.hidden_markov(500, 2, 4, random_state=0)
+    with pytest.raises(ParameterError, match="n_states is 'best'; expected an integer"):
+        HiddenMarkovModel("best").fit(data)
+
+
+def test_command_line__says_the_number(tmp_path: Path) -> None:
+    data = tmp_path / "steps.zarr"
+    simulate.write_hidden_markov(data, 60_000, 3, 8, sequences=60, stay=0.6, random_state=1)
+    arguments = ["fit", data, "--model", "hidden-markov", "--states", "auto"]
+    out = ["--refine", "triples", "--out", tmp_path / "m.zarr"]
+    done = CliRunner().invoke(main, [*map(str, [*arguments, *out])])
+    assert done.exit_code == 0, done.output
+    assert "3, chosen from 1 to 5: fewest states" in " ".join(done.output.split())
+
+
+@pytest.mark.skipif(not (SHARED / "splice.npz").exists(), reason="splice.npz is not here")
+def test_splice__has_a_moderate_number_of_states() -> None:
+    stored = np.load(SHARED / "splice.npz")
+    codes = stored["X"][(stored["X"] < 4).all(axis=1)].astype(np.int8)
+    data = xr.Dataset(
+        {
+            "X": (
+                ("sample", "feature"),
+                codes.reshape(-1, 1),
+                {"categories": {"letter": [*"ACGT"]}},
+            ),
+            "sequence": ("sample", np.repeat(np.arange(len(codes)), 60)),
+        },
+        {"feature": ["letter"]},
+    )
+    assert 2 <= len(chosen(data).occupancy_) <= 4
