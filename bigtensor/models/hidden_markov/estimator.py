@@ -255,12 +255,17 @@ class HiddenMarkovModel(LatentVariableModel):
         samples = self._open_again(X)
         operators = operators_of(chain, samples.rows)
 
-        def script() -> Generator[Pass[Any], Any, SequenceEndsResult]:
+        def script() -> Generator[Pass[Any] | PlannedPass, Any, SequenceEndsResult]:
             boundaries = yield Pass("messages", operators)
-            ends: SequenceEndsResult = yield Pass("ends", SequenceEnds.of(chain, boundaries))
+            # the number of sequences is known now, and with it the size of the next state
+            statistic = SequenceEnds.of(chain, boundaries)
+            wanted = Pass("ends", statistic)
+            ends: SequenceEndsResult = yield PlannedPass(
+                wanted, driver_nbytes=statistic.state_nbytes()
+            )
             return ends
 
-        planned = [PlannedPass(Pass("messages", operators), 2)]
+        planned = [PlannedPass(Pass("messages", operators))]
         result: SequenceEndsResult = self._run(samples, script(), planned, **options).result
         return result
 
