@@ -24,7 +24,7 @@ from bigtensor.errors import (
     MissingValueWarning,
     Setting,
 )
-from bigtensor.models.script import Estimate, PlannedPass, Script, Step
+from bigtensor.models.script import Estimate, PlannedPass, SizedScript, Step
 from bigtensor.statistics.base import Narrowing
 from bigtensor.statistics.validity import Checked, Validity, explain
 
@@ -54,7 +54,7 @@ class Ran:
 
 def run_script(
     samples: Samples,
-    script: Script,
+    script: SizedScript,
     sizes: Sequence[PassSize],
     missing: str,
     *,
@@ -87,7 +87,7 @@ def run_script(
 
 
 def _drive(
-    script: Script,
+    script: SizedScript,
     samples: Samples,
     runtime: Runtime,
     checkpoint: Checkpoint | None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Any, Unpack
 
 import numpy as np
@@ -27,7 +26,7 @@ from bigtensor.models.hidden_markov.settings import check_parameters, settings_o
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.parameters import check_integer
 from bigtensor.models.run_options import RunOptions
-from bigtensor.models.script import PlannedPass, Script
+from bigtensor.models.script import PlannedPass, Script, SizedScript
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.sequences.answers import SequenceAnswers
 from bigtensor.statistics.sequences.chain import HiddenChain
@@ -255,15 +254,12 @@ class HiddenMarkovModel(LatentVariableModel):
         samples = self._open_again(X)
         operators = operators_of(chain, samples.rows)
 
-        def script() -> Generator[Pass[Any] | PlannedPass, Any, SequenceEndsResult]:
+        def script() -> SizedScript:
             boundaries = yield Pass("messages", operators)
             # the number of sequences is known now, and with it the size of the next state
             statistic = SequenceEnds.of(chain, boundaries)
-            wanted = Pass("ends", statistic)
-            ends: SequenceEndsResult = yield PlannedPass(
-                wanted, driver_nbytes=statistic.state_nbytes()
-            )
-            return ends
+            ends = Pass("ends", statistic)
+            return (yield PlannedPass(ends, driver_nbytes=statistic.state_nbytes()))
 
         planned = [PlannedPass(Pass("messages", operators))]
         result: SequenceEndsResult = self._run(samples, script(), planned, **options).result
