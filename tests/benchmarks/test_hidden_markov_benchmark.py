@@ -12,8 +12,10 @@ from tests.benchmarks.baselines.markov_em import (
     random_parameters,
     triple_table,
 )
+from tests.benchmarks.figures import markov_error_against_triples, save
 from tests.benchmarks.hidden_markov.__main__ import PARTS, main
 from tests.benchmarks.hidden_markov.accuracy import add_accuracy, ratio_row
+from tests.benchmarks.hidden_markov.growth import GROWTH, SPECTRAL, add_growth
 from tests.benchmarks.hidden_markov.times import add_times
 from tests.benchmarks.hidden_markov.triples import METHODS, OURS, Drawn
 from tests.benchmarks.tables import Report
@@ -91,3 +93,16 @@ def test_main__writes_all_tables(tmp_path, monkeypatch):
     assert code in (0, 1)
     assert written["settings"]["models"] == 1
     assert len(written["tables"]) == 4
+
+
+def test_growth__the_descent_and_iterations_improve_the_spectral_step(tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    report = Report("hidden_markov", {})
+    add_growth(report, 2, {3: (2000, 50_000)})
+    rows = report.tables[f"{GROWTH}, k = 3"]["rows"]
+    assert [row["rows"] for row in rows] == [2000, 50_000]
+    for row in rows:
+        assert 0 < row[OURS] < row[SPECTRAL]
+    assert rows[1][OURS] < rows[0][OURS]
+    save(markov_error_against_triples(report.tables), tmp_path / "errors.svg")
+    assert (tmp_path / "errors.svg").read_text().count("<path") > 10
