@@ -87,12 +87,22 @@ def test_main__writes_all_tables(tmp_path, monkeypatch):
         PARTS, "accuracy", lambda report, models, _: add_accuracy(report, models, {2: (50,)})
     )
     monkeypatch.setitem(PARTS, "times", lambda report, *_: add_times(report, 2000, 2))
-    out = tmp_path / "out.json"
-    code = main(["--models", "1", "--out", str(out)])
+    monkeypatch.setitem(
+        PARTS, "growth", lambda report, models, _: add_growth(report, models, {2: (50, 100)})
+    )
+    out, figure = tmp_path / "out.json", tmp_path / "errors.svg"
+    code = main(["--models", "1", "--out", str(out), "--figure", str(figure)])
+    assert figure.read_text().startswith("<?xml")
     written = json.loads(out.read_text())
     assert code in (0, 1)
     assert written["settings"]["models"] == 1
-    assert len(written["tables"]) == 4
+    assert len(written["tables"]) == 5
+
+
+def test_main__draws_no_figure_of_another_table(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["--only", "times", "--figure", str(tmp_path / "errors.svg")])
+    assert "--figure draws the table growth" in capsys.readouterr().err
 
 
 def test_growth__the_descent_and_iterations_improve_the_spectral_step(tmp_path):
