@@ -82,7 +82,7 @@ def headline(findings: Findings) -> list[tuple[str, str]]:
 def _fit_section(findings: Findings) -> Section:
     """Return what was fitted on what."""
     sentences = fit_sentences(findings.model, findings.level, findings.parts.method)
-    if isinstance(findings.rows, LabelledRows):
+    if findings.rows is not None:
         sentences.append(sample_sentence(findings.rows))
     words = tuple(Words(sentence, "plain") for sentence in sentences)
     title = "What was fitted on what"

@@ -121,4 +121,3 @@ def test_page__decodes_where_there_are_data(model: HiddenMarkovModel, steps: xr.
         assert title in page
         assert title not in alone
     assert "paths of all 60,000 rows" in page
-    assert "show a sample" not in page

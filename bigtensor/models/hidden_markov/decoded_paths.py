@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.samples import Samples
 from bigtensor.models.report_blocks import Cell, Group, Section, Table, Words
 from bigtensor.models.report_figures import Curve, Curves, Panel, StateStrip
 from bigtensor.models.script import PlannedPass, SizedScript
@@ -26,13 +25,14 @@ LEAST_SHARE = 1e-3
 """Share of the runs of a state at which its curve ends."""
 
 
-def decoded_summary(model: Any, samples: Samples) -> DecodedSummary:
+def decoded_summary(model: Any, samples: Any) -> DecodedSummary:
     """Decode all rows, in two passes over the data.
 
     Parameters
     ----------
     model : fitted model
     samples : Samples
+        The data, as `SampledRows` holds them.
     """
     chain, rows = model._solution().chain(), samples.rows
     operators = PathOperators(chain, most_blocks(rows))
