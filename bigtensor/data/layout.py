@@ -50,6 +50,8 @@ _CHUNK_BYTES = 2 * 2**20
 _SHARD_BYTES = 64 * 2**20
 _MIN_CHUNK_ROWS = 1024
 _MAX_CHUNK_ROWS = 65_536
+_NARROW_CHUNK_BYTES = 256 * 2**10
+"""Chunks of more rows than `_MAX_CHUNK_ROWS` hold this many: smaller ones are slow to read."""
 
 RowVariable = DTypeLike | tuple[DTypeLike, Mapping[str, Any]]
 """The dtype of a variable along the samples, alone or with its attributes."""
@@ -68,11 +70,13 @@ def chunk_rows(n_features: int, itemsize: int = 4) -> int:
     Returns
     -------
     int
-        The largest power of two of rows that takes at most 2 MiB, within 1,024 to 65,536.
+        The largest power of two of rows that takes at most 2 MiB, within 1,024 to 65,536. Of narrow
+        rows, more than 65,536 as long as they take at most 256 KiB.
     """
+    most = max(_MAX_CHUNK_ROWS, _NARROW_CHUNK_BYTES // (n_features * itemsize))
     fitting = max(_CHUNK_BYTES // (n_features * itemsize), 1)
     power = 1 << (fitting.bit_length() - 1)
-    return min(max(power, _MIN_CHUNK_ROWS), _MAX_CHUNK_ROWS)
+    return min(max(power, _MIN_CHUNK_ROWS), 1 << (most.bit_length() - 1))
 
 
 def shard_rows(n_features: int, itemsize: int = 4) -> int:

@@ -23,7 +23,7 @@ from bigtensor.models.parameters import check_inputs, plain
 from bigtensor.models.rounds import Rounds
 from bigtensor.models.run import Ran, run_script
 from bigtensor.models.run_options import RunOptions
-from bigtensor.models.script import PlannedPass, Script, Solved, single_pass
+from bigtensor.models.script import PlannedPass, Script, SizedScript, Solved, single_pass
 from bigtensor.models.statistics_file import Part, Statistics
 from bigtensor.statistics.base import Pass, Statistic
 from bigtensor.store import Contents, Packed, pack, unpack, write_group
@@ -245,7 +245,7 @@ class ModelContract(RowAnswers):
     def _run(
         self,
         samples: Samples,
-        script: Script,
+        script: SizedScript,
         passes: Iterable[PlannedPass],
         **options: Unpack[RunOptions],
     ) -> Ran:

@@ -66,6 +66,8 @@ class Heatmap:
         True for values on both sides of zero.
     numbers : (r, c) array, optional
         Numbers to write into the cells; by default the shades.
+    row_axis, column_axis : str
+        Names of the rows and of the columns as a whole.
     """
 
     alternative: str
@@ -76,6 +78,8 @@ class Heatmap:
     limit: float = 1.0
     diverging: bool = False
     numbers: FloatArray | None = None
+    row_axis: str = ""
+    column_axis: str = ""
 
     kind: ClassVar[str] = "figure"
 
@@ -314,7 +318,39 @@ class ReliabilityDiagram:
     kind: ClassVar[str] = "figure"
 
 
+@dataclass(frozen=True, eq=False)
+class StateStrip:
+    """States along the rows: shares of all rows in columns, and the first rows one by one.
+
+    Attributes
+    ----------
+    alternative : str
+        Description for readers who do not see the figure.
+    shares : (columns, k) array
+        Shares of the states; zeros where all rows were left out.
+    first : (m,) int array
+        States of the first rows; -1 for none.
+    begins : (m,) bool array
+        True for the first row of a sequence.
+    """
+
+    alternative: str
+    shares: FloatArray
+    first: NDArray[np.int64]
+    begins: NDArray[np.bool_]
+
+    kind: ClassVar[str] = "figure"
+
+
 Figure = (
-    Bars | Heatmap | DensityPlot | Scatter | TreePlot | Curves | Histograms | ReliabilityDiagram
+    Bars
+    | Heatmap
+    | DensityPlot
+    | Scatter
+    | TreePlot
+    | Curves
+    | Histograms
+    | ReliabilityDiagram
+    | StateStrip
 )
 """A figure that a report can draw."""

@@ -24,7 +24,7 @@ from bigtensor.errors import (
     MissingValueWarning,
     Setting,
 )
-from bigtensor.models.script import Estimate, Script, Step
+from bigtensor.models.script import Estimate, PlannedPass, SizedScript, Step
 from bigtensor.statistics.base import Narrowing
 from bigtensor.statistics.validity import Checked, Validity, explain
 
@@ -54,7 +54,7 @@ class Ran:
 
 def run_script(
     samples: Samples,
-    script: Script,
+    script: SizedScript,
     sizes: Sequence[PassSize],
     missing: str,
     *,
@@ -69,7 +69,8 @@ def run_script(
     samples : Samples
     script : generator
     sizes : sequence of PassSize
-        Upper bounds of its passes.
+        Upper bounds of its passes. Where the size of a pass follows from an earlier pass, the
+        script asks for a `PlannedPass`, whose plan is checked before it runs.
     missing : {"raise", "omit", "marginalise"}
     checkpoint, listeners, **where
         As for `LatentVariableModel.fit`.
@@ -86,7 +87,7 @@ def run_script(
 
 
 def _drive(
-    script: Script,
+    script: SizedScript,
     samples: Samples,
     runtime: Runtime,
     checkpoint: Checkpoint | None,
@@ -122,6 +123,9 @@ def _drive(
             if checkpoint is not None:
                 checkpoint = replace(checkpoint, data=content_key((checkpoint.data, wanted)))
             continue
+        if isinstance(wanted, PlannedPass):
+            make_plan(samples, [wanted.size(samples.rows)], runtime).check()
+            wanted = wanted.wanted
         checked = replace(
             wanted, statistic=Checked(wanted.statistic, marginalised=missing == MARGINALISE)
         )

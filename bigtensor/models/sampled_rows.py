@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -54,6 +54,8 @@ class SampledRows:
         Rows of the data.
     left_out : int
         Rows of the sample with missing values, which are not among the rows.
+    samples : Samples, optional
+        The data, of which a model may ask passes over all rows.
     """
 
     values: Any
@@ -62,6 +64,7 @@ class SampledRows:
     sample_id: Groups | None
     total: int
     left_out: int
+    samples: Samples | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)

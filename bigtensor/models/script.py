@@ -104,6 +104,10 @@ class PlannedPass:
         )
 
 
+SizedScript = Generator[Pass[Any] | PlannedPass | Narrowing | Estimate | Step, Any, Any]
+"""Script that also asks for passes whose size an earlier one has told; their plan is checked."""
+
+
 def _task_nbytes(wanted: Pass[Any]) -> tuple[int, int]:
     """Return the bytes of the state and of the workspace of one task."""
     checked = Checked(wanted.statistic)

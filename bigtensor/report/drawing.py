@@ -14,9 +14,10 @@ from bigtensor.models.report_figures import (
     Histograms,
     ReliabilityDiagram,
     Scatter,
+    StateStrip,
     TreePlot,
 )
-from bigtensor.report import curves, dendrogram, figures, probability_figures
+from bigtensor.report import curves, dendrogram, figures, probability_figures, state_strip
 from bigtensor.report.style import data_uri
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _DRAWN_BY: dict[type, Callable[[Any], matplotlib.figure.Figure]] = {
     Curves: curves.curves,
     Histograms: probability_figures.label_histograms,
     ReliabilityDiagram: probability_figures.reliability_diagram,
+    StateStrip: state_strip.state_strip,
 }
 
 

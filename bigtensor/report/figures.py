@@ -137,6 +137,8 @@ def heatmap(shown: Heatmap) -> Figure:
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
         axes.tick_params(axis="x", labelsize=7.5)
+        axes.xaxis.set_label_position("top")
+        axes.set(xlabel=shown.column_axis, ylabel=shown.row_axis)
         axes.spines[:].set_visible(False)
         axes.set_xticks(np.arange(columns - 1) + 0.5, minor=True)
         axes.set_yticks(np.arange(rows - 1) + 0.5, minor=True)

@@ -51,7 +51,8 @@ def write_report(
         The file to make; it appears under this name when it is whole.
     data : path, xarray Dataset or DataArray, AnnData, or (rows, features) array, optional
         The data of the fit, or others with the same features. Only a sample of the rows is read,
-        and all of them two to six times where they have a ``sample_id``, for its mixing weights.
+        and all of them two to six times where they have a ``sample_id``, for its mixing weights,
+        or twice for the decoded states of a hidden Markov model.
     labels : path, xarray Dataset or DataArray, or (rows,) array, optional
         The label of every row of the data (variable ``label``), as ``model.write`` and
         ``bigtensor predict`` make them. Without it the model labels the sample.

@@ -127,6 +127,7 @@ def read_rows(
         sample_id=sample_id,
         total=samples.rows,
         left_out=int(np.count_nonzero(~valid)),
+        samples=samples,
     )
     if not isinstance(model, MixtureAnswers):
         return rows

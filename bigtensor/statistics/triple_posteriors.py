@@ -48,7 +48,7 @@ class TriplePosteriorSumsResult:
 
 @dataclass(frozen=True, eq=False)
 class TriplePosteriorSums(SumStatistic[TriplePosteriorSumsResult]):
-    r"""Sums of the E step of a hidden Markov model, over windows of three symbols.
+    r"""Sums of the E step of a hidden Markov model, over windows of three symbols, one a row.
 
     The probability of a window (a, b, c) is :math:`p = \sum_h A_{ah} B_{bh} C_{ch}` over the middle
     state h, with :math:`A = O \mathrm{diag}(\pi) T^\top`, B = O and C = O T for emissions O and
@@ -64,9 +64,6 @@ class TriplePosteriorSums(SumStatistic[TriplePosteriorSumsResult]):
         Row i holds the probabilities of the next state after state i.
     emission : (k, n) float64 array
         Row i holds the probabilities of the symbols in state i.
-    column : int, optional
-        Column of the block's values whose windows of three consecutive rows are read. A window has
-        the weight of its first row. By default a row of three columns is a window.
 
     Raises
     ------
@@ -77,7 +74,6 @@ class TriplePosteriorSums(SumStatistic[TriplePosteriorSumsResult]):
     window_start: NDArray[np.float64]
     transition: NDArray[np.float64]
     emission: NDArray[np.float64]
-    column: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("window_start", "transition", "emission"):
@@ -91,7 +87,6 @@ class TriplePosteriorSums(SumStatistic[TriplePosteriorSumsResult]):
                 "a window start of shape (k,), transitions (k, k) and emissions (k, n) are needed, "
                 f"got {self.window_start.shape}, {self.transition.shape} and {self.emission.shape}"
             )
-        object.__setattr__(self, "halo", 0 if self.column is None else WINDOW - 1)
 
     @property
     def _lines(self) -> tuple[int, int]:
@@ -152,21 +147,11 @@ class TriplePosteriorSums(SumStatistic[TriplePosteriorSumsResult]):
     def _windows(
         self, block: Block, work: Workspace
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the codes of the windows that belong to a block, and their weights."""
-        if self.column is None:
-            codes = work.take("triples.codes", (block.rows, WINDOW), "int64")
-            np.copyto(codes, block.values[: block.rows, :WINDOW])
-            starts: slice | NDArray[np.intp] = slice(block.rows)
-        else:
-            starts = np.flatnonzero(block.window_starts(WINDOW))
-            codes = work.take("triples.codes", (len(starts), WINDOW), "int64")
-            for lag in range(WINDOW):
-                codes[:, lag] = block.values[starts + lag, self.column]
-        weight = work.take("triples.weight", (len(codes),), "float64")
-        if block.weight is None:
-            weight.fill(1)
-        else:
-            np.copyto(weight, block.weight[starts])
+        """Return the codes of the windows of a block, a row each, and their weights."""
+        codes = work.take("triples.codes", (block.rows, WINDOW), "int64")
+        np.copyto(codes, block.values[: block.rows, :WINDOW])
+        weight = work.take("triples.weight", (block.rows,), "float64")
+        np.copyto(weight, 1.0 if block.weight is None else block.weight[: block.rows])
         return codes, weight
 
 

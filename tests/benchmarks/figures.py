@@ -3,7 +3,8 @@
 ``python -m tests.benchmarks.accuracy --only error-against-m recovered-densities --out drawn.json``
 ``python -m tests.benchmarks.figures --from drawn.json --out docs/figures``
 
-The error of discrete mixtures is drawn from ``python -m tests.benchmarks.discrete --only growth``.
+The errors of discrete mixtures and of hidden Markov models are drawn from ``--only growth`` of
+``python -m tests.benchmarks.discrete`` and ``python -m tests.benchmarks.hidden_markov``.
 Only what a file holds is drawn.
 """
 
@@ -30,6 +31,8 @@ from tests.benchmarks.accuracy.methods import (
 )
 from tests.benchmarks.discrete import accuracy as discrete
 from tests.benchmarks.discrete import methods as discrete_methods
+from tests.benchmarks.hidden_markov import growth as markov
+from tests.benchmarks.hidden_markov import triples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,9 +90,26 @@ DISCRETE_NAMES = {
     discrete_methods.EM_MAP: "EM, ten starts, half a count added",
 }
 
+MARKOV_LINES: dict[str, dict[str, Any]] = {
+    triples.OURS: {"color": "#0072B2", "linewidth": 2.6, "marker": "o", "markersize": 6.5},
+    triples.EM_LOOSE: {"color": "#D55E00", "linewidth": 1.4, "marker": "v"},
+    triples.EM_TIGHT: {"color": INK, "linewidth": 1.0, "linestyle": ":", "marker": "+"},
+    markov.EM_ONE: {"color": "#E69F00", "linewidth": 1.2, "linestyle": "--", "marker": "^"},
+    markov.SPECTRAL: {"color": "#CC79A7", "linewidth": 1.2, "linestyle": ":", "marker": "D"},
+}
+"""Methods of the figure of hidden Markov models, widest line first."""
+
+MARKOV_NAMES = {
+    triples.OURS: "bigtensor",
+    triples.EM_LOOSE: "EM, best of ten starts, to 1e-4",
+    triples.EM_TIGHT: "EM, best of ten starts, to 1e-7",
+    markov.EM_ONE: "EM, one start, to 1e-4",
+    markov.SPECTRAL: "spectral alone",
+}
+
 KINDS = {"gaussian": "Gaussian components", "gamma": "Gaussian and Gamma components"}
 
-ERROR_TICKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+ERROR_TICKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 
 
 def error_against_rows(tables: Tables) -> Figure:
@@ -193,25 +213,41 @@ def _draw_densities(axes: Axes, parts: Mapping[str, Any]) -> None:
 
 def discrete_error_against_rows(tables: Tables) -> Figure:
     """Draw the mean error of the joint table against the number of rows, a panel a mixture."""
+    return _error_panels(tables, discrete.GROWTH, DISCRETE_LINES, DISCRETE_NAMES)
+
+
+def markov_error_against_triples(tables: Tables) -> Figure:
+    """Draw the mean error of the table of triples against their number, a panel a model."""
+    figure = _error_panels(tables, markov.GROWTH, MARKOV_LINES, MARKOV_NAMES)
+    for axes in figure.axes:
+        axes.set_xlabel("triples")
+    figure.axes[0].set_ylabel("error of the table of triples")
+    return figure
+
+
+def _error_panels(
+    tables: Tables, beginning: str, lines: Mapping[str, dict[str, Any]], names: Mapping[str, str]
+) -> Figure:
+    """Draw the errors of several methods, a panel a table."""
     from matplotlib.figure import Figure
 
     growth = {
         title: table["rows"]
         for title, table in tables.items()
-        if title.startswith(discrete.GROWTH) and "ratio" not in title
+        if title.startswith(beginning) and "ratio" not in title
     }
     if not growth:
-        raise SystemExit("the file has no discrete mixtures: run their benchmark, --only growth")
+        raise SystemExit(f"the file has no table {beginning!r}: run the benchmark, --only growth")
     with report_style():
         figure = Figure(figsize=(8.2, 4.6), layout="constrained")
         panels = figure.subplots(1, len(growth), sharey=True, squeeze=False)[0]
         for axes, (title, rows) in zip(panels, growth.items(), strict=True):
             sizes = [row["rows"] for row in rows]
-            for method, style in DISCRETE_LINES.items():
+            for method, style in lines.items():
                 errors = [row[method] for row in rows]
-                axes.plot(sizes, errors, label=DISCRETE_NAMES[method], **{"markersize": 4} | style)
+                axes.plot(sizes, errors, label=names[method], **{"markersize": 4} | style)
             _logarithmic(axes, sizes)
-            axes.set_title(title.removeprefix(f"{discrete.GROWTH}, "))
+            axes.set_title(title.removeprefix(f"{beginning}, "))
         panels[0].set_ylabel("error of the joint table")
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3)
@@ -222,6 +258,7 @@ FIGURES: dict[str, tuple[str, Callable[[Tables], Figure]]] = {
     "error-against-rows": (GROWTH, error_against_rows),
     "recovered-densities": (EXAMPLE, recovered_densities),
     "discrete-error-against-rows": (discrete.GROWTH, discrete_error_against_rows),
+    "markov-error-against-triples": (markov.GROWTH, markov_error_against_triples),
 }
 """Name of a figure to the beginning of the titles of its tables, and what draws it."""
 
@@ -235,16 +272,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     tables = json.loads(options.source.read_text())["tables"]
     options.out.mkdir(parents=True, exist_ok=True)
-    unstamped = {"Date": None, "Creator": None} if options.format == "svg" else None
     for name, (beginning, draw) in FIGURES.items():
         if not any(title.startswith(beginning) for title in tables):
             continue
         path = options.out / f"{name}.{options.format}"
         figure = draw(tables)
-        with report_style():
-            figure.savefig(path, metadata=unstamped, facecolor="white")
+        save(figure, path)
         print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
     return 0
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure, without the time at which it was drawn."""
+    unstamped = {"Date": None, "Creator": None} if path.suffix == ".svg" else None
+    with report_style():
+        figure.savefig(path, metadata=unstamped, facecolor="white")
 
 
 if __name__ == "__main__":

@@ -15,12 +15,17 @@ from tests.benchmarks.discrete.methods import METHODS
 from tests.benchmarks.figures import (
     DISCRETE_LINES,
     DISCRETE_NAMES,
+    MARKOV_NAMES,
     NAMES,
     discrete_error_against_rows,
     error_against_rows,
     main,
+    markov_error_against_triples,
     recovered_densities,
 )
+from tests.benchmarks.hidden_markov.growth import GROWTH as MARKOV_GROWTH
+from tests.benchmarks.hidden_markov.growth import GROWTH_METHODS
+from tests.benchmarks.hidden_markov.growth import SPECTRAL as SPECTRAL_ALONE
 
 pytestmark = pytest.mark.benchmark
 
@@ -71,8 +76,10 @@ def test_figures__need_their_tables():
         error_against_rows({})
     with pytest.raises(SystemExit, match="recovered-densities"):
         recovered_densities({})
-    with pytest.raises(SystemExit, match="no discrete mixtures"):
+    with pytest.raises(SystemExit, match=f"no table '{DISCRETE_GROWTH}'"):
         discrete_error_against_rows({})
+    with pytest.raises(SystemExit, match=f"no table '{MARKOV_GROWTH}'"):
+        markov_error_against_triples({})
 
 
 def test_main__draws_what_the_benchmark_wrote(tmp_path):
@@ -94,3 +101,17 @@ def test_main__draws_what_the_benchmark_wrote(tmp_path):
         "recovered-densities.svg",
     ]
     assert all(path.stat().st_size < 150_000 for path in out.iterdir())
+
+
+def test_markov_error_against_triples__draws_every_method_a_panel_a_model():
+    rows = [
+        {"rows": 10**e, **dict.fromkeys(GROWTH_METHODS, 10.0 ** (2 - e)), SPECTRAL_ALONE: 1.0}
+        for e in (3, 4)
+    ]
+    figure = markov_error_against_triples({f"{MARKOV_GROWTH}, k = 5": {"rows": rows}})
+    (axes,) = figure.axes
+    assert (axes.get_xlabel(), axes.get_title(loc="left")) == ("triples", "k = 5")
+    drawn = {line.get_label(): line.get_xydata() for line in axes.get_lines()}
+    assert set(drawn) == set(MARKOV_NAMES.values())
+    np.testing.assert_allclose(drawn["bigtensor"], [[1000, 0.1], [10_000, 0.01]])
+    np.testing.assert_allclose(drawn["spectral alone"], [[1000, 1.0], [10_000, 1.0]])

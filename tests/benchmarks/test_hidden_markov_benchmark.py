@@ -12,6 +12,7 @@ from tests.benchmarks.baselines.markov_em import (
     random_parameters,
     triple_table,
 )
+from tests.benchmarks.figures import markov_error_against_triples, save
 from tests.benchmarks.hidden_markov.__main__ import PARTS, main
 from tests.benchmarks.hidden_markov.accuracy import add_accuracy, ratio_row
 from tests.benchmarks.hidden_markov.classification import (
@@ -20,6 +21,7 @@ from tests.benchmarks.hidden_markov.classification import (
     add_classification,
 )
 from tests.benchmarks.hidden_markov.densities import add_densities
+from tests.benchmarks.hidden_markov.growth import GROWTH, SPECTRAL, add_growth
 from tests.benchmarks.hidden_markov.state_choice import add_state_choice
 from tests.benchmarks.hidden_markov.times import add_times
 from tests.benchmarks.hidden_markov.triples import METHODS, OURS, Drawn
@@ -124,9 +126,32 @@ def test_main__writes_all_tables(tmp_path, monkeypatch):
     monkeypatch.setitem(
         PARTS, "states", lambda report, asked: add_state_choice(report, asked.models, {2: (500,)})
     )
-    out = tmp_path / "out.json"
-    code = main(["--models", "1", "--out", str(out)])
+    monkeypatch.setitem(
+        PARTS, "growth", lambda report, asked: add_growth(report, asked.models, {2: (50, 100)})
+    )
+    out, figure = tmp_path / "out.json", tmp_path / "errors.svg"
+    code = main(["--models", "1", "--out", str(out), "--figure", str(figure)])
+    assert figure.read_text().startswith("<?xml")
     written = json.loads(out.read_text())
     assert code in (0, 1)
     assert written["settings"]["models"] == 1
-    assert len(written["tables"]) == 7
+    assert len(written["tables"]) == 8
+
+
+def test_main__draws_no_figure_of_another_table(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["--only", "times", "--figure", str(tmp_path / "errors.svg")])
+    assert "--figure draws the table growth" in capsys.readouterr().err
+
+
+def test_growth__the_descent_and_iterations_improve_the_spectral_step(tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    report = Report("hidden_markov", {})
+    add_growth(report, 2, {3: (2000, 50_000)})
+    rows = report.tables[f"{GROWTH}, k = 3"]["rows"]
+    assert [row["rows"] for row in rows] == [2000, 50_000]
+    for row in rows:
+        assert 0 < row[OURS] < row[SPECTRAL]
+    assert rows[1][OURS] < rows[0][OURS]
+    save(markov_error_against_triples(report.tables), tmp_path / "errors.svg")
+    assert (tmp_path / "errors.svg").read_text().count("<path") > 10

@@ -97,7 +97,10 @@ def test_lazy_answers__of_chunks_of_one_row() -> None:
         SequenceAnswers(CHAIN.hidden(), ("probability",)),
         missing="raise",
     )
+    assert lazy.chunks[0] == (1,) * 400
     np.testing.assert_allclose(lazy.compute(), posterior(CHAIN, codes), rtol=1e-8, atol=1e-12)
+    # one task answers for all rows, which are cut apart again
+    assert sum("evaluate" in str(key) for key in lazy.__dask_graph__()) == 1
 
 
 def test_two_data_sets__share_no_sequence(sequences: xr.Dataset) -> None:

@@ -39,13 +39,6 @@ def test_law__of_statistics_of_codes(statistic, kind, law):
     law(StatisticCase(statistic, BLOCKS[kind], unweighted=("rows", "windows", "squared_weight")))
 
 
-@pytest.mark.parametrize("law", STATISTIC_LAWS, ids=lambda law: law.__name__)
-@pytest.mark.parametrize("kind", BLOCKS)
-def test_law__of_posterior_sums_of_windows(kind, law):
-    # rows that come twice make other windows, so that weights are left out
-    law(StatisticCase(TriplePosteriorSums(START, *MARKOV, column=1), BLOCKS[kind]))
-
-
 @pytest.mark.parametrize("law", ROW_FUNCTION_LAWS, ids=lambda law: law.__name__)
 def test_law__of_answers_for_codes(law):
     function = Responsibilities(MIXTURE, ("label", "probability", "log_density"))

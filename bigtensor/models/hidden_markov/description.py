@@ -8,11 +8,16 @@ from typing import Any
 import numpy as np
 
 from bigtensor.models.description import Facts, Line, ModelDescription, outcome_lines
+from bigtensor.models.hidden_markov.decoded_paths import (
+    decoded_summary,
+    dwell_section,
+    strip_section,
+)
 from bigtensor.models.hidden_markov.density_section import density_section
 from bigtensor.models.hidden_markov.hmmlearn_models import SOURCE
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
-from bigtensor.models.report_blocks import Notice, ReportParts, Section, Words
-from bigtensor.models.report_figures import Heatmap
+from bigtensor.models.report_blocks import Group, Notice, ReportParts, Section, Words
+from bigtensor.models.report_figures import Bars, Heatmap
 from bigtensor.models.wording import sentence_of
 
 MOST_COLUMNS = 60
@@ -80,16 +85,21 @@ class HiddenMarkovDescription(ModelDescription):
         """
         return ("label", "probability") if probabilities else ("label",)
 
-    def report(self, model: Any, rows: Any) -> ReportParts:  # noqa: ARG002
+    def report(self, model: Any, rows: Any) -> ReportParts:
         """Return notices, sentences and sections of the report.
 
         Parameters
         ----------
         model : fitted model
         rows : SampledRows, optional
-            Not used: rows that are drawn one by one have no sequence.
+            Of the data, which are decoded in two passes: sampled rows have no sequence.
         """
         verdict = model.diagnostics_["verdict"]
+        sections = [states_section(model), emissions_section(model)]
+        if rows is not None:
+            found = decoded_summary(model, rows.samples)
+            stay = np.diag(model.transition_.to_numpy())
+            sections += [dwell_section(model.occupancy_, stay, found), strip_section(found)]
         return ReportParts(
             notices=tuple(
                 Notice("good" if verdict["good"] else "warning", sentence_of(text))
@@ -97,7 +107,7 @@ class HiddenMarkovDescription(ModelDescription):
             ),
             headline=(("parameters", f"{model.diagnostics_['parameters']:,}"),),
             method=tuple(method_in_words(model)),
-            sections=(states_section(model), emissions_section(model)),
+            sections=tuple(sections),
         )
 
 
@@ -171,22 +181,26 @@ def method_in_words(model: Any) -> Iterator[str]:
 
 
 def states_section(model: Any) -> Section:
-    """Return the picture of the transitions."""
+    """Return the pictures of the shares of the states and of the transitions."""
     names = tuple(str(state) for state in range(len(model.occupancy_)))
-    shares = ", ".join(
-        f"{state}: {share:.1%} of the steps, {dwell:,.1f} at a time"
-        for state, share, dwell in zip(names, model.occupancy_, dwell_times(model), strict=True)
+    dwell = ", ".join(
+        f"{state}: {steps:,.1f}" for state, steps in zip(names, dwell_times(model), strict=True)
     )
+    bars = Bars("Shares of the states", model.occupancy_, "state", "share of the steps (%)")
     heatmap = Heatmap(
         "Transitions from the state of a line to the state of a column",
         model.transition_.to_numpy(),
         names,
         names,
         "probability",
+        row_axis="state",
+        column_axis="next state",
     )
-    return Section(
-        "states", "States", (Words(f"Share and dwell time of states: {shares}."), heatmap)
+    words = (
+        "Share of every state in the long run, and probability of the next state. Expected number "
+        f"of steps in a state before it is left: {dwell}."
     )
+    return Section("states", "States", (Words(words), Group((bars, heatmap), layout="beside")))
 
 
 def emissions_section(model: Any) -> Section:
@@ -206,5 +220,8 @@ def emissions_section(model: Any) -> Section:
         tuple(str(categories[at]) for at in chosen),
         tuple(str(state) for state in range(len(table))),
         "probability",
+        float(table.max()),
+        row_axis="category",
+        column_axis="state",
     )
     return Section("emissions", "Emissions of the states", (Words(words), heatmap), "Emissions")

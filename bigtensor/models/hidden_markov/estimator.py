@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -43,7 +42,7 @@ from bigtensor.models.hidden_markov.settings import check_parameters, settings_o
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.parameters import check_integer
 from bigtensor.models.run_options import RunOptions
-from bigtensor.models.script import PlannedPass, Script
+from bigtensor.models.script import PlannedPass, Script, SizedScript
 from bigtensor.models.sequence_model import SequenceModel, ids_or_names
 from bigtensor.statistics.base import Pass, Workspace
 from bigtensor.statistics.sequences.answers import SequenceAnswers
@@ -441,12 +440,14 @@ class HiddenMarkovModel(SequenceModel):
         samples = self._open_in_order(X, sequence, lengths)
         operators = operators_of(chain, samples.rows)
 
-        def script() -> Generator[Pass[Any], Any, SequenceEndsResult]:
+        def script() -> SizedScript:
             boundaries = yield Pass("messages", operators)
-            ends: SequenceEndsResult = yield Pass("ends", SequenceEnds.of(chain, boundaries))
-            return ends
+            # the number of sequences is known now, and with it the size of the next state
+            statistic = SequenceEnds.of(chain, boundaries)
+            ends = Pass("ends", statistic)
+            return (yield PlannedPass(ends, driver_nbytes=statistic.state_nbytes()))
 
-        planned = [PlannedPass(Pass("messages", operators), 2)]
+        planned = [PlannedPass(Pass("messages", operators))]
         result: SequenceEndsResult = self._run(samples, script(), planned, **options).result
         return result, ids_or_names(samples, result.sequence)
 

@@ -92,7 +92,6 @@ def em_iterations(
     smoothing: float,
     most: int,
     tolerance: float,
-    column: int | None = None,
 ) -> Generator[Any, Any, TripleEstimate]:
     """Ask for posterior sums and update the parameters until the likelihood has settled.
 
@@ -100,8 +99,6 @@ def em_iterations(
     ----------
     start, smoothing, most, tolerance
         As for `triple_expectation_maximisation`.
-    column : int, optional
-        As for `TriplePosteriorSums`.
     """
     if not (most >= 0 and smoothing >= 0 and tolerance >= 0):
         raise ParameterError(
@@ -112,7 +109,7 @@ def em_iterations(
     for _ in range(most):
         sums = yield Pass(
             "posterior",
-            TriplePosteriorSums(current.window_start, current.transition, current.emission, column),
+            TriplePosteriorSums(current.window_start, current.transition, current.emission),
         )
         current = MarkovParameters(
             sums.window_start + smoothing, sums.transitions + smoothing, sums.emissions + smoothing

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
-from bigtensor.statistics.base import ArraySpec, State, Workspace
-from bigtensor.statistics.sequences.chain import BLOCK_ROWS, HiddenChain
-from bigtensor.statistics.sequences.entries import EntryStatistic, position_of
+from bigtensor.statistics.base import State, Workspace
+from bigtensor.statistics.sequences.entries import position_of
 from bigtensor.statistics.sequences.max_loops import write_path_transfer
+from bigtensor.statistics.sequences.operators import BlockOperators
 from bigtensor.statistics.sequences.path_scores import LOWEST, PathScores
-from bigtensor.statistics.sequences.segments import KEYS, continuing, keys_of, sequence_starts
+from bigtensor.statistics.sequences.segments import continuing
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +42,8 @@ class PathBoundaries:
 
 
 @dataclass(frozen=True, eq=False)
-class PathOperators(EntryStatistic[PathBoundaries]):
+class PathOperators(BlockOperators[PathBoundaries]):
     """Operator of every block: scores of the best paths between its ends.
-
-    As `TransferOperators`, with the largest probability of a path in place of the sum.
 
     Parameters
     ----------
@@ -55,32 +52,7 @@ class PathOperators(EntryStatistic[PathBoundaries]):
         Largest number of blocks.
     """
 
-    chain: HiddenChain
-    most_entries: int
-    block_rows: ClassVar[int] = BLOCK_ROWS
-
-    def entry_arrays(self) -> Mapping[str, ArraySpec]:
-        """Return the arrays of one block."""
-        k = self.chain.n_states
-        return {
-            **KEYS,
-            "starts": ((), "int64"),
-            "operator": ((k + 1, k), "int64"),
-            "tail": ((k,), "int64"),
-        }
-
-    def update(self, state: State, block: Block, work: Workspace) -> None:
-        """Add the operator of one block."""
-        if not block.rows:
-            return
-        block, k = block.without_halo(), self.chain.n_states
-        starts = np.flatnonzero(sequence_starts(block))
-        head = block.window(0, int(starts[0])) if len(starts) else block
-        tail = np.zeros((1, k), np.int64)
-        if len(starts):
-            tail = self._operator(block.window(int(starts[-1]), block.rows), k, work)
-        entry = {"starts": len(starts), "operator": self._operator(head, 0, work), "tail": tail}
-        self.append(state, {**keys_of(block), **entry})
+    dtype: ClassVar[str] = "int64"
 
     def finalize(self, state: State) -> PathBoundaries:
         """Score the ends of blocks forwards, and trace the best paths back."""
@@ -110,8 +82,8 @@ class PathOperators(EntryStatistic[PathBoundaries]):
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
         return PathScores(self.chain).work_nbytes(rows)
 
-    def _operator(self, rows: Block, first: int, work: Workspace) -> NDArray[np.int64]:
-        """Return the operator of rows of one sequence, from a state on."""
+    def operator(self, rows: Block, first: int, work: Workspace) -> dict[str, NDArray[Any]]:
+        """Return the operator of rows of one sequence."""
         scores, k = PathScores(self.chain), self.chain.n_states
         operator = np.empty((k + 1 - first, k), np.int64)
         write_path_transfer(
@@ -123,4 +95,4 @@ class PathOperators(EntryStatistic[PathBoundaries]):
             first,
             LOWEST,
         )
-        return operator
+        return {"operator": operator}

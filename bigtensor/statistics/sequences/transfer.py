@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.statistics.base import ArraySpec, State, Workspace
-from bigtensor.statistics.sequences.chain import BLOCK_ROWS, HiddenChain
-from bigtensor.statistics.sequences.entries import EntryStatistic, position_of
-from bigtensor.statistics.sequences.segments import KEYS, continuing, keys_of, sequence_starts
+from bigtensor.statistics.sequences.entries import position_of
+from bigtensor.statistics.sequences.operators import BlockOperators
+from bigtensor.statistics.sequences.segments import continuing
 from bigtensor.statistics.sequences.sum_loops import write_transfer
 
 
@@ -49,11 +49,8 @@ class Boundaries:
 
 
 @dataclass(frozen=True, eq=False)
-class TransferOperators(EntryStatistic[Boundaries]):
-    """Operator of every block, from the state before it to the state of its last row.
-
-    With the operators of all blocks the driver knows the messages between them. A block in which a
-    sequence starts has an operator of the rows before, and a vector of those after its last start.
+class TransferOperators(BlockOperators[Boundaries]):
+    """Operator of every block: likelihood of its rows and probabilities of its last state.
 
     Parameters
     ----------
@@ -62,34 +59,11 @@ class TransferOperators(EntryStatistic[Boundaries]):
         Largest number of blocks.
     """
 
-    chain: HiddenChain
-    most_entries: int
-    block_rows: ClassVar[int] = BLOCK_ROWS
+    dtype: ClassVar[str] = "float64"
 
     def entry_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of one block."""
-        k = self.chain.n_states
-        return {
-            **KEYS,
-            "starts": ((), "int64"),
-            "operator": ((k + 1, k), "float64"),
-            "log_scale": ((k + 1,), "float64"),
-            "tail": ((k,), "float64"),
-        }
-
-    def update(self, state: State, block: Block, work: Workspace) -> None:
-        """Add the operator of one block."""
-        if not block.rows:
-            return
-        block, k = block.without_halo(), self.chain.n_states
-        starts = np.flatnonzero(sequence_starts(block))
-        head = block.window(0, int(starts[0])) if len(starts) else block
-        operator, log_scale = self._operator(head, 0, work)
-        tail = np.zeros((1, k))
-        if len(starts):
-            tail, _ = self._operator(block.window(int(starts[-1]), block.rows), k, work)
-        entry = {"starts": len(starts), "operator": operator, "log_scale": log_scale, "tail": tail}
-        self.append(state, {**keys_of(block), **entry})
+        return {**super().entry_arrays(), "log_scale": ((self.chain.n_states + 1,), "float64")}
 
     def finalize(self, state: State) -> Boundaries:
         """Scan the blocks forwards and backwards."""
@@ -122,10 +96,8 @@ class TransferOperators(EntryStatistic[Boundaries]):
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
         return self.chain.work_nbytes(rows)
 
-    def _operator(
-        self, rows: Block, first: int, work: Workspace
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the operator of rows of one sequence, from a state on, and its scales."""
+    def operator(self, rows: Block, first: int, work: Workspace) -> dict[str, NDArray[Any]]:
+        """Return the operator of rows of one sequence, its lines relative to their scales."""
         chain, k = self.chain, self.chain.n_states
         emission, _ = chain.write_emissions(rows, work)
         operator, log_scale = np.empty((k + 1 - first, k)), np.empty(k + 1 - first)
@@ -138,4 +110,4 @@ class TransferOperators(EntryStatistic[Boundaries]):
             np.empty(k),
             first,
         )
-        return operator, log_scale
+        return {"operator": operator, "log_scale": log_scale}

@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 
-from bigtensor.data.block import Block
 from bigtensor.decomposition.hidden_markov import MarkovParameters
 from bigtensor.errors import ParameterError
 from bigtensor.models.hidden_markov.expectation_maximisation import (
-    em_iterations,
     triple_expectation_maximisation,
 )
-from bigtensor.models.script import in_memory
 from tests.decomposition.markov_models import (
     dirichlet_markov,
     largest_difference,
@@ -84,20 +81,6 @@ def test_iterations__the_truth_of_a_population_stays():
     codes = np.argwhere(table > 0)
     found = triple_expectation_maximisation(truth, codes, table.ravel(), most=5, tolerance=0.0)
     assert largest_difference(found.parameters, truth) < 1e-12
-
-
-def test_iterations__read_the_windows_of_a_column():
-    """A long sequence gives what its windows give."""
-    start = sample(4)[1]
-    random = np.random.default_rng(0)
-    symbols = random.integers(0, 5, 500)
-    script = em_iterations(start, smoothing=0.5, most=4, tolerance=0.0, column=0)
-    block = Block(symbols[:, None], {"symbol": slice(0, 1)}, 0, 500)
-    found = in_memory(script, block)
-    windows = np.column_stack([symbols[lag : 498 + lag] for lag in range(3)])
-    known = triple_expectation_maximisation(start, windows, smoothing=0.5, most=4, tolerance=0.0)
-    assert largest_difference(found.parameters, known.parameters) < 1e-12
-    np.testing.assert_allclose(found.likelihoods, known.likelihoods, rtol=1e-12)
 
 
 def test_iterations__bring_the_model_nearer():

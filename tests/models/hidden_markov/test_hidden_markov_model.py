@@ -15,6 +15,7 @@ from bigtensor.errors import (
     MissingValueError,
     MissingValueWarning,
     ParameterError,
+    PlanError,
     ViewError,
 )
 from tests.statistics.sequences.recursions import Chain, forward_backward, runs
@@ -95,6 +96,22 @@ def test_score_samples__has_a_likelihood_for_every_sequence(
     np.testing.assert_array_equal(found["sequence"], np.arange(60))
     np.testing.assert_array_equal(found["steps"], 1000)
     assert model.score(sequences) == pytest.approx(sum(expected) / 60_000, rel=1e-9)
+
+
+def test_score_samples__is_planned_for_the_sequences_that_there_are(
+    model: HiddenMarkovModel,
+) -> None:
+    """100,000 sequences take 49 bytes each in every state of the second pass."""
+    data = simulate.hidden_markov(200_000, 3, 8, sequences=100_000, random_state=1)
+    where = {"scheduler": "threads", "workers": 2}
+    with pytest.raises(PlanError, match=r"ends +200,000 rows +state 4\.\d+ MiB"):
+        model._ends(data, memory_limit="500MiB", **where)
+    ends = model._ends(data, memory_limit="600MiB", **where)
+    assert ends.rows.tolist() == [2] * 100_000
+    kept = sum(array.nbytes for array in (ends.sequence, ends.rows, ends.log_likelihood, ends.last))
+    assert 4 * 2**20 < kept < 4.7 * 2**20
+    few = data.isel(sample=slice(2_000))
+    assert len(model._ends(few, memory_limit="500MiB", **where).rows) == 1_000
 
 
 def test_predict_next__continues_every_sequence(

@@ -1,0 +1,123 @@
+"""Report of a hidden Markov model: decoded states beside the fitted chain."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from bigtensor import HiddenMarkovModel
+from bigtensor.errors import MissingValueWarning
+from bigtensor.models.hidden_markov.decoded_paths import (
+    decoded_summary,
+    dwell_curves,
+    dwell_section,
+    strip_section,
+)
+from bigtensor.models.report_blocks import Group, Table
+from bigtensor.models.report_figures import Heatmap, StateStrip
+from bigtensor.models.sampled_rows import samples_of_model
+from bigtensor.report.drawing import draw
+from bigtensor.report.html import render_report
+from bigtensor.report.style import palette
+from tests.statistics.sequences.recursions import Chain
+
+TRANSITION = np.array([[0.9, 0.06, 0.04], [0.1, 0.85, 0.05], [0.05, 0.1, 0.85]])
+
+
+@pytest.fixture(scope="module")
+def steps() -> xr.Dataset:
+    """States that nearly every step shows, and that last several steps."""
+    emission = np.repeat(0.94 * np.eye(3) + 0.02, 2, axis=1) / 2
+    chain = Chain(np.full(3, 1 / 3), TRANSITION, emission)
+    codes = chain.drawn_codes([2_000] * 30, np.random.default_rng(8))
+    data = xr.Dataset(
+        {
+            "X": (("sample", "feature"), codes[:, None]),
+            "sequence": ("sample", np.repeat(np.arange(30), 2_000)),
+        },
+        coords={"feature": ["symbol"]},
+    )
+    data["X"].attrs["categories"] = {"symbol": list("abcdef")}
+    return data
+
+
+@pytest.fixture(scope="module")
+def model(steps: xr.Dataset) -> HiddenMarkovModel:
+    return HiddenMarkovModel(3, refine="triples", random_state=0).fit(steps)
+
+
+def test_decoded_summary__agrees_with_predict_and_with_the_chain(
+    model: HiddenMarkovModel, steps: xr.Dataset
+) -> None:
+    found = decoded_summary(model, samples_of_model(model, steps))
+    state = model.predict(steps).to_numpy()
+    np.testing.assert_array_equal(found.counts.sum(axis=0), np.bincount(state, minlength=3))
+    np.testing.assert_array_equal(found.first_states, state[:300])
+    np.testing.assert_allclose(found.counts.sum(axis=0) / 60_000, model.occupancy_, atol=0.02)
+    expected = 1 / (1 - np.diag(model.transition_))
+    np.testing.assert_allclose(found.mean_run(), expected, rtol=0.15)
+
+
+def test_dwell_section__shows_the_geometric_law_and_the_means(
+    model: HiddenMarkovModel, steps: xr.Dataset
+) -> None:
+    found = decoded_summary(model, samples_of_model(model, steps))
+    stay = np.diag(model.transition_.to_numpy())
+    (panel,) = dwell_curves(stay, found).panels
+    for state in range(3):
+        decoded, geometric = panel.items[2 * state : 2 * state + 2]
+        assert decoded.y[0] == geometric.y[0] == 1
+        assert (np.diff(decoded.y) <= 0).all()
+        np.testing.assert_allclose(geometric.y, stay[state] ** (geometric.x - 1.0))
+        assert geometric.dashed
+        assert geometric.y.min() >= 1e-3
+    beside = dwell_section(model.occupancy_, stay, found).blocks[1]
+    assert isinstance(beside, Group)
+    table = beside.blocks[1]
+    assert isinstance(table, Table)
+    assert [row[3].text for row in table.rows] == [f"{1 / (1 - one):,.1f}" for one in stay]
+
+
+def test_strip__has_an_area_a_state_and_a_line_a_sequence() -> None:
+    shares = np.array([[0.25, 0.75], [1.0, 0.0]])
+    first, begins = np.array([0, 0, 1, -1, 1]), np.array([True, False, True, False, False])
+    above, below = draw(StateStrip("", shares, first, begins)).axes
+    tops = [patch.get_data().values.tolist() for patch in above.patches]
+    assert tops == [[0.25, 1.0], [1.0, 1.0]]
+    image = below.images[0].get_array()
+    assert image[0].tolist() == [0, 0, 1, None, 1]
+    assert [line.get_xdata()[0] for line in below.lines] == [1.5]
+    assert [patch.get_facecolor() for patch in above.patches] == [
+        pytest.approx((*(int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)), 1.0))
+        for colour in palette(2)
+    ]
+
+
+def test_strip__leaves_rows_out_of_the_shares(model: HiddenMarkovModel, steps: xr.Dataset) -> None:
+    data = steps.isel(sample=slice(3_000)).copy(deep=True)
+    data["X"][5:20] = -1
+    tolerant = HiddenMarkovModel(2, missing="omit", refine="triples", random_state=0)
+    with pytest.warns(MissingValueWarning, match="left out"):
+        tolerant.fit(data)
+    samples = samples_of_model(tolerant, data)
+    with pytest.warns(MissingValueWarning, match="left out"):
+        found = decoded_summary(tolerant, samples)
+    assert found.counts.sum() == 2_985
+    assert (found.first_states[5:20] == -1).all()
+    strip = strip_section(found).blocks[1]
+    assert isinstance(strip, StateStrip)
+    # columns of ten rows: the second has no row, the first five
+    np.testing.assert_allclose(strip.shares.sum(axis=1)[:3], [1, 0, 1])
+
+
+def test_heatmap__names_its_axes() -> None:
+    shown = Heatmap("", np.eye(2), ("a", "b"), ("c", "d"), "", row_axis="from", column_axis="to")
+    axes = draw(shown).axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("to", "from")
+
+
+def test_page__decodes_where_there_are_data(model: HiddenMarkovModel, steps: xr.Dataset) -> None:
+    alone, page = render_report(model), render_report(model, data=steps)
+    for title in ("States along time", "Dwell times"):
+        assert title in page
+        assert title not in alone
+    assert "paths of all 60,000 rows" in page
