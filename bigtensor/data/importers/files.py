@@ -163,8 +163,7 @@ def import_files(
         _check_codable(kind, transform, untransformed, keep_raw=keep_raw)
     kept = {"label": label, "sample_id": sample_id, "sequence": sequence}
     if kind == "fcs":
-        if any(column is not None for column in kept.values()):
-            raise ParameterError(_COLUMNS_OF_TABLES)
+        _refuse_columns_of_tables(kept)
         sources = [
             open_fcs(path, compensate=compensate, dataset=dataset, offsets=offsets, label=code)
             for path, code in zip(files, label_codes, strict=True)
@@ -189,6 +188,12 @@ def import_files(
         codes=codes,
     )
     return job.run(target, dtype=dtype, keep_raw=keep_raw, overwrite=overwrite, progress=progress)
+
+
+def _refuse_columns_of_tables(kept: Mapping[str, str | None]) -> None:
+    """Raise a ParameterError for columns of tables with FCS files."""
+    if any(column is not None for column in kept.values()):
+        raise ParameterError(_COLUMNS_OF_TABLES)
 
 
 def _refuse_options_of_fcs(kind: Format, **options: object) -> None:
