@@ -103,12 +103,9 @@ def predict(
     where = runtime(workers, scheduler, memory_limit)
     when_interrupted([out, *files])
     from bigtensor.cli.group_table import table_in_words, write_table
-    from bigtensor.models.loading import load_model
 
     _check_outputs(store, into, files, overwrite=overwrite)
-    model = load_model(model_path)
-    if missing is not None:
-        model.set_params(missing=missing)
+    model = _loaded(model_path, missing)
     outputs = _outputs(model, level, probabilities=probabilities)
     rows = in_order(cells, sequence, model)
     with reporter() as progress:
@@ -137,6 +134,14 @@ def predict(
     lines = [_summary(facts), *([] if csv_path is None else [f"csv        {csv_path}"])]
     lines += [] if table is None else [table_in_words(weights, table)]
     say("\n".join(lines), {**facts, "csv": csv_path, "table": table})
+
+
+def _loaded(path: Path, missing: str | None) -> Any:
+    """Return a fitted model with the rule for missing values of the command, if it has one."""
+    from bigtensor.models.loading import load_model
+
+    model = load_model(path)
+    return model if missing is None else model.set_params(missing=missing)
 
 
 def _places(cells: str, out: Path | None, into: str | None) -> tuple[Path, Path]:

@@ -149,7 +149,7 @@ def with_sequences(
     sequence : str, (rows,) array-like or Lengths
         The name of a variable along the samples or of a column of ``obs``, or the id of every row
         in memory. Integers stay as they are. Names in memory become codes in the order in which
-        they appear.
+        they appear in their data set.
     sample_dim : str
 
     Returns
@@ -212,8 +212,12 @@ def _split(table: Any, name: str) -> tuple[Any, Any]:
             + f"; it has {[str(column) for column in others]}"
         )
     column = table[name]
-    lazy = is_lazy_table(table)
-    return table[others], column.to_dask_array(lengths=True) if lazy else np.asarray(column)
+    if not is_lazy_table(table):
+        return table[others], np.asarray(column)
+    if not isinstance(column.dtype, np.dtype):
+        # Dask warns of what it does with types of pandas
+        column = column.astype(object)
+    return table[others], column.to_dask_array(lengths=True)
 
 
 def _given(samples: Samples, sequence: Any, sample_dim: str) -> list[xr.DataArray]:

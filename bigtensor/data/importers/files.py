@@ -161,22 +161,19 @@ def import_files(
     _check_dtype(dtype)
     if codes:
         _check_codable(kind, transform, untransformed, keep_raw=keep_raw)
+    kept = {"label": label, "sample_id": sample_id, "sequence": sequence}
     if kind == "fcs":
-        if any(column is not None for column in (label, sample_id, sequence)):
-            raise ParameterError(_COLUMNS_OF_TABLES)
+        _refuse_columns_of_tables(kept)
         sources = [
             open_fcs(path, compensate=compensate, dataset=dataset, offsets=offsets, label=code)
             for path, code in zip(files, label_codes, strict=True)
         ]
     else:
-        if compensate or offsets is not None or dataset or labels is not None:
-            raise ParameterError(
-                f"compensate, offsets, dataset and labels are for FCS files; these are {kind}"
-            )
+        _refuse_options_of_fcs(
+            kind, compensate=compensate, offsets=offsets, dataset=dataset, labels=labels
+        )
         opener = (_CODES if codes else _OPENERS)[kind]
-        sources = [
-            opener(path, label=label, sample_id=sample_id, sequence=sequence) for path in files
-        ]
+        sources = [opener(path, **kept) for path in files]
     features, columns = match_features(sources, channels)
     job = ImportJob(
         sources=sources,
@@ -191,6 +188,20 @@ def import_files(
         codes=codes,
     )
     return job.run(target, dtype=dtype, keep_raw=keep_raw, overwrite=overwrite, progress=progress)
+
+
+def _refuse_columns_of_tables(kept: Mapping[str, str | None]) -> None:
+    """Raise a ParameterError for columns of tables with FCS files."""
+    if any(column is not None for column in kept.values()):
+        raise ParameterError(_COLUMNS_OF_TABLES)
+
+
+def _refuse_options_of_fcs(kind: Format, **options: object) -> None:
+    """Raise a ParameterError for options of FCS files with other files."""
+    if any(value is not None and value != 0 for value in options.values()):
+        raise ParameterError(
+            f"compensate, offsets, dataset and labels are for FCS files; these are {kind}"
+        )
 
 
 def fcs_defaults(sources: Sequence[ImportSource]) -> tuple[Transform, tuple[str, ...]]:

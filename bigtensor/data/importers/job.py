@@ -1,7 +1,7 @@
 """Import job: open files to one Zarr store."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +116,7 @@ class ImportJob:
         ImportSummary
         """
         total = self._total_rows()
-        samples, labels = Categories(), Categories()
-        sequences = SequenceIds(several_files=len(self.sources) > 1)
+        coded = _RowCodes(self, SequenceIds(several_files=len(self.sources) > 1))
         of_features = [Categories() for _ in self.features]
         done, seen = 0, dict.fromkeys(self.names, 0)
         with SampleStoreWriter(
@@ -132,15 +131,7 @@ class ImportJob:
             overwrite=overwrite,
         ) as store:
             for name, columns, block in self._blocks():
-                identity = block.variables.get("sample_id", np.array([name], dtype=object))
-                codes: dict[str, NDArray[Any]]
-                codes = {"sample_id": _broadcast(samples.encode(identity), len(block.values))}
-                if self.has_label:
-                    given = block.variables["label"]
-                    codes["label"] = labels.encode(given) if self.label_names is None else given
-                if self.has_sequence:
-                    ids = block.variables["sequence"]
-                    codes["sequence"] = sequences.encode(ids, name, seen[name])
+                codes = coded.encode(block, name, seen[name])
                 raw = _columns(block.raw, columns) if keep_raw else None
                 values: NDArray[Any]
                 if self.codes:
@@ -155,15 +146,11 @@ class ImportJob:
                 done += len(block.values)
                 if progress is not None:
                     progress(done, total)
-            store.set_categories("sample_id", samples.names)
-            if sequences.names is not None:
-                store.set_categories("sequence", sequences.names)
+            for name, known in coded.names().items():
+                store.set_categories(name, known)
             if self.codes:
-                known = [categories.names for categories in of_features]
-                store.set_feature_categories(dict(zip(self.features, known, strict=True)))
-            if self.has_label:
-                names = labels.names if self.label_names is None else self.label_names
-                store.set_categories("label", names)
+                of_codes = [categories.names for categories in of_features]
+                store.set_feature_categories(dict(zip(self.features, of_codes, strict=True)))
         return ImportSummary(
             path=out,
             rows=done,
@@ -257,6 +244,41 @@ class ImportJob:
             else:
                 found.append({"spillover": matrix, "files": [source.path.name]})
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class _RowCodes:
+    """Codes of the variables along the rows of an import, and their names so far."""
+
+    job: ImportJob
+    sequences: SequenceIds
+    samples: Categories = field(default_factory=Categories)
+    labels: Categories = field(default_factory=Categories)
+
+    def encode(self, block: ImportBlock, file: str, first: int) -> dict[str, NDArray[Any]]:
+        """Return the codes of a block of a file, which begins with row ``first``."""
+        rows, job = len(block.values), self.job
+        identity = block.variables.get("sample_id", np.array([file], dtype=object))
+        codes: dict[str, NDArray[Any]] = {
+            "sample_id": _broadcast(self.samples.encode(identity), rows)
+        }
+        if job.has_label:
+            given = block.variables["label"]
+            codes["label"] = self.labels.encode(given) if job.label_names is None else given
+        if job.has_sequence:
+            ids = block.variables["sequence"]
+            codes["sequence"] = self.sequences.encode(ids, file, first)
+        return codes
+
+    def names(self) -> dict[str, Sequence[str]]:
+        """Return the names of the codes of every variable that has some."""
+        names: dict[str, Sequence[str]] = {"sample_id": self.samples.names}
+        if self.job.has_label:
+            given = self.job.label_names
+            names["label"] = self.labels.names if given is None else given
+        if self.sequences.names is not None:
+            names["sequence"] = self.sequences.names
+        return names
 
 
 def bare_name(path: Path) -> Path:

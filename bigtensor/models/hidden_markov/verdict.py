@@ -18,7 +18,7 @@ FEW_TRIPLES = 10.0
 FEW_STEPS = 100.0
 """Steps below which a state rests on a few runs of a sequence."""
 
-MANY_SINGLE_ROWS = 0.1
+MANY_SINGLE_ROWS = 0.5
 """Share of sequences of one row from which ids are probably those of rows, not of sequences."""
 
 ALIKE = 0.02

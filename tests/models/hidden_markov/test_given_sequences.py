@@ -1,0 +1,270 @@
+"""Sequences that are given beside the data: the same answers in every container."""
+
+from pathlib import Path
+from typing import Any
+
+import anndata
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import bigtensor
+from bigtensor import HiddenMarkovModel, open_samples, simulate
+from bigtensor.data.importers.files import import_files
+from bigtensor.errors import (
+    DataError,
+    IdentifiabilityError,
+    MissingValueError,
+    MissingValueWarning,
+    ParameterError,
+    SequenceWarning,
+)
+
+LENGTHS = [900, 100, 1, 2, 1997, 3000]
+IDS = np.repeat([4, 9, 2, 7, 1, 30], LENGTHS)
+NAMES = np.repeat(["d", "z", "b", "g", "a", "k"], LENGTHS)
+
+
+@pytest.fixture(scope="module")
+def sequences() -> xr.Dataset:
+    data = simulate.hidden_markov(6000, 2, 4, stay=0.6, random_state=1)
+    return data.assign(sequence=("sample", IDS))
+
+
+@pytest.fixture(scope="module")
+def codes(sequences: xr.Dataset) -> np.ndarray:
+    return sequences["X"].to_numpy()
+
+
+@pytest.fixture(scope="module")
+def model(sequences: xr.Dataset) -> HiddenMarkovModel:
+    return HiddenMarkovModel(2, random_state=0).fit(sequences)
+
+
+@pytest.fixture(scope="module")
+def plain(codes: np.ndarray) -> HiddenMarkovModel:
+    """The same model of an array, whose feature has no name."""
+    return HiddenMarkovModel(2, random_state=0).fit(codes, lengths=LENGTHS)
+
+
+def events(codes: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame({"subject_id": NAMES, "event": np.array([*"abcd"])[codes[:, 0]]})
+
+
+def check_same(fitted: HiddenMarkovModel, model: HiddenMarkovModel) -> None:
+    np.testing.assert_array_equal(fitted.transition_, model.transition_)
+    np.testing.assert_array_equal(fitted.emission_, model.emission_)
+    np.testing.assert_array_equal(fitted.initial_, model.initial_)
+
+
+def test_arrays__with_lengths_or_ids(
+    sequences: xr.Dataset, codes: np.ndarray, model: HiddenMarkovModel, plain: HiddenMarkovModel
+) -> None:
+    together = HiddenMarkovModel(2, random_state=0).fit(codes)
+    assert np.abs(together.transition_ - model.transition_).max() > 1e-6
+    for order in ({"lengths": LENGTHS}, {"sequence": IDS}, {"sequence": NAMES}):
+        check_same(HiddenMarkovModel(2, random_state=0).fit(codes, **order), model)
+        path = plain.predict(codes, **order)
+        assert isinstance(path, np.ndarray)
+        np.testing.assert_array_equal(path, model.predict(sequences))
+        np.testing.assert_array_equal(
+            plain.predict_proba(codes, **order), model.predict_proba(sequences)
+        )
+        np.testing.assert_array_equal(
+            plain.score_samples(codes, **order), model.score_samples(sequences)
+        )
+        np.testing.assert_array_equal(
+            plain.predict_next(codes, **order), model.predict_next(sequences)
+        )
+        assert plain.score(codes, **order) == model.score(sequences)
+        np.testing.assert_array_equal(
+            HiddenMarkovModel(2, random_state=0).fit_predict(codes, **order), path
+        )
+
+
+def test_lazy_arrays__have_lazy_answers(
+    sequences: xr.Dataset, codes: np.ndarray, model: HiddenMarkovModel, plain: HiddenMarkovModel
+) -> None:
+    lazy = da.from_array(codes, chunks=(700, 1))
+    for order in ({"lengths": LENGTHS}, {"sequence": da.from_array(IDS, chunks=1000)}):
+        path = plain.predict(lazy, **order)
+        assert isinstance(path, da.Array)
+        assert path.chunks[0] == lazy.chunks[0]
+        np.testing.assert_array_equal(path.compute(), model.predict(sequences))
+        assert plain.score(lazy, **order) == pytest.approx(model.score(sequences), rel=1e-12)
+
+
+@pytest.mark.parametrize("chunks", [None, 650])
+def test_datasets__with_the_name_of_a_variable(
+    sequences: xr.Dataset, model: HiddenMarkovModel, chunks: int | None
+) -> None:
+    named = sequences.drop_vars("sequence").assign(who=("sample", NAMES))
+    data = named if chunks is None else named.chunk(sample=chunks)
+    fitted = HiddenMarkovModel(2, random_state=0).fit(data, sequence="who")
+    np.testing.assert_allclose(fitted.emission_, model.emission_, rtol=1e-9)
+    path = model.predict(data, sequence="who")
+    assert path.dims == ("sample",)
+    assert (path.chunks is None) == (chunks is None)
+    np.testing.assert_array_equal(path, model.predict(sequences))
+    scores = model.score_samples(data, sequence="who")
+    np.testing.assert_allclose(scores, model.score_samples(sequences), rtol=1e-12)
+    if chunks is None:
+        assert scores["sequence"].to_numpy().tolist() == [*"dzbgak"]
+    np.testing.assert_array_equal(scores["steps"], LENGTHS)
+
+
+def test_a_long_table__with_the_name_of_a_column(
+    sequences: xr.Dataset, codes: np.ndarray, model: HiddenMarkovModel
+) -> None:
+    table = events(codes)
+    fitted = HiddenMarkovModel(2, random_state=0).fit(table, sequence="subject_id")
+    check_same(fitted, model)
+    assert fitted.n_features_in_ == 1
+    assert fitted.categories_ == {"event": ("a", "b", "c", "d")}
+    np.testing.assert_array_equal(fitted.feature_names_in_, ["event"])
+    path = fitted.predict(table, sequence="subject_id")
+    np.testing.assert_array_equal(path, model.predict(sequences))
+    assert fitted.score(table, sequence="subject_id") == model.score(sequences)
+    categorical = table.astype({"event": "category", "subject_id": "category"})
+    check_same(HiddenMarkovModel(2, random_state=0).fit(categorical, sequence="subject_id"), model)
+
+
+def test_anndata__with_the_name_of_a_column_of_obs(
+    sequences: xr.Dataset, codes: np.ndarray, model: HiddenMarkovModel, plain: HiddenMarkovModel
+) -> None:
+    obs = pd.DataFrame({"who": NAMES}, index=[str(row) for row in range(len(NAMES))])
+    rows = anndata.AnnData(codes.astype(np.int32), obs=obs)
+    np.testing.assert_array_equal(plain.predict(rows, sequence="who"), model.predict(sequences))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_imported_tables__keep_sequences_and_their_names(
+    codes: np.ndarray, plain: HiddenMarkovModel, tmp_path: Path, ending: str
+) -> None:
+    table = events(codes)
+    path = tmp_path / f"events.{ending}"
+    (table.to_csv if ending == "csv" else table.to_parquet)(path, index=False)
+    store = str(tmp_path / "events.zarr")
+    import_files(path, store, codes=True, sequence="subject_id")
+    fitted = HiddenMarkovModel(2, random_state=0).fit(store)
+    assert fitted.diagnostics_["sequences"] == 6
+    assert fitted.score(store) == pytest.approx(plain.score(codes, lengths=LENGTHS), rel=1e-9)
+    assert fitted.score_samples(store)["sequence"].to_numpy().tolist() == [*"dzbgak"]
+    as_dataset = xr.open_zarr(store, chunks=None)
+    assert fitted.score_samples(as_dataset)["sequence"].to_numpy().tolist() == [*"dzbgak"]
+    again = HiddenMarkovModel(2, random_state=0).fit(store, sequence="sample_id")
+    assert again.diagnostics_["sequences"] == 1
+
+
+def test_opened_samples__are_planned_and_written_in_their_sequences(
+    sequences: xr.Dataset, codes: np.ndarray, plain: HiddenMarkovModel, tmp_path: Path
+) -> None:
+    samples = open_samples(codes, lengths=LENGTHS)
+    assert plain.plan(samples).rows == 6000
+    out = plain.write(samples, tmp_path / "states.zarr")
+    with xr.open_zarr(out) as found:
+        np.testing.assert_array_equal(found["label"], plain.predict(sequences))
+
+
+def test_ids_that_come_back__are_a_warning_with_counts(codes: np.ndarray) -> None:
+    back = np.repeat([1, 2, 1, 3, 2, 5], 1000)
+    with pytest.warns(SequenceWarning, match="2 of 4 ids of sequences come back") as warned:
+        model = HiddenMarkovModel(2, random_state=0).fit(codes, sequence=back)
+    assert len(warned) == 1
+    assert model.diagnostics_["sequence_ids_that_come_back"] == 2
+    assert model.diagnostics_["sequences"] == 6
+    with pytest.warns(SequenceWarning, match="every run of rows counts as a sequence of its own"):
+        assert model.score_samples(codes, sequence=back).shape == (6,)
+
+
+def test_equal_ids_at_the_border_of_two_data_sets__neither_join_nor_come_back(
+    sequences: xr.Dataset, codes: np.ndarray
+) -> None:
+    same = np.zeros(3000, np.int64)
+    parts = [sequences.isel(sample=slice(first, first + 3000)) for first in (0, 3000)]
+    parts = [part.assign(sequence=("sample", same)) for part in parts]
+    model = HiddenMarkovModel(2, random_state=0).fit(parts)
+    assert model.diagnostics_["sequences"] == 2
+    at_once = HiddenMarkovModel(2, random_state=0).fit(codes, lengths=[3000, 3000])
+    np.testing.assert_allclose(model.emission_, at_once.emission_, rtol=1e-9)
+    assert model.score_samples(parts).shape == (2,)
+
+
+def test_sequences_of_one_row__give_no_triple(codes: np.ndarray) -> None:
+    with pytest.warns(SequenceWarning, match="600 of 603 sequences have one row, which gives no"):
+        model = HiddenMarkovModel(2, random_state=0).fit(
+            codes, lengths=[1] * 600 + [2000, 2000, 1400]
+        )
+    assert model.diagnostics_["sequences_of_one_row"] == 600
+    assert model.diagnostics_["triples"] == 5400 - 6
+    assert model.score_samples(codes, lengths=[1] * 6000).shape == (6000,)
+    with pytest.raises(DataError, match="no three consecutive rows of a sequence"):
+        HiddenMarkovModel(2).fit(codes, lengths=[1] * 6000)
+
+
+def test_rows_that_are_left_out__cut_sequences_at_places_that_are_counted(
+    codes: np.ndarray,
+) -> None:
+    gaps = codes.copy()
+    # two rows behind each other cut once; the first rows of a sequence cut nothing
+    gaps[[10, 11, 500, 900, 1003, 4000]] = -1
+    with pytest.warns(MissingValueWarning, match="which cuts sequences at 3 places"):
+        model = HiddenMarkovModel(2, missing="omit", random_state=0).fit(gaps, lengths=LENGTHS)
+    assert model.diagnostics_["rows_left_out"] == 6
+
+
+def test_codes_out_of_range__are_refused_at_prediction(
+    codes: np.ndarray, plain: HiddenMarkovModel
+) -> None:
+    unknown = codes.copy()
+    unknown[3] = 5
+    with (
+        pytest.warns(MissingValueWarning, match="categories that the fit did not have: '4', '5'"),
+        pytest.raises(MissingValueError, match="row 3"),
+    ):
+        plain.predict(unknown, lengths=LENGTHS)
+    lazy = da.from_array(unknown, chunks=(1000, 1))
+    with pytest.raises(DataError, match="has the code 5, but its 4 categories have the codes 0 to"):
+        plain.predict(lazy, lengths=LENGTHS).compute()
+    unknown[3] = -7
+    with pytest.raises(MissingValueError, match="row 3"):
+        plain.predict(unknown, lengths=LENGTHS)
+
+
+def test_an_alphabet_smaller_than_the_states__is_refused(codes: np.ndarray) -> None:
+    with pytest.raises(IdentifiabilityError, match=r"5 states were asked for, .* 4 categories"):
+        HiddenMarkovModel(5).fit(codes, lengths=LENGTHS)
+
+
+@pytest.mark.parametrize("method", ["fit", "predict", "predict_proba", "score", "score_samples"])
+def test_wrong_lengths__are_refused_by_every_method(
+    codes: np.ndarray, plain: HiddenMarkovModel, method: str
+) -> None:
+    call: Any = getattr(plain, method)
+    with pytest.raises(ParameterError, match="adds up to 3 rows in 2 sequences"):
+        call(codes, lengths=[1, 2])
+    with pytest.raises(ParameterError, match="both say where sequences end"):
+        call(codes, lengths=LENGTHS, sequence=IDS)
+
+
+def test_a_checkpoint__continues_a_fit_of_the_same_sequences_only(
+    codes: np.ndarray, model: HiddenMarkovModel, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        found = HiddenMarkovModel(2, random_state=0).fit(
+            codes, lengths=LENGTHS, checkpoint=tmp_path / "parts"
+        )
+    check_same(found, model)
+    assert all(entry["reused_parts"] for entry in found.diagnostics_["passes"])
+    other = HiddenMarkovModel(2, random_state=0).fit(codes, checkpoint=tmp_path / "parts")
+    assert not any(entry["reused_parts"] for entry in other.diagnostics_["passes"])
+
+
+def test_loading__keeps_what_was_said_of_sequences(
+    model: HiddenMarkovModel, tmp_path: Path
+) -> None:
+    loaded = bigtensor.load(model.save(tmp_path / "model.zarr"))
+    assert loaded.diagnostics_["sequence_ids_that_come_back"] == 0
+    assert loaded.diagnostics_["sequences_of_one_row"] == 1
