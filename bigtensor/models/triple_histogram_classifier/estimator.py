@@ -76,11 +76,13 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
 
     Examples
     --------
-    >>> from bigtensor import TripleHistogramClassifier
-    >>> X, y = ["ACACACAC", "ACACCACA", "GGTGGTGG", "GTGGTGGT"] * 50, [0, 0, 1, 1] * 50
-    >>> classifier = TripleHistogramClassifier().fit(X, y)
-    >>> classifier.predict(["ACACAC", "TGGTGG"])
-    array([0, 1])
+    >>> import numpy as np
+    >>> from bigtensor import TripleHistogramClassifier, simulate
+    >>> made = [simulate.hidden_markov(18_000, 2, 5, 300, stay=0.5, random_state=s) for s in (3, 4)]
+    >>> X = np.concatenate([steps["X"].to_numpy().reshape(300, 60) for steps in made])
+    >>> classifier = TripleHistogramClassifier().fit(X, np.repeat([0, 1], 300))
+    >>> classifier.predict(X[[0, -1]]).shape
+    (2,)
     """
 
     classes_: NDArray[Any]
