@@ -105,13 +105,14 @@ def test_score_samples__is_planned_for_the_sequences_that_there_are(
     data = simulate.hidden_markov(200_000, 3, 8, sequences=100_000, random_state=1)
     where = {"scheduler": "threads", "workers": 2}
     with pytest.raises(PlanError, match=r"ends +200,000 rows +state 4\.\d+ MiB"):
-        model._ends(data, memory_limit="500MiB", **where)
-    ends = model._ends(data, memory_limit="600MiB", **where)
+        model._ends(data, None, None, memory_limit="500MiB", **where)
+    ends, _ = model._ends(data, None, None, memory_limit="600MiB", **where)
     assert ends.rows.tolist() == [2] * 100_000
     kept = sum(array.nbytes for array in (ends.sequence, ends.rows, ends.log_likelihood, ends.last))
     assert 4 * 2**20 < kept < 4.7 * 2**20
     few = data.isel(sample=slice(2_000))
-    assert len(model._ends(few, memory_limit="500MiB", **where).rows) == 1_000
+    ends, _ = model._ends(few, None, None, memory_limit="500MiB", **where)
+    assert len(ends.rows) == 1_000
 
 
 def test_predict_next__continues_every_sequence(
