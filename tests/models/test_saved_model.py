@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 import bigtensor
 from bigtensor import KernelMixture
 from bigtensor.errors import ModelFileError, OutputError
+from bigtensor.models.registry import MODELS, model_class
 from bigtensor.store import Contents, write_group
 
 ANSWERS = ("predict", "predict_proba", "score_samples")
@@ -234,3 +235,10 @@ def test_save__never_overwrites_what_is_no_store(model, tmp_path):
     assert (folder / "chapter.txt").read_text() == "one"
     with pytest.raises(OutputError, match="does not exist; make it first"):
         model.save(tmp_path / "no" / "model.zarr")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_stored_classes__have_names_of_their_own(name):
+    """A file names the class of every part, and would be read as another one."""
+    classes = {*model_class(name)._stored_classes()}
+    assert len({stored.__name__ for stored in classes}) == len(classes)
