@@ -282,7 +282,7 @@ REFUSED = {
     "half": (lambda _: VALUES.astype("float16"), {}, DataError, "expected float32 or float64"),
     "complex": (lambda _: VALUES.astype("complex64"), {}, DataError, "Complex data not supported"),
     "objects": (
-        lambda _: pd.DataFrame({"a": ["x", None]}, dtype=object),
+        lambda _: pd.DataFrame({"a": [{"x": 1}, None]}, dtype=object),
         {},
         DataError,
         "objects that are not numbers",

@@ -1,16 +1,20 @@
 """The laws of statistics, on operators of sequences: what follows the rows must not see their cut.
 
-`SequenceEnds`, `SequencePosteriorSums` and `GroupOccupancy` are of the blocks whose messages they
-hold: any cut of the rows is tried in tests/statistics/sequences.
+`SequenceEnds`, `SequencePosteriorSums`, `GroupOccupancy` and `DecodedPaths` are of the blocks whose
+messages they hold: any cut of the rows is tried in tests/statistics/sequences.
 """
 
 import numpy as np
 import pytest
 
 from bigtensor.data.block import Block
+from bigtensor.features.cells import Cells
 from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.coded_rows import CodedRows
 from bigtensor.statistics.folded_triples import FoldedTriples
+from bigtensor.statistics.sequence_ids import SequenceIds
 from bigtensor.statistics.sequences.best_path import PathOperators
+from bigtensor.statistics.sequences.decoded import DecodedPaths
 from bigtensor.statistics.sequences.ends import SequenceEnds
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSums
 from bigtensor.statistics.sequences.group_occupancy import GroupOccupancy
@@ -21,9 +25,15 @@ from tests.statistics.sequences.recursions import Chain
 
 CHAIN = Chain.drawn(3, 5, np.random.default_rng(8))
 OPERATORS = [TransferOperators(CHAIN.hidden(), 40), PathOperators(CHAIN.hidden(), 40)]
-COUNTS = [TripleCounts(5), FoldedTriples(5, folds=3, stretch=7)]
+CELLS = Cells(np.array([[0.0], [0.4], [1.0]]), np.zeros(1), np.full(1, 4.0))
+COUNTS = [
+    TripleCounts(5),
+    FoldedTriples(5, folds=3, stretch=7),
+    CodedRows(TripleCounts(3), CELLS),
+    SequenceIds(most=20),
+]
 STATISTICS = [*OPERATORS, *COUNTS]
-OF_MESSAGES = {SequenceEnds, SequencePosteriorSums, GroupOccupancy}
+OF_MESSAGES = {SequenceEnds, SequencePosteriorSums, GroupOccupancy, DecodedPaths}
 
 
 def sequences(ids: np.ndarray | None) -> Block:

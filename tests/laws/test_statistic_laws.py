@@ -14,6 +14,7 @@ from bigtensor.statistics.combinators import Folded, Together
 from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.row_sample import RowSample
 from bigtensor.statistics.sequences.entries import EntryStatistic
+from bigtensor.statistics.sequences.operators import BlockOperators
 from bigtensor.statistics.triple_moments import TripleMoments
 from bigtensor.statistics.validity import Checked
 from bigtensor.testing import STATISTIC_LAWS, StatisticCase
@@ -93,7 +94,7 @@ def test_law__every_statistic_has_a_case():
     for case in CASES:
         visit(case.build(0.0))
     assert built >= {Checked, Folded, PosteriorSums, RowSample, Together, TripleMoments}
-    bases = {Statistic, SumStatistic, EntryStatistic}
+    bases = {Statistic, SumStatistic, EntryStatistic, BlockOperators}
     known = {s for base in bases for s in base.__subclasses__()} - bases
     public = {s for s in known if s.__module__.startswith("bigtensor.")}
     built |= {type(statistic) for statistic in (*STATISTICS_OF_CODES, *STATISTICS_OF_SEQUENCES)}
