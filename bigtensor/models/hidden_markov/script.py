@@ -131,7 +131,6 @@ def refine(preparation: MarkovPreparation) -> Script:
             "mean_log_likelihood": likelihoods,
             **told,
             **of_estimate,
-            **of_estimate,
         },
     )
 

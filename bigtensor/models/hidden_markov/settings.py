@@ -12,6 +12,7 @@ from bigtensor.models.hidden_markov.declared_parameters import KERNEL, PARAMETER
 from bigtensor.models.kernel_mixture.estimator import KernelMixture
 from bigtensor.models.kernel_mixture.settings import Settings as KernelSettings
 from bigtensor.models.kernel_mixture.settings import settings_of as settings_of_mixture
+from bigtensor.statistics.triple_counts import WINDOW
 
 MOST_CELLS = 2**22
 """Largest table of triples: 32 MiB of counts in every task, 160 categories."""
@@ -139,6 +140,12 @@ def _density_settings(model: Any, shape: DataShape) -> KernelSettings:
             + " is for measured values: leave it out, or convert measurements with "
             ".astype('float32')"
         )
+    if shape.rows < max(WINDOW, most_states(model, shape)):
+        raise IdentifiabilityError(
+            Setting("n_states", model.n_states)
+            + " needs more rows; got "
+            + Setting("n_samples", shape.rows)
+        )
     mixture = KernelMixture(
         most_states(model, shape),
         start="kmeans",
@@ -158,7 +165,8 @@ def most_states(model: Any, shape: DataShape) -> int:
     """
     if model.n_states != "auto":
         return int(model.n_states)
-    return min(MOST_CHOSEN, len(shape.categories[0])) if shape.categories else MOST_CHOSEN
+    supported = len(shape.categories[0]) if shape.categories else shape.rows // WINDOW
+    return max(1, min(MOST_CHOSEN, supported))
 
 
 def check_parameters(model: Any) -> None:

@@ -16,6 +16,7 @@ from bigtensor.errors import (
     ConditioningWarning,
     ConstantFeatureWarning,
     DataError,
+    IdentifiabilityError,
     MissingValueWarning,
     ParameterError,
     ViewError,
@@ -238,6 +239,8 @@ def test_emissions__have_to_go_with_the_data(drawn: Drawn) -> None:
         HiddenMarkovModel(3, emissions="kernel").fit(drawn.truth)
     with pytest.raises(ParameterError, match="missing='omit'"):
         HiddenMarkovModel(3, emissions="kernel", missing="marginalise").fit(drawn.data)
+    with pytest.raises(IdentifiabilityError, match="n_states=2 needs more rows"):
+        HiddenMarkovModel(2, emissions="kernel").fit(drawn.values[:2])
     with pytest.raises(ParameterError, match="emissions is 'gaussian'"):
         HiddenMarkovModel(3, emissions="gaussian").fit(drawn.data)
 
