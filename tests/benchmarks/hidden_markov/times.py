@@ -39,8 +39,9 @@ def add_times(report: Report, rows: int = 1_000_000, iterations: int = HMMLEARN_
     made = {"triples": _ours(data, refine="triples"), "sequences": _ours(data, refine="sequences")}
     peer = _hmmlearn(data, iterations)
     found = [_row(name, rows, taken, peer) for name, taken in made.items()]
-    if peer:
-        found.append({"fit": "hmmlearn", "steps": rows, **peer})
+    for name, taken in {"hmmlearn": peer, "dynamax": _dynamax(data, iterations)}.items():
+        if taken:
+            found.append({"fit": name, "steps": rows, **taken})
     report.add(
         f"Seconds of one sequence, {STATES} states, {SYMBOLS} symbols",
         found,
@@ -93,6 +94,34 @@ def _hmmlearn(data: xr.Dataset, iterations: int) -> dict[str, float]:
         "log-likelihood": peer.score(codes) / len(codes),
         "iterations": peer.monitor_.iter,
     }
+
+
+def _dynamax(data: xr.Dataset, iterations: int) -> dict[str, float]:
+    """Return the same of dynamax, without compilation; nothing where it is not installed."""
+    try:
+        import jax
+        from dynamax.hidden_markov_model import CategoricalHMM
+    except ImportError:
+        return {}
+    codes = jax.numpy.asarray(data["X"].to_numpy().astype("int32"))
+    peer = CategoricalHMM(STATES, 1, SYMBOLS)
+    start = peer.initialize(jax.random.PRNGKey(0))
+
+    def fit(most: int) -> Any:
+        return jax.block_until_ready(peer.fit_em(*start, codes, num_iters=most, verbose=False))
+
+    # the first call compiles
+    parameters, likelihoods = fit(1)
+    taken = {"fit s": _seconds(lambda: fit(iterations))}
+    parameters, likelihoods = fit(iterations)
+    for name, answer in {
+        "path s": peer.most_likely_states,
+        "probabilities s": peer.smoother,
+    }.items():
+        jax.block_until_ready(answer(parameters, codes))
+        taken[name] = _seconds(lambda call=answer: jax.block_until_ready(call(parameters, codes)))
+    taken["log-likelihood"] = float(likelihoods[-1]) / len(codes)
+    return taken | {"iterations": iterations}
 
 
 def _seconds(call: Callable[[], Any]) -> float:
