@@ -1,4 +1,4 @@
-"""What a fit needs of the emissions of a hidden Markov model, whatever rows they are of."""
+"""Protocols of the emissions of a hidden Markov model and of their families."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model of one class: its fit, the probabilities of its triples, and those of whole sequences."""
+"""Model of one class: fit, probabilities of triples, and likelihoods of whole sequences."""
 
 from __future__ import annotations
 
