@@ -19,7 +19,7 @@ from bigtensor.models.parameters import check_choice, check_integer
 from bigtensor.models.populations import Populations
 from bigtensor.models.run_options import RunOptions
 from bigtensor.models.weights_by import weights_of_groups
-from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.joint_densities import JointDensities
 from bigtensor.statistics.row_functions import Responsibilities
 
 LEVELS = ("population", "component")
@@ -36,10 +36,10 @@ class FittedMixture(Protocol):
     def slices(self) -> Mapping[str, slice]:
         """Columns of every view in the values of a block."""
 
-    def mixture(self) -> MixtureDensities:
+    def mixture(self) -> JointDensities:
         """Return the densities that labels and probabilities come from."""
 
-    def likelihood_mixture(self) -> MixtureDensities:
+    def likelihood_mixture(self) -> JointDensities:
         """Return the densities that weights of groups are estimated under."""
 
     def draw(

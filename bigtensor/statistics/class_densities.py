@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.densities import MixtureDensities, Tile
+from bigtensor.statistics.joint_densities import JointDensities, JointTile
 from bigtensor.statistics.tile_posterior import posterior_buffers, tile_posterior
 
 
@@ -20,13 +20,13 @@ class ClassDensities:
 
     Parameters
     ----------
-    mixture : MixtureDensities
+    mixture : JointDensities
     populations : (components,) integer array, optional
         The population of every component, from 0. The density of a population is the mixture of
         its components in the proportions of their weights.
     """
 
-    mixture: MixtureDensities
+    mixture: JointDensities
     populations: NDArray[np.intp] | None = None
 
     @property
@@ -45,7 +45,7 @@ class ClassDensities:
         np.add.at(total, classes, weights)
         return np.asarray(total / total.sum())
 
-    def posterior(self, tile: Tile, work: Workspace) -> NDArray[Any]:
+    def posterior(self, tile: JointTile, work: Workspace) -> NDArray[Any]:
         """Return the posterior probabilities of the rows of a tile: ``(rows, classes)``.
 
         Valid until the next tile; of the dtype of the mixture.

@@ -16,7 +16,7 @@ from bigtensor.data.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
-from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.joint_densities import JointDensities
 from bigtensor.statistics.tile_posterior import (
     count_rows,
     log_likelihood_of,
@@ -77,10 +77,10 @@ class CoPosteriorSums(SumStatistic[CoPosteriorSumsResult]):
 
     Parameters
     ----------
-    mixture : MixtureDensities
+    mixture : JointDensities
     """
 
-    mixture: MixtureDensities
+    mixture: JointDensities
 
     block_rows: ClassVar[int] = 15360
 
@@ -118,7 +118,7 @@ def co_posterior_arrays(components: int) -> dict[str, ArraySpec]:
     }
 
 
-def co_posterior_nbytes(mixture: MixtureDensities, rows: int) -> int:
+def co_posterior_nbytes(mixture: JointDensities, rows: int) -> int:
     """Return the bytes of the buffers of `add_co_posterior`."""
     return buffers_nbytes(_buffers(mixture.n_components, rows, mixture.dtype))
 
@@ -178,7 +178,7 @@ def _add_by_label(
             of_label[h] += weight[row] * of_row[h]
 
 
-def co_posterior_result(state: State, mixture: MixtureDensities) -> CoPosteriorSumsResult:
+def co_posterior_result(state: State, mixture: JointDensities) -> CoPosteriorSumsResult:
     """Return the sums of a state with the arrays of `tally_arrays` and `co_posterior_arrays`."""
     return CoPosteriorSumsResult(
         products=state["co_posterior/products"],

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bigtensor.data.block import Block
 from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
-from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.joint_densities import JointDensities
 from bigtensor.statistics.tile_posterior import posterior_buffers, tile_posterior
 
 
@@ -22,13 +22,13 @@ class ConditionalMeans(RowFunction):
 
     Parameters
     ----------
-    mixture : MixtureDensities
+    mixture : JointDensities
         Of the views that were seen.
     means : (components, m) float64 array
         e_h, the expectation in every component.
     """
 
-    mixture: MixtureDensities
+    mixture: JointDensities
     means: NDArray[np.float64]
 
     block_rows: ClassVar[int] = 15360

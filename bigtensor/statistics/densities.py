@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -242,12 +242,15 @@ class Tile:
         The rows.
     lookup : Lookup or CodeLookup, optional
         After `write_log_joint`: the rows in the tables.
+    log_common : None
+        Components share no factor.
     bases : mapping of str to (n_basis, width) arrays
         After `write_log_joint`: the basis functions of every wider view. Columns after the last
         row mean nothing.
     """
 
     block: Block
+    log_common: ClassVar[None] = None
 
     def __init__(self, mixture: MixtureDensities, rows: int, work: Workspace) -> None:
         self.rows = rows

@@ -9,7 +9,7 @@ from typing import ClassVar
 from bigtensor.data.block import Block
 from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
-from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.joint_densities import JointDensities
 from bigtensor.statistics.tile_posterior import (
     count_rows,
     log_likelihood_of,
@@ -48,10 +48,10 @@ class LogLikelihood(SumStatistic[LogLikelihoodResult]):
 
     Parameters
     ----------
-    mixture : MixtureDensities
+    mixture : JointDensities
     """
 
-    mixture: MixtureDensities
+    mixture: JointDensities
 
     block_rows: ClassVar[int] = 15360
 

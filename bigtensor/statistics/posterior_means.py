@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bigtensor.data.block import Block
 from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
-from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.joint_densities import JointDensities
 from bigtensor.statistics.tile_posterior import (
     count_rows,
     posterior_buffers,
@@ -30,7 +30,7 @@ class PosteriorMeans(SumStatistic[NDArray[np.float64]]):
 
     Parameters
     ----------
-    mixture : MixtureDensities
+    mixture : JointDensities
     view : str
     function : callable
         Of ``(rows, d)`` values; free to allocate.
@@ -38,7 +38,7 @@ class PosteriorMeans(SumStatistic[NDArray[np.float64]]):
         m, how many numbers it returns for a row.
     """
 
-    mixture: MixtureDensities
+    mixture: JointDensities
     view: str
     function: ViewFunction
     width: int

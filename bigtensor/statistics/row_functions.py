@@ -14,8 +14,8 @@ from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.class_densities import sum_of_populations
-from bigtensor.statistics.densities import MixtureDensities, Tile, normalise
-from bigtensor.statistics.tile_posterior import posterior_buffers
+from bigtensor.statistics.joint_densities import JointDensities, JointTile
+from bigtensor.statistics.tile_posterior import posterior_buffers, tile_posterior
 
 _ROW_NAMES = ("label", "probability", "log_density")
 # "component" is the name of a dimension
@@ -28,7 +28,7 @@ class Responsibilities(RowFunction):
 
     Parameters
     ----------
-    mixture : MixtureDensities
+    mixture : JointDensities
     names : tuple of str, default ("label",)
         Any of ``"label"`` (int32, the first of equally probable components),
         ``"probability"`` (float32, one a component) and ``"log_density"`` (float64, in nats; good
@@ -46,7 +46,7 @@ class Responsibilities(RowFunction):
         When a name is unknown or repeated, or there is none, or the temperature is not positive.
     """
 
-    mixture: MixtureDensities
+    mixture: JointDensities
     names: tuple[str, ...] = ("label",)
     populations: NDArray[np.intp] | None = None
     temperature: float = 1.0
@@ -87,7 +87,9 @@ class Responsibilities(RowFunction):
         tile = min(rows, self.mixture.tile_rows)
         return self.mixture.work_nbytes(tile) + buffers_nbytes(self._buffers(tile))
 
-    def _evaluate_tile(self, tile: Tile, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
+    def _evaluate_tile(
+        self, tile: JointTile, out: Mapping[str, NDArray[Any]], work: Workspace
+    ) -> None:
         """Write the outputs of the rows of one tile."""
         buffers = self._buffers(tile.rows)
         arrays = {name: work.take(name, *spec) for name, spec in buffers.items()}
@@ -95,11 +97,12 @@ class Responsibilities(RowFunction):
         posterior = joint[:, : self.mixture.n_components]
         log_density = arrays["posterior.log_density"]
         of_components = "label" if self.populations is None else "component_label"
-        tile.write_log_joint(joint)
         if {*out} == {of_components}:
+            tile.write_log_joint(joint)
             np.argmax(joint, axis=1, out=label)
         else:
-            normalise(joint, label, log_density)
+            # writes into the same buffers
+            tile_posterior(tile, work)
         if of_components in out:
             np.copyto(out[of_components], label, casting="same_kind")
         if "log_density" in out:

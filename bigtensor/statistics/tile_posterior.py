@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from bigtensor.data.block import Block
 from bigtensor.features.buffers import Buffers
 from bigtensor.statistics.base import ArraySpec, State, Workspace
-from bigtensor.statistics.densities import MixtureDensities, Tile, normalise
+from bigtensor.statistics.densities import normalise
+from bigtensor.statistics.joint_densities import JointDensities, JointTile
 
 
 def tally_arrays() -> dict[str, ArraySpec]:
@@ -22,7 +23,7 @@ def tally_arrays() -> dict[str, ArraySpec]:
     }
 
 
-def posterior_buffers(mixture: MixtureDensities, rows: int) -> Buffers:
+def posterior_buffers(mixture: JointDensities, rows: int) -> Buffers:
     """Return the buffers of `tile_posterior`."""
     return {
         "posterior.joint": ((rows, mixture.width), mixture.dtype),
@@ -32,13 +33,13 @@ def posterior_buffers(mixture: MixtureDensities, rows: int) -> Buffers:
 
 
 def tile_posterior(
-    tile: Tile, work: Workspace
+    tile: JointTile, work: Workspace
 ) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.float64]]:
     """Compute the posterior probabilities of a tile.
 
     Parameters
     ----------
-    tile : Tile
+    tile : JointTile
     work : Workspace
 
     Returns
@@ -60,11 +61,13 @@ def tile_posterior(
     )
     tile.write_log_joint(posterior)
     normalise(posterior, label, log_density)
+    if tile.log_common is not None:
+        np.add(log_density, tile.log_common, out=log_density)
     return posterior, label, log_density
 
 
 def write_posterior(
-    state: State, tile: Tile, work: Workspace
+    state: State, tile: JointTile, work: Workspace
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Compute the posterior probabilities and labels of a tile and add its log-likelihood.
 
@@ -74,7 +77,7 @@ def write_posterior(
     ----------
     state : State
         With the arrays of `tally_arrays`.
-    tile : Tile
+    tile : JointTile
     work : Workspace
 
     Returns
@@ -91,7 +94,7 @@ def write_posterior(
     return posterior, label
 
 
-def log_likelihood_of(state: State, mixture: MixtureDensities) -> float:
+def log_likelihood_of(state: State, mixture: JointDensities) -> float:
     """Return the log-likelihood in a state, of densities in the units of the data."""
     return float(state["log_likelihood"] - state["weight"] * mixture.log_volume)
 
