@@ -17,6 +17,8 @@ from bigtensor.features.row_loops import reducing_row_loop
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.sub_blocks import sub_blocks
 
+_SINGLE = np.dtype("float32")
+
 _TILE_BYTES = 2 * 1024**2
 """Buffers of one tile, and the products made of them: few enough to stay near the processor."""
 
@@ -69,7 +71,7 @@ class GaussianDensities:
     weights: NDArray[np.float64]
     means: NDArray[np.float64]
     covariance: NDArray[np.float64]
-    dtype: np.dtype[Any] = np.dtype("float32")
+    dtype: np.dtype[Any] = _SINGLE
     reference: NDArray[np.float64] = field(init=False, repr=False)
     whitening: NDArray[Any] = field(init=False, repr=False)
     factor: NDArray[Any] = field(init=False, repr=False)
