@@ -18,6 +18,8 @@ from bigtensor.statistics.co_posterior import CoPosteriorSums
 from bigtensor.statistics.combinators import Folded, Together
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.folds import OfFold
+from bigtensor.statistics.gaussian_densities import GaussianDensities
+from bigtensor.statistics.gaussian_posterior import GaussianPosteriorSums
 from bigtensor.statistics.group_likelihood import GroupLikelihood
 from bigtensor.statistics.group_sums import GroupSums
 from bigtensor.statistics.log_likelihood import LogLikelihood
@@ -105,6 +107,21 @@ def posterior_means(offset, dtype="float64"):
     return PosteriorMeans(mixture(offset, dtype), "wide", partial(first_two_powers, offset), 4)
 
 
+def gaussian(offset, covariance, dtype="float64"):
+    rng = default_rng(6)
+    means = 2 * rng.normal(size=(K, N_FEATURES)) + offset
+    return GaussianDensities(np.array([0.5, 0.3, 0.2]), means, covariance, np.dtype(dtype))
+
+
+def gaussian_sums(offset, dtype="float64"):
+    return GaussianPosteriorSums(gaussian(offset, np.array([1.0, 1.0, 2.0, 2.0]), dtype))
+
+
+def gaussian_sums_of_a_full_covariance(offset, dtype="float64"):
+    root = default_rng(7).normal(size=(N_FEATURES, N_FEATURES))
+    return GaussianPosteriorSums(gaussian(offset, np.eye(N_FEATURES) + root @ root.T, dtype))
+
+
 def triple_moments(offset):
     groups = [
         GroupMap((name,), (nystroem(offset, seed, d=s.stop - s.start),))
@@ -156,6 +173,10 @@ CASES = [
     Case("group_sums_of_populations", group_sums_of_populations),
     Case("group_likelihood", group_likelihood),
     Case("posterior_means", posterior_means, in_checkpoints=False),
+    Case("gaussian_sums", gaussian_sums),
+    Case("gaussian_sums_of_a_full_covariance", gaussian_sums_of_a_full_covariance),
+    in_float32(gaussian_sums),
+    in_float32(gaussian_sums_of_a_full_covariance),
     in_float32(posterior_sums_with_co_posterior),
     in_float32(group_sums),
     in_float32(group_likelihood),
@@ -166,6 +187,7 @@ CASES = [
     Case("checked_sample", lambda offset: Checked(row_sample(offset)), moves=False, bad_rows=True),
     Case("state_of", lambda offset: StateOf(triple_moments(offset))),
     Case("log_likelihood", lambda offset: LogLikelihood(mixture(offset))),
+    Case("gaussian_likelihood", lambda offset: LogLikelihood(gaussian_sums(offset).mixture)),
     Case("inside_fold", lambda offset: OfFold(posterior_sums(offset), 3, 1, inside=True)),
     Case(
         "outside_fold",
