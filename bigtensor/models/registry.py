@@ -12,6 +12,7 @@ MODELS = {
     "KernelMixture": "bigtensor.models.kernel_mixture.estimator",
     "DiscreteMixture": "bigtensor.models.discrete_mixture.estimator",
     "HiddenMarkovModel": "bigtensor.models.hidden_markov.estimator",
+    "LinearMixture": "bigtensor.models.linear_mixture.estimator",
 }
 """Class of every model and the module that has it.
 

@@ -1,0 +1,146 @@
+"""Terms of a tensor found from the samples: power updates, joint least squares and deflation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bigtensor.decomposition.sample_tensors.joint_least_squares import joint_sweeps
+from bigtensor.decomposition.sample_tensors.power_updates import distinct_terms, weighted_ends
+from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms, deflated
+
+Starts = Callable[[int], Factors]
+"""Draws columns to start from, (d_m, L) for every factor."""
+
+SAME_COSINE = 0.9
+"""Smallest absolute cosine over the factors above which two solved terms are one."""
+
+_SWEEPS = 3
+_IDLE_ROUNDS = 3
+_MOST_ROUNDS = 15
+_STARTS_PER_TERM = 3
+_STARTS_PER_MISSING = 2
+_MORE_STARTS = 20
+
+
+@dataclass(frozen=True)
+class DiscoverySettings:
+    """Numbers of a search for terms.
+
+    Attributes
+    ----------
+    n_terms : int
+        Most terms to find.
+    updates : int
+        Power updates from every start.
+    cosine : float
+        Smallest absolute cosine over the factors above which the ends of two starts are one term.
+    light : float
+        Share of the median weight below which a term is taken for noise.
+    """
+
+    n_terms: int
+    updates: int
+    cosine: float = 0.6
+    light: float = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Discovery:
+    """Terms found, and the rounds that it took.
+
+    Attributes
+    ----------
+    terms : Terms
+        By descending absolute weight.
+    rounds : int
+        Rounds of starts.
+    """
+
+    terms: Terms
+    rounds: int
+
+
+def discover(
+    contract: Contract, starts: Starts, none: Terms, settings: DiscoverySettings
+) -> Generator[int, None, Discovery]:
+    r"""Find terms in rounds, each of starts on what the terms so far leave of the tensor.
+
+    Power updates alone are biased and miss terms: they stop at a distance of about
+    :math:`1.3 \sqrt k / d` from the columns, whatever the number of rows. The joint solution of
+    all columns after every round removes the bias, and the deflation lets the next round see the
+    rest.
+
+    Parameters
+    ----------
+    contract : callable
+    starts : callable
+    none : Terms
+        The sum of no terms, which has the sizes and orders of the factors.
+    settings : DiscoverySettings
+
+    Yields
+    ------
+    int
+        Number of terms after every round.
+    """
+    found, idle, rounds = none, 0, 0
+    n_starts = _STARTS_PER_TERM * settings.n_terms + _MORE_STARTS
+    while idle < _IDLE_ROUNDS and rounds < _MOST_ROUNDS:
+        new, heaviest = _new_terms(deflated(contract, found), starts(n_starts), found, settings)
+        weights = np.abs(found.weights)
+        if found.n_terms == settings.n_terms and heaviest < weights.min():
+            break
+        candidates = joint_sweeps(contract, found.join(new), _SWEEPS)
+        grown = _heaviest(candidates, settings)
+        idle = 0 if grown.n_terms > found.n_terms else idle + 1
+        found, rounds = joint_sweeps(contract, grown, 1), rounds + 1
+        yield found.n_terms
+        missing = settings.n_terms - found.n_terms
+        n_starts = _STARTS_PER_MISSING * missing + max(_MORE_STARTS, settings.n_terms)
+    return Discovery(found, rounds)
+
+
+def _new_terms(
+    contract: Contract, starts: Factors, found: Terms, settings: DiscoverySettings
+) -> tuple[Terms, float]:
+    """Return the terms that the starts of one round lead to, and the largest of their weights."""
+    new = distinct_terms(
+        *weighted_ends(contract, starts, settings.updates), found.orders, settings.cosine
+    )
+    heaviest = float(np.abs(new.weights[0]))
+    missing = settings.n_terms - found.n_terms
+    weights = np.abs(np.concatenate([found.weights, new.weights[:missing]]))
+    heavy = np.abs(new.weights) > settings.light * np.median(weights)
+    # some more than are missing: the joint solution tells which of them are terms
+    return new.take(np.flatnonzero(heavy)[: 2 * missing + _MORE_STARTS]), heaviest
+
+
+def _heaviest(terms: Terms, settings: DiscoverySettings) -> Terms:
+    """Return distinct terms of solved candidates, at most as many as wanted."""
+    distinct = distinct_terms(terms.weights, terms.factors, terms.orders, SAME_COSINE)
+    kept = distinct.take(np.arange(min(distinct.n_terms, settings.n_terms)))
+    weights = np.abs(kept.weights)
+    if not weights.size:
+        return kept
+    return kept.take(weights > settings.light * np.median(weights))
+
+
+def left_weight(
+    contract: Contract, starts: Starts, terms: Terms, settings: DiscoverySettings
+) -> float:
+    """Return the largest weight that starts find once terms are subtracted, over the median term.
+
+    Parameters
+    ----------
+    contract : callable
+    starts : callable
+    terms : Terms
+        At least one.
+    settings : DiscoverySettings
+    """
+    columns = starts(_STARTS_PER_TERM * settings.n_terms + _MORE_STARTS)
+    weights, _ = weighted_ends(deflated(contract, terms), columns, settings.updates)
+    return float(np.abs(weights).max() / np.median(np.abs(terms.weights)))

@@ -1,0 +1,69 @@
+"""Alternating power updates of many columns at once, and the clustering of their ends."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bigtensor.decomposition.sample_tensors.terms import (
+    Contract,
+    Factors,
+    Terms,
+    smallest_cosines,
+    unit_columns,
+    values,
+)
+from bigtensor.decomposition.solution import FloatArray
+
+
+def power_updates(contract: Contract, columns: Factors, updates: int) -> Factors:
+    """Replace columns by the contraction of the tensor with them, and normalise.
+
+    All factors are updated from the same columns (Anandkumar, Ge and Janzamin 2015, eq. 14).
+
+    Parameters
+    ----------
+    contract : callable
+    columns : tuple of (d_m, L) arrays
+    updates : int
+
+    Returns
+    -------
+    tuple of (d_m, L) float64 arrays
+        Unit columns.
+    """
+    columns = unit_columns(columns)
+    for _ in range(updates):
+        columns = unit_columns(contract(columns))
+    return columns
+
+
+def distinct_terms(
+    weights: FloatArray, columns: Factors, orders: tuple[int, ...], cosine: float
+) -> Terms:
+    """Keep the heaviest of columns that lie close to each other, in the order of their weights.
+
+    Parameters
+    ----------
+    weights : (L,) float64 array
+    columns : tuple of (d_m, L) arrays
+        Unit columns.
+    orders : tuple of int
+    cosine : float
+        Smallest absolute cosine over all factors above which two columns are one. Two terms may
+        share the column of one factor.
+    """
+    close = smallest_cosines(columns, columns) > cosine
+    taken = np.zeros(len(weights), bool)
+    kept: list[int] = []
+    for start in np.argsort(-np.abs(weights), kind="stable").tolist():
+        if not taken[start]:
+            kept.append(start)
+            taken |= close[start]
+    chosen = np.array(kept, int)
+    return Terms.of_columns(weights[chosen], tuple(c[:, chosen] for c in columns), orders)
+
+
+def weighted_ends(contract: Contract, starts: Factors, updates: int) -> tuple[FloatArray, Factors]:
+    """Return the ends of power updates and the value of the tensor at each."""
+    ends = power_updates(contract, starts, updates)
+    return values(ends, contract(ends)), ends

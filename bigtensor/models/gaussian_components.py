@@ -1,0 +1,127 @@
+"""Fitted mixture of Gaussian components with one shared covariance, as answers use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.decomposition.shared_covariance_em import TotalMoments, m_step
+from bigtensor.models.data_shape import NamedViews, view_slices
+from bigtensor.models.script import Script
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.gaussian_densities import GaussianDensities
+from bigtensor.statistics.gaussian_posterior import (
+    GaussianPosteriorSums,
+    GaussianPosteriorSumsResult,
+)
+from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianComponents:
+    """Weights and means of components, and the covariance that they share.
+
+    Attributes
+    ----------
+    weights : (k,) float64 array
+        Positive; they sum to one.
+    means : (k, d) float64 array
+        Over the features of all views, one view beside the other.
+    covariance : (d,) or (d, d) float64 array
+        Variances, or the full covariance matrix.
+    views : tuple of (name, features)
+    dtype : str
+        Of products of matrices.
+    """
+
+    weights: NDArray[np.float64]
+    means: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+    views: NamedViews
+    dtype: str
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return len(self.weights)
+
+    @property
+    def populations(self) -> None:
+        """None: components are not merged."""
+
+    @property
+    def slices(self) -> dict[str, slice]:
+        """Columns of every view in the values of a block."""
+        return view_slices(self.views)
+
+    def mixture(self) -> GaussianDensities:
+        """Return the densities that labels come from."""
+        return GaussianDensities(self.weights, self.means, self.covariance, np.dtype(self.dtype))
+
+    def likelihood_mixture(self) -> GaussianDensities:
+        """Return the densities that weights of groups are estimated under."""
+        return self.mixture()
+
+    def by_weight(self) -> GaussianComponents:
+        """Return the components in the order of descending weight."""
+        order = np.argsort(-self.weights, kind="stable")
+        return replace(self, weights=self.weights[order], means=self.means[order])
+
+    def draw(
+        self, n_samples: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """Draw rows, in the order of the views, and components."""
+        label = rng.choice(len(self.weights), size=n_samples, p=self.weights / self.weights.sum())
+        noise = rng.standard_normal((n_samples, self.means.shape[1]))
+        if self.covariance.ndim == 1:
+            noise *= np.sqrt(self.covariance)
+        else:
+            noise = noise @ np.linalg.cholesky(self.covariance).T
+        return self.means[label] + noise, label.astype(np.int32)
+
+
+def em_iterations(
+    components: GaussianComponents,
+    total: TotalMoments,
+    spherical: tuple[slice, ...] | None,
+    reach: Reach,
+    iterations: int,
+) -> Script:
+    """Ask for posterior sums, and move the components by EM iterations.
+
+    Parameters
+    ----------
+    components : GaussianComponents
+    total : TotalMoments
+        Of the rows within reach.
+    spherical : tuple of slice, optional
+        Columns that have one variance together; None stands for a full covariance.
+    reach : Reach
+    iterations : int
+
+    Returns
+    -------
+    components : GaussianComponents
+    log_likelihoods : list of float
+        Mean over the rows before every iteration, in nats.
+    """
+    likelihoods: list[float] = []
+    for _ in range(iterations):
+        wanted = posterior_pass(components, reach)
+        within: ResultWithin[GaussianPosteriorSumsResult] = yield wanted
+        sums = within.result
+        likelihoods.append(sums.log_likelihood / sums.weight)
+        step = m_step(components.means, sums, total, spherical)
+        components = replace(
+            components, weights=step.weights, means=step.means, covariance=step.covariance
+        )
+    return components, likelihoods
+
+
+def posterior_pass(
+    components: GaussianComponents, reach: Reach
+) -> Pass[ResultWithin[GaussianPosteriorSumsResult]]:
+    """Return the pass of an EM iteration."""
+    return Pass("posterior", WithinReach(GaussianPosteriorSums(components.mixture()), reach))

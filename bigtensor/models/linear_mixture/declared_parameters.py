@@ -1,0 +1,41 @@
+"""Parameters of a linear mixture, as users and the command line may set them."""
+
+from bigtensor.models.declarations import Option, Parameter, Whole
+
+MOST_ITERATIONS = 10**6
+"""Largest number of passes with which a fit is planned."""
+
+PARAMETERS = (
+    Parameter(
+        "n_components",
+        None,
+        Whole(),
+        Option(("--components", "-k"), "Number of components, which may exceed the features."),
+    ),
+    Parameter(
+        "gauss_newton_steps",
+        2,
+        Whole(0, MOST_ITERATIONS),
+        Option(
+            ("--gauss-newton-steps",),
+            "Most Gauss-Newton steps over all rows, after the fit of a pilot sample.",
+        ),
+    ),
+    Parameter(
+        "em_iterations",
+        0,
+        Whole(0, MOST_ITERATIONS),
+        Option(("--em-iterations",), "EM iterations over all rows, after the moments are solved."),
+    ),
+    Parameter(
+        "pilot_rows",
+        None,
+        Whole(),
+        Option(
+            ("--pilot-rows",),
+            "Rows of the sample in which the components are found; by default 200 a component, "
+            "and at least 20,000.",
+        ),
+    ),
+)
+"""Parameters that stand on their own; what they need of each other is checked in `settings`."""

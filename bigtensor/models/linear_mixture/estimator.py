@@ -1,0 +1,156 @@
+"""The linear mixture: three views, each a column of its factor and noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import xarray as xr
+
+from bigtensor.models.data_kinds import Data
+from bigtensor.models.data_shape import DataShape
+from bigtensor.models.gaussian_components import GaussianComponents
+from bigtensor.models.linear_mixture.description import LinearMixtureDescription, outcome_in_words
+from bigtensor.models.linear_mixture.planned_passes import (
+    planned_preparation,
+    planned_refinement,
+)
+from bigtensor.models.linear_mixture.script import (
+    STORED_CLASSES,
+    LinearPreparation,
+    prepare,
+    refine,
+)
+from bigtensor.models.linear_mixture.settings import (
+    check_parameters,
+    settings_of,
+    without_effect,
+)
+from bigtensor.models.mixture import MixtureAnswers
+from bigtensor.models.script import PlannedPass, Script
+
+
+class LinearMixture(MixtureAnswers):
+    r"""Mixture of three views, with more components than features if need be.
+
+    Every row has a hidden component h; given it, view v is the column h of the factor of v plus
+    noise that is independent between views. The third moment across the views,
+    :math:`\sum_h w_h\, a_h \otimes b_h \otimes c_h` (Anandkumar, Ge and Janzamin 2015, eq. 5), is
+    never formed: its contractions with candidate columns are sums over rows. Components are found
+    in a pilot sample, by power updates, joint least squares and deflation, and refined by
+    Gauss-Newton steps of one pass over all rows each. The number of components may be several times
+    the number of features of a view.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of components k. Those that do not stand out from the noise are not returned.
+    views : mapping of str to feature names or columns, optional
+        Three views, independent of each other given the component. By default every feature.
+    gauss_newton_steps : int, default 2
+        Most Gauss-Newton steps over all rows. Every step needs a pass, and one more pass tells
+        whether the last has led nearer to the moment.
+    em_iterations : int, default 0
+        EM iterations over all rows after the moments are solved, under Gaussian noise of one
+        variance a view. They are more precise where the noise is as large as the distances between
+        components and of that kind, and biased otherwise.
+    pilot_rows : int, optional
+        Rows of the sample in which the components are found. By default 200 a component, five a
+        feature, and at least 20,000.
+    missing : {"raise", "omit"}, default "raise"
+        Whether rows with missing entries are an error, or are left out and counted.
+    sample_dim : str, default "sample"
+        Name of the sample dimension of labelled data.
+    random_state : int, optional
+        Seed of the sample and of the starts. None stands for 0: the same data give the same model.
+
+    Attributes
+    ----------
+    weights_ : (k,) float64 array
+        Mixing weights, descending.
+    components_ : dict of str to DataArray
+        For every view the mean (feature, component) of its features in every component.
+    noise_variance_ : dict of str to float
+        Variance of the noise of a feature, by view.
+    views_ : Views
+        The views as they were found in the data.
+    diagnostics_ : dict
+        Every decision taken on the way: rounds of the search, what is left of the moment, steps
+        and whether they were accepted, the plan and the passes, and a ``verdict``.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        For labelled data.
+
+    Examples
+    --------
+    >>> from bigtensor import LinearMixture, simulate
+    >>> data = simulate.linear_mixture(20_000, 15, n_features=10, random_state=1)
+    >>> model = LinearMixture(15, views=simulate.linear_views(10)).fit(data)
+    >>> model.components_["view1"].shape
+    (10, 15)
+    """
+
+    takes = Data(kinds={"measured"})
+    stored_classes = STORED_CLASSES
+    description = LinearMixtureDescription()
+
+    components_: dict[str, xr.DataArray]
+    noise_variance_: dict[str, float]
+    _fitted: GaussianComponents | None
+
+    def __init__(
+        self,
+        n_components: int,
+        views: Any = None,
+        *,
+        gauss_newton_steps: int = 2,
+        em_iterations: int = 0,
+        pilot_rows: int | None = None,
+        missing: str = "raise",
+        sample_dim: str = "sample",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.views = views
+        self.gauss_newton_steps = gauss_newton_steps
+        self.em_iterations = em_iterations
+        self.pilot_rows = pilot_rows
+        self.missing = missing
+        self.sample_dim = sample_dim
+        self.random_state = random_state
+
+    def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
+        """Ask for the pilot sample, and find the components in it."""
+        return prepare(settings_of(self, shape, expected or shape.rows))
+
+    def _refine(self, preparation: LinearPreparation) -> Script:
+        """Ask for the sums, and solve between them."""
+        return refine(preparation)
+
+    def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
+        """Return upper bounds of what `_prepare` will ask for."""
+        return planned_preparation(settings_of(self, shape, shape.rows))
+
+    def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
+        """Return upper bounds of what `_refine` will ask for."""
+        return planned_refinement(settings_of(self, shape, shape.rows))
+
+    def _adopt(self, fitted: GaussianComponents) -> None:
+        """Set `_fitted` and the fitted attributes."""
+        self._fitted = fitted
+        self.weights_ = fitted.weights
+        self.components_, self.noise_variance_ = {}, {}
+        for (view, features), columns in zip(fitted.views, fitted.slices.values(), strict=True):
+            self.components_[view] = xr.DataArray(
+                fitted.means[:, columns].T,
+                {"feature": list(features)},
+                ("feature", "component"),
+                name="mean",
+            )
+            self.noise_variance_[view] = float(fitted.covariance[columns].mean())
+
+    _check_parameters = check_parameters
+    _without_effect = without_effect
+
+    def _outcome_in_words(self) -> list[tuple[str, str]]:
+        """Return how the fit ended, as names and words."""
+        return outcome_in_words(self)

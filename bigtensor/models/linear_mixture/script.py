@@ -1,0 +1,176 @@
+"""Script of a linear mixture's fit: terms of a pilot sample, refined over all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bigtensor.decomposition.sample_tensors.discovery import DiscoverySettings, left_weight
+from bigtensor.decomposition.sample_tensors.subspace_solution import MOST_TERMS, subspace_terms
+from bigtensor.decomposition.sample_tensors.terms import Terms
+from bigtensor.decomposition.shared_covariance_em import TotalMoments
+from bigtensor.errors import IdentifiabilityError
+from bigtensor.models.data_shape import view_slices
+from bigtensor.models.gaussian_components import GaussianComponents, em_iterations
+from bigtensor.models.linear_mixture.columns import LinearTerms, mixture_of
+from bigtensor.models.linear_mixture.settings import LinearSettings
+from bigtensor.models.linear_mixture.verdict import judged
+from bigtensor.models.pilot_tensor import centred_tensor, sample_starts
+from bigtensor.models.sample_tensor import (
+    Refined,
+    SampleTensor,
+    discover_terms,
+    nearest,
+    polished,
+    refined,
+)
+from bigtensor.models.script import Script, Solved
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.column_moments import ColumnMoments, ColumnMomentsResult
+from bigtensor.statistics.combinators import Together
+from bigtensor.statistics.gaussian_posterior import GaussianPosteriorSums
+from bigtensor.statistics.row_sample import RowSample, Sample
+from bigtensor.statistics.tensor_contractions import TensorContractions
+from bigtensor.statistics.windows import sample_windows
+from bigtensor.statistics.within_reach import Reach, WithinReach
+
+ORDERS = (1, 1, 1)
+
+UPDATES = 4
+"""Power updates from rows of the sample, which are close to columns already."""
+
+FEW_COMPONENTS = 4
+"""Largest number of components that need a large constant.
+
+About the mean, the columns of k components have rank k - 1, and a tensor of so few columns is not
+unique (Kruskal 1977) unless the constant makes up for the lost one.
+"""
+
+CONSTANT, CONSTANT_OF_FEW = 0.25, 1.0
+"""Constant feature of a view, in units of the typical length of its columns.
+
+Measured on 50 to 100 features a view: with 200 and more components a constant above .35 hides
+components behind the mean; with 2 to 4, constants below 1 lose precision.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPreparation:
+    """Terms of the pilot sample, and the tensor that they are of.
+
+    Attributes
+    ----------
+    settings : LinearSettings
+    tensor : SampleTensor
+    terms : Terms
+    diagnostics : dict
+    """
+
+    settings: LinearSettings
+    tensor: SampleTensor
+    terms: Terms
+    diagnostics: dict[str, Any]
+
+
+STORED_CLASSES = (
+    *(GaussianComponents, LinearPreparation, LinearSettings, SampleTensor, Terms, Reach),
+    *(WithinReach, Together, TensorContractions, ColumnMoments, GaussianPosteriorSums),
+)
+"""Dataclasses that a saved linear mixture, prepared or fitted, is made of."""
+
+
+def prepare(settings: LinearSettings) -> Script:
+    """Ask for a pilot sample, and find the components in it."""
+    sample: Sample = yield pilot_pass(settings)
+    block = sample.block(view_slices(settings.views))
+    k = settings.n_components
+    scale = CONSTANT_OF_FEW if k <= FEW_COMPONENTS else CONSTANT
+    tensor, near = centred_tensor(block, settings.columns, ORDERS, scale, settings.dtype)
+    rows = near if near.rows else block
+    starts = sample_starts(tensor, rows, settings.random_state)
+    contract = tensor.contract_in_memory(rows)
+    none = Terms.empty(tensor.sizes, ORDERS)
+    search = DiscoverySettings(k, UPDATES)
+    found = yield from discover_terms(contract, starts, none, search)
+    candidates = {"power updates": found.terms}
+    if k <= min(*tensor.sizes, MOST_TERMS):
+        try:
+            spectral = subspace_terms(tensor.rows(rows), tensor.constants, k, settings.random_state)
+            candidates["whitening"] = polished(contract, spectral)
+        except IdentifiabilityError:
+            pass  # the power updates say how many components there are
+    names = list(candidates)
+    chosen = names[nearest(contract, list(candidates.values()))]
+    terms = candidates[chosen]
+    told = {
+        "pilot_rows": block.rows,
+        "pilot_left_out": block.rows - near.rows,
+        "rounds": found.rounds,
+        "left_weight": left_weight(contract, starts, terms, search),
+        "start": chosen,
+    }
+    return LinearPreparation(settings, tensor, terms, told)
+
+
+def refine(preparation: LinearPreparation) -> Script:
+    """Ask for contractions over all rows, and for posterior sums on request."""
+    settings, tensor = preparation.settings, preparation.tensor
+    total = ColumnMoments(np.concatenate(tensor.references))
+
+    def solve(found: Refined) -> Solved:
+        return _concluded(_mixture(found, preparation), found, preparation, [])
+
+    found: Refined = yield from refined(
+        preparation.terms,
+        tensor,
+        settings.gauss_newton_steps,
+        {"total": total},
+        lambda first: None,
+        solve,
+    )
+    terms = _mixture(found, preparation)
+    moments: ColumnMomentsResult = found.first["total"]
+    components, likelihoods = yield from em_iterations(
+        terms.components,
+        TotalMoments(moments.mean, moments.variances),
+        settings.slices,
+        tensor.within,
+        settings.em_iterations,
+    )
+    return _concluded(LinearTerms(components, terms.diagnostics), found, preparation, likelihoods)
+
+
+def pilot_pass(settings: LinearSettings) -> Pass[Sample]:
+    """Return the pass that draws the sample."""
+    statistic = RowSample(
+        settings.pilot_rows,
+        sum(len(members) for _, members in settings.views),
+        settings.dtype,
+        settings.random_state,
+        settings.has_weight,
+    )
+    return Pass("pilot", statistic, sample_windows(settings.rows, settings.pilot_rows))
+
+
+def _mixture(found: Refined, preparation: LinearPreparation) -> LinearTerms:
+    """Return the mixture of the terms."""
+    moments: ColumnMomentsResult = found.first["total"]
+    settings = preparation.settings
+    return mixture_of(found, preparation.tensor, moments, settings.views, settings.dtype)
+
+
+def _concluded(
+    terms: LinearTerms, found: Refined, preparation: LinearPreparation, likelihoods: list[float]
+) -> Solved:
+    """Return the fitted mixture with its diagnostics, and warn of its faults."""
+    told = {
+        "n_components": terms.components.n_components,
+        **preparation.diagnostics,
+        "gauss_newton": found.diagnostics,
+        "rows_out_of_reach": found.left_out,
+        "mean_log_likelihood": likelihoods,
+        **terms.diagnostics,
+    }
+    return judged(terms.components, preparation.settings.n_components, told)

@@ -1,0 +1,120 @@
+"""Resolved parameters of a linear mixture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bigtensor.errors import DataError, Message, ParameterError, Setting, ViewError
+from bigtensor.models.data_shape import DataShape, NamedViews, view_slices
+from bigtensor.models.declarations import check_declared
+from bigtensor.models.linear_mixture.declared_parameters import PARAMETERS
+
+ROWS_A_COMPONENT = 200
+"""Rows of the pilot sample for every component: fewer leave some components unfound."""
+
+ROWS_A_FEATURE = 5
+
+LEAST_PILOT_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class LinearSettings:
+    """Resolved parameters, and the size of the data.
+
+    Attributes
+    ----------
+    views : tuple of (name, features)
+        Three.
+    n_components : int
+    gauss_newton_steps, em_iterations : int
+    pilot_rows : int
+    rows : int
+    dtype : str
+    has_weight : bool
+    random_state : int
+    """
+
+    views: NamedViews
+    n_components: int
+    gauss_newton_steps: int
+    em_iterations: int
+    pilot_rows: int
+    rows: int
+    dtype: str
+    has_weight: bool
+    random_state: int
+
+    @property
+    def columns(self) -> tuple[tuple[int, int], ...]:
+        """First and last column of every view in a block."""
+        return tuple((of.start, of.stop) for of in view_slices(self.views).values())
+
+    @property
+    def slices(self) -> tuple[slice, ...]:
+        """Columns of every view in a block."""
+        return tuple(view_slices(self.views).values())
+
+
+def settings_of(model: Any, shape: DataShape, rows: int) -> LinearSettings:
+    """Return the resolved parameters of a model.
+
+    Raises
+    ------
+    ViewError
+        When there are not three views.
+    DataError
+        When there are fewer rows than components.
+    """
+    check_views(shape.views)
+    k = int(model.n_components)
+    if rows < k:
+        raise DataError(
+            f"the data have {rows:,} rows, fewer than the {k} components asked for: use fewer "
+            "components, or more rows"
+        )
+    features = max(len(members) for _, members in shape.views)
+    enough = max(ROWS_A_COMPONENT * k, ROWS_A_FEATURE * features, LEAST_PILOT_ROWS)
+    return LinearSettings(
+        views=shape.views,
+        n_components=k,
+        gauss_newton_steps=int(model.gauss_newton_steps),
+        em_iterations=int(model.em_iterations),
+        pilot_rows=min(rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
+        rows=rows,
+        dtype=shape.dtype,
+        has_weight=shape.has_weight,
+        random_state=model.random_state or 0,
+    )
+
+
+def check_views(views: NamedViews) -> None:
+    """Raise a ViewError unless there are three views."""
+    if len(views) == 3:
+        return
+    names = ", ".join(repr(name) for name, _ in views[:6]) + (", ..." if len(views) > 6 else "")
+    remedy = (
+        "join views that depend on each other into one, until three are left"
+        if len(views) > 3
+        else "split the features into three groups that are independent given the component"
+    )
+    raise ViewError(
+        f"a LinearMixture needs exactly three views, and the data have {len(views)} ({names}): "
+        + remedy
+        + ", such as "
+        + Setting("views", {"a": ["x0", "x1"], "b": ["x2"], "c": ["x3"]})
+    )
+
+
+def check_parameters(model: Any) -> None:
+    """Raise a ParameterError for a parameter of a `LinearMixture` that is out of range."""
+    if model.n_components is None:
+        raise ParameterError(
+            Setting("n_components") + " is needed: the number of components of a LinearMixture"
+        )
+    check_declared(model, PARAMETERS)
+
+
+def without_effect(model: Any) -> Message | None:  # noqa: ARG001
+    """Return None: every parameter has an effect."""
+    return None

@@ -1,0 +1,125 @@
+"""A statistic of the rows that are not far from a point: outliers are left out and counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.features.row_loops import row_loop
+from bigtensor.statistics.base import State, Statistic, Workspace
+
+_Result = TypeVar("_Result", covariant=True)
+_COUNT = "within_reach.left_out"
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Points of groups of columns, and the largest distances of a row from them.
+
+    Attributes
+    ----------
+    columns : tuple of (start, stop)
+        Columns of a block that every group is of.
+    points : tuple of (d_g,) float64 arrays
+    distances : tuple of float
+        Positive; in the units of the columns.
+    """
+
+    columns: tuple[tuple[int, int], ...]
+    points: tuple[NDArray[np.float64], ...]
+    distances: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ResultWithin(Generic[_Result]):
+    """Result of a statistic, and the number of rows that it has not seen.
+
+    Attributes
+    ----------
+    result : object
+    left_out : int
+    """
+
+    result: _Result
+    left_out: int
+
+
+@dataclass(frozen=True, eq=False)
+class WithinReach(Statistic[ResultWithin[_Result]]):
+    """A statistic of the rows within reach in every group of columns.
+
+    One row of a size of 1e6 would make up a third moment alone. Groups of columns that are
+    independent of each other given a component stay so.
+
+    Parameters
+    ----------
+    statistic : Statistic
+        Of rows; without a halo.
+    reach : Reach
+    """
+
+    statistic: Statistic[_Result]
+    reach: Reach
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "block_rows", self.statistic.block_rows)
+
+    def init(self) -> State:
+        """Return the state of zero rows."""
+        return {**self.statistic.init(), _COUNT: np.zeros((), np.int64)}
+
+    def update(self, state: State, block: Block, work: Workspace) -> None:
+        """Add the rows within reach."""
+        near = work.take("within_reach.near", (block.rows,), "bool")
+        near[:] = True
+        groups = zip(self.reach.columns, self.reach.points, self.reach.distances, strict=True)
+        for (start, stop), point, distance in groups:
+            _mark_near(block.values[: block.rows, start:stop], point, distance**2, near)
+        kept = int(np.count_nonzero(near))
+        state[_COUNT] += block.rows - kept
+        inner = {name: array for name, array in state.items() if name != _COUNT}
+        self.statistic.update(inner, block if kept == block.rows else block.keep(near), work)
+        state.update(inner)
+
+    def combine(self, left: State, right: State) -> State:
+        """Combine the states of the statistic, and add the counts."""
+        halves = (
+            {name: array for name, array in state.items() if name != _COUNT}
+            for state in (left, right)
+        )
+        return {
+            **self.statistic.combine(*halves),
+            _COUNT: np.asarray(left[_COUNT] + right[_COUNT]),
+        }
+
+    def finalize(self, state: State) -> ResultWithin[_Result]:
+        """Return the result of the statistic and the count."""
+        inner = {name: array for name, array in state.items() if name != _COUNT}
+        return ResultWithin(self.statistic.finalize(inner), int(state[_COUNT]))
+
+    def state_nbytes(self) -> int:
+        """Return the bytes of the state of the statistic and of the count."""
+        return self.statistic.state_nbytes() + 8
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the statistic's workspace, of the marks, and of a copy of the rows."""
+        columns = sum(stop - start for start, stop in self.reach.columns)
+        return self.statistic.work_nbytes(rows) + rows * (1 + 8 * (columns + 4))
+
+
+@row_loop
+def _mark_near(
+    rows: NDArray[Any], point: NDArray[np.float64], most: float, near: NDArray[np.bool_]
+) -> None:
+    """Mark the rows whose squared distance from a point is larger; a NaN is not."""
+    for row in range(rows.shape[0]):
+        total = 0.0
+        for i in range(rows.shape[1]):
+            difference = np.float64(rows[row, i]) - point[i]
+            total += difference * difference
+        if total > most:
+            near[row] = False
