@@ -134,8 +134,9 @@ class GaussianDensities:
             Of `dtype` or float64.
         work : Workspace
         """
+        longest = np.empty((min(block.rows, self.tile_rows), self.width), self.dtype)
         for window, tile in self.tiles(block, work):
-            joint = np.empty((tile.rows, self.width), self.dtype)
+            joint = longest[: tile.rows]
             tile.write_log_joint(joint)
             np.add(joint, tile.log_common[:, None], out=out[window], casting="same_kind")
 
