@@ -38,8 +38,9 @@ class GaussianDensities:
     ``log pi_h + y' m_h - |m_h|^2 / 2`` with ``m_h = W (mu_h - c)``, and ``-|y|^2 / 2`` is the same
     for all components. Differences of components therefore keep their digits for outlying rows.
 
-    In float32, errors of log densities are about ``1e-7 |y| |m_h|``: they do not depend on the
-    offset of the data, but grow with the distances between the means in standard deviations.
+    In float32, the offset of the data costs no digits, but distances between means do: with means
+    10, 100 and 1000 standard deviations from their mean, log densities had errors of up to 1e-4,
+    0.01 and 0.6 (measured; 100 components of 50 columns, labels right). Use float64 beyond.
 
     Parameters
     ----------
