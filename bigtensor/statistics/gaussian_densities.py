@@ -13,7 +13,7 @@ from scipy.linalg import cholesky, solve_triangular
 from bigtensor.data.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
-from bigtensor.features.row_loops import reducing_row_loop
+from bigtensor.features.row_loops import reducing_row_loop, row_loop
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.sub_blocks import sub_blocks
 
@@ -38,8 +38,9 @@ class GaussianDensities:
     ``log pi_h + y' m_h - |m_h|^2 / 2`` with ``m_h = W (mu_h - c)``, and ``-|y|^2 / 2`` is the same
     for all components. Differences of components therefore keep their digits for outlying rows.
 
-    In float32, errors of log densities are about ``1e-7 |y| |m_h|``: they do not depend on the
-    offset of the data, but grow with the distances between the means in standard deviations.
+    In float32, the offset of the data costs no digits, but distances between means do: with means
+    10, 100 and 1000 standard deviations from their mean, log densities had errors of up to 1e-4,
+    0.01 and 0.6 (measured; 100 components of 50 columns, labels right). Use float64 beyond.
 
     Parameters
     ----------
@@ -134,8 +135,9 @@ class GaussianDensities:
             Of `dtype` or float64.
         work : Workspace
         """
+        longest = np.empty((min(block.rows, self.tile_rows), self.width), self.dtype)
         for window, tile in self.tiles(block, work):
-            joint = np.empty((tile.rows, self.width), self.dtype)
+            joint = longest[: tile.rows]
             tile.write_log_joint(joint)
             np.add(joint, tile.log_common[:, None], out=out[window], casting="same_kind")
 
@@ -256,30 +258,36 @@ class GaussianTile:
 
     def write_log_joint(self, out: NDArray[Any]) -> None:
         """Write ``log pi_h + y' m_h - |m_h|^2 / 2`` into ``(rows, components)``, C-contiguous."""
-        whitening = self.mixture.whitening
-        y: NDArray[Any] = self.whitened[:, :-1]
-        # exact but for the last digit of the difference, because the reference is rounded
-        np.subtract(
-            self.block.values[: self.rows],
-            self._reference,
-            out=self._centred,
-            casting="same_kind",
-        )
+        values, whitening = self.block.values[: self.rows], self.mixture.whitening
+        # differences are exact but for their last digit, because the reference is rounded
         if whitening.ndim == 1:
-            np.multiply(self._centred, whitening, out=y)
+            _write_scaled(values, self._reference, whitening, self.whitened)
         else:
-            np.matmul(self._centred, whitening, out=y)
-        self.whitened[:, -1] = 1
-        _write_log_common(y, self.log_common)
+            np.subtract(values, self._reference, out=self._centred, casting="same_kind")
+            np.matmul(self._centred, whitening, out=self.whitened[:, :-1])
+        _write_log_common(self.whitened, self.log_common)
         np.matmul(self.whitened, self.mixture.factor, out=out)
+
+
+@row_loop
+def _write_scaled(
+    values: NDArray[Any], reference: NDArray[Any], scale: NDArray[Any], whitened: NDArray[Any]
+) -> None:
+    """Write the difference of every row to the reference times the scale of its column."""
+    for row in range(values.shape[0]):
+        of_row, y = values[row], whitened[row]
+        for i in range(scale.size):
+            y[i] = (of_row[i] - reference[i]) * scale[i]
 
 
 @reducing_row_loop
 def _write_log_common(whitened: NDArray[Any], log_common: NDArray[np.float64]) -> None:
-    """Write minus half the squared length of every row."""
+    """Write minus half the squared length of every row, and a one after its last entry."""
     for row in range(whitened.shape[0]):
         of_row = whitened[row]
-        total = 0.0
-        for i in range(of_row.size):
-            total += np.float64(of_row[i]) * np.float64(of_row[i])
+        d = of_row.size - 1
+        total = whitened.dtype.type(0)
+        for i in range(d):
+            total += of_row[i] * of_row[i]
         log_common[row] = -0.5 * total
+        of_row[d] = 1

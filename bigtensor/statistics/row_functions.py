@@ -94,15 +94,14 @@ class Responsibilities(RowFunction):
         buffers = self._buffers(tile.rows)
         arrays = {name: work.take(name, *spec) for name, spec in buffers.items()}
         joint, label = arrays["posterior.joint"], arrays["posterior.label"]
-        posterior = joint[:, : self.mixture.n_components]
         log_density = arrays["posterior.log_density"]
         of_components = "label" if self.populations is None else "component_label"
         if {*out} == {of_components}:
             tile.write_log_joint(joint)
             np.argmax(joint, axis=1, out=label)
         else:
-            # writes into the same buffers
-            tile_posterior(tile, work)
+            joint, label, log_density = tile_posterior(tile, work)
+        posterior = joint[:, : self.mixture.n_components]
         if of_components in out:
             np.copyto(out[of_components], label, casting="same_kind")
         if "log_density" in out:

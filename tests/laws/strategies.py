@@ -108,9 +108,9 @@ def posterior_means(offset, dtype="float64"):
 
 
 def gaussian(offset, covariance, dtype="float64"):
-    rng = default_rng(6)
-    means = 2 * rng.normal(size=(K, N_FEATURES)) + offset
-    return GaussianDensities(np.array([0.5, 0.3, 0.2]), means, covariance, np.dtype(dtype))
+    # the mean of the means, which sums are taken about, is a float32 number at any offset
+    means = default_rng(6).integers(-512, 513, (K, N_FEATURES)) / 128 + offset
+    return GaussianDensities(np.array([0.5, 0.25, 0.25]), means, covariance, np.dtype(dtype))
 
 
 def gaussian_sums(offset, dtype="float64"):
