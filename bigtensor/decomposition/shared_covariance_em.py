@@ -90,6 +90,7 @@ def m_step(
     sums: ComponentSums,
     total: TotalMoments,
     views: Sequence[slice] | None,
+    independent: Sequence[slice] = (),
     least_variance: float = LEAST_VARIANCE,
 ) -> SharedCovarianceStep:
     """Maximise the expected log-likelihood over weights, means and the shared covariance.
@@ -105,6 +106,8 @@ def m_step(
     views : sequence of slice, or None
         Columns that have one variance together: those of every view, or all columns for one
         spherical covariance. None stands for a full covariance.
+    independent : sequence of slice, default ()
+        Groups of all columns between which a full covariance is zero.
     least_variance : float, default LEAST_VARIANCE
         Positive. Relative to the variance of all rows in the view, or in every direction after
         columns are scaled to a variance of one.
@@ -131,10 +134,9 @@ def m_step(
     filled = np.where(empty, 1.0, sums.counts)[:, None]
     # about the mean of all rows: uncentred squares would cancel where data lie far from zero
     deviations = np.where(empty[:, None], 0.0, sums.sums / filled + (sums.reference - total.mean))
-    if views is None:
-        covariance, is_floored = _tied(total, shares, deviations, least_variance)
-    else:
-        covariance, is_floored = _by_view(total, shares, deviations, views, least_variance)
+    covariance, is_floored = within_covariance(
+        total, shares, deviations, views, independent, least_variance
+    )
     weights = np.maximum(shares, least)
     return SharedCovarianceStep(
         weights=weights / weights.sum(),
@@ -143,6 +145,36 @@ def m_step(
         empty=empty,
         is_floored=is_floored,
     )
+
+
+def within_covariance(
+    total: TotalMoments,
+    shares: FloatArray,
+    deviations: FloatArray,
+    views: Sequence[slice] | None,
+    independent: Sequence[slice] = (),
+    least_variance: float = LEAST_VARIANCE,
+) -> tuple[FloatArray, bool]:
+    """Return the covariance of all rows less its part between the components.
+
+    Parameters
+    ----------
+    total : TotalMoments
+    shares : (components,) float64 array
+        Of all rows; they sum to one.
+    deviations : (components, d) float64 array
+        Means of the components less the mean of all rows.
+    views, independent, least_variance
+        As for `m_step`.
+
+    Returns
+    -------
+    covariance : (d,) or (d, d) float64 array
+    is_floored : bool
+    """
+    if views is None:
+        return _tied(total, shares, deviations, independent, least_variance)
+    return _by_view(total, shares, deviations, views, least_variance)
 
 
 def _by_view(
@@ -165,7 +197,11 @@ def _by_view(
 
 
 def _tied(
-    total: TotalMoments, shares: FloatArray, deviations: FloatArray, least: float
+    total: TotalMoments,
+    shares: FloatArray,
+    deviations: FloatArray,
+    independent: Sequence[slice],
+    least: float,
 ) -> tuple[FloatArray, bool]:
     """Return the full covariance within components, and True if a direction is at its floor."""
     if total.covariance.ndim != 2:
@@ -174,6 +210,8 @@ def _tied(
             f"variances {total.covariance.shape}"
         )
     within = total.covariance - (deviations.T * shares) @ deviations
+    if independent:
+        within = block_diagonal(within, independent)
     scale = np.sqrt(np.where(total.variances > 0, total.variances, total.variances.mean()))
     scaled = within / np.outer(scale, scale)
     values, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
@@ -182,3 +220,11 @@ def _tied(
     floored = (vectors * np.maximum(values, least)) @ vectors.T
     floored = floored * np.outer(scale, scale)
     return np.asarray((floored + floored.T) / 2), True
+
+
+def block_diagonal(matrix: FloatArray, groups: Sequence[slice]) -> FloatArray:
+    """Return a matrix with zeros between groups of its columns."""
+    kept = np.zeros_like(matrix)
+    for group in groups:
+        kept[group, group] = matrix[group, group]
+    return kept

@@ -88,6 +88,7 @@ def em_iterations(
     spherical: tuple[slice, ...] | None,
     reach: Reach,
     iterations: int,
+    independent: tuple[slice, ...] = (),
 ) -> Script:
     """Ask for posterior sums, and move the components by EM iterations.
 
@@ -100,6 +101,8 @@ def em_iterations(
         Columns that have one variance together; None stands for a full covariance.
     reach : Reach
     iterations : int
+    independent : tuple of slice, default ()
+        Groups of all columns between which a full covariance is zero.
 
     Returns
     -------
@@ -113,7 +116,7 @@ def em_iterations(
         within: ResultWithin[GaussianPosteriorSumsResult] = yield wanted
         sums = within.result
         likelihoods.append(sums.log_likelihood / sums.weight)
-        step = m_step(components.means, sums, total, spherical)
+        step = m_step(components.means, sums, total, spherical, independent)
         components = replace(
             components, weights=step.weights, means=step.means, covariance=step.covariance
         )

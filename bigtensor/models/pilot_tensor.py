@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -22,6 +23,9 @@ A rare component may lie far out; one row of a thousand times the usual distance
 third moment alone.
 """
 
+_INDEPENDENT = 1e-12
+"""Nuclear norm of the cross-covariance of two views, relative to their spreads, that is zero."""
+
 
 def centred_tensor(
     block: Block,
@@ -29,6 +33,8 @@ def centred_tensor(
     orders: tuple[int, ...],
     scale: float,
     dtype: str,
+    *,
+    standardised: bool = False,
 ) -> tuple[SampleTensor, Block]:
     """Return the tensor of rows about their mean, and the rows that are not far from it.
 
@@ -43,55 +49,89 @@ def centred_tensor(
         Constant features in units of the typical length of a column; zero for none.
     dtype : str
         Of products.
+    standardised : bool, default False
+        Take the tensor of features in units of their standard deviation.
 
     Raises
     ------
     DataError
         When all rows have the same values in a factor.
     """
-    near = np.ones(block.rows, bool)
-    points, reach = [], []
+    near, parts = np.ones(block.rows, bool), []
     for start, stop in columns:
-        rows = block.values[: block.rows, start:stop].astype(np.float64)
-        distance = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
-        kept = distance <= _REACH * np.quantile(distance, _REACH_QUANTILE)
-        point = rows[kept].mean(axis=0)
-        distance = np.linalg.norm(rows - point, axis=1)
-        most = _REACH * float(np.quantile(distance, _REACH_QUANTILE))
-        if not most > 0:
+        part = _Centred.of(block.values[: block.rows, start:stop], standardised=standardised)
+        if not part.reach > 0:
             raise DataError(
                 f"columns {start} to {stop - 1} of the data have the same values in nine of ten "
                 "rows of the sample: leave constant features out"
             )
-        near &= distance <= most
-        points.append(point)
-        reach.append(most)
-    kept_block = block.keep(near)
+        near &= part.distances <= part.reach
+        parts.append(part)
     constants = np.zeros(len(columns))
     if scale:
-        constants = scale * typical_lengths(kept_block, columns, points)
-    tensor = SampleTensor(columns, orders, tuple(points), constants, tuple(reach), dtype)
-    return tensor, kept_block
+        constants = scale * _typical_lengths([part.rows[near] for part in parts])
+    tensor = SampleTensor(
+        columns,
+        orders,
+        tuple(part.point for part in parts),
+        constants,
+        tuple(part.reach for part in parts),
+        dtype,
+        tuple(part.scales for part in parts),
+    )
+    return tensor, block.keep(near)
 
 
-def typical_lengths(
-    block: Block, columns: tuple[tuple[int, int], ...], points: list[NDArray[np.float64]]
-) -> FloatArray:
-    r"""Return the typical length of the columns of three views, about the points.
+@dataclass(frozen=True, eq=False)
+class _Centred:
+    """Rows of a factor about their mean, in units of their scales."""
+
+    rows: FloatArray
+    point: FloatArray
+    scales: FloatArray
+    distances: FloatArray
+    reach: float
+
+    @classmethod
+    def of(cls, values: NDArray[np.floating], *, standardised: bool) -> _Centred:
+        """Centre rows without regard to the few that are far from the others."""
+        exact = values.astype(np.float64)
+        scales = _spreads(exact) if standardised else np.ones(exact.shape[1])
+        distances = np.linalg.norm((exact - np.median(exact, axis=0)) / scales, axis=1)
+        kept = distances <= _REACH * np.quantile(distances, _REACH_QUANTILE)
+        point = exact[kept].mean(axis=0)
+        if standardised:
+            scales = _without_zeros(exact[kept].std(axis=0))
+        rows = (exact - point) / scales
+        distances = np.linalg.norm(rows, axis=1)
+        reach = _REACH * float(np.quantile(distances, _REACH_QUANTILE))
+        return cls(rows, point, scales, distances, reach)
+
+
+def _spreads(values: FloatArray) -> FloatArray:
+    """Return the distance between the tenth and the ninetieth percentile of every feature."""
+    low, high = np.quantile(values, [0.1, 0.9], axis=0)
+    spreads = high - low
+    return _without_zeros(np.where(spreads > 0, spreads, values.std(axis=0)))
+
+
+def _without_zeros(spreads: FloatArray) -> FloatArray:
+    """Return spreads in which a constant feature has one."""
+    return np.asarray(np.where(spreads > 0, spreads, 1.0))
+
+
+def _typical_lengths(rows: list[FloatArray]) -> FloatArray:
+    r"""Return the typical length of the columns of three views, from centred rows.
 
     The cross-covariance of two views is :math:`\sum_j w_j a_j b_j^T`, without noise; its nuclear
     norm is about the product of their typical lengths.
     """
-    rows = [
-        block.values[: block.rows, start:stop].astype(np.float64) - point
-        for (start, stop), point in zip(columns, points, strict=True)
-    ]
     products = {
-        (a, b): float(np.linalg.norm(rows[a].T @ rows[b] / block.rows, "nuc"))
+        (a, b): float(np.linalg.norm(rows[a].T @ rows[b] / len(rows[a]), "nuc"))
         for a, b in combinations(range(3), 2)
     }
     spreads = np.array([np.sqrt(np.square(of_view).sum(axis=1).mean()) for of_view in rows])
-    if min(products.values()) <= 1e-12 * float(spreads.prod()) ** (2 / 3):
+    if min(products.values()) <= _INDEPENDENT * float(spreads.prod()) ** (2 / 3):
         return spreads
     lengths = [
         np.sqrt(products[0, 1] * products[0, 2] / products[1, 2]),

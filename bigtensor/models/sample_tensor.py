@@ -67,9 +67,11 @@ class SampleTensor:
     constants : (factors,) float64 array
         The constant c of every factor, in the units of its features; zero for none.
     reach : tuple of float
-        Largest distance of a row from the point, for every factor.
+        Largest distance of a row from the point, for every factor, in units of the scales.
     dtype : str
         Of products.
+    scales : tuple of (d_m,) float64 arrays
+        Units of the features in which the tensor is taken, such as standard deviations.
     """
 
     columns: tuple[tuple[int, int], ...]
@@ -78,6 +80,7 @@ class SampleTensor:
     constants: FloatArray
     reach: tuple[float, ...]
     dtype: str
+    scales: tuple[FloatArray, ...]
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -90,7 +93,7 @@ class SampleTensor:
     @property
     def within(self) -> Reach:
         """The rows that count."""
-        return Reach(self.columns, self.references, self.reach)
+        return Reach(self.columns, self.references, self.scales, self.reach)
 
     def statistic(self, factors: Factors) -> TensorContractions:
         """Return the sums over rows that tell the contraction with some columns.
@@ -107,17 +110,22 @@ class SampleTensor:
             self.columns,
             self.orders,
             self.references,
-            tuple(self.features_of(factor, mode) for mode, factor in enumerate(factors)),
+            tuple(
+                self.features_of(factor, mode) / self.scales[mode][:, None]
+                for mode, factor in enumerate(factors)
+            ),
             np.array(heads),
             self.dtype,
         )
 
     def moments(self, sums: Contractions) -> Factors:
         """Return the contraction of the raw moment, from its sums."""
-        moments = zip(self.constants, sums.constants, sums.moments, strict=True)
+        parts = zip(self.constants, self.scales, sums.constants, sums.moments, strict=True)
         return tuple(
-            np.vstack([constant * head, moment]) if constant else moment
-            for constant, head, moment in moments
+            np.vstack([constant * head, moment / scale[:, None]])
+            if constant
+            else moment / scale[:, None]
+            for constant, scale, head, moment in parts
         )
 
     def features_of(self, factor: FloatArray, mode: int) -> FloatArray:
@@ -127,9 +135,9 @@ class SampleTensor:
     def rows(self, block: Block) -> Factors:
         """Return the rows of a block as columns of every factor."""
         found = []
-        parts = zip(self.columns, self.references, self.constants, strict=True)
-        for (start, stop), reference, constant in parts:
-            rows = block.values[: block.rows, start:stop].astype(np.float64) - reference
+        parts = zip(self.columns, self.references, self.scales, self.constants, strict=True)
+        for (start, stop), reference, scale, constant in parts:
+            rows = (block.values[: block.rows, start:stop].astype(np.float64) - reference) / scale
             head = np.full((int(constant != 0), block.rows), constant)
             found.append(np.concatenate([head, rows.T]))
         return tuple(found)

@@ -25,12 +25,15 @@ class Reach:
     columns : tuple of (start, stop)
         Columns of a block that every group is of.
     points : tuple of (d_g,) float64 arrays
+    scales : tuple of (d_g,) float64 arrays
+        Units of the columns.
     distances : tuple of float
-        Positive; in the units of the columns.
+        Positive; in units of the scales.
     """
 
     columns: tuple[tuple[int, int], ...]
     points: tuple[NDArray[np.float64], ...]
+    scales: tuple[NDArray[np.float64], ...]
     distances: tuple[float, ...]
 
 
@@ -76,9 +79,11 @@ class WithinReach(Statistic[ResultWithin[_Result]]):
         """Add the rows within reach."""
         near = work.take("within_reach.near", (block.rows,), "bool")
         near[:] = True
-        groups = zip(self.reach.columns, self.reach.points, self.reach.distances, strict=True)
-        for (start, stop), point, distance in groups:
-            _mark_near(block.values[: block.rows, start:stop], point, distance**2, near)
+        reach = self.reach
+        groups = zip(reach.columns, reach.points, reach.scales, reach.distances, strict=True)
+        for (start, stop), point, scale, distance in groups:
+            rows = block.values[: block.rows, start:stop]
+            _mark_near(rows, point, 1 / np.square(scale), distance**2, near)
         kept = int(np.count_nonzero(near))
         state[_COUNT] += block.rows - kept
         inner = {name: array for name, array in state.items() if name != _COUNT}
@@ -106,20 +111,24 @@ class WithinReach(Statistic[ResultWithin[_Result]]):
         return self.statistic.state_nbytes() + 8
 
     def work_nbytes(self, rows: int) -> int:
-        """Return the bytes of the statistic's workspace, of the marks, and of a copy of the rows."""
+        """Return the bytes of the statistic's workspace, the marks, and a copy of the rows."""
         columns = sum(stop - start for start, stop in self.reach.columns)
         return self.statistic.work_nbytes(rows) + rows * (1 + 8 * (columns + 4))
 
 
 @row_loop
 def _mark_near(
-    rows: NDArray[Any], point: NDArray[np.float64], most: float, near: NDArray[np.bool_]
+    rows: NDArray[Any],
+    point: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    most: float,
+    near: NDArray[np.bool_],
 ) -> None:
-    """Mark the rows whose squared distance from a point is larger; a NaN is not."""
+    """Unmark the rows whose weighted squared distance from a point is larger."""
     for row in range(rows.shape[0]):
         total = 0.0
         for i in range(rows.shape[1]):
             difference = np.float64(rows[row, i]) - point[i]
-            total += difference * difference
+            total += weights[i] * difference * difference
         if total > most:
             near[row] = False

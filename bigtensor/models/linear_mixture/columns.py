@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from bigtensor.decomposition.sample_tensors.terms import Terms
-from bigtensor.decomposition.shared_covariance_em import LEAST_VARIANCE
+from bigtensor.decomposition.shared_covariance_em import TotalMoments, within_covariance
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.errors import IdentifiabilityError, Setting
 from bigtensor.models.data_shape import NamedViews, view_slices
 from bigtensor.models.gaussian_components import GaussianComponents
 from bigtensor.models.sample_tensor import Refined, SampleTensor
-from bigtensor.statistics.column_moments import ColumnMomentsResult
+from bigtensor.statistics.covariances import CovariancesResult
 
 LEAST_ROWS = 3.0
 """A component of fewer rows is an outlier."""
@@ -37,7 +37,7 @@ class LinearTerms:
 def mixture_of(
     found: Refined,
     tensor: SampleTensor,
-    moments: ColumnMomentsResult,
+    moments: CovariancesResult,
     views: NamedViews,
     dtype: str,
 ) -> LinearTerms:
@@ -62,14 +62,15 @@ def mixture_of(
     total = float(weights[valid].sum())
     shares = weights[valid] / total
     means = np.concatenate(columns)[:, valid].T
-    between = shares @ np.square(means - moments.mean)
-    variances = np.empty_like(moments.variances)
-    for of_view in view_slices(views).values():
-        spread = float(moments.variances[of_view].mean())
-        left = spread - float(between[of_view].mean())
-        variances[of_view] = max(left, LEAST_VARIANCE * (spread or 1.0))
+    covariance, _ = within_covariance(
+        TotalMoments(moments.mean, moments.covariance),
+        shares,
+        means - moments.mean,
+        None,
+        tuple(view_slices(views).values()),
+    )
     told = {"weight_sum": total, "invalid_components": int(np.count_nonzero(~valid))}
-    components = GaussianComponents(shares, means, variances, views, dtype)
+    components = GaussianComponents(shares, means, covariance, views, dtype)
     return LinearTerms(components.by_weight(), told)
 
 
@@ -79,10 +80,10 @@ def columns_of(terms: Terms, tensor: SampleTensor) -> tuple[FloatArray, list[Flo
     The weight of a term without a valid column is zero or negative.
     """
     weights, columns = terms.weights.copy(), []
-    parts = zip(terms.factors, tensor.references, tensor.constants, strict=True)
-    for factor, reference, constant in parts:
+    parts = zip(terms.factors, tensor.references, tensor.scales, tensor.constants, strict=True)
+    for factor, reference, scale, constant in parts:
         head = factor[0]
         weights *= head / constant
         safe = np.where(head == 0, 1.0, head)
-        columns.append(reference[:, None] + constant * factor[1:] / safe)
+        columns.append(reference[:, None] + scale[:, None] * (constant * factor[1:] / safe))
     return weights, columns

@@ -23,7 +23,7 @@ PARAMETERS = (
     ),
     Parameter(
         "em_iterations",
-        0,
+        2,
         Whole(0, MOST_ITERATIONS),
         Option(("--em-iterations",), "EM iterations over all rows, after the moments are solved."),
     ),

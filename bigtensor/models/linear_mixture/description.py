@@ -80,7 +80,7 @@ def columns_section(model: Any) -> Section:
     centre = table @ model.weights_
     scaled = table - centre[:, None]
     noise = np.concatenate(
-        [np.full(len(of), model.noise_variance_[view]) for view, of in model.components_.items()]
+        [np.diag(covariance.to_numpy()) for covariance in model.noise_covariance_.values()]
     )
     scaled /= np.sqrt(noise)[:, None]
     spread = np.square(scaled) @ model.weights_

@@ -49,10 +49,9 @@ class LinearMixture(MixtureAnswers):
     gauss_newton_steps : int, default 2
         Most Gauss-Newton steps over all rows. Every step needs a pass, and one more pass tells
         whether the last has led nearer to the moment.
-    em_iterations : int, default 0
+    em_iterations : int, default 2
         EM iterations over all rows after the moments are solved, under Gaussian noise of one
-        variance a view. They are more precise where the noise is as large as the distances between
-        components and of that kind, and biased otherwise.
+        covariance a view. They are more precise than moments where noise is large.
     pilot_rows : int, optional
         Rows of the sample in which the components are found. By default 200 a component, five a
         feature, and at least 20,000.
@@ -69,8 +68,8 @@ class LinearMixture(MixtureAnswers):
         Mixing weights, descending.
     components_ : dict of str to DataArray
         For every view the mean (feature, component) of its features in every component.
-    noise_variance_ : dict of str to float
-        Variance of the noise of a feature, by view.
+    noise_covariance_ : dict of str to DataArray
+        For every view the covariance (feature, feature2) of its noise.
     views_ : Views
         The views as they were found in the data.
     diagnostics_ : dict
@@ -94,7 +93,7 @@ class LinearMixture(MixtureAnswers):
     description = LinearMixtureDescription()
 
     components_: dict[str, xr.DataArray]
-    noise_variance_: dict[str, float]
+    noise_covariance_: dict[str, xr.DataArray]
     _fitted: GaussianComponents | None
 
     def __init__(
@@ -103,7 +102,7 @@ class LinearMixture(MixtureAnswers):
         views: Any = None,
         *,
         gauss_newton_steps: int = 2,
-        em_iterations: int = 0,
+        em_iterations: int = 2,
         pilot_rows: int | None = None,
         missing: str = "raise",
         sample_dim: str = "sample",
@@ -138,7 +137,7 @@ class LinearMixture(MixtureAnswers):
         """Set `_fitted` and the fitted attributes."""
         self._fitted = fitted
         self.weights_ = fitted.weights
-        self.components_, self.noise_variance_ = {}, {}
+        self.components_, self.noise_covariance_ = {}, {}
         for (view, features), columns in zip(fitted.views, fitted.slices.values(), strict=True):
             self.components_[view] = xr.DataArray(
                 fitted.means[:, columns].T,
@@ -146,7 +145,12 @@ class LinearMixture(MixtureAnswers):
                 ("feature", "component"),
                 name="mean",
             )
-            self.noise_variance_[view] = float(fitted.covariance[columns].mean())
+            self.noise_covariance_[view] = xr.DataArray(
+                fitted.covariance[columns, columns],
+                {"feature": list(features), "feature2": list(features)},
+                ("feature", "feature2"),
+                name="covariance",
+            )
 
     _check_parameters = check_parameters
     _without_effect = without_effect

@@ -9,7 +9,7 @@ from bigtensor.models.linear_mixture.script import ORDERS, pilot_pass
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.sample_tensor import SampleTensor, contraction_pass
 from bigtensor.models.script import PlannedPass
-from bigtensor.statistics.column_moments import ColumnMoments
+from bigtensor.statistics.covariances import Covariances
 
 _STARTS = 4
 """Columns a component that the driver contracts at once while it finds the components."""
@@ -30,11 +30,13 @@ def planned_refinement(settings: LinearSettings) -> list[PlannedPass]:
     tensor = blank_tensor(settings)
     factors = tuple(np.zeros((size, k)) for size in tensor.sizes)
     grams = 8 * k * k * 16
-    first = contraction_pass(tensor, factors, {"total": ColumnMoments(np.zeros(d))})
+    first = contraction_pass(
+        tensor, factors, {"total": Covariances(settings.columns, np.zeros(d), settings.dtype)}
+    )
     planned = [PlannedPass(first, settings.gauss_newton_steps + 1, driver_nbytes=grams)]
     if settings.em_iterations:
         blank = GaussianComponents(
-            np.full(k, 1 / k), np.zeros((k, d)), np.ones(d), settings.views, settings.dtype
+            np.full(k, 1 / k), np.zeros((k, d)), np.eye(d), settings.views, settings.dtype
         )
         planned.append(PlannedPass(posterior_pass(blank, tensor.within), settings.em_iterations))
     return planned
@@ -43,4 +45,7 @@ def planned_refinement(settings: LinearSettings) -> list[PlannedPass]:
 def blank_tensor(settings: LinearSettings) -> SampleTensor:
     """Return a tensor of the right sizes, whatever its numbers."""
     points = tuple(np.zeros(stop - start) for start, stop in settings.columns)
-    return SampleTensor(settings.columns, ORDERS, points, np.ones(3), (1.0,) * 3, settings.dtype)
+    ones = tuple(np.ones(stop - start) for start, stop in settings.columns)
+    return SampleTensor(
+        settings.columns, ORDERS, points, np.ones(3), (1.0,) * 3, settings.dtype, ones
+    )

@@ -28,8 +28,8 @@ from bigtensor.models.sample_tensor import (
 )
 from bigtensor.models.script import Script, Solved
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.column_moments import ColumnMoments, ColumnMomentsResult
 from bigtensor.statistics.combinators import Together
+from bigtensor.statistics.covariances import Covariances, CovariancesResult
 from bigtensor.statistics.gaussian_posterior import GaussianPosteriorSums
 from bigtensor.statistics.row_sample import RowSample, Sample
 from bigtensor.statistics.tensor_contractions import TensorContractions
@@ -76,7 +76,7 @@ class LinearPreparation:
 
 STORED_CLASSES = (
     *(GaussianComponents, LinearPreparation, LinearSettings, SampleTensor, Terms, Reach),
-    *(WithinReach, Together, TensorContractions, ColumnMoments, GaussianPosteriorSums),
+    *(WithinReach, Together, TensorContractions, Covariances, GaussianPosteriorSums),
 )
 """Dataclasses that a saved linear mixture, prepared or fitted, is made of."""
 
@@ -87,7 +87,9 @@ def prepare(settings: LinearSettings) -> Script:
     block = sample.block(view_slices(settings.views))
     k = settings.n_components
     scale = CONSTANT_OF_FEW if k <= FEW_COMPONENTS else CONSTANT
-    tensor, near = centred_tensor(block, settings.columns, ORDERS, scale, settings.dtype)
+    tensor, near = centred_tensor(
+        block, settings.columns, ORDERS, scale, settings.dtype, standardised=True
+    )
     rows = near if near.rows else block
     starts = sample_starts(tensor, rows, settings.random_state)
     contract = tensor.contract_in_memory(rows)
@@ -117,7 +119,7 @@ def prepare(settings: LinearSettings) -> Script:
 def refine(preparation: LinearPreparation) -> Script:
     """Ask for contractions over all rows, and for posterior sums on request."""
     settings, tensor = preparation.settings, preparation.tensor
-    total = ColumnMoments(np.concatenate(tensor.references))
+    total = Covariances(settings.columns, np.concatenate(tensor.references), settings.dtype)
 
     def solve(found: Refined) -> Solved:
         return _concluded(_mixture(found, preparation), found, preparation, [])
@@ -127,17 +129,18 @@ def refine(preparation: LinearPreparation) -> Script:
         tensor,
         settings.gauss_newton_steps,
         {"total": total},
-        lambda first: None,
+        lambda _: None,
         solve,
     )
     terms = _mixture(found, preparation)
-    moments: ColumnMomentsResult = found.first["total"]
+    moments: CovariancesResult = found.first["total"]
     components, likelihoods = yield from em_iterations(
         terms.components,
-        TotalMoments(moments.mean, moments.variances),
-        settings.slices,
+        TotalMoments(moments.mean, moments.covariance),
+        None,
         tensor.within,
         settings.em_iterations,
+        settings.slices,
     )
     return _concluded(LinearTerms(components, terms.diagnostics), found, preparation, likelihoods)
 
@@ -156,7 +159,7 @@ def pilot_pass(settings: LinearSettings) -> Pass[Sample]:
 
 def _mixture(found: Refined, preparation: LinearPreparation) -> LinearTerms:
     """Return the mixture of the terms."""
-    moments: ColumnMomentsResult = found.first["total"]
+    moments: CovariancesResult = found.first["total"]
     settings = preparation.settings
     return mixture_of(found, preparation.tensor, moments, settings.views, settings.dtype)
 
