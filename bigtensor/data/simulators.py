@@ -84,5 +84,14 @@ SIMULATORS = {
             Choice("missing", 0.0, "Share of the steps that are missing."),
         ),
     ),
+    "linear-mixture": Simulator(
+        "bigtensor.data.simulate.linear_mixture",
+        "write_linear_mixture",
+        "Three views of several features, a column and noise, with any number of components.",
+        (
+            Choice("n_features", 10, "Features of every view."),
+            Choice("noise", 1.0, "Length of the noise of a view."),
+        ),
+    ),
 }
 """Every simulator by its name on the command line."""

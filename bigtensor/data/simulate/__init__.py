@@ -9,6 +9,7 @@ from bigtensor.data.simulate.cytometry import cytometry, cytometry_density, writ
 from bigtensor.data.simulate.discrete_mixture import discrete_mixture, write_discrete_mixture
 from bigtensor.data.simulate.hidden_markov import hidden_markov, write_hidden_markov
 from bigtensor.data.simulate.kernel_mixture import kernel_mixture, write_kernel_mixture
+from bigtensor.data.simulate.linear_mixture import linear_mixture, write_linear_mixture
 from bigtensor.data.simulate.truth import (
     density_error,
     error_grid,
@@ -27,9 +28,11 @@ __all__ = [
     "kernel_mixture",
     "kernel_mixture_density",
     "labelled_kernel_density",
+    "linear_mixture",
     "write_correlated_cells",
     "write_cytometry",
     "write_discrete_mixture",
     "write_hidden_markov",
     "write_kernel_mixture",
+    "write_linear_mixture",
 ]

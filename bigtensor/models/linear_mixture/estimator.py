@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self, Unpack
 
 import xarray as xr
 
+from bigtensor.data.samples import Samples
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.gaussian_components import GaussianComponents
@@ -25,7 +26,9 @@ from bigtensor.models.linear_mixture.settings import (
     settings_of,
     without_effect,
 )
+from bigtensor.models.linear_mixture.view_tables import is_by_view, side_by_side
 from bigtensor.models.mixture import MixtureAnswers
+from bigtensor.models.run_options import RunOptions
 from bigtensor.models.script import PlannedPass, Script
 
 
@@ -45,7 +48,8 @@ class LinearMixture(MixtureAnswers):
     n_components : int
         Number of components k. Those that do not stand out from the noise are not returned.
     views : mapping of str to feature names or columns, optional
-        Three views, independent of each other given the component. By default every feature.
+        Three views, independent of each other given the component. By default every feature. Data
+        may also be given as a mapping of view names to arrays, or as a list of three arrays.
     gauss_newton_steps : int, default 2
         Most Gauss-Newton steps over all rows. Every step needs a pass, and one more pass tells
         whether the last has led nearer to the moment.
@@ -83,8 +87,9 @@ class LinearMixture(MixtureAnswers):
     --------
     >>> from bigtensor import LinearMixture, simulate
     >>> data = simulate.linear_mixture(20_000, 15, n_features=10, random_state=1)
-    >>> model = LinearMixture(15, views=simulate.linear_views(10)).fit(data)
-    >>> model.components_["view1"].shape
+    >>> views = {view: data["feature"][data["view"] == view].values for view in "abc"}
+    >>> model = LinearMixture(15, views).fit(data)
+    >>> model.components_["a"].shape
     (10, 15)
     """
 
@@ -116,6 +121,28 @@ class LinearMixture(MixtureAnswers):
         self.missing = missing
         self.sample_dim = sample_dim
         self.random_state = random_state
+
+    def _open(self, X: Any, sample_weight: Any, sequence: Any = None) -> Samples:
+        """Describe the data of a fit, which may come view by view."""
+        if self.views is not None or not is_by_view(X):
+            return super()._open(X, sample_weight, sequence)
+        self._check_parameters()
+        table, views = side_by_side(X)
+        return self._taken(table, views, sample_dim=self.sample_dim, weight=sample_weight)
+
+    def _fit_to(self, X: Any, samples: Samples, **options: Unpack[RunOptions]) -> Self:
+        """Fit the model to data that are opened."""
+        if not is_by_view(X):
+            return super()._fit_to(X, samples, **options)
+        super()._fit_to(samples, samples, **options)
+        del self.feature_names_in_  # the columns of a view have no names
+        return self
+
+    def _open_again(self, X: Any, *args: Any, **options: Any) -> Samples:
+        """Describe data with the features of the fit, which may come view by view."""
+        if is_by_view(X):
+            X, _ = side_by_side(X, self.views_.names)
+        return super()._open_again(X, *args, **options)
 
     def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
         """Ask for the pilot sample, and find the components in it."""

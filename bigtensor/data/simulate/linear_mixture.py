@@ -1,0 +1,155 @@
+"""Mixtures of three views whose components are columns, with more components than features."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.simulate.rows import (
+    FloatArray,
+    Progress,
+    RowBlock,
+    block_bounds,
+    check_integer,
+    check_positive,
+    gather,
+    write,
+)
+
+_VIEWS = ("a", "b", "c")
+
+
+def linear_mixture(
+    rows: int,
+    n_components: int,
+    n_features: int = 10,
+    noise: float = 1.0,
+    random_state: int = 0,
+) -> xr.Dataset:
+    """Draw rows of three views: a column of every view's factor, and Gaussian noise.
+
+    Columns are uniform on the unit sphere and components equally probable, as in the analysis of
+    Anandkumar, Ge and Janzamin, *Sample Complexity Analysis for Learning Overcomplete Latent
+    Variable Models through Tensor Methods*, 2015. ``noise`` is the length of the noise of a view,
+    whatever the number of features.
+
+    One generator, ``numpy.random.default_rng(random_state)``, drives everything, in this order:
+    columns view by view, then labels and noise of every block of 65,536 rows.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows, at least 1.
+    n_components : int
+        Number of components k, at least 1.
+    n_features : int, default 10
+        Features of every view, at least 1: ``a0``, ``a1``, ..., ``b0``, ..., ``c0``, ...
+    noise : float, default 1.0
+        Root of the mean squared length of the noise of a view, positive.
+    random_state : int, default 0
+        Seed, at least 0.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``X`` (sample, feature) float32; ``label`` (sample) int32; the truth in ``true_weights``
+        (component) and ``true_means`` (feature, component) float64; the coordinate ``view``
+        (feature); attributes ``simulator``, ``noise`` and ``random_state``.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> data = linear_mixture(1000, 6, n_features=4, random_state=7)
+    >>> data["true_means"].shape
+    (12, 6)
+    """
+    truth, blocks = _simulation(rows, n_components, n_features, noise, random_state)
+    return gather(truth, blocks, rows, "float32", _codes(truth))
+
+
+def write_linear_mixture(
+    path: str | Path,
+    rows: int,
+    n_components: int,
+    n_features: int = 10,
+    noise: float = 1.0,
+    random_state: int = 0,
+    *,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Write the rows of :func:`linear_mixture` to a Zarr store, in memory independent of `rows`.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The store to make; its folder must exist.
+    rows, n_components, n_features, noise, random_state
+        As for :func:`linear_mixture`.
+    overwrite : bool, default False
+        Replace an existing store once the new one is whole.
+    progress : callable (done, rows) -> None, optional
+        Called after every 65,536 rows.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+    OutputError
+        If the store exists or cannot be written.
+    """
+    truth, blocks = _simulation(rows, n_components, n_features, noise, random_state)
+    codes = _codes(truth)
+    write(path, truth, blocks, rows, "float32", codes, overwrite=overwrite, progress=progress)
+
+
+def _simulation(
+    rows: int, n_components: int, n_features: int, noise: float, random_state: int
+) -> tuple[xr.Dataset, Iterator[RowBlock]]:
+    """Check the parameters; return the truth and the rows to come."""
+    check_integer("rows", rows, 1)
+    k = check_integer("n_components", n_components, 1)
+    d = check_integer("n_features", n_features, 1)
+    check_positive("noise", noise)
+    seed = check_integer("random_state", random_state, 0)
+    rng = np.random.default_rng(seed)
+    columns = rng.standard_normal((len(_VIEWS), d, k))
+    columns /= np.linalg.norm(columns, axis=1, keepdims=True)
+    means = columns.reshape(-1, k)
+    truth = xr.Dataset(
+        {
+            "true_weights": ("component", np.full(k, 1 / k)),
+            "true_means": ((FEATURE_DIM, "component"), means),
+        },
+        coords={
+            "component": np.arange(k),
+            FEATURE_DIM: [f"{view}{i}" for view in _VIEWS for i in range(d)],
+            "view": (FEATURE_DIM, [view for view in _VIEWS for _ in range(d)]),
+        },
+        attrs={"simulator": "linear_mixture", "noise": float(noise), "random_state": seed},
+    )
+    return truth, _blocks(rng, means, float(noise) / np.sqrt(d), rows)
+
+
+def _codes(truth: xr.Dataset) -> dict[str, list[str]]:
+    """Return the names of the components."""
+    return {"label": [f"component {h}" for h in range(truth.sizes["component"])]}
+
+
+def _blocks(
+    rng: np.random.Generator, means: FloatArray, deviation: float, rows: int
+) -> Iterator[RowBlock]:
+    """Yield rows and their labels."""
+    transposed = np.ascontiguousarray(means.T, np.float32)
+    for start, stop in block_bounds(rows):
+        label = rng.integers(len(transposed), size=stop - start)
+        values = rng.standard_normal((stop - start, means.shape[0]), np.float32)
+        values *= np.float32(deviation)
+        values += transposed[label]
+        yield {"X": values, "label": label}
