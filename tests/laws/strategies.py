@@ -16,6 +16,7 @@ from bigtensor.statistics.base import Statistic, SumStatistic
 from bigtensor.statistics.class_densities import ClassDensities
 from bigtensor.statistics.co_posterior import CoPosteriorSums
 from bigtensor.statistics.combinators import Folded, Together
+from bigtensor.statistics.cross_moments import CrossMoments
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.folds import OfFold
 from bigtensor.statistics.group_likelihood import GroupLikelihood
@@ -26,6 +27,7 @@ from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.row_sample import RowSample
 from bigtensor.statistics.state_of import StateOf
 from bigtensor.statistics.tabulated_densities import TabulatedDensities
+from bigtensor.statistics.tensor_contractions import TensorContractions
 from bigtensor.statistics.triple_moments import TripleMoments
 from bigtensor.statistics.validity import Checked
 
@@ -113,6 +115,23 @@ def triple_moments(offset):
     return TripleMoments(tuple(groups))
 
 
+def references(offset):
+    return tuple(np.full(s.stop - s.start, offset) for s in SLICES.values())
+
+
+def tensor_contractions(offset, dtype="float64"):
+    rng = default_rng(2)
+    factors = tuple(rng.normal(size=(s.stop - s.start, K)) for s in SLICES.values())
+    constants = rng.normal(size=(len(SLICES), K))
+    return TensorContractions(
+        tuple(SLICES), (1, 1, 2), references(offset), factors, constants, dtype
+    )
+
+
+def cross_moments(offset, dtype="float64"):
+    return CrossMoments(tuple(SLICES), references(offset), True, dtype)
+
+
 def row_sample(offset):
     return RowSample(7, N_FEATURES, "float64", random_state=3, has_weight=True)
 
@@ -147,6 +166,10 @@ def in_float32(build, **settings):
 CASES = [
     Case("row_sample", row_sample, moves=False),
     Case("triple_moments", triple_moments),
+    Case("tensor_contractions", tensor_contractions),
+    Case("cross_moments", cross_moments),
+    in_float32(tensor_contractions),
+    in_float32(cross_moments),
     Case("posterior_sums", posterior_sums),
     Case("posterior_sums_other_map", posterior_sums_other_map),
     Case("posterior_sums_tables_only", posterior_sums_tables_only),
