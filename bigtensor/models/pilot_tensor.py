@@ -138,7 +138,7 @@ def _typical_lengths(rows: list[FloatArray]) -> FloatArray:
         np.sqrt(products[0, 1] * products[1, 2] / products[0, 2]),
         np.sqrt(products[0, 2] * products[1, 2] / products[0, 1]),
     ]
-    return np.minimum(lengths, spreads)
+    return np.asarray(np.minimum(lengths, spreads))
 
 
 def sample_starts(tensor: SampleTensor, block: Block, random_state: int) -> Starts:

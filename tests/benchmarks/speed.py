@@ -18,6 +18,7 @@ from tests.benchmarks.peers import describe, peer_rows
 from tests.benchmarks.row_loops import row_loop_rows
 from tests.benchmarks.scaling import growth_rows, share_rows, worker_rows
 from tests.benchmarks.tables import Report
+from tests.benchmarks.tensor_updates import update_rows
 
 ROWS = 10_000_000
 LEAST_ROWS = 20_000
@@ -39,6 +40,11 @@ def run(report: Report, folder: Path, rows: int, repeats: int, only: Sequence[st
         "loops": lambda: report.add(
             "Labels and posterior sums against one compiled loop of the formula, one thread",
             row_loop_rows(some(0.02), repeats),
+        ),
+        "updates": lambda: report.add(
+            "Tensor contractions against a large float32 product, one thread",
+            update_rows(folder, some(0.02), repeats),
+            ["share: operations of the matrix products alone, relative to the rate of the product"],
         ),
         "worker": lambda: report.add(
             "Kernel in a default Dask worker against a plain loop, processor time",
@@ -74,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--only",
         nargs="*",
         default=[],
-        choices=["floor", "loops", "worker", "workers", "share", "growth", "peers"],
+        choices=["floor", "loops", "updates", "worker", "workers", "share", "growth", "peers"],
     )
     parser.add_argument("--folder", type=Path, help="where the data are kept for the next run")
     parser.add_argument("--out", type=Path, help="JSON file to write")

@@ -21,6 +21,8 @@ from tests.benchmarks.row_loops import SHAPES as LOOP_SHAPES
 from tests.benchmarks.row_loops import drawn_rows, label_loop, row_loop_rows, sums_loop
 from tests.benchmarks.scaling import growth_rows, share_rows, worker_rows
 from tests.benchmarks.speed import main
+from tests.benchmarks.tensor_updates import SHAPES as UPDATE_SHAPES
+from tests.benchmarks.tensor_updates import update_rows
 
 pytestmark = [pytest.mark.alone, pytest.mark.benchmark]
 
@@ -92,6 +94,14 @@ def test_row_loop_rows__are_near_one_loop():
     rows = row_loop_rows(20_000, 1)
     assert len(rows) == 2 * len(LOOP_SHAPES)
     assert all(0.05 < row["x loop"] < 2.5 for row in rows), rows
+
+
+def test_update_rows__contractions_run_near_the_rate_of_products(tmp_path):
+    rows = update_rows(tmp_path, 20_000, 1)
+    assert len(rows) == len(UPDATE_SHAPES)
+    assert all(0.2 < row["share in memory"] < 1.2 for row in rows), rows
+    assert all(0.02 < row["share from a store"] < 1.2 for row in rows), rows
+    assert [row["orders"] for row in rows if row["bars"]] == ["(1, 1, 1)"] * 2
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from bigtensor.statistics.base import Statistic, SumStatistic
 from bigtensor.statistics.class_densities import ClassDensities
 from bigtensor.statistics.co_posterior import CoPosteriorSums
 from bigtensor.statistics.combinators import Folded, Together
+from bigtensor.statistics.covariances import Covariances
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.folds import OfFold
 from bigtensor.statistics.gaussian_densities import GaussianDensities
@@ -28,8 +29,10 @@ from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.row_sample import RowSample
 from bigtensor.statistics.state_of import StateOf
 from bigtensor.statistics.tabulated_densities import TabulatedDensities
+from bigtensor.statistics.tensor_contractions import TensorContractions
 from bigtensor.statistics.triple_moments import TripleMoments
 from bigtensor.statistics.validity import Checked
+from bigtensor.statistics.within_reach import Reach, WithinReach
 
 SLICES = {"a": slice(0, 1), "b": slice(1, 2), "wide": slice(2, 4)}
 N_FEATURES = 4
@@ -130,6 +133,30 @@ def triple_moments(offset):
     return TripleMoments(tuple(groups))
 
 
+def references(offset):
+    return tuple(np.full(s.stop - s.start, offset) for s in SLICES.values())
+
+
+COLUMNS = tuple((s.start, s.stop) for s in SLICES.values())
+
+
+def tensor_contractions(offset, dtype="float64"):
+    rng = default_rng(2)
+    factors = tuple(rng.normal(size=(s.stop - s.start, K)) for s in SLICES.values())
+    constants = rng.normal(size=(len(SLICES), K))
+    return TensorContractions(COLUMNS, (1, 1, 2), references(offset), factors, constants, dtype)
+
+
+def covariances(offset, dtype="float64"):
+    return Covariances(COLUMNS, np.full(N_FEATURES, offset), dtype)
+
+
+def within_reach(offset):
+    points = references(offset)
+    reach = Reach(COLUMNS, points, tuple(np.full_like(point, 0.5) for point in points), (3.0,) * 3)
+    return WithinReach(covariances(offset), reach)
+
+
 def row_sample(offset):
     return RowSample(7, N_FEATURES, "float64", random_state=3, has_weight=True)
 
@@ -164,6 +191,11 @@ def in_float32(build, **settings):
 CASES = [
     Case("row_sample", row_sample, moves=False),
     Case("triple_moments", triple_moments),
+    Case("tensor_contractions", tensor_contractions),
+    Case("covariances", covariances),
+    in_float32(tensor_contractions),
+    in_float32(covariances),
+    Case("within_reach", within_reach),
     Case("posterior_sums", posterior_sums),
     Case("posterior_sums_other_map", posterior_sums_other_map),
     Case("posterior_sums_tables_only", posterior_sums_tables_only),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, Unpack
+from typing import Any
 
 import xarray as xr
 
-from bigtensor.data.samples import Samples
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.gaussian_components import GaussianComponents
@@ -26,13 +25,12 @@ from bigtensor.models.linear_mixture.settings import (
     settings_of,
     without_effect,
 )
-from bigtensor.models.linear_mixture.view_tables import is_by_view, side_by_side
 from bigtensor.models.mixture import MixtureAnswers
-from bigtensor.models.run_options import RunOptions
 from bigtensor.models.script import PlannedPass, Script
+from bigtensor.models.view_tables import ViewTables
 
 
-class LinearMixture(MixtureAnswers):
+class LinearMixture(ViewTables, MixtureAnswers):
     r"""Mixture of three views, with more components than features if need be.
 
     Every row has a hidden component h; given it, view v is the column h of the factor of v plus
@@ -121,28 +119,6 @@ class LinearMixture(MixtureAnswers):
         self.missing = missing
         self.sample_dim = sample_dim
         self.random_state = random_state
-
-    def _open(self, X: Any, sample_weight: Any, sequence: Any = None) -> Samples:
-        """Describe the data of a fit, which may come view by view."""
-        if self.views is not None or not is_by_view(X):
-            return super()._open(X, sample_weight, sequence)
-        self._check_parameters()
-        table, views = side_by_side(X)
-        return self._taken(table, views, sample_dim=self.sample_dim, weight=sample_weight)
-
-    def _fit_to(self, X: Any, samples: Samples, **options: Unpack[RunOptions]) -> Self:
-        """Fit the model to data that are opened."""
-        if not is_by_view(X):
-            return super()._fit_to(X, samples, **options)
-        super()._fit_to(samples, samples, **options)
-        del self.feature_names_in_  # the columns of a view have no names
-        return self
-
-    def _open_again(self, X: Any, *args: Any, **options: Any) -> Samples:
-        """Describe data with the features of the fit, which may come view by view."""
-        if is_by_view(X):
-            X, _ = side_by_side(X, self.views_.names)
-        return super()._open_again(X, *args, **options)
 
     def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
         """Ask for the pilot sample, and find the components in it."""

@@ -3,12 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self, Unpack
 
 import numpy as np
 import xarray as xr
 
+from bigtensor.data.samples import Samples
 from bigtensor.errors import DataError, ViewError
+from bigtensor.models.base import LatentVariableModel
+from bigtensor.models.run_options import RunOptions
+
+
+class ViewTables(LatentVariableModel):
+    """A model whose data may come view by view, to `fit` and to every answer."""
+
+    def _open(self, X: Any, sample_weight: Any, sequence: Any = None) -> Samples:
+        """Describe the data of a fit, which may come view by view."""
+        if self.views is not None or not is_by_view(X):
+            return super()._open(X, sample_weight, sequence)
+        self._check_parameters()
+        table, views = side_by_side(X)
+        return self._taken(table, views, sample_dim=self.sample_dim, weight=sample_weight)
+
+    def _fit_to(self, X: Any, samples: Samples, **options: Unpack[RunOptions]) -> Self:
+        """Fit the model to data that are opened."""
+        if not is_by_view(X):
+            return super()._fit_to(X, samples, **options)
+        super()._fit_to(samples, samples, **options)
+        del self.feature_names_in_  # the columns of a view have no names
+        return self
+
+    def _open_again(self, X: Any, *args: Any, **options: Any) -> Samples:
+        """Describe data with the features of the fit, which may come view by view."""
+        if is_by_view(X):
+            X, _ = side_by_side(X, self.views_.names)
+        return super()._open_again(X, *args, **options)
 
 
 def is_by_view(X: Any) -> bool:
