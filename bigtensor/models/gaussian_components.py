@@ -58,7 +58,7 @@ class GaussianComponents:
 
     def mixture(self) -> GaussianDensities:
         """Return the densities that labels come from."""
-        return GaussianDensities(self.weights, self.means, self.covariance, np.dtype(self.dtype))
+        return GaussianDensities(self.weights, self.means, self.covariance, self.dtype)
 
     def likelihood_mixture(self) -> GaussianDensities:
         """Return the densities that weights of groups are estimated under."""

@@ -23,6 +23,9 @@ A rare component may lie far out; one row of a thousand times the usual distance
 third moment alone.
 """
 
+_POINT_STEP = 1 / 64
+"""Grid of the point of standardised features, in about standard deviations."""
+
 _INDEPENDENT = 1e-12
 """Nuclear norm of the cross-covariance of two views, relative to their spreads, that is zero."""
 
@@ -37,6 +40,9 @@ def centred_tensor(
     standardised: bool = False,
 ) -> tuple[SampleTensor, Block]:
     """Return the tensor of rows about their mean, and the rows that are not far from it.
+
+    The point of standardised features is near the mean: the moment of three views with a constant
+    is as good about any point.
 
     Parameters
     ----------
@@ -102,6 +108,9 @@ class _Centred:
         point = exact[kept].mean(axis=0)
         if standardised:
             scales = _without_zeros(exact[kept].std(axis=0))
+            # sums about the very mean would be nothing but rounding errors
+            step = _POINT_STEP * 2.0 ** np.floor(np.log2(scales))
+            point = np.round(point / step) * step
         rows = (exact - point) / scales
         distances = np.linalg.norm(rows, axis=1)
         reach = _REACH * float(np.quantile(distances, _REACH_QUANTILE))

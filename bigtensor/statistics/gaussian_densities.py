@@ -17,8 +17,6 @@ from bigtensor.features.row_loops import reducing_row_loop, row_loop
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.sub_blocks import sub_blocks
 
-_SINGLE = np.dtype("float32")
-
 _TILE_BYTES = 2 * 1024**2
 """Buffers of one tile, and the products made of them: few enough to stay near the processor."""
 
@@ -50,7 +48,7 @@ class GaussianDensities:
         Over the columns of all views in their order.
     covariance : (d,) or (d, d) float64 array
         Variance of every column given the component, or the full covariance matrix.
-    dtype : dtype, default float32
+    precision : {"float32", "float64"}, default "float32"
         Dtype of products of matrices and of posterior probabilities: float32 or float64.
 
     Attributes
@@ -72,7 +70,7 @@ class GaussianDensities:
     weights: NDArray[np.float64]
     means: NDArray[np.float64]
     covariance: NDArray[np.float64]
-    dtype: np.dtype[Any] = _SINGLE
+    precision: str = "float32"
     reference: NDArray[np.float64] = field(init=False, repr=False)
     whitening: NDArray[Any] = field(init=False, repr=False)
     factor: NDArray[Any] = field(init=False, repr=False)
@@ -80,7 +78,6 @@ class GaussianDensities:
     def __post_init__(self) -> None:
         for name in ("weights", "means", "covariance"):
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), np.float64))
-        object.__setattr__(self, "dtype", np.dtype(self.dtype))
         self._check()
         reference = (self.weights @ self.means / self.weights.sum()).astype(self.dtype)
         object.__setattr__(self, "reference", reference.astype(np.float64))
@@ -91,6 +88,11 @@ class GaussianDensities:
         constant = np.log(self.weights) - 0.5 * np.einsum("hi,hi->h", whitened, whitened)
         factor = np.concatenate([whitened.T, constant[None]])
         object.__setattr__(self, "factor", np.ascontiguousarray(factor, self.dtype))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of products of matrices and of posterior probabilities."""
+        return np.dtype(self.precision)
 
     @property
     def n_components(self) -> int:
@@ -205,8 +207,10 @@ class GaussianDensities:
 
     def _check(self) -> None:
         """Check dtype, shapes and signs."""
-        if self.dtype not in ("float32", "float64"):
-            raise ParameterError(f"Gaussian densities are float32 or float64, got {self.dtype}")
+        if self.precision not in ("float32", "float64"):
+            raise ParameterError(
+                f"Gaussian densities are float32 or float64, got {self.precision!r}"
+            )
         k, shape, shared = self.weights.size, self.means.shape, self.covariance.shape
         if len(shape) != 2 or self.weights.shape != shape[:1] or not self.means.size:
             raise ParameterError(

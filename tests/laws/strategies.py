@@ -113,7 +113,7 @@ def posterior_means(offset, dtype="float64"):
 def gaussian(offset, covariance, dtype="float64"):
     # the mean of the means, which sums are taken about, is a float32 number at any offset
     means = default_rng(6).integers(-512, 513, (K, N_FEATURES)) / 128 + offset
-    return GaussianDensities(np.array([0.5, 0.25, 0.25]), means, covariance, np.dtype(dtype))
+    return GaussianDensities(np.array([0.5, 0.25, 0.25]), means, covariance, dtype)
 
 
 def gaussian_sums(offset, dtype="float64"):

@@ -37,7 +37,7 @@ def densities(covariance="tied", dtype="float64", offset=0.0, k=K, seed=0):
         "tied": root @ root.T + 0.3 * np.eye(D),
     }[covariance]
     means = 3 * rng.normal(size=(k, D)) + offset
-    return GaussianDensities(rng.dirichlet(np.full(k, 5.0)), means, shared, np.dtype(dtype))
+    return GaussianDensities(rng.dirichlet(np.full(k, 5.0)), means, shared, dtype)
 
 
 def rows(mixture, n=2000, seed=1, weighted=True, dtype="float64"):

@@ -33,7 +33,7 @@ def em(values, means, covariance, views, iterations, dtype="float64"):
     block = Block(values, {"all": slice(0, D)}, 0, len(values))
     exact = values.astype(np.float64)
     total = TotalMoments(exact.mean(axis=0), np.cov(exact.T, ddof=0))
-    mixture = GaussianDensities(np.full(K, 1 / K), means, covariance, np.dtype(dtype))
+    mixture = GaussianDensities(np.full(K, 1 / K), means, covariance, dtype)
     likelihoods = []
     for _ in range(iterations):
         sums = sum_in_memory(GaussianPosteriorSums(mixture), block)

@@ -7,17 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.decomposition.sample_tensors.terms import Terms
+from bigtensor.decomposition.sample_tensors.joint_least_squares import joint_sweeps
+from bigtensor.decomposition.sample_tensors.terms import Contract, Terms
 from bigtensor.decomposition.shared_covariance_em import TotalMoments, within_covariance
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.errors import IdentifiabilityError, Setting
 from bigtensor.models.data_shape import NamedViews, view_slices
 from bigtensor.models.gaussian_components import GaussianComponents
-from bigtensor.models.sample_tensor import Refined, SampleTensor
+from bigtensor.models.sample_tensor import Refined, SampleTensor, polished
 from bigtensor.statistics.covariances import CovariancesResult
 
 LEAST_ROWS = 3.0
 """A component of fewer rows is an outlier."""
+
+_SWEEPS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,18 +42,22 @@ def mixture_of(
     tensor: SampleTensor,
     moments: CovariancesResult,
     views: NamedViews,
+    n_components: int,
     dtype: str,
 ) -> LinearTerms:
     """Return weights and means from terms with a constant feature, and the noise that is left.
 
     A term with the unit column u and the weight W is the column ``r + c u[1:] / u[0]`` of a
-    component of weight ``W prod(u[0] / c)`` over the views, with the point r and constants c.
+    component of weight ``W prod(u[0] / c)`` over the views, with the point r and constants c. One
+    component alone has the mean of all rows.
 
     Raises
     ------
     IdentifiabilityError
         When no term is a component.
     """
+    if n_components == 1:
+        return LinearTerms(_components(np.ones(1), moments.mean[None], moments, views, dtype), {})
     weights, columns = columns_of(found.terms, tensor)
     valid = (weights * found.weight >= LEAST_ROWS) & np.isfinite(weights)
     if not valid.any():
@@ -60,8 +67,20 @@ def mixture_of(
             "on each other more"
         )
     total = float(weights[valid].sum())
-    shares = weights[valid] / total
     means = np.concatenate(columns)[:, valid].T
+    components = _components(weights[valid] / total, means, moments, views, dtype)
+    told = {"weight_sum": total, "invalid_components": int(np.count_nonzero(~valid))}
+    return LinearTerms(components.by_weight(), told)
+
+
+def _components(
+    shares: FloatArray,
+    means: FloatArray,
+    moments: CovariancesResult,
+    views: NamedViews,
+    dtype: str,
+) -> GaussianComponents:
+    """Return components with the covariance that their means leave of the views."""
     covariance, _ = within_covariance(
         TotalMoments(moments.mean, moments.covariance),
         shares,
@@ -69,9 +88,30 @@ def mixture_of(
         None,
         tuple(view_slices(views).values()),
     )
-    told = {"weight_sum": total, "invalid_components": int(np.count_nonzero(~valid))}
-    components = GaussianComponents(shares, means, covariance, views, dtype)
-    return LinearTerms(components.by_weight(), told)
+    return GaussianComponents(shares, means, covariance, views, dtype)
+
+
+def valid_terms(contract: Contract, terms: Terms, tensor: SampleTensor, weight: float) -> Terms:
+    """Drop terms that are no components, and solve for the others anew, until all are.
+
+    Parameters
+    ----------
+    contract : callable
+        Of the rows that the driver holds.
+    terms : Terms
+    tensor : SampleTensor
+    weight : float
+        Of these rows.
+    """
+    while terms.n_terms:
+        weights, _ = columns_of(terms, tensor)
+        invalid = int(np.count_nonzero(weights * weight < LEAST_ROWS))
+        if not invalid:
+            break
+        # the others may become valid without the worst of them
+        kept = np.sort(np.argsort(-weights, kind="stable")[: terms.n_terms - (invalid + 1) // 2])
+        terms = polished(contract, joint_sweeps(contract, terms.take(kept), _SWEEPS))
+    return terms
 
 
 def columns_of(terms: Terms, tensor: SampleTensor) -> tuple[FloatArray, list[FloatArray]]:

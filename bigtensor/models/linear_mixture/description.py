@@ -54,9 +54,8 @@ def method_in_words(model: Any) -> Iterator[str]:
     found = model.diagnostics_
     passes = len(found["gauss_newton"]["objective"])
     yield (
-        f"Components were found in {found['pilot_rows']:,} rows, in {found['rounds']} rounds of "
-        f"power updates, joint least squares and deflation, and refined by Gauss-Newton steps in "
-        f"{passes} passes over all rows."
+        f"Components were found in {found['pilot']['rows']:,} rows by {found['pilot']['start']}, "
+        f"and refined by Gauss-Newton steps in {passes} passes over all rows."
     )
     if found["rows_out_of_reach"]:
         yield f"{found['rows_out_of_reach']:,} rows far from all others were left out of the sums."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from bigtensor.decomposition.shared_covariance_em import TotalMoments
 from bigtensor.errors import IdentifiabilityError
 from bigtensor.models.data_shape import view_slices
 from bigtensor.models.gaussian_components import GaussianComponents, em_iterations
-from bigtensor.models.linear_mixture.columns import LinearTerms, mixture_of
+from bigtensor.models.linear_mixture.columns import LinearTerms, mixture_of, valid_terms
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.linear_mixture.verdict import judged
 from bigtensor.models.pilot_tensor import centred_tensor, sample_starts
@@ -30,6 +30,7 @@ from bigtensor.models.script import Script, Solved
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.covariances import Covariances, CovariancesResult
+from bigtensor.statistics.gaussian_densities import GaussianDensities
 from bigtensor.statistics.gaussian_posterior import GaussianPosteriorSums
 from bigtensor.statistics.row_sample import RowSample, Sample
 from bigtensor.statistics.tensor_contractions import TensorContractions
@@ -65,18 +66,22 @@ class LinearPreparation:
     settings : LinearSettings
     tensor : SampleTensor
     terms : Terms
+    pilot : dict
+        Rows of the sample, rounds of the search, and the weight that it leaves.
     diagnostics : dict
     """
 
     settings: LinearSettings
     tensor: SampleTensor
     terms: Terms
-    diagnostics: dict[str, Any]
+    pilot: dict[str, Any]
+    diagnostics: dict[str, Any] = field(default_factory=dict)
 
 
 STORED_CLASSES = (
     *(GaussianComponents, LinearPreparation, LinearSettings, SampleTensor, Terms, Reach),
     *(WithinReach, Together, TensorContractions, Covariances, GaussianPosteriorSums),
+    GaussianDensities,
 )
 """Dataclasses that a saved linear mixture, prepared or fitted, is made of."""
 
@@ -105,10 +110,10 @@ def prepare(settings: LinearSettings) -> Script:
             pass  # the power updates say how many components there are
     names = list(candidates)
     chosen = names[nearest(contract, list(candidates.values()))]
-    terms = candidates[chosen]
+    terms = valid_terms(contract, candidates[chosen], tensor, rows.total_weight())
     told = {
-        "pilot_rows": block.rows,
-        "pilot_left_out": block.rows - near.rows,
+        "rows": block.rows,
+        "left_out": block.rows - near.rows,
         "rounds": found.rounds,
         "left_weight": left_weight(contract, starts, terms, search),
         "start": chosen,
@@ -142,7 +147,9 @@ def refine(preparation: LinearPreparation) -> Script:
         settings.em_iterations,
         settings.slices,
     )
-    return _concluded(LinearTerms(components, terms.diagnostics), found, preparation, likelihoods)
+    return _concluded(
+        LinearTerms(components.by_weight(), terms.diagnostics), found, preparation, likelihoods
+    )
 
 
 def pilot_pass(settings: LinearSettings) -> Pass[Sample]:
@@ -161,7 +168,14 @@ def _mixture(found: Refined, preparation: LinearPreparation) -> LinearTerms:
     """Return the mixture of the terms."""
     moments: CovariancesResult = found.first["total"]
     settings = preparation.settings
-    return mixture_of(found, preparation.tensor, moments, settings.views, settings.dtype)
+    return mixture_of(
+        found,
+        preparation.tensor,
+        moments,
+        settings.views,
+        settings.n_components,
+        settings.dtype,
+    )
 
 
 def _concluded(
@@ -170,7 +184,7 @@ def _concluded(
     """Return the fitted mixture with its diagnostics, and warn of its faults."""
     told = {
         "n_components": terms.components.n_components,
-        **preparation.diagnostics,
+        "pilot": preparation.pilot,
         "gauss_newton": found.diagnostics,
         "rows_out_of_reach": found.left_out,
         "mean_log_likelihood": likelihoods,

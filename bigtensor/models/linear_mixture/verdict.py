@@ -23,8 +23,10 @@ def judged(components: GaussianComponents, asked: int, diagnostics: dict[str, An
         Number of components that were asked for.
     diagnostics : dict
     """
-    faults = [*_fewer(components.n_components, asked), *_more(diagnostics), *_sum(diagnostics)]
     k = components.n_components
+    faults = _fewer(k, asked)
+    if asked > 1 and not faults:
+        faults = [*_more(diagnostics), *_sum(diagnostics)]
     sentences = faults or [f"{k} component{'s' * (k > 1)}; no further one stands out."]
     for sentence in faults:
         warnings.warn(sentence, ConditioningWarning, stacklevel=6)
@@ -44,11 +46,12 @@ def _fewer(found: int, asked: int) -> list[str]:
 
 def _more(diagnostics: dict[str, Any]) -> list[str]:
     """Return a sentence on components beyond those that were asked for."""
-    if diagnostics["left_weight"] < MOST_LEFT:
+    left = diagnostics["pilot"]["left_weight"]
+    if left < MOST_LEFT:
         return []
     return [
         "The sample has components beyond those asked for, with "
-        f"{diagnostics['left_weight']:.1f} times the median weight. Use more components ("
+        f"{left:.1f} times the median weight. Use more components ("
         + Setting("n_components")
         + ")."
     ]
