@@ -207,7 +207,7 @@ def test_many_components__are_evaluated_in_short_tiles():
         ({"covariance": np.zeros(D)}, "must be positive"),
         ({"covariance": np.ones((D, D))}, "positive definite"),
         ({"means": np.full((K, D), np.inf)}, "finite"),
-        ({"dtype": np.dtype("int32")}, "float32 or float64"),
+        ({"precision": np.dtype("int32")}, "float32 or float64"),
     ],
 )
 def test_densities__that_do_not_fit_together_are_refused(change, message):
