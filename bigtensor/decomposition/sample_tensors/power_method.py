@@ -1,0 +1,86 @@
+"""The tensor power method as it was published: power updates, and clusters of their ends."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bigtensor.decomposition.sample_tensors.power_updates import power_updates
+from bigtensor.decomposition.sample_tensors.terms import (
+    Contract,
+    Factors,
+    Terms,
+    unit_columns,
+    values,
+)
+from bigtensor.decomposition.solution import FloatArray
+
+_SINGULAR_STEPS = 12
+
+
+def power_method(
+    contract: Contract,
+    starts: Factors,
+    orders: tuple[int, ...],
+    n_terms: int,
+    updates: int,
+    cosine: float = 0.45,
+) -> Terms:
+    """Return the ends of power updates, one for every cluster.
+
+    Algorithm 1 with procedure 2 of Anandkumar, Ge and Janzamin (2015): the end of the largest
+    weight, after as many updates again, is a term; ends near it in any factor are removed. A
+    reference: its terms are biased, and terms that share a column of a factor are lost.
+
+    Parameters
+    ----------
+    contract : callable
+    starts : tuple of (d_m, L) float64 arrays
+    orders : tuple of int
+    n_terms : int
+        Most terms.
+    updates : int
+    cosine : float, default 0.45
+        Largest absolute cosine over the factors above which an end is removed: half of the
+        incoherence parameter nu of the paper.
+    """
+    ends = power_updates(contract, starts, updates)
+    weights = np.abs(values(ends, contract(ends)))
+    centres: list[Factors] = []
+    while weights.max() > 0 and len(centres) < n_terms:
+        best = int(np.argmax(weights))
+        centre = power_updates(contract, tuple(end[:, [best]] for end in ends), updates)
+        centres.append(centre)
+        weights[_near(centre, ends) > cosine] = 0
+        weights[best] = 0
+    columns = tuple(np.hstack(of_factor) for of_factor in zip(*centres, strict=True))
+    return Terms.of_columns(values(columns, contract(columns)), columns, orders)
+
+
+def singular_starts(
+    contract: Contract, sizes: tuple[int, int, int], n_starts: int, random_state: int
+) -> Factors:
+    """Return starts from singular vectors of random combinations of slices (procedure 3).
+
+    Parameters
+    ----------
+    contract : callable
+        Of a tensor of three factors.
+    sizes : tuple of int
+        Lengths of the columns.
+    n_starts : int
+    random_state : int
+    """
+    random = np.random.default_rng([random_state, 11])
+    first, second, third = (random.standard_normal((size, n_starts)) for size in sizes)
+    slices = third
+    for _ in range(_SINGULAR_STEPS):
+        (first,) = unit_columns(contract((first, second, slices))[:1])
+        (second,) = unit_columns(contract((first, second, slices))[1:2])
+    (third,) = unit_columns(contract((first, second, slices))[2:])
+    return first, second, third
+
+
+def _near(centre: Factors, ends: Factors) -> FloatArray:
+    """Return the largest absolute cosine over the factors of every end with a centre."""
+    cosines = [np.abs(c[:, 0] @ end) for c, end in zip(centre, ends, strict=True)]
+    return np.asarray(np.max(cosines, axis=0))

@@ -1,0 +1,1 @@
+"""Linear mixtures against label oracles, power updates and decompositions of explicit tensors."""
