@@ -20,9 +20,9 @@ from bigtensor.decomposition.sample_tensors.gauss_newton import (
     Step as GaussNewtonStep,
 )
 from bigtensor.decomposition.sample_tensors.gauss_newton import (
+    descended,
     gauss_newton_step,
     objective,
-    shortened,
 )
 from bigtensor.decomposition.sample_tensors.joint_least_squares import least_squares_weights
 from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms
@@ -37,11 +37,7 @@ from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
 Correction = Callable[[Factors], Factors]
 """Contraction of the part of a moment that noise makes, which is subtracted."""
 
-_PILOT_STEPS = 10
 _LEAST_WEIGHT = 1e-3
-_ROUNDING = 1e-6
-"""Change of the objective, relative to it, that sums in float32 may make."""
-
 _STILL = 1e-5
 """Movement below which a step changes nothing."""
 
@@ -164,25 +160,7 @@ def discover_terms(
             found = next(search)
         except StopIteration as end:
             discovery: Discovery = end.value
-            return replace(discovery, terms=polished(contract, discovery.terms))
-
-
-def polished(contract: Contract, terms: Terms) -> Terms:
-    """Return terms after Gauss-Newton steps, as long as they lead nearer to the tensor.
-
-    Parameters
-    ----------
-    contract : callable
-        Of rows that the driver holds.
-    terms : Terms
-    """
-    for _ in range(_PILOT_STEPS if terms.n_terms else 0):
-        step = gauss_newton_step(terms, contract(terms.factors))
-        moments = contract(step.terms.factors)
-        if objective(step.terms, moments) > step.objective:
-            break
-        terms = step.terms
-    return terms
+            return replace(discovery, terms=descended(contract, discovery.terms))
 
 
 def nearest(contract: Contract, candidates: Sequence[Terms]) -> int:
@@ -231,9 +209,9 @@ def refined(
 ) -> Script:
     """Ask for contractions over all rows, and take Gauss-Newton steps between them.
 
-    Every pass tells the value of the objective at the step before it, which is halved if it has
-    led away from the tensor. A second step that moves the columns by less than a quarter of the
-    first is the last. Weights are solved for in the first pass.
+    Every pass tells the value of the objective at the step before it, which is taken again with
+    more damping if it has led away from the tensor. A second step that moves the columns by less
+    than a quarter of the first is the last. Weights are solved for in the first pass.
 
     Parameters
     ----------
@@ -267,13 +245,13 @@ def refined(
         if not visit:
             found = replace(found, terms=_with_weights(found.terms, moments))
         value = objective(found.terms, moments)
-        accepted = step is None or value <= step.objective + _ROUNDING * abs(step.objective)
+        accepted = step is None or step.accepts(value)
         told["objective"].append(value)
         told["accepted"].append(accepted)
         if visit == steps:
-            return found if accepted or step is None else replace(found, terms=step.start.terms())
+            return found if accepted or step is None else replace(found, terms=step.start)
         if step is not None and not accepted:
-            step = shortened(step)
+            step = step.more_damped()
         else:
             step = gauss_newton_step(found.terms, moments)
             told["movement"].append(_movement(found.terms, step.terms))

@@ -15,14 +15,19 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from bigtensor.decomposition.sample_tensors.terms import Factors, Terms, grams
+from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms, grams
 from bigtensor.decomposition.solution import FloatArray
 
 FIRST_DAMPING = 1e-4
 """Of the mean diagonal entry of the normal equations."""
 
 _DAMPING_FACTOR = 10.0
-_MOST_DAMPING = 1e4
+_MOST_DAMPING = 1e3
+_MOST_STEPS = 40
+_ROUNDING = 1e-6
+"""Change of the objective, relative to it, that sums in float32 may make."""
+
+_STILL = 1e-6
 _ITERATIONS = 40
 _SETTLED = 1e-8
 
@@ -54,9 +59,9 @@ class Scaled:
         """Return unit columns and weights."""
         return Terms.of_columns(self.signs, self.factors, self.orders)
 
-    def moved(self, direction: Factors, length: float) -> Scaled:
+    def moved(self, direction: Factors) -> Scaled:
         """Return the terms after a step."""
-        moved = tuple(f + length * d for f, d in zip(self.factors, direction, strict=True))
+        moved = tuple(f + d for f, d in zip(self.factors, direction, strict=True))
         return Scaled(moved, self.signs, self.orders)
 
 
@@ -85,23 +90,29 @@ class Step:
     ----------
     terms : Terms
         After the step.
-    direction : tuple of (d_m, k) arrays
-    start : Scaled
+    start : Terms
         Before the step.
+    moments : tuple of (d_m, k) arrays
+        Contraction of the tensor with the columns before the step.
     objective : float
         Before the step.
     damping : float
         Of the normal equations, relative to their mean diagonal entry.
-    length : float
-        Of the step along the direction.
     """
 
     terms: Terms
-    direction: Factors
-    start: Scaled
+    start: Terms
+    moments: Factors
     objective: float
     damping: float
-    length: float = 1.0
+
+    def accepts(self, objective_after: float) -> bool:
+        """Return whether the step has led nearer to the tensor, up to rounding."""
+        return objective_after <= self.objective + _ROUNDING * abs(self.objective)
+
+    def more_damped(self) -> Step:
+        """Return a shorter step from the same start, nearer to the steepest descent."""
+        return gauss_newton_step(self.start, self.moments, _DAMPING_FACTOR * self.damping)
 
 
 def gauss_newton_step(terms: Terms, moments: Factors, damping: float = FIRST_DAMPING) -> Step:
@@ -118,27 +129,38 @@ def gauss_newton_step(terms: Terms, moments: Factors, damping: float = FIRST_DAM
     start = Scaled.of(terms)
     system = NormalEquations(start, damping)
     direction = _conjugate_gradients(system, system.residual(terms, moments))
-    moved = start.moved(direction, 1.0)
-    return Step(moved.terms(), direction, start, objective(terms, moments), system.damping)
+    after = start.moved(direction).terms()
+    return Step(after, terms, moments, objective(terms, moments), system.damping)
 
 
-def accepted(step: Step, objective_after: float) -> bool:
-    """Return whether a step has not led away from the tensor."""
-    return objective_after <= step.objective
+def descended(contract: Contract, terms: Terms) -> Terms:
+    """Return terms after steps that each lead nearer to the tensor, until they settle.
 
+    The damping grows tenfold after a step that does not, and shrinks after others (Levenberg and
+    Marquardt).
 
-def shortened(step: Step) -> Step:
-    """Return half the step, with ten times the damping for the steps after it."""
-    length = step.length / 2
-    moved = step.start.moved(step.direction, length)
-    return Step(
-        moved.terms(),
-        step.direction,
-        step.start,
-        step.objective,
-        min(step.damping * _DAMPING_FACTOR, _MOST_DAMPING),
-        length,
-    )
+    Parameters
+    ----------
+    contract : callable
+        Evaluated once a step: of rows in memory.
+    terms : Terms
+    """
+    if not terms.n_terms:
+        return terms
+    step = gauss_newton_step(terms, contract(terms.factors))
+    for _ in range(_MOST_STEPS):
+        moments = contract(step.terms.factors)
+        value = objective(step.terms, moments)
+        if step.accepts(value):
+            terms = step.terms
+            if step.objective - value <= _STILL * abs(value):
+                break
+            step = gauss_newton_step(terms, moments, step.damping / _DAMPING_FACTOR)
+        elif step.damping > _MOST_DAMPING:
+            break
+        else:
+            step = step.more_damped()
+    return terms
 
 
 class NormalEquations:

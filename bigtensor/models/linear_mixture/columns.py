@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.decomposition.sample_tensors.gauss_newton import descended
 from bigtensor.decomposition.sample_tensors.joint_least_squares import joint_sweeps
 from bigtensor.decomposition.sample_tensors.terms import Contract, Terms
 from bigtensor.decomposition.shared_covariance_em import TotalMoments, within_covariance
@@ -14,7 +15,7 @@ from bigtensor.decomposition.solution import FloatArray
 from bigtensor.errors import IdentifiabilityError, Setting
 from bigtensor.models.data_shape import NamedViews, view_slices
 from bigtensor.models.gaussian_components import GaussianComponents
-from bigtensor.models.sample_tensor import Refined, SampleTensor, polished
+from bigtensor.models.sample_tensor import Refined, SampleTensor
 from bigtensor.statistics.covariances import CovariancesResult
 
 LEAST_ROWS = 3.0
@@ -103,14 +104,14 @@ def valid_terms(contract: Contract, terms: Terms, tensor: SampleTensor, weight: 
     weight : float
         Of these rows.
     """
-    while terms.n_terms:
+    while terms.n_terms > 1:
         weights, _ = columns_of(terms, tensor)
         invalid = int(np.count_nonzero(weights * weight < LEAST_ROWS))
         if not invalid:
             break
         # the others may become valid without the worst of them
         kept = np.sort(np.argsort(-weights, kind="stable")[: terms.n_terms - (invalid + 1) // 2])
-        terms = polished(contract, joint_sweeps(contract, terms.take(kept), _SWEEPS))
+        terms = descended(contract, joint_sweeps(contract, terms.take(kept), _SWEEPS))
     return terms
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.decomposition.sample_tensors.discovery import DiscoverySettings, left_weight
+from bigtensor.decomposition.sample_tensors.gauss_newton import descended
 from bigtensor.decomposition.sample_tensors.subspace_solution import MOST_TERMS, subspace_terms
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.decomposition.shared_covariance_em import TotalMoments
@@ -23,7 +24,6 @@ from bigtensor.models.sample_tensor import (
     SampleTensor,
     discover_terms,
     nearest,
-    polished,
     refined,
 )
 from bigtensor.models.script import Script, Solved
@@ -105,7 +105,7 @@ def prepare(settings: LinearSettings) -> Script:
     if k <= min(*tensor.sizes, MOST_TERMS):
         try:
             spectral = subspace_terms(tensor.rows(rows), tensor.constants, k, settings.random_state)
-            candidates["whitening"] = polished(contract, spectral)
+            candidates["whitening"] = descended(contract, spectral)
         except IdentifiabilityError:
             pass  # the power updates say how many components there are
     names = list(candidates)
