@@ -228,7 +228,9 @@ class ModelContract(RowAnswers):
             )
         super()._require_fitted()
 
-    def _open(self, X: Any, sample_weight: Any, sequence: Any = None) -> Samples:
+    def _open(
+        self, X: Any, sample_weight: Any, sequence: Any = None, groups: Any = None
+    ) -> Samples:
         """Describe the data of a fit, after checking the parameters."""
         check_inputs(
             self.views,
@@ -239,7 +241,12 @@ class ModelContract(RowAnswers):
         )
         self._check_parameters()
         return self._taken(
-            X, self.views, sample_dim=self.sample_dim, weight=sample_weight, sequence=sequence
+            X,
+            self.views,
+            sample_dim=self.sample_dim,
+            weight=sample_weight,
+            sequence=sequence,
+            groups=groups,
         )
 
     def _run(
@@ -300,4 +307,5 @@ def shape_of(samples: Samples) -> DataShape:
         samples.has_common_units,
         samples.left_out_by_default,
         tuple(named[feature] for feature in samples.views.feature_names) if named else (),
+        () if samples.groups is None else samples.groups.names,
     )

@@ -32,6 +32,8 @@ class DataShape:
         Features off this scale that no view holds.
     categories : tuple of tuple of str
         Names of the codes of every feature of the views; empty for other data.
+    groups : tuple of str
+        Names of the groups of rows; empty without groups.
     """
 
     rows: int
@@ -41,6 +43,7 @@ class DataShape:
     common_units: bool = False
     left_out: tuple[str, ...] = ()
     categories: tuple[tuple[str, ...], ...] = ()
+    groups: tuple[str, ...] = ()
 
     @property
     def features(self) -> tuple[str, ...]:

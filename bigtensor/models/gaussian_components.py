@@ -34,6 +34,8 @@ class GaussianComponents:
     views : tuple of (name, features)
     dtype : str
         Of products of matrices.
+    names : tuple of str
+        Labels of the components; empty without.
     """
 
     weights: NDArray[np.float64]
@@ -41,6 +43,7 @@ class GaussianComponents:
     covariance: NDArray[np.float64]
     views: NamedViews
     dtype: str
+    names: tuple[str, ...] = ()
 
     @property
     def n_components(self) -> int:
@@ -65,7 +68,9 @@ class GaussianComponents:
         return self.mixture()
 
     def by_weight(self) -> GaussianComponents:
-        """Return the components in the order of descending weight."""
+        """Return the components in the order of descending weight; named ones stay in theirs."""
+        if self.names:
+            return self
         order = np.argsort(-self.weights, kind="stable")
         return replace(self, weights=self.weights[order], means=self.means[order])
 

@@ -17,13 +17,17 @@ from bigtensor.models.run_options import RunOptions
 class ViewTables(LatentVariableModel):
     """A model whose data may come view by view, to `fit` and to every answer."""
 
-    def _open(self, X: Any, sample_weight: Any, sequence: Any = None) -> Samples:
+    def _open(
+        self, X: Any, sample_weight: Any, sequence: Any = None, groups: Any = None
+    ) -> Samples:
         """Describe the data of a fit, which may come view by view."""
         if self.views is not None or not is_by_view(X):
-            return super()._open(X, sample_weight, sequence)
+            return super()._open(X, sample_weight, sequence, groups)
         self._check_parameters()
         table, views = side_by_side(X)
-        return self._taken(table, views, sample_dim=self.sample_dim, weight=sample_weight)
+        return self._taken(
+            table, views, sample_dim=self.sample_dim, weight=sample_weight, groups=groups
+        )
 
     def _fit_to(self, X: Any, samples: Samples, **options: Unpack[RunOptions]) -> Self:
         """Fit the model to data that are opened."""

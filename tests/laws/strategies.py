@@ -23,6 +23,7 @@ from bigtensor.statistics.gaussian_densities import GaussianDensities
 from bigtensor.statistics.gaussian_posterior import GaussianPosteriorSums
 from bigtensor.statistics.group_likelihood import GroupLikelihood
 from bigtensor.statistics.group_sums import GroupSums
+from bigtensor.statistics.label_means import LabelMeans
 from bigtensor.statistics.log_likelihood import LogLikelihood
 from bigtensor.statistics.posterior_means import PosteriorMeans
 from bigtensor.statistics.posterior_sums import PosteriorSums
@@ -196,6 +197,7 @@ CASES = [
     in_float32(tensor_contractions),
     in_float32(covariances),
     Case("within_reach", within_reach),
+    Case("label_means", lambda offset: LabelMeans(2, np.full(N_FEATURES, offset))),
     Case("posterior_sums", posterior_sums),
     Case("posterior_sums_other_map", posterior_sums_other_map),
     Case("posterior_sums_tables_only", posterior_sums_tables_only),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ def mixture_of(
     moments: CovariancesResult,
     views: NamedViews,
     n_components: int,
+    labels: tuple[str, ...],
     dtype: str,
 ) -> LinearTerms:
     """Return weights and means from terms with a constant feature, and the noise that is left.
@@ -62,14 +63,13 @@ def mixture_of(
     weights, columns = columns_of(found.terms, tensor)
     valid = (weights * found.weight >= LEAST_ROWS) & np.isfinite(weights)
     if not valid.any():
-        raise IdentifiabilityError(
-            "no component stands out from the noise in the third moment of the three views: use "
-            "fewer components (" + Setting("n_components") + "), more rows, or views that depend "
-            "on each other more"
-        )
+        raise no_component()
     total = float(weights[valid].sum())
     means = np.concatenate(columns)[:, valid].T
     components = _components(weights[valid] / total, means, moments, views, dtype)
+    if labels:
+        kept = tuple(label for label, is_valid in zip(labels, valid, strict=True) if is_valid)
+        components = replace(components, names=kept)
     told = {"weight_sum": total, "invalid_components": int(np.count_nonzero(~valid))}
     return LinearTerms(components.by_weight(), told)
 
@@ -113,6 +113,31 @@ def valid_terms(contract: Contract, terms: Terms, tensor: SampleTensor, weight: 
         kept = np.sort(np.argsort(-weights, kind="stable")[: terms.n_terms - (invalid + 1) // 2])
         terms = descended(contract, joint_sweeps(contract, terms.take(kept), _SWEEPS))
     return terms
+
+
+def no_component() -> IdentifiabilityError:
+    """Return the error of a moment without a component."""
+    return IdentifiabilityError(
+        "no component stands out from the noise in the third moment of the three views: use "
+        "fewer components (" + Setting("n_components") + "), more rows, or views that depend "
+        "on each other more"
+    )
+
+
+def terms_of(means: FloatArray, tensor: SampleTensor) -> Terms:
+    """Return terms with the columns of equally probable components.
+
+    Parameters
+    ----------
+    means : (k, d) float64 array
+    tensor : SampleTensor
+    """
+    factors = []
+    parts = zip(tensor.columns, tensor.references, tensor.scales, tensor.constants, strict=True)
+    for (start, stop), reference, scale, constant in parts:
+        features = (means[:, start:stop] - reference) / scale
+        factors.append(np.vstack([np.full(len(means), constant), features.T]))
+    return Terms.of_columns(np.full(len(means), 1 / len(means)), tuple(factors), tensor.orders)
 
 
 def columns_of(terms: Terms, tensor: SampleTensor) -> tuple[FloatArray, list[FloatArray]]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.gaussian_components import GaussianComponents
+from bigtensor.models.labelled_fit import LabelledFit
 from bigtensor.models.linear_mixture.description import LinearMixtureDescription, outcome_in_words
 from bigtensor.models.linear_mixture.planned_passes import (
     planned_preparation,
@@ -30,7 +32,7 @@ from bigtensor.models.script import PlannedPass, Script
 from bigtensor.models.view_tables import ViewTables
 
 
-class LinearMixture(ViewTables, MixtureAnswers):
+class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
     r"""Mixture of three views, with more components than features if need be.
 
     Every row has a hidden component h; given it, view v is the column h of the factor of v plus
@@ -67,7 +69,9 @@ class LinearMixture(ViewTables, MixtureAnswers):
     Attributes
     ----------
     weights_ : (k,) float64 array
-        Mixing weights, descending.
+        Mixing weights, descending; in the order of the labels after a fit with labels.
+    classes_ : (k,) array of str
+        Labels of the components, after a fit with labels.
     components_ : dict of str to DataArray
         For every view the mean (feature, component) of its features in every component.
     noise_covariance_ : dict of str to DataArray
@@ -140,6 +144,8 @@ class LinearMixture(ViewTables, MixtureAnswers):
         """Set `_fitted` and the fitted attributes."""
         self._fitted = fitted
         self.weights_ = fitted.weights
+        if fitted.names:
+            self.classes_ = np.array(fitted.names, dtype=object)
         self.components_, self.noise_covariance_ = {}, {}
         for (view, features), columns in zip(fitted.views, fitted.slices.values(), strict=True):
             self.components_[view] = xr.DataArray(

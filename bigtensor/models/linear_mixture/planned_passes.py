@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bigtensor.models.gaussian_components import GaussianComponents, posterior_pass
+from bigtensor.models.linear_mixture.pilot_search import label_pass
 from bigtensor.models.linear_mixture.script import ORDERS, pilot_pass
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.sample_tensor import SampleTensor, contraction_pass
@@ -21,7 +22,10 @@ def planned_preparation(settings: LinearSettings) -> list[PlannedPass]:
     sample = 8 * settings.pilot_rows * d * 4
     columns = 8 * _STARTS * settings.n_components * (d + 3) * 8
     grams = 8 * 8 * (_STARTS * settings.n_components) ** 2
-    return [PlannedPass(pilot_pass(settings), driver_nbytes=sample + columns + grams)]
+    planned = [PlannedPass(pilot_pass(settings), driver_nbytes=sample + columns + grams)]
+    if settings.labels:
+        planned.append(PlannedPass(label_pass(settings, np.zeros(d))))
+    return planned
 
 
 def planned_refinement(settings: LinearSettings) -> list[PlannedPass]:

@@ -7,23 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.decomposition.sample_tensors.discovery import DiscoverySettings, left_weight
-from bigtensor.decomposition.sample_tensors.gauss_newton import descended
-from bigtensor.decomposition.sample_tensors.subspace_solution import MOST_TERMS, subspace_terms
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.decomposition.shared_covariance_em import TotalMoments
-from bigtensor.errors import IdentifiabilityError
 from bigtensor.models.data_shape import view_slices
 from bigtensor.models.gaussian_components import GaussianComponents, em_iterations
-from bigtensor.models.linear_mixture.columns import LinearTerms, mixture_of, valid_terms
+from bigtensor.models.linear_mixture.columns import LinearTerms, mixture_of
+from bigtensor.models.linear_mixture.pilot_search import (
+    PilotTerms,
+    labelled_terms,
+    searched_terms,
+)
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.linear_mixture.verdict import judged
-from bigtensor.models.pilot_tensor import centred_tensor, sample_starts
+from bigtensor.models.pilot_tensor import centred_tensor
 from bigtensor.models.sample_tensor import (
     Refined,
     SampleTensor,
-    discover_terms,
-    nearest,
     refined,
 )
 from bigtensor.models.script import Script, Solved
@@ -32,15 +31,13 @@ from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.covariances import Covariances, CovariancesResult
 from bigtensor.statistics.gaussian_densities import GaussianDensities
 from bigtensor.statistics.gaussian_posterior import GaussianPosteriorSums
+from bigtensor.statistics.label_means import LabelMeans
 from bigtensor.statistics.row_sample import RowSample, Sample
 from bigtensor.statistics.tensor_contractions import TensorContractions
 from bigtensor.statistics.windows import sample_windows
 from bigtensor.statistics.within_reach import Reach, WithinReach
 
 ORDERS = (1, 1, 1)
-
-UPDATES = 4
-"""Power updates from rows of the sample, which are close to columns already."""
 
 FEW_COMPONENTS = 4
 """Largest number of components that need a large constant.
@@ -81,7 +78,7 @@ class LinearPreparation:
 STORED_CLASSES = (
     *(GaussianComponents, LinearPreparation, LinearSettings, SampleTensor, Terms, Reach),
     *(WithinReach, Together, TensorContractions, Covariances, GaussianPosteriorSums),
-    GaussianDensities,
+    *(GaussianDensities, LabelMeans),
 )
 """Dataclasses that a saved linear mixture, prepared or fitted, is made of."""
 
@@ -96,29 +93,10 @@ def prepare(settings: LinearSettings) -> Script:
         block, settings.columns, ORDERS, scale, settings.dtype, standardised=True
     )
     rows = near if near.rows else block
-    starts = sample_starts(tensor, rows, settings.random_state)
-    contract = tensor.contract_in_memory(rows)
-    none = Terms.empty(tensor.sizes, ORDERS)
-    search = DiscoverySettings(k, UPDATES)
-    found = yield from discover_terms(contract, starts, none, search)
-    candidates = {"power updates": found.terms}
-    if k <= min(*tensor.sizes, MOST_TERMS):
-        try:
-            spectral = subspace_terms(tensor.rows(rows), tensor.constants, k, settings.random_state)
-            candidates["whitening"] = descended(contract, spectral)
-        except IdentifiabilityError:
-            pass  # the power updates say how many components there are
-    names = list(candidates)
-    chosen = names[nearest(contract, list(candidates.values()))]
-    terms = valid_terms(contract, candidates[chosen], tensor, rows.total_weight())
-    told = {
-        "rows": block.rows,
-        "left_out": block.rows - near.rows,
-        "rounds": found.rounds,
-        "left_weight": left_weight(contract, starts, terms, search),
-        "start": chosen,
-    }
-    return LinearPreparation(settings, tensor, terms, told)
+    find = labelled_terms if settings.labels else searched_terms
+    found: PilotTerms = yield from find(tensor, rows, settings)
+    told = {"rows": block.rows, "left_out": block.rows - near.rows, **found.diagnostics}
+    return LinearPreparation(settings, tensor, found.terms, told)
 
 
 def refine(preparation: LinearPreparation) -> Script:
@@ -174,6 +152,7 @@ def _mixture(found: Refined, preparation: LinearPreparation) -> LinearTerms:
         moments,
         settings.views,
         settings.n_components,
+        settings.labels,
         settings.dtype,
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 from bigtensor.errors import DataError, Message, ParameterError, Setting, ViewError
 from bigtensor.models.data_shape import DataShape, NamedViews, view_slices
 from bigtensor.models.declarations import check_declared
+from bigtensor.models.labelled_fit import check_labels
 from bigtensor.models.linear_mixture.declared_parameters import PARAMETERS
 
 ROWS_A_COMPONENT = 200
@@ -33,6 +34,8 @@ class LinearSettings:
     dtype : str
     has_weight : bool
     random_state : int
+    labels : tuple of str
+        Of the components; empty without.
     """
 
     views: NamedViews
@@ -44,6 +47,7 @@ class LinearSettings:
     dtype: str
     has_weight: bool
     random_state: int
+    labels: tuple[str, ...]
 
     @property
     def columns(self) -> tuple[tuple[int, int], ...]:
@@ -65,6 +69,8 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> LinearSettings:
         When there are not three views.
     DataError
         When there are fewer rows than components.
+    ParameterError
+        When there are labels, and not one for every component.
     """
     check_views(shape.views)
     k = int(model.n_components)
@@ -73,6 +79,7 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> LinearSettings:
             f"the data have {rows:,} rows, fewer than the {k} components asked for: use fewer "
             "components, or more rows"
         )
+    check_labels(shape.groups, k)
     features = max(len(members) for _, members in shape.views)
     enough = max(ROWS_A_COMPONENT * k, ROWS_A_FEATURE * features, LEAST_PILOT_ROWS)
     return LinearSettings(
@@ -85,6 +92,7 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> LinearSettings:
         dtype=shape.dtype,
         has_weight=shape.has_weight,
         random_state=model.random_state or 0,
+        labels=shape.groups,
     )
 
 

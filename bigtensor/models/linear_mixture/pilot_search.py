@@ -1,0 +1,87 @@
+"""Components of a pilot sample: searched for, or started from labelled rows."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bigtensor.data.block import Block
+from bigtensor.decomposition.sample_tensors.discovery import DiscoverySettings, left_weight
+from bigtensor.decomposition.sample_tensors.gauss_newton import descended
+from bigtensor.decomposition.sample_tensors.subspace_solution import MOST_TERMS, subspace_terms
+from bigtensor.decomposition.sample_tensors.terms import Terms
+from bigtensor.errors import IdentifiabilityError
+from bigtensor.models.labelled_fit import check_label_means
+from bigtensor.models.linear_mixture.columns import no_component, terms_of, valid_terms
+from bigtensor.models.linear_mixture.settings import LinearSettings
+from bigtensor.models.pilot_tensor import sample_starts
+from bigtensor.models.sample_tensor import SampleTensor, discover_terms, nearest
+from bigtensor.models.script import Script, Step
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.label_means import LabelMeans, LabelMeansResult
+
+UPDATES = 4
+"""Power updates from rows of the sample, which are close to columns already."""
+
+
+@dataclass(frozen=True, eq=False)
+class PilotTerms:
+    """Terms of a pilot sample.
+
+    Attributes
+    ----------
+    terms : Terms
+    diagnostics : dict
+        ``start``, ``rounds`` of the search, and ``left_weight``: the largest weight that starts
+        find once the terms are subtracted, over the median of the terms.
+    """
+
+    terms: Terms
+    diagnostics: dict[str, Any]
+
+
+def searched_terms(
+    tensor: SampleTensor, rows: Block, settings: LinearSettings
+) -> Generator[Step, None, PilotTerms]:
+    """Find terms from rows, by whitening too where it is possible, and keep the nearest."""
+    contract, k = tensor.contract_in_memory(rows), settings.n_components
+    starts = sample_starts(tensor, rows, settings.random_state)
+    search = DiscoverySettings(k, UPDATES)
+    none = Terms.empty(tensor.sizes, tensor.orders)
+    found = yield from discover_terms(contract, starts, none, search)
+    candidates = {"power updates": found.terms}
+    if k <= min(*tensor.sizes, MOST_TERMS):
+        try:
+            spectral = subspace_terms(tensor.rows(rows), tensor.constants, k, settings.random_state)
+            candidates["whitening"] = descended(contract, spectral)
+        except IdentifiabilityError:
+            pass  # the power updates say how many components there are
+    names = list(candidates)
+    start = names[nearest(contract, list(candidates.values()))]
+    terms = valid_terms(contract, candidates[start], tensor, rows.total_weight())
+    if not terms.n_terms:
+        raise no_component()
+    left = left_weight(contract, starts, terms, search)
+    return PilotTerms(terms, {"start": start, "rounds": found.rounds, "left_weight": left})
+
+
+def labelled_terms(tensor: SampleTensor, rows: Block, settings: LinearSettings) -> Script:
+    """Ask for the means of labelled rows, and move them towards the moment of the sample.
+
+    Power updates would lead away from them.
+    """
+    found: LabelMeansResult = yield label_pass(settings, np.concatenate(tensor.references))
+    check_label_means(found, settings.labels)
+    contract = tensor.contract_in_memory(rows)
+    terms = descended(contract, terms_of(found.means, tensor))
+    starts = sample_starts(tensor, rows, settings.random_state)
+    left = left_weight(contract, starts, terms, DiscoverySettings(settings.n_components, UPDATES))
+    return PilotTerms(terms, {"start": "labels", "rounds": 0, "left_weight": left})
+
+
+def label_pass(settings: LinearSettings, point: np.ndarray) -> Pass[LabelMeansResult]:
+    """Return the pass that sums labelled rows."""
+    return Pass("labels", LabelMeans(settings.n_components, point))
