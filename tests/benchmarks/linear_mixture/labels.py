@@ -14,7 +14,7 @@ MOST_RATIO = 1.2
 
 def add_labels(report: Report, models: int, *, small: bool = False) -> None:
     """Add the error of moments that start from labels, over that of all labels."""
-    sizes = ((10, 18, 30_000),) if small else ((50, 133, 200_000), (100, 316, 200_000))
+    sizes = ((20, 42, 60_000),) if small else ((50, 133, 200_000), (100, 316, 200_000))
     rows = [label_row(*size, models) for size in sizes]
     report.add("one labelled row a component, moments alone", rows)
 
