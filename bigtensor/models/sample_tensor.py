@@ -210,8 +210,8 @@ def refined(
     """Ask for contractions over all rows, and take Gauss-Newton steps between them.
 
     Every pass tells the value of the objective at the step before it, which is taken again with
-    more damping if it has led away from the tensor. A second step that moves the columns by less
-    than a quarter of the first is the last. Weights are solved for in the first pass.
+    more damping if it has led away from the tensor. A step that moves the columns by less than a
+    quarter of the first is the last, and needs no test. Weights are solved for in the first pass.
 
     Parameters
     ----------
@@ -248,18 +248,22 @@ def refined(
         accepted = step is None or step.accepts(value)
         told["objective"].append(value)
         told["accepted"].append(accepted)
-        if visit == steps:
-            return found if accepted or step is None else replace(found, terms=step.start)
         if step is not None and not accepted:
+            if visit == steps:
+                return replace(found, terms=step.start)
             step = step.more_damped()
-        else:
-            step = gauss_newton_step(found.terms, moments)
-            told["movement"].append(_movement(found.terms, step.terms))
-        found = replace(found, terms=step.terms)
-        yield Estimate(partial(solve, found))
+            found = replace(found, terms=step.terms)
+            continue
+        step = gauss_newton_step(found.terms, moments)
+        movement = _movement(found.terms, step.terms)
         few = _SETTLED * told["movement"][0] if visit else _STILL
-        if accepted and told["movement"][-1] <= max(few, _STILL):
+        told["movement"].append(movement)
+        settled = movement <= max(few, _STILL)
+        if settled or visit < steps:
+            found = replace(found, terms=step.terms)
+        if settled:
             return found
+        yield Estimate(partial(solve, found))
     return found
 
 

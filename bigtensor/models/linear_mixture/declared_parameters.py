@@ -14,11 +14,11 @@ PARAMETERS = (
     ),
     Parameter(
         "gauss_newton_steps",
-        2,
+        1,
         Whole(0, MOST_ITERATIONS),
         Option(
             ("--gauss-newton-steps",),
-            "Most Gauss-Newton steps over all rows, after the fit of a pilot sample.",
+            "Gauss-Newton steps over all rows, after the fit of a pilot sample.",
         ),
     ),
     Parameter(

@@ -50,9 +50,9 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
     views : mapping of str to feature names or columns, optional
         Three views, independent of each other given the component. By default every feature. Data
         may also be given as a mapping of view names to arrays, or as a list of three arrays.
-    gauss_newton_steps : int, default 2
-        Most Gauss-Newton steps over all rows. Every step needs a pass, and one more pass tells
-        whether the last has led nearer to the moment.
+    gauss_newton_steps : int, default 1
+        Gauss-Newton steps over all rows. Every step needs a pass, and one more pass tells whether
+        the last has led nearer to the moment; a small step may follow it.
     em_iterations : int, default 2
         EM iterations over all rows after the moments are solved, under Gaussian noise of one
         covariance a view. They are more precise than moments where noise is large.
@@ -108,7 +108,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
         n_components: int,
         views: Any = None,
         *,
-        gauss_newton_steps: int = 2,
+        gauss_newton_steps: int = 1,
         em_iterations: int = 2,
         pilot_rows: int | None = None,
         missing: str = "raise",

@@ -10,16 +10,22 @@ from tests.benchmarks.linear_mixture.columns import Drawn, column_errors
 from tests.benchmarks.tables import Report, Row
 
 MOST_RATIO = 1.2
+"""Largest ratio to the error of all labels, with d^1.25 components of d >= 50 features."""
+
+MOST_SMALL = 1.4
 
 
 def add_labels(report: Report, models: int, *, small: bool = False) -> None:
     """Add the error of moments that start from labels, over that of all labels."""
-    sizes = ((20, 42, 60_000),) if small else ((50, 133, 200_000), (100, 316, 200_000))
-    rows = [label_row(*size, models) for size in sizes]
+    sizes: tuple[tuple[int, int, int], ...]
+    sizes, bar = ((50, 133, 200_000), (100, 316, 200_000)), MOST_RATIO
+    if small:
+        sizes, bar = ((20, 42, 60_000),), MOST_SMALL
+    rows = [label_row(*size, models, bar) for size in sizes]
     report.add("one labelled row a component, moments alone", rows)
 
 
-def label_row(n_features: int, k: int, rows: int, models: int) -> Row:
+def label_row(n_features: int, k: int, rows: int, models: int, bar: float) -> Row:
     """Return the ratios over some seeds."""
     ratios, shares = [], []
     for seed in range(models):
@@ -40,6 +46,6 @@ def label_row(n_features: int, k: int, rows: int, models: int) -> Row:
         "ratio": round(float(np.mean(ratios)), 3),
         "worst": round(max(ratios), 3),
         "found, worst": round(min(shares), 3),
-        "bar": MOST_RATIO,
-        "holds": bool(max(ratios) <= MOST_RATIO and min(shares) == 1),
+        "bar": bar,
+        "holds": bool(max(ratios) <= bar and min(shares) == 1),
     }
