@@ -87,13 +87,29 @@ class GaussianComponents:
         return self.means[label] + noise, label.astype(np.int32)
 
 
+@dataclass(frozen=True)
+class CovarianceForm:
+    """Form of the covariance that components share.
+
+    Attributes
+    ----------
+    spherical : tuple of slice, optional
+        Columns that have one variance together; None stands for a full covariance.
+    independent : tuple of slice
+        Groups of all columns between which a full covariance is zero; empty for one group.
+    """
+
+    spherical: tuple[slice, ...] | None = None
+    independent: tuple[slice, ...] = ()
+
+
 def em_iterations(
     components: GaussianComponents,
     total: TotalMoments,
-    spherical: tuple[slice, ...] | None,
+    form: CovarianceForm,
     reach: Reach,
     iterations: int,
-    independent: tuple[slice, ...] = (),
+    tolerance: float = 0.0,
 ) -> Script:
     """Ask for posterior sums, and move the components by EM iterations.
 
@@ -102,12 +118,13 @@ def em_iterations(
     components : GaussianComponents
     total : TotalMoments
         Of the rows within reach.
-    spherical : tuple of slice, optional
-        Columns that have one variance together; None stands for a full covariance.
+    form : CovarianceForm
     reach : Reach
     iterations : int
-    independent : tuple of slice, default ()
-        Groups of all columns between which a full covariance is zero.
+        Most iterations.
+    tolerance : float, default 0
+        Gain of the mean log-likelihood of a row, in nats, below which the last iteration was the
+        last.
 
     Returns
     -------
@@ -117,15 +134,24 @@ def em_iterations(
     """
     likelihoods: list[float] = []
     for _ in range(iterations):
-        wanted = posterior_pass(components, reach)
-        within: ResultWithin[GaussianPosteriorSumsResult] = yield wanted
-        sums = within.result
-        likelihoods.append(sums.log_likelihood / sums.weight)
-        step = m_step(components.means, sums, total, spherical, independent)
-        components = replace(
-            components, weights=step.weights, means=step.means, covariance=step.covariance
-        )
+        within: ResultWithin[GaussianPosteriorSumsResult] = yield posterior_pass(components, reach)
+        components, likelihood = iterated(components, within.result, total, form)
+        likelihoods.append(likelihood)
+        if len(likelihoods) > 1 and likelihoods[-1] - likelihoods[-2] < tolerance:
+            break
     return components, likelihoods
+
+
+def iterated(
+    components: GaussianComponents,
+    sums: GaussianPosteriorSumsResult,
+    total: TotalMoments,
+    form: CovarianceForm,
+) -> tuple[GaussianComponents, float]:
+    """Return the components after an EM iteration, and their mean log-likelihood before it."""
+    step = m_step(components.means, sums, total, form.spherical, form.independent)
+    moved = replace(components, weights=step.weights, means=step.means, covariance=step.covariance)
+    return moved, sums.log_likelihood / sums.weight
 
 
 def posterior_pass(

@@ -108,13 +108,23 @@ class _Centred:
         point = exact[kept].mean(axis=0)
         if standardised:
             scales = _without_zeros(exact[kept].std(axis=0))
-            # sums about the very mean would be nothing but rounding errors
-            step = _POINT_STEP * 2.0 ** np.floor(np.log2(scales))
-            point = np.round(point / step) * step
+            point = on_grid(point, scales)
         rows = (exact - point) / scales
         distances = np.linalg.norm(rows, axis=1)
         reach = _REACH * float(np.quantile(distances, _REACH_QUANTILE))
         return cls(rows, point, scales, distances, reach)
+
+
+def on_grid(point: FloatArray, scales: FloatArray) -> FloatArray:
+    """Return a point near another: sums of all rows about their very mean are rounding errors.
+
+    Parameters
+    ----------
+    point, scales : (d,) float64 arrays
+        The point moves by a hundredth of a scale at most.
+    """
+    step = _POINT_STEP * 2.0 ** np.floor(np.log2(scales))
+    return np.asarray(np.round(point / step) * step)
 
 
 def _spreads(values: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.decomposition.shared_covariance_em import TotalMoments
 from bigtensor.models.data_shape import view_slices
-from bigtensor.models.gaussian_components import GaussianComponents, em_iterations
+from bigtensor.models.gaussian_components import CovarianceForm, GaussianComponents, em_iterations
 from bigtensor.models.linear_mixture.columns import LinearTerms, mixture_of
 from bigtensor.models.linear_mixture.pilot_search import (
     PilotTerms,
@@ -120,10 +120,9 @@ def refine(preparation: LinearPreparation) -> Script:
     components, likelihoods = yield from em_iterations(
         terms.components,
         TotalMoments(moments.mean, moments.covariance),
-        None,
+        CovarianceForm(independent=settings.slices),
         tensor.within,
         settings.em_iterations,
-        settings.slices,
     )
     return _concluded(
         LinearTerms(components.by_weight(), terms.diagnostics), found, preparation, likelihoods

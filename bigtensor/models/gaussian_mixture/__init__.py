@@ -1,0 +1,1 @@
+"""Gaussian mixtures whose components share one covariance."""

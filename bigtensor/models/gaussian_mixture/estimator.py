@@ -1,0 +1,195 @@
+"""The Gaussian mixture whose components share one covariance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.models.data_kinds import Data
+from bigtensor.models.data_shape import DataShape
+from bigtensor.models.gaussian_components import GaussianComponents
+from bigtensor.models.gaussian_mixture.description import (
+    GaussianMixtureDescription,
+    outcome_in_words,
+)
+from bigtensor.models.gaussian_mixture.planned_passes import (
+    planned_preparation,
+    planned_refinement,
+)
+from bigtensor.models.gaussian_mixture.script import (
+    STORED_CLASSES,
+    GaussianPreparation,
+    prepare,
+    refine,
+)
+from bigtensor.models.gaussian_mixture.settings import (
+    check_parameters,
+    settings_of,
+    without_effect,
+)
+from bigtensor.models.labelled_fit import LabelledFit
+from bigtensor.models.mixture import MixtureAnswers
+from bigtensor.models.script import PlannedPass, Script
+
+
+class GaussianMixture(LabelledFit, MixtureAnswers):
+    r"""Gaussian mixture with one covariance for all components, of any number of components.
+
+    Two starts compete in a pilot sample by the likelihood that EM iterations reach from them:
+    clusters of k-means, and the terms of the third moment, which is never formed (Anandkumar, Ge
+    and Janzamin 2015, eq. 6). Moments find all of many components where k-means, and EM from it,
+    leave some out and put two into one. EM iterations over all rows follow until the likelihood
+    settles.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of components k. Components without rows are not returned.
+    covariance_type : {"shared_spherical", "tied"}, default "shared_spherical"
+        One variance for all features and components, or one full covariance matrix for all
+        components. A tied covariance needs k = 1, or 4 < k <= d of d features, or labels.
+    views : mapping of str to feature names or columns, optional
+        Selects features, which are seen all together. By default all.
+    em_iterations : int, default 10
+        Most EM iterations over all rows, each a pass.
+    pilot_rows : int, optional
+        Rows of the sample in which the components are found. By default 200 a component, five a
+        feature, and at least 10,000.
+    missing : {"raise", "omit"}, default "raise"
+        Whether rows with missing entries are an error, or are left out and counted.
+    sample_dim : str, default "sample"
+        Name of the sample dimension of labelled data.
+    random_state : int, optional
+        Seed of the sample and of the starts. None stands for 0: the same data give the same model.
+
+    Attributes
+    ----------
+    weights_ : (k,) float64 array
+        Mixing weights, descending; in the order of the labels after a fit with labels.
+    means_ : (k, d) float64 array
+        In the order of the features of the data.
+    covariances_ : float, or (d, d) float64 array
+        The shared variance, or the shared covariance matrix.
+    classes_ : (k,) array of str
+        Labels of the components, after a fit with labels.
+    views_ : Views
+        The features as they were found in the data.
+    diagnostics_ : dict
+        Every decision taken on the way: the starts and their likelihoods, log-likelihoods of all
+        rows, the plan and the passes, and a ``verdict``.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        For labelled data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bigtensor import GaussianMixture
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(size=(500, 2)), rng.normal(size=(300, 2)) + 6])
+    >>> model = GaussianMixture(2).fit(X)
+    >>> model.means_.round().tolist()
+    [[0.0, 0.0], [6.0, 6.0]]
+    """
+
+    takes = Data(kinds={"measured"})
+    stored_classes = STORED_CLASSES
+    description = GaussianMixtureDescription()
+
+    means_: NDArray[np.float64]
+    covariances_: Any
+    _fitted: GaussianComponents | None
+
+    def __init__(
+        self,
+        n_components: int,
+        covariance_type: str = "shared_spherical",
+        *,
+        views: Any = None,
+        em_iterations: int = 10,
+        pilot_rows: int | None = None,
+        missing: str = "raise",
+        sample_dim: str = "sample",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.views = views
+        self.em_iterations = em_iterations
+        self.pilot_rows = pilot_rows
+        self.missing = missing
+        self.sample_dim = sample_dim
+        self.random_state = random_state
+
+    def aic(self, X: Any) -> float:
+        """Return the information criterion of Akaike for some rows; less is better.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        """
+        likelihood, _ = self._log_likelihood(X)
+        return 2.0 * self._free_parameters() - 2.0 * likelihood
+
+    def bic(self, X: Any) -> float:
+        """Return the Bayesian information criterion for some rows; less is better.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        """
+        likelihood, rows = self._log_likelihood(X)
+        return float(np.log(rows)) * self._free_parameters() - 2.0 * likelihood
+
+    def _log_likelihood(self, X: Any) -> tuple[float, int]:
+        """Return the log-likelihood of some rows, and how many were scored."""
+        scores = np.asarray(self.score_samples(X), np.float64)
+        kept = scores[~np.isnan(scores)]
+        return float(kept.sum()), len(kept)
+
+    def _free_parameters(self) -> int:
+        """Return the number of free parameters."""
+        self._require_fitted()
+        k, d = self.means_.shape
+        of_covariance = d * (d + 1) // 2 if self.covariance_type == "tied" else 1
+        return int(k - 1 + k * d + of_covariance)
+
+    def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
+        """Ask for the pilot sample, and find the components in it."""
+        return prepare(settings_of(self, shape, expected or shape.rows))
+
+    def _refine(self, preparation: GaussianPreparation) -> Script:
+        """Ask for the sums, and solve between them."""
+        return refine(preparation)
+
+    def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
+        """Return upper bounds of what `_prepare` will ask for."""
+        return planned_preparation(settings_of(self, shape, shape.rows))
+
+    def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
+        """Return upper bounds of what `_refine` will ask for."""
+        return planned_refinement(settings_of(self, shape, shape.rows))
+
+    def _adopt(self, fitted: GaussianComponents) -> None:
+        """Set `_fitted` and the fitted attributes."""
+        self._fitted = fitted
+        self.weights_ = fitted.weights
+        order = np.argsort(self.views_.order)
+        self.means_ = fitted.means[:, order]
+        if fitted.covariance.ndim == 2:
+            self.covariances_ = fitted.covariance[np.ix_(order, order)]
+        else:
+            self.covariances_ = float(fitted.covariance.mean())
+        if fitted.names:
+            self.classes_ = np.array(fitted.names, dtype=object)
+
+    _check_parameters = check_parameters
+    _without_effect = without_effect
+
+    def _outcome_in_words(self) -> list[tuple[str, str]]:
+        """Return how the fit ended, as names and words."""
+        return outcome_in_words(self)

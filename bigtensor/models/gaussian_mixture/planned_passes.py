@@ -1,0 +1,38 @@
+"""Passes that a fit of a Gaussian mixture may ask for, with statistics of the sizes to come."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bigtensor.models.gaussian_components import GaussianComponents
+from bigtensor.models.gaussian_mixture.script import em_pass, label_pass, pilot_pass
+from bigtensor.models.gaussian_mixture.settings import GaussianSettings
+from bigtensor.models.script import PlannedPass
+from bigtensor.statistics.within_reach import Reach
+
+_STARTS = 4
+"""Columns a component that the driver contracts at once while it finds the components."""
+
+
+def planned_preparation(settings: GaussianSettings) -> list[PlannedPass]:
+    """Return upper bounds of the passes before the sums over all rows."""
+    k, d = settings.n_components, settings.n_features
+    sample = 8 * settings.pilot_rows * (4 * d + 2)
+    columns = 8 * _STARTS * k * (d + 1) * 8
+    grams = 8 * 8 * (_STARTS * k) ** 2
+    planned = [PlannedPass(pilot_pass(settings), driver_nbytes=sample + columns + grams)]
+    if settings.labels:
+        planned.append(PlannedPass(label_pass(settings, np.zeros(d))))
+    return planned
+
+
+def planned_refinement(settings: GaussianSettings) -> list[PlannedPass]:
+    """Return upper bounds of the sums over all rows."""
+    k, d = settings.n_components, settings.n_features
+    covariance = np.eye(d) if settings.tied else np.ones(d)
+    blank = GaussianComponents(
+        np.full(k, 1 / k), np.zeros((k, d)), covariance, settings.views, settings.dtype
+    )
+    reach = Reach(settings.columns, (np.zeros(d),), (np.ones(d),), (1.0,))
+    wanted = em_pass(blank, reach, settings, with_total=True)
+    return [PlannedPass(wanted, settings.em_iterations)]

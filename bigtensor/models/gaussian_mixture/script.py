@@ -1,0 +1,207 @@
+"""Script of a Gaussian mixture's fit: starts that compete in a sample, and EM over all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bigtensor.decomposition.shared_covariance_em import TotalMoments
+from bigtensor.models.data_shape import view_slices
+from bigtensor.models.gaussian_components import (
+    CovarianceForm,
+    GaussianComponents,
+    em_iterations,
+    iterated,
+)
+from bigtensor.models.gaussian_mixture.settings import GaussianSettings
+from bigtensor.models.gaussian_mixture.starts import (
+    ORDERS,
+    PilotRows,
+    cluster_start,
+    label_start,
+    moment_start,
+)
+from bigtensor.models.gaussian_mixture.verdict import FEW_ROWS, judged
+from bigtensor.models.labelled_fit import check_label_means
+from bigtensor.models.pilot_tensor import centred_tensor, on_grid
+from bigtensor.models.script import Estimate, Script, Solved, Step, in_memory
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.combinators import Together
+from bigtensor.statistics.covariances import Covariances
+from bigtensor.statistics.gaussian_densities import GaussianDensities
+from bigtensor.statistics.gaussian_posterior import GaussianPosteriorSums
+from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.label_means import LabelMeans, LabelMeansResult
+from bigtensor.statistics.row_sample import RowSample, Sample
+from bigtensor.statistics.windows import sample_windows
+from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
+
+SAMPLE_ITERATIONS = 200
+"""Most EM iterations of every start in the sample."""
+
+SAMPLE_TOLERANCE = 1e-5
+"""Gain of the mean log-likelihood at which they end, in nats."""
+
+TOLERANCE = 1e-5
+"""Gain of the mean log-likelihood at which EM iterations over all rows end, in nats."""
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianPreparation:
+    """Best components of the pilot sample.
+
+    Attributes
+    ----------
+    settings : GaussianSettings
+    components : GaussianComponents
+    reach : Reach
+        The rows that count.
+    pilot : dict
+        Starts with their likelihoods, and the rows of the sample.
+    diagnostics : dict
+    """
+
+    settings: GaussianSettings
+    components: GaussianComponents
+    reach: Reach
+    pilot: dict[str, Any]
+    diagnostics: dict[str, Any] = field(default_factory=dict)
+
+
+STORED_CLASSES = (
+    *(GaussianComponents, GaussianPreparation, GaussianSettings, Reach),
+    *(WithinReach, Together, Covariances, GaussianPosteriorSums, GaussianDensities, LabelMeans),
+)
+"""Dataclasses that a saved Gaussian mixture, prepared or fitted, is made of."""
+
+
+def prepare(settings: GaussianSettings) -> Script:
+    """Ask for a pilot sample, and let starts compete in it."""
+    sample: Sample = yield pilot_pass(settings)
+    block = sample.block(view_slices(settings.views))
+    tensor, near = centred_tensor(block, settings.columns, ORDERS, 0.0, settings.dtype)
+    rows = near if near.rows else block
+    moments = sum_in_memory(Covariances(settings.columns, tensor.references[0]), rows)
+    pilot = PilotRows(rows, tensor, TotalMoments(moments.mean, moments.covariance))
+    starts: dict[str, GaussianComponents] = {}
+    if settings.labels:
+        found: LabelMeansResult = yield label_pass(settings, moments.mean)
+        check_label_means(found, settings.labels)
+        starts["labels"] = label_start(found.means, pilot.total, settings)
+    else:
+        starts = yield from _starts(pilot, settings)
+    components, told = yield from _best(starts, pilot, settings)
+    told.update(rows=block.rows, left_out=block.rows - near.rows)
+    variances = pilot.total.variances
+    point = on_grid(moments.mean, np.sqrt(np.where(variances > 0, variances, 1.0)))
+    reach = replace(tensor.within, points=(point,))
+    return GaussianPreparation(settings, components, reach, told)
+
+
+def refine(preparation: GaussianPreparation) -> Script:
+    """Ask for posterior sums over all rows until the likelihood settles."""
+    settings, components = preparation.settings, preparation.components
+    form, likelihoods = CovarianceForm(settings.spherical), list[float]()
+    total: TotalMoments | None = None
+    left_out = 0
+    for visit in range(settings.em_iterations):
+        seen: ResultWithin[dict[str, Any]] = yield em_pass(
+            components, preparation.reach, settings, with_total=not visit
+        )
+        if total is None:
+            of_all, left_out = seen.result["total"], seen.left_out
+            total = TotalMoments(of_all.mean, of_all.covariance)
+        components, likelihood = iterated(components, seen.result["posterior"], total, form)
+        likelihoods.append(likelihood)
+        gain = likelihoods[-1] - likelihoods[-2] if visit else np.inf
+        conclude = partial(_concluded, components, preparation, list(likelihoods), left_out)
+        if gain < TOLERANCE:
+            break
+        yield Estimate(conclude)
+    return conclude()
+
+
+def pilot_pass(settings: GaussianSettings) -> Pass[Sample]:
+    """Return the pass that draws the sample."""
+    statistic = RowSample(
+        settings.pilot_rows,
+        settings.n_features,
+        settings.dtype,
+        settings.random_state,
+        settings.has_weight,
+    )
+    return Pass("pilot", statistic, sample_windows(settings.rows, settings.pilot_rows))
+
+
+def label_pass(settings: GaussianSettings, point: np.ndarray) -> Pass[LabelMeansResult]:
+    """Return the pass that sums labelled rows."""
+    return Pass("labels", LabelMeans(settings.n_components, point))
+
+
+def em_pass(
+    components: GaussianComponents, reach: Reach, settings: GaussianSettings, *, with_total: bool
+) -> Pass[ResultWithin[dict[str, Any]]]:
+    """Return the pass of an EM iteration; the first one also sums the moments of all rows."""
+    parts: dict[str, Any] = {"posterior": GaussianPosteriorSums(components.mixture())}
+    if with_total:
+        parts["total"] = Covariances(settings.columns, reach.points[0])
+    return Pass("posterior", WithinReach(Together.of(**parts), reach))
+
+
+def _starts(
+    pilot: PilotRows, settings: GaussianSettings
+) -> Generator[Step, None, dict[str, GaussianComponents]]:
+    """Return the starts that compete."""
+    yield Step("clustering the sample")
+    starts = {"k-means": cluster_start(pilot, settings)}
+    if settings.n_components > 1:
+        found = yield from moment_start(pilot, settings)
+        if found is not None:
+            starts["moments"] = found
+    return starts
+
+
+def _best(
+    starts: dict[str, GaussianComponents], pilot: PilotRows, settings: GaussianSettings
+) -> Generator[Step, None, tuple[GaussianComponents, dict[str, Any]]]:
+    """Return the start with the best likelihood after EM iterations in the sample."""
+    ends: dict[str, GaussianComponents] = {}
+    likelihoods: dict[str, float] = {}
+    for name, start in starts.items():
+        yield Step(f"EM iterations in the sample from {name}")
+        script = em_iterations(
+            start,
+            pilot.total,
+            CovarianceForm(settings.spherical),
+            pilot.tensor.within,
+            SAMPLE_ITERATIONS,
+            SAMPLE_TOLERANCE,
+        )
+        ends[name], reached = in_memory(script, pilot.block)
+        likelihoods[name] = reached[-1]
+    rows = pilot.block.total_weight()
+    whole = [name for name, end in ends.items() if (end.weights * rows >= FEW_ROWS).all()]
+    # a start that ends in single rows has a likelihood without bound
+    best = max(whole or ends, key=lambda name: likelihoods[name])
+    return ends[best], {"start": best, "log_likelihood": likelihoods}
+
+
+def _concluded(
+    components: GaussianComponents,
+    preparation: GaussianPreparation,
+    likelihoods: list[float],
+    left_out: int,
+) -> Solved:
+    """Return the fitted mixture with its diagnostics, and warn of its faults."""
+    told = {
+        "n_components": components.n_components,
+        "covariance_type": "tied" if preparation.settings.tied else "shared_spherical",
+        "pilot": preparation.pilot,
+        "rows_out_of_reach": left_out,
+        "mean_log_likelihood": likelihoods,
+    }
+    return judged(components.by_weight(), preparation.settings, told)

@@ -1,0 +1,157 @@
+"""Starts of a Gaussian mixture in a pilot sample: third moments, k-means and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bigtensor.data.block import Block
+from bigtensor.decomposition.sample_tensors.discovery import DiscoverySettings
+from bigtensor.decomposition.sample_tensors.gaussian_columns import (
+    CentredColumns,
+    columns_of_spherical,
+    columns_of_tied,
+    columns_with_constant,
+    spherical_noise,
+)
+from bigtensor.decomposition.sample_tensors.terms import Terms
+from bigtensor.decomposition.shared_covariance_em import TotalMoments, within_covariance
+from bigtensor.decomposition.solution import FloatArray
+from bigtensor.features.clustering import kmeans
+from bigtensor.models.gaussian_components import GaussianComponents
+from bigtensor.models.gaussian_mixture.settings import FEW_COMPONENTS, GaussianSettings
+from bigtensor.models.pilot_tensor import sample_starts
+from bigtensor.models.sample_tensor import Correction, SampleTensor, discover_terms
+from bigtensor.models.script import Step
+
+ORDERS = (3,)
+
+UPDATES = 15
+"""Power updates from rows: those of one view are farther from the columns than those of three."""
+
+COSINE = 0.5
+
+_LEAST_EIGENVALUE = 1e-8
+"""Of the largest, below which a direction of the rows has no spread."""
+
+
+@dataclass(frozen=True, eq=False)
+class PilotRows:
+    """Rows of a pilot sample that are not far out.
+
+    Attributes
+    ----------
+    block : Block
+    tensor : SampleTensor
+        Of these rows, about their mean.
+    total : TotalMoments
+    """
+
+    block: Block
+    tensor: SampleTensor
+    total: TotalMoments
+
+
+def moment_start(
+    pilot: PilotRows, settings: GaussianSettings
+) -> Generator[Step, None, GaussianComponents | None]:
+    """Return components from the third moment; None where it does not determine them."""
+    k, d = settings.n_components, settings.n_features
+    if settings.tied:
+        return (yield from _tied_start(pilot, settings))
+    if k > FEW_COMPONENTS:
+        terms = yield from _found(pilot.tensor, pilot.block, settings, None)
+        if not terms.n_terms:
+            return None
+        return _started(columns_of_spherical(terms, pilot.total.covariance), pilot.total, settings)
+    if k > d:
+        return None
+    eigenvalues = np.linalg.eigvalsh(pilot.total.covariance)
+    variance = float(eigenvalues[: d - k + 1].mean())
+    constant = float(np.sqrt(max(eigenvalues[d - k + 1 :].sum() - (k - 1) * variance, variance)))
+    tensor = replace(pilot.tensor, constants=np.array([constant]))
+    terms = yield from _found(tensor, pilot.block, settings, spherical_noise(constant, variance))
+    if not terms.n_terms:
+        return None
+    return _started(columns_with_constant(terms, constant), pilot.total, settings)
+
+
+def cluster_start(pilot: PilotRows, settings: GaussianSettings) -> GaussianComponents:
+    """Return the means of clusters of k-means, of whitened rows for a full covariance."""
+    rows = pilot.block.values[: pilot.block.rows].astype(np.float64) - pilot.total.mean
+    seen = rows @ _whitening(pilot.total.covariance)[0] if settings.tied else rows
+    found = kmeans(
+        seen, settings.n_components, settings.random_state, weight=pilot.block.weight, n_starts=1
+    )
+    k = settings.n_components
+    weight = np.ones(len(rows)) if pilot.block.weight is None else pilot.block.weight
+    mass = np.bincount(found.labels, weight, k)
+    sums = np.stack([np.bincount(found.labels, weight * of, k) for of in rows.T], axis=1)
+    columns = (sums / np.where(mass > 0, mass, 1.0)[:, None]).T
+    return _started(CentredColumns(mass / mass.sum(), columns), pilot.total, settings)
+
+
+def label_start(
+    means: FloatArray, total: TotalMoments, settings: GaussianSettings
+) -> GaussianComponents:
+    """Return equally probable components with the means of labelled rows."""
+    k = settings.n_components
+    columns = CentredColumns(np.full(k, 1 / k), (means - total.mean).T)
+    return replace(_started(columns, total, settings), names=settings.labels)
+
+
+def _tied_start(
+    pilot: PilotRows, settings: GaussianSettings
+) -> Generator[Step, None, GaussianComponents | None]:
+    """Return components from the third moment of whitened rows."""
+    whitening, back = _whitening(pilot.total.covariance)
+    q = whitening.shape[1]
+    if settings.n_components > q:
+        return None
+    rows = pilot.block.values[: pilot.block.rows].astype(np.float64) - pilot.total.mean
+    block = replace(pilot.block, values=rows @ whitening, slices={"all": slice(0, q)})
+    tensor = SampleTensor(
+        ((0, q),), ORDERS, (np.zeros(q),), np.zeros(1), (np.inf,), settings.dtype, (np.ones(q),)
+    )
+    terms = yield from _found(tensor, block, settings, None)
+    if terms.n_terms < 2:
+        return None
+    found = columns_of_tied(terms)
+    return _started(replace(found, columns=back.T @ found.columns), pilot.total, settings)
+
+
+def _found(
+    tensor: SampleTensor, block: Block, settings: GaussianSettings, noise: Correction | None
+) -> Generator[Step, None, Terms]:
+    """Return the terms of a tensor, without what noise makes of it."""
+    contract = tensor.contract_in_memory(block, noise)
+    search = DiscoverySettings(settings.n_components, UPDATES, COSINE)
+    starts = sample_starts(tensor, block, settings.random_state)
+    none = Terms.empty(tensor.sizes, ORDERS)
+    found = yield from discover_terms(contract, starts, none, search)
+    return found.terms
+
+
+def _started(
+    found: CentredColumns, total: TotalMoments, settings: GaussianSettings
+) -> GaussianComponents:
+    """Return components with the covariance that their means leave."""
+    deviations = found.columns.T
+    covariance, _ = within_covariance(total, found.weights, deviations, settings.spherical)
+    return GaussianComponents(
+        np.maximum(found.weights, 1e-9),
+        total.mean + deviations,
+        covariance,
+        settings.views,
+        settings.dtype,
+    )
+
+
+def _whitening(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return directions of unit variance, (d, q), and the way back, (q, d)."""
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > _LEAST_EIGENVALUE * values[-1]
+    roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
+    return vectors / roots, (vectors * roots).T

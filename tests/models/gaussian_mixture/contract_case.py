@@ -1,0 +1,10 @@
+"""The Gaussian mixture on small data, for the laws of all models."""
+
+from bigtensor import GaussianMixture
+
+SETTINGS = {"weight_repeats_rows": False}
+
+
+def make(kind: str) -> GaussianMixture:
+    assert kind == "measured"
+    return GaussianMixture(2, em_iterations=3, random_state=0)
