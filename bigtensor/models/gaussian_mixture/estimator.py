@@ -38,10 +38,10 @@ class GaussianMixture(LabelledFit, MixtureAnswers):
     r"""Gaussian mixture with one covariance for all components, of any number of components.
 
     Two starts compete in a pilot sample by the likelihood that EM iterations reach from them:
-    clusters of k-means, and the terms of the third moment, which is never formed (Anandkumar, Ge
-    and Janzamin 2015, eq. 6). Moments find all of many components where k-means, and EM from it,
-    leave some out and put two into one. EM iterations over all rows follow until the likelihood
-    settles.
+    clusters of k-means, twice as many as components and merged by Ward's criterion, and the terms
+    of the third moment, which is never formed (Anandkumar, Ge and Janzamin 2015, eq. 6). Both find
+    all of many components where k-means, and EM from it, leave some out and put two into one. EM
+    iterations over all rows follow until the likelihood settles.
 
     Parameters
     ----------

@@ -157,7 +157,7 @@ def _starts(
 ) -> Generator[Step, None, dict[str, GaussianComponents]]:
     """Return the starts that compete."""
     yield Step("clustering the sample")
-    starts = {"k-means": cluster_start(pilot, settings)}
+    starts = {"clusters": cluster_start(pilot, settings)}
     if settings.n_components > 1:
         found = yield from moment_start(pilot, settings)
         if found is not None:

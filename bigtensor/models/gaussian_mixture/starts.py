@@ -1,4 +1,4 @@
-"""Starts of a Gaussian mixture in a pilot sample: third moments, k-means and labels."""
+"""Starts of a Gaussian mixture in a pilot sample: third moments, merged clusters and labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bigtensor.decomposition.sample_tensors.gaussian_columns import (
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.decomposition.shared_covariance_em import TotalMoments, within_covariance
 from bigtensor.decomposition.solution import FloatArray
-from bigtensor.features.clustering import kmeans
+from bigtensor.features.merged_clusters import merged_clusters
 from bigtensor.models.gaussian_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.settings import FEW_COMPONENTS, GaussianSettings
 from bigtensor.models.pilot_tensor import sample_starts
@@ -79,18 +79,15 @@ def moment_start(
 
 
 def cluster_start(pilot: PilotRows, settings: GaussianSettings) -> GaussianComponents:
-    """Return the means of clusters of k-means, of whitened rows for a full covariance."""
+    """Return the centres of merged clusters, of whitened rows for a full covariance."""
     rows = pilot.block.values[: pilot.block.rows].astype(np.float64) - pilot.total.mean
-    seen = rows @ _whitening(pilot.total.covariance)[0] if settings.tied else rows
-    found = kmeans(
-        seen, settings.n_components, settings.random_state, weight=pilot.block.weight, n_starts=1
-    )
-    k = settings.n_components
-    weight = np.ones(len(rows)) if pilot.block.weight is None else pilot.block.weight
-    mass = np.bincount(found.labels, weight, k)
-    sums = np.stack([np.bincount(found.labels, weight * of, k) for of in rows.T], axis=1)
-    columns = (sums / np.where(mass > 0, mass, 1.0)[:, None]).T
-    return _started(CentredColumns(mass / mass.sum(), columns), pilot.total, settings)
+    back = np.eye(settings.n_features)
+    if settings.tied:
+        whitening, back = _whitening(pilot.total.covariance)
+        rows = rows @ whitening
+    found = merged_clusters(rows, settings.n_components, settings.random_state, pilot.block.weight)
+    columns = CentredColumns(found.masses / found.masses.sum(), (found.centres @ back).T)
+    return _started(columns, pilot.total, settings)
 
 
 def label_start(
