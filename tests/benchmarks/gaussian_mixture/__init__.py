@@ -1,0 +1,1 @@
+"""Gaussian mixtures against scikit-learn and the means of true labels."""
