@@ -25,7 +25,7 @@ from tests.benchmarks.linear_mixture.columns import column_errors
 from tests.benchmarks.tables import Report, Row
 
 SIZES = ((50, 50, 50_000), (50, 100, 100_000), (100, 100, 100_000))
-SMALL = ((20, 30, 10_000),)
+SMALL = ((30, 40, 30_000),)
 SEED = 800
 MOST_ERROR = 1.05
 """Largest error over that of the means of true labels."""
