@@ -11,6 +11,7 @@ import numpy as np
 from bigtensor.errors import ConditioningWarning, Setting
 from bigtensor.models.gaussian_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
+from bigtensor.models.outlier_words import outlier_words
 from bigtensor.models.script import Solved
 
 FEW_ROWS = 2.0
@@ -18,9 +19,6 @@ FEW_ROWS = 2.0
 
 ALIKE = 0.1
 """Distance of two means, in standard deviations of the noise, below which they are one."""
-
-MANY_OUT = 0.01
-"""Share of rows out of reach that is no handful of outliers."""
 
 
 def judged(
@@ -44,7 +42,7 @@ def judged(
     faults = [
         *_fewer(k, settings.n_components),
         *_alike(components),
-        *_outliers(diagnostics["rows_out_of_reach"], settings.rows),
+        *outlier_words(diagnostics["rows_out_of_reach"], settings.rows),
     ]
     sentences = faults or [f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."]
     for sentence in faults:
@@ -79,13 +77,3 @@ def _alike(components: GaussianComponents) -> list[str]:
         f"Components {min(a, b)} and {max(a, b)} are {nearest:.2f} standard deviations apart. Use "
         "fewer components (" + Setting("n_components") + ")."
     ]
-
-
-def _outliers(left_out: int, rows: int) -> list[str]:
-    """Return a sentence on rows that were left out for lying far from all others."""
-    if not left_out:
-        return []
-    words = f"{left_out:,} of {rows:,} rows lie far from all others and were left out of the sums."
-    if left_out > MANY_OUT * rows:
-        words += " Look at them: they may be a population of their own."
-    return [words]

@@ -165,6 +165,7 @@ def _concluded(
         "pilot": preparation.pilot,
         "gauss_newton": found.diagnostics,
         "rows_out_of_reach": found.left_out,
+        "rows_seen": preparation.settings.rows,
         "mean_log_likelihood": likelihoods,
         **terms.diagnostics,
     }

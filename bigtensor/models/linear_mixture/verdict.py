@@ -7,6 +7,7 @@ from typing import Any
 
 from bigtensor.errors import ConditioningWarning, Setting
 from bigtensor.models.gaussian_components import GaussianComponents
+from bigtensor.models.outlier_words import outlier_words
 from bigtensor.models.script import Solved
 
 MOST_LEFT = 0.7
@@ -27,6 +28,7 @@ def judged(components: GaussianComponents, asked: int, diagnostics: dict[str, An
     faults = _fewer(k, asked)
     if asked > 1 and not faults:
         faults = [*_more(diagnostics), *_sum(diagnostics)]
+    faults += outlier_words(diagnostics["rows_out_of_reach"], diagnostics["rows_seen"])
     sentences = faults or [f"{k} component{'s' * (k > 1)}; no further one stands out."]
     for sentence in faults:
         warnings.warn(sentence, ConditioningWarning, stacklevel=6)

@@ -1,0 +1,306 @@
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+from numpy.random import default_rng
+from scipy.optimize import linear_sum_assignment
+
+import bigtensor
+from bigtensor import LinearMixture, merge, simulate
+from bigtensor.data.block import Block
+from bigtensor.errors import (
+    ConditioningWarning,
+    DataError,
+    MissingValueWarning,
+    ParameterError,
+    ViewError,
+)
+from bigtensor.models.pilot_tensor import centred_tensor
+
+VIEWS = {"a": list(range(10)), "b": list(range(10, 20)), "c": list(range(20, 30))}
+COLUMNS = ((0, 10), (10, 20), (20, 30))
+
+
+def drawn(rows=12_000, k=14, seed=0, noise=0.8):
+    data = simulate.linear_mixture(rows, k, 10, noise, random_state=seed)
+    means = data["true_means"].to_numpy().T
+    return data["X"].to_numpy().astype(np.float64), data["label"].to_numpy(), means
+
+
+def fit(rows, k=14, **parameters):
+    return LinearMixture(k, VIEWS, random_state=0, **parameters).fit(rows)
+
+
+def means_of(model):
+    return np.concatenate([columns.to_numpy() for columns in model.components_.values()]).T
+
+
+def matched(truth, found):
+    squares = ((truth[:, None] - found[None]) ** 2).sum(axis=2)
+    return linear_sum_assignment(squares), squares
+
+
+def distance(truth, found):
+    (rows, columns), squares = matched(truth, found)
+    return np.sqrt(squares[rows, columns].sum())
+
+
+def oracle(rows, label):
+    return np.stack([rows[label == h].mean(axis=0) for h in range(label.max() + 1)])
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rows, label, means = drawn()
+    return rows, label, means, fit(rows)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_fit__is_as_near_as_the_means_of_true_labels(seed):
+    rows, label, means = drawn(seed=seed)
+    best = distance(means, oracle(rows, label))
+    model = fit(rows)
+    assert distance(means, means_of(model)) < 1.03 * best
+    assert distance(means, means_of(fit(rows, em_iterations=0))) < 1.35 * best
+    (order, found), _ = matched(means, means_of(model))
+    shares = np.bincount(label, minlength=14)[order] / len(label)
+    np.testing.assert_allclose(model.weights_[found], shares, atol=0.002)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_contractions_in_memory__are_those_of_the_explicit_tensor(dtype):
+    rng = default_rng(0)
+    block = Block(rng.exponential(size=(400, 30)) + 5, {}, 0, 400, rng.random(400))
+    tensor, near = centred_tensor(block, COLUMNS, (1, 1, 1), 0.5, dtype, standardised=True)
+    first, second, third = tensor.rows(near)
+    weight = near.weight / near.weight.sum()
+    explicit = np.einsum("n,in,jn,ln->ijl", weight, first, second, third)
+    columns = tuple(rng.normal(size=(11, 4)) for _ in range(3))
+    found = tensor.contract_in_memory(near)(columns)
+    expected = (
+        np.einsum("ijl,jz,lz->iz", explicit, columns[1], columns[2]),
+        np.einsum("ijl,iz,lz->jz", explicit, columns[0], columns[2]),
+        np.einsum("ijl,iz,jz->lz", explicit, columns[0], columns[1]),
+    )
+    for of_mode, exact in zip(found, expected, strict=True):
+        bound = 1e-10 if dtype == "float64" else 1e-5
+        assert np.abs(of_mode - exact).max() < bound * np.abs(exact).max()
+
+
+SCALES = default_rng(8).uniform(0.01, 100, 30)
+
+
+@pytest.mark.parametrize(
+    ("change", "back"),
+    [
+        (lambda rows: rows * 2.0**14, lambda means: means / 2.0**14),
+        (lambda rows: rows * SCALES, lambda means: means / SCALES),
+        (lambda rows: rows - 300.0, lambda means: means + 300.0),
+        (lambda rows: np.repeat(rows, 2, axis=0), lambda means: means),
+        (lambda rows: rows[default_rng(1).permutation(len(rows))], lambda means: means),
+        (lambda rows: rows[:, np.r_[10:30, 0:10]], lambda means: means[:, np.r_[20:30, 0:20]]),
+    ],
+    ids=["scale", "units", "shift", "duplicates", "rows", "views"],
+)
+def test_fit__does_not_depend_on(fitted, change, back):
+    rows, _, _, model = fitted
+    changed = fit(change(rows))
+    np.testing.assert_allclose(np.sort(changed.weights_), np.sort(model.weights_), atol=2e-3)
+    assert distance(means_of(model), back(means_of(changed))) < 0.02
+
+
+def test_fit__of_weights_is_that_of_repeated_rows(fitted):
+    rows, _, means, _ = fitted
+    weight = np.where(np.arange(len(rows)) % 2, 2.0, 1.0)
+    weighted = LinearMixture(14, VIEWS, random_state=0).fit(rows, sample_weight=weight)
+    repeated = fit(np.repeat(rows, weight.astype(int), axis=0))
+    assert distance(means_of(weighted), means_of(repeated)) < 0.02
+    assert distance(means, means_of(weighted)) < 0.5
+
+
+def test_fit__of_two_sources_is_that_of_their_rows(fitted):
+    rows, _, _, model = fitted
+    halves = [xr.DataArray(part, dims=("sample", "feature")) for part in np.split(rows, 2)]
+    np.testing.assert_allclose(means_of(fit(halves)), means_of(model), rtol=1e-8, atol=1e-10)
+
+
+def test_rounds__of_sites_give_the_terms_of_all_rows(fitted):
+    rows, _, means, _ = fitted
+    prepared = LinearMixture(14, VIEWS, random_state=0).prepare(rows)
+    solved = prepared.solve(merge([prepared.accumulate(part) for part in np.split(rows, 3)]))
+    assert distance(means, means_of(solved)) < 0.5
+
+
+def test_views__may_be_arrays(fitted):
+    rows, _, _, model = fitted
+    tables = {name: rows[:, columns] for name, columns in VIEWS.items()}
+    named = LinearMixture(14, random_state=0).fit(tables)
+    np.testing.assert_array_equal(means_of(named), means_of(model))
+    turned = {name: tables[name] for name in ("c", "a", "b")}
+    np.testing.assert_array_equal(named.predict(turned), model.predict(rows))
+    listed = LinearMixture(14, random_state=0).fit(list(tables.values()))
+    np.testing.assert_array_equal(listed.predict(list(tables.values())), model.predict(rows))
+    assert list(listed.components_) == ["view1", "view2", "view3"]
+    with pytest.raises(ViewError, match="fitted on 'a', 'b', 'c'"):
+        named.predict({"a": tables["a"], "b": tables["b"]})
+    with pytest.raises(DataError, match="'a' 12,000, 'b' 12,000, 'c' 11,999"):
+        LinearMixture(14).fit({**tables, "c": tables["c"][1:]})
+
+
+def test_views__have_to_be_three():
+    with pytest.raises(ViewError, match="exactly three views, and the data have 4 .*join views"):
+        LinearMixture(2).fit(np.zeros((50, 4)))
+    with pytest.raises(ViewError, match="have 2 .*split the features"):
+        LinearMixture(2, {"a": [0], "b": [1]}).fit(np.zeros((50, 2)))
+
+
+def test_fit__starts_from_one_label_a_component(fitted, tmp_path):
+    rows, label, means, _ = fitted
+    some = np.full(len(rows), -1)
+    first = np.unique(label, return_index=True)[1]
+    some[first] = label[first]
+    model = LinearMixture(14, VIEWS, random_state=0).fit(rows, some)
+    assert model.classes_.tolist() == [str(h) for h in range(14)]
+    np.testing.assert_allclose(means_of(model), means, atol=0.1)
+    assert (model.predict(rows) == label).mean() > 0.99
+    again = bigtensor.load(model.save(tmp_path / "model.zarr"))
+    assert again.classes_.tolist() == model.classes_.tolist()
+    with pytest.raises(ParameterError, match="is 13, but the rows have 14 different labels"):
+        LinearMixture(13, VIEWS).fit(rows, some)
+    assert not hasattr(LinearMixture(14, VIEWS, random_state=0).fit(rows, label), "classes_")
+
+
+def test_fit__reads_labels_from_a_variable(fitted):
+    rows, label, _, _ = fitted
+    names = np.where(np.arange(len(rows)) % 50 == 0, np.char.add("type ", label.astype(str)), "")
+    data = xr.Dataset({"X": (("sample", "feature"), rows), "type": ("sample", names)})
+    model = LinearMixture(14, VIEWS, random_state=0).fit(data, "type")
+    order = [int(name.split()[1]) for name in model.classes_]
+    assert (np.array(order)[model.predict(data)] == label).mean() > 0.99
+
+
+def test_too_many_components__are_not_padded(fitted):
+    rows, _, means, _ = fitted
+    with pytest.warns(ConditioningWarning, match="of the 20 components asked for stand out"):
+        model = fit(rows, 20, em_iterations=0)
+    assert 14 <= len(model.weights_) < 20
+    heavy = model.weights_ > 0.02
+    assert heavy.sum() >= 13
+    assert distance(means_of(model)[heavy], means) < 2.0
+
+
+def test_too_few_components__are_said(fitted):
+    with pytest.warns(ConditioningWarning, match="components beyond those asked for"):
+        fit(fitted[0], 9)
+
+
+def test_unequal_weights__are_found():
+    rng = default_rng(0)
+    shares = np.linspace(1, 10, 12)
+    label = rng.choice(12, 20_000, p=shares / shares.sum())
+    means = rng.normal(size=(12, 30)) / np.sqrt(10)
+    rows = means[label] + 0.8 * rng.normal(size=(20_000, 30)) / np.sqrt(10)
+    model = fit(rows, 12)
+    assert distance(means, means_of(model)) < 1.05 * distance(means, oracle(rows, label))
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+@pytest.mark.parametrize("offset", [0.0, 50.0])
+def test_few_components__are_unique(k, offset):
+    rows, label, _ = drawn(6000, k, seed=k)
+    found = means_of(fit(rows + offset, k))
+    best = oracle(rows + offset, label)
+    assert distance(best, found) < 0.02
+
+
+def test_single_features__are_views():
+    rng = default_rng(0)
+    label = rng.integers(2, size=8000)
+    rows = np.where(label[:, None] == 1, 2.0, 0.0) + 0.7 * rng.normal(size=(8000, 3))
+    model = LinearMixture(2, random_state=0).fit(rows)
+    table = np.abs(np.sort(means_of(model), axis=0) - [[0.0] * 3, [2.0] * 3])
+    assert table.max() < 0.05
+
+
+@pytest.mark.parametrize("kind", ["t3", "correlated", "skewed"])
+def test_noise__need_not_be_spherical_or_gaussian(kind):
+    rng = default_rng(1)
+    _, label, means = drawn()
+    shape = (len(label), 30)
+    noise = {
+        "t3": lambda: rng.standard_t(3, shape) / np.sqrt(3),
+        "skewed": lambda: rng.exponential(size=shape) - 1,
+        "correlated": lambda: np.hstack(
+            [rng.normal(size=(shape[0], 10)) @ np.linalg.cholesky(0.6 + 0.4 * np.eye(10)).T] * 1
+            + [rng.normal(size=(shape[0], 20))]
+        ),
+    }[kind]()
+    rows = means[label] + 0.8 * noise / np.sqrt(10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConditioningWarning)
+        model = fit(rows)
+    assert distance(means, means_of(model)) < 1.3 * distance(means, oracle(rows, label))
+
+
+def test_outlier__is_left_out_and_counted(fitted):
+    rows, _, _, model = fitted
+    far = rows.copy()
+    far[3] = 1e6
+    with pytest.warns(ConditioningWarning, match="1 of 12,000 rows lie far"):
+        found = fit(far)
+    assert found.diagnostics_["rows_out_of_reach"] == 1
+    assert distance(means_of(model), means_of(found)) < 0.05
+
+
+def test_constant_and_duplicated_features__do_no_harm(fitted):
+    rows, label, _, _ = fitted
+    wide = np.hstack([rows, rows[:, :3], np.ones((len(rows), 2))])
+    views = {**VIEWS, "a": [*VIEWS["a"], 30, 31, 32, 33, 34]}
+    model = LinearMixture(14, views, random_state=0).fit(wide)
+    (order, found), _ = matched(
+        oracle(wide, label),
+        np.hstack([model.components_[v].to_numpy().T for v in "abc"])[:, np.r_[0:10, 15:35, 10:15]],
+    )
+    name = np.empty(14, int)
+    name[found] = order
+    assert (name[model.predict(wide)] == label).mean() > 0.99
+
+
+def test_errors__name_the_parameter(fitted):
+    rows = fitted[0][:100]
+    for k in (0, 1.5, None):
+        with pytest.raises(ParameterError, match="n_components"):
+            fit(rows, k)
+    with pytest.raises(DataError, match="100 rows, fewer than the 101 components"):
+        fit(rows, 101)
+    with pytest.raises(DataError, match="same values"):
+        fit(np.ones((100, 30)), 2)
+    with pytest.raises(ParameterError, match="gauss_newton_steps"):
+        fit(rows, 2, gauss_newton_steps=-1)
+
+
+def test_missing_rows__are_an_error_or_left_out(fitted):
+    rows, _, _, model = fitted
+    holed = rows.copy()
+    holed[7, 3] = np.nan
+    with pytest.raises(DataError, match="missing"):
+        fit(holed)
+    with pytest.warns(MissingValueWarning):
+        found = fit(holed, missing="omit")
+    assert distance(means_of(model), means_of(found)) < 0.05
+    with pytest.warns(MissingValueWarning):
+        assert found.predict(holed)[7] == -1
+
+
+def test_float32__is_near_float64(fitted):
+    rows, _, _, model = fitted
+    assert distance(means_of(fit(rows.astype("f4"))), means_of(model)) < 1e-3
+
+
+def test_lazy_answers__are_those_in_memory(fitted):
+    rows, _, _, model = fitted
+    chunked = xr.DataArray(rows, dims=("sample", "feature")).chunk(sample=5000)
+    lazy = model.predict_proba(chunked)
+    assert lazy.chunks is not None
+    np.testing.assert_array_equal(lazy.to_numpy(), model.predict_proba(rows))
