@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Generator
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self, TypeGuard, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.callback import with_callbacks
 
+from bigtensor.data.repeated_reads import ReadTally, read_repeatedly
 from bigtensor.data.row_sequences import in_sequences, names_of_sequences
 from bigtensor.data.samples import Samples
 from bigtensor.errors import SequenceWarning, Setting
@@ -85,9 +87,11 @@ class SequenceModel(LatentVariableModel):
     def _evaluate_in_memory(
         self, samples: Samples, function: RowFunction
     ) -> tuple[dict[str, NDArray[Any]], Validity]:
-        """Return the outputs of a row function, after looking at the ids of the sequences."""
+        """Return the outputs of a row function, and look at the ids of the sequences."""
+        answers = super()._evaluate_in_memory(samples, function)
+        # after the rows: a store that cannot be read is an error of the evaluation
         _warn_of_returning_in(samples)
-        return super()._evaluate_in_memory(samples, function)
+        return answers
 
     def _open_in_order(self, X: Any, sequence: Any, lengths: Any) -> Samples:
         """Return data with the views of the fit, in their sequences."""
@@ -135,7 +139,7 @@ def _warn_of_returning_in(samples: Samples) -> None:
     """Warn of ids that come back within one data set, of rows whose answers are held in memory."""
     returning = total = 0
     for source in samples.sources:
-        ids = source.read_sequence(0, source.rows)
+        ids = read_repeatedly(partial(source.read_sequence, 0, source.rows), ReadTally())
         if ids is None or not len(ids):
             continue
         starts = np.concatenate([[True], ids[1:] != ids[:-1]])

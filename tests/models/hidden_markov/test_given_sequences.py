@@ -180,25 +180,21 @@ def test_ids_that_come_back__are_a_warning_with_counts(codes: np.ndarray) -> Non
 
 
 @pytest.mark.parametrize("answer", ["predict", "predict_proba", "score_samples", "predict_next"])
-@pytest.mark.parametrize("container", ["array", "names", "dataset", "store"])
+@pytest.mark.parametrize("container", ["array", "names", "dataset"])
 def test_ids_that_come_back__are_the_same_warning_in_every_answer(
     codes: np.ndarray,
     sequences: xr.Dataset,
     model: HiddenMarkovModel,
     plain: HiddenMarkovModel,
-    tmp_path: Path,
     answer: str,
     container: str,
 ) -> None:
     back = np.repeat([1, 2, 1, 3, 2, 5], 1000)
     data = sequences.assign(sequence=("sample", back))
-    if container == "store":
-        data.to_zarr(tmp_path / "back.zarr", zarr_format=3, consolidated=False)
     given: dict[str, tuple[HiddenMarkovModel, Any, dict[str, Any]]] = {
         "array": (plain, codes, {"sequence": back}),
         "names": (plain, codes, {"sequence": back.astype(str)}),
         "dataset": (model, data, {}),
-        "store": (model, tmp_path / "back.zarr", {}),
     }
     fitted, X, order = given[container]
     with pytest.warns(SequenceWarning, match="2 of 4 ids of sequences come back") as warned:
