@@ -116,7 +116,7 @@ def without_id_column(data: Any, sequence: Any) -> tuple[Any, Any]:
     Parameters
     ----------
     data : object
-        A table of pandas, polars or Dask, a list of tables, or other data.
+        A table of pandas, polars, pyarrow or Dask, a list of tables, or other data.
     sequence : str, array or Lengths, optional
 
     Raises
@@ -198,14 +198,17 @@ def names_of_sequences(samples: Samples) -> tuple[str, ...] | None:
 
 
 def _is_table(data: Any) -> bool:
-    """Return True for a table with named columns."""
+    """Return True for a table with named columns, such as those of pandas, polars and pyarrow."""
     return hasattr(data, "columns") and hasattr(data, "__getitem__")
 
 
 def _split(table: Any, name: str) -> tuple[Any, Any]:
     """Return a table without a column, and the column as an array."""
-    others = [column for column in table.columns if column != name]
-    if len(others) == len(table.columns):
+    # pyarrow calls the data of the columns "columns", and takes a list of names by select alone
+    is_arrow = hasattr(table, "column_names")
+    columns = table.column_names if is_arrow else table.columns
+    others = [column for column in columns if column != name]
+    if len(others) == len(columns):
         raise DataError(
             f"the table has no column {name!r} to use as "
             + Setting("sequence")
@@ -213,7 +216,7 @@ def _split(table: Any, name: str) -> tuple[Any, Any]:
         )
     column = table[name]
     if not is_lazy_table(table):
-        return table[others], np.asarray(column)
+        return table.select(others) if is_arrow else table[others], np.asarray(column)
     if not isinstance(column.dtype, np.dtype):
         # Dask warns of what it does with types of pandas
         column = column.astype(object)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Generator
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self, TypeGuard, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.callback import with_callbacks
 
+from bigtensor.data.repeated_reads import ReadTally, read_repeatedly
 from bigtensor.data.row_sequences import in_sequences, names_of_sequences
 from bigtensor.data.samples import Samples
 from bigtensor.errors import SequenceWarning, Setting
@@ -19,9 +21,10 @@ from bigtensor.models.data_shape import DataShape
 from bigtensor.models.parameters import check_workers
 from bigtensor.models.run_options import RunOptions
 from bigtensor.models.script import PlannedPass, Script, Solved
-from bigtensor.statistics.base import Pass
+from bigtensor.statistics.base import Pass, RowFunction
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.sequence_ids import SequenceIds, SequenceIdsResult
+from bigtensor.statistics.validity import Validity
 
 
 class SequenceModel(LatentVariableModel):
@@ -81,6 +84,15 @@ class SequenceModel(LatentVariableModel):
         X, sequence = in_sequences(X, sequence, lengths)
         return self._evaluate(X, output, sequence=sequence)
 
+    def _evaluate_in_memory(
+        self, samples: Samples, function: RowFunction
+    ) -> tuple[dict[str, NDArray[Any]], Validity]:
+        """Return the outputs of a row function, and look at the ids of the sequences."""
+        answers = super()._evaluate_in_memory(samples, function)
+        # after the rows: a store that cannot be read is an error of the evaluation
+        _warn_of_returning_in(samples)
+        return answers
+
     def _open_in_order(self, X: Any, sequence: Any, lengths: Any) -> Samples:
         """Return data with the views of the fit, in their sequences."""
         self._require_fitted()
@@ -121,6 +133,20 @@ def ids_or_names(samples: Samples, runs: NDArray[np.int64]) -> NDArray[Any]:
     names = names_of_sequences(samples)
     known = names is not None and bool(((runs >= 0) & (runs < len(names))).all())
     return np.array(names)[runs] if known else runs
+
+
+def _warn_of_returning_in(samples: Samples) -> None:
+    """Warn of ids that come back within one data set, of rows whose answers are held in memory."""
+    returning = total = 0
+    for source in samples.sources:
+        ids = read_repeatedly(partial(source.read_sequence, 0, source.rows), ReadTally())
+        if ids is None or not len(ids):
+            continue
+        starts = np.concatenate([[True], ids[1:] != ids[:-1]])
+        _, times = np.unique(ids[starts], return_counts=True)
+        returning += int(np.count_nonzero(times > 1))
+        total += len(times)
+    _warn_of_returning(returning, f"{total:,}")
 
 
 def _warn_of_returning(returning: int, ids: str) -> None:

@@ -96,7 +96,9 @@ class HiddenMarkovDescription(ModelDescription):
         """
         verdict = model.diagnostics_["verdict"]
         sections = [states_section(model), emissions_section(model)]
+        method = [*method_in_words(model)]
         if rows is not None:
+            method.append("Decoded states and dwell times come from all rows, not from a sample.")
             found = decoded_summary(model, rows.samples)
             stay = np.diag(model.transition_.to_numpy())
             sections += [dwell_section(model.occupancy_, stay, found), strip_section(found)]
@@ -106,7 +108,7 @@ class HiddenMarkovDescription(ModelDescription):
                 for text in verdict["sentences"]
             ),
             headline=(("parameters", f"{model.diagnostics_['parameters']:,}"),),
-            method=tuple(method_in_words(model)),
+            method=tuple(method),
             sections=tuple(sections),
         )
 

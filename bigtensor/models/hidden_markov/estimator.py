@@ -188,6 +188,12 @@ class HiddenMarkovModel(SequenceModel):
             In the kind of container of ``X``, lazy if ``X`` is lazy. Rows that were left out have
             -1. Paths whose log probabilities differ by less than 1e-7 count as equal, and one of
             them is taken, the same in any chunking.
+
+        Warns
+        -----
+        SequenceWarning
+            When ids of rows in memory come back after another sequence. Lazy answers and `write`
+            do not look for such ids, `score` does.
         """
         return self._answer(X, "label", sequence, lengths)
 

@@ -179,6 +179,40 @@ def test_ids_that_come_back__are_a_warning_with_counts(codes: np.ndarray) -> Non
         assert model.score_samples(codes, sequence=back).shape == (6,)
 
 
+@pytest.mark.parametrize("answer", ["predict", "predict_proba", "score_samples", "predict_next"])
+@pytest.mark.parametrize("container", ["array", "names", "dataset"])
+def test_ids_that_come_back__are_the_same_warning_in_every_answer(
+    codes: np.ndarray,
+    sequences: xr.Dataset,
+    model: HiddenMarkovModel,
+    plain: HiddenMarkovModel,
+    answer: str,
+    container: str,
+) -> None:
+    back = np.repeat([1, 2, 1, 3, 2, 5], 1000)
+    data = sequences.assign(sequence=("sample", back))
+    given: dict[str, tuple[HiddenMarkovModel, Any, dict[str, Any]]] = {
+        "array": (plain, codes, {"sequence": back}),
+        "names": (plain, codes, {"sequence": back.astype(str)}),
+        "dataset": (model, data, {}),
+    }
+    fitted, X, order = given[container]
+    with pytest.warns(SequenceWarning, match="2 of 4 ids of sequences come back") as warned:
+        getattr(fitted, answer)(X, **order)
+    assert len(warned) == 1
+
+
+def test_a_table_of_pyarrow__with_the_name_of_a_column(
+    codes: np.ndarray, plain: HiddenMarkovModel
+) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"subject_id": NAMES, "event": codes[:, 0]})
+    fitted = HiddenMarkovModel(2, random_state=0).fit(table, sequence="subject_id")
+    check_same(fitted, plain)
+    with pytest.raises(DataError, match=r"no column 'who' .* it has \['subject_id', 'event'\]"):
+        plain.fit(table, sequence="who")
+
+
 def test_equal_ids_at_the_border_of_two_data_sets__neither_join_nor_come_back(
     sequences: xr.Dataset, codes: np.ndarray
 ) -> None:

@@ -1,5 +1,6 @@
 """Classes of sequences against formulas over the whole table of triples, and known chains."""
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -162,6 +163,11 @@ def test_contract__is_that_of_scikit_learn(chains: Split) -> None:
     folds = cross_val_score(TripleHistogramClassifier(), list(chains[0]), chains[1], cv=3)
     assert folds.mean() > 0.8
     assert not hasattr(model, "predict_proba")
+    whole = fitted(chains, "histogram")
+    unpickled = pickle.loads(pickle.dumps(whole))
+    np.testing.assert_array_equal(
+        unpickled.decision_function(chains[0][:20]), whole.decision_function(chains[0][:20])
+    )
     three = [*chains[0][:100], *(chains[0][:50, ::-1])]
     labels = [*chains[1][:50], *chains[1][-50:], *["c"] * 50]
     assert TripleHistogramClassifier().fit(three, labels).decision_function(three).shape == (150, 3)
