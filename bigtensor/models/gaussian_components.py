@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.decomposition.shared_covariance_em import TotalMoments, m_step
 from bigtensor.models.data_shape import NamedViews, view_slices
-from bigtensor.models.script import Script
+from bigtensor.models.script import Estimate, Script, Solved
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.gaussian_densities import GaussianDensities
 from bigtensor.statistics.gaussian_posterior import (
@@ -110,6 +112,7 @@ def em_iterations(
     reach: Reach,
     iterations: int,
     tolerance: float = 0.0,
+    conclude: Callable[[GaussianComponents, list[float]], Solved] | None = None,
 ) -> Script:
     """Ask for posterior sums, and move the components by EM iterations.
 
@@ -125,6 +128,8 @@ def em_iterations(
     tolerance : float, default 0
         Gain of the mean log-likelihood of a row, in nats, below which the last iteration was the
         last.
+    conclude : callable, optional
+        Makes the solution that holds if no further pass follows.
 
     Returns
     -------
@@ -134,6 +139,8 @@ def em_iterations(
     """
     likelihoods: list[float] = []
     for _ in range(iterations):
+        if conclude is not None:
+            yield Estimate(partial(conclude, components, list(likelihoods)))
         within: ResultWithin[GaussianPosteriorSumsResult] = yield posterior_pass(components, reach)
         components, likelihood = iterated(components, within.result, total, form)
         likelihoods.append(likelihood)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bigtensor.decomposition.sample_tensors.gauss_newton import descended
 from bigtensor.decomposition.sample_tensors.joint_least_squares import joint_sweeps
@@ -105,14 +106,25 @@ def valid_terms(contract: Contract, terms: Terms, tensor: SampleTensor, weight: 
         Of these rows.
     """
     while terms.n_terms > 1:
-        weights, _ = columns_of(terms, tensor)
-        invalid = int(np.count_nonzero(weights * weight < LEAST_ROWS))
+        invalid = int(np.count_nonzero(~is_valid(terms, tensor, weight)))
         if not invalid:
             break
         # the others may become valid without the worst of them
-        kept = np.sort(np.argsort(-weights, kind="stable")[: terms.n_terms - (invalid + 1) // 2])
-        terms = descended(contract, joint_sweeps(contract, terms.take(kept), _SWEEPS))
+        kept = heaviest(terms, tensor, terms.n_terms - (invalid + 1) // 2)
+        terms = descended(contract, joint_sweeps(contract, kept, _SWEEPS))
     return terms
+
+
+def is_valid(terms: Terms, tensor: SampleTensor, weight: float) -> NDArray[np.bool_]:
+    """Return which terms are components of some rows, of so much weight."""
+    weights, _ = columns_of(terms, tensor)
+    return np.asarray(weights * weight >= LEAST_ROWS)
+
+
+def heaviest(terms: Terms, tensor: SampleTensor, n_terms: int) -> Terms:
+    """Return at most so many terms, those of the largest weights as components."""
+    weights, _ = columns_of(terms, tensor)
+    return terms.take(np.sort(np.argsort(-weights, kind="stable")[:n_terms]))
 
 
 def no_component() -> IdentifiabilityError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,22 @@ from bigtensor.decomposition.sample_tensors.subspace_solution import MOST_TERMS,
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.errors import IdentifiabilityError
 from bigtensor.models.labelled_fit import check_label_means
-from bigtensor.models.linear_mixture.columns import no_component, terms_of, valid_terms
+from bigtensor.models.linear_mixture.columns import (
+    heaviest,
+    is_valid,
+    no_component,
+    terms_of,
+    valid_terms,
+)
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.pilot_tensor import sample_starts
 from bigtensor.models.sample_tensor import SampleTensor, discover_terms, nearest
 from bigtensor.models.script import Script, Step
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.label_means import LabelMeans, LabelMeansResult
+
+_MORE = 2
+"""Terms that are searched for where those asked for are no components, for each of them."""
 
 UPDATES = 4
 """Power updates from rows of the sample, which are close to columns already."""
@@ -35,8 +44,9 @@ class PilotTerms:
     ----------
     terms : Terms
     diagnostics : dict
-        ``start``, ``rounds`` of the search, and ``left_weight``: the largest weight that starts
-        find once the terms are subtracted, over the median of the terms.
+        ``start``, ``rounds`` of the search, ``components_seen``, which may be more than asked for,
+        and ``left_weight``: the largest weight that starts find once the terms are subtracted, over
+        the median of the terms.
     """
 
     terms: Terms
@@ -61,11 +71,21 @@ def searched_terms(
             pass  # the power updates say how many components there are
     names = list(candidates)
     start = names[nearest(contract, list(candidates.values()))]
-    terms = valid_terms(contract, candidates[start], tensor, rows.total_weight())
+    terms, weight = candidates[start], rows.total_weight()
+    if k > 1 and not is_valid(terms, tensor, weight).all():
+        terms = valid_terms(contract, terms, tensor, weight)
+        if terms.n_terms <= k // 2:
+            # fewer terms than components are mixtures of them: what more terms would be tells
+            wider = replace(search, n_terms=_MORE * k)
+            more = yield from discover_terms(contract, starts, none, wider)
+            seen = valid_terms(contract, more.terms, tensor, weight)
+            terms = max(seen, terms, key=lambda found: found.n_terms)
     if not terms.n_terms:
         raise no_component()
+    told = {"start": start, "rounds": found.rounds, "components_seen": terms.n_terms}
+    terms = heaviest(terms, tensor, k)
     left = left_weight(contract, starts, terms, search)
-    return PilotTerms(terms, {"start": start, "rounds": found.rounds, "left_weight": left})
+    return PilotTerms(terms, {**told, "left_weight": left})
 
 
 def labelled_terms(tensor: SampleTensor, rows: Block, settings: LinearSettings) -> Script:
@@ -77,9 +97,10 @@ def labelled_terms(tensor: SampleTensor, rows: Block, settings: LinearSettings) 
     check_label_means(found, settings.labels)
     contract = tensor.contract_in_memory(rows)
     terms = descended(contract, terms_of(found.means, tensor))
+    told = {"start": "labels", "rounds": 0, "components_seen": terms.n_terms}
     starts = sample_starts(tensor, rows, settings.random_state)
     left = left_weight(contract, starts, terms, DiscoverySettings(settings.n_components, UPDATES))
-    return PilotTerms(terms, {"start": "labels", "rounds": 0, "left_weight": left})
+    return PilotTerms(terms, told | {"left_weight": left})
 
 
 def label_pass(settings: LinearSettings, point: np.ndarray) -> Pass[LabelMeansResult]:

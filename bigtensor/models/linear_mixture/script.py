@@ -117,16 +117,20 @@ def refine(preparation: LinearPreparation) -> Script:
     )
     terms = _mixture(found, preparation)
     moments: CovariancesResult = found.first["total"]
+
+    def conclude(components: GaussianComponents, likelihoods: list[float]) -> Solved:
+        moved = LinearTerms(components.by_weight(), terms.diagnostics)
+        return _concluded(moved, found, preparation, likelihoods)
+
     components, likelihoods = yield from em_iterations(
         terms.components,
         TotalMoments(moments.mean, moments.covariance),
         CovarianceForm(independent=settings.slices),
         tensor.within,
         settings.em_iterations,
+        conclude=conclude,
     )
-    return _concluded(
-        LinearTerms(components.by_weight(), terms.diagnostics), found, preparation, likelihoods
-    )
+    return conclude(components, likelihoods)
 
 
 def pilot_pass(settings: LinearSettings) -> Pass[Sample]:

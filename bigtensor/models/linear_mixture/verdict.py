@@ -25,9 +25,10 @@ def judged(components: GaussianComponents, asked: int, diagnostics: dict[str, An
     diagnostics : dict
     """
     k = components.n_components
-    faults = _fewer(k, asked)
+    faults = _more(diagnostics, asked) if asked > 1 else []
+    faults = faults or _fewer(k, asked)
     if asked > 1 and not faults:
-        faults = [*_more(diagnostics), *_sum(diagnostics)]
+        faults = _sum(diagnostics)
     faults += outlier_words(diagnostics["rows_out_of_reach"], diagnostics["rows_seen"])
     sentences = faults or [f"{k} component{'s' * (k > 1)}; no further one stands out."]
     for sentence in faults:
@@ -46,8 +47,16 @@ def _fewer(found: int, asked: int) -> list[str]:
     ]
 
 
-def _more(diagnostics: dict[str, Any]) -> list[str]:
+def _more(diagnostics: dict[str, Any], asked: int) -> list[str]:
     """Return a sentence on components beyond those that were asked for."""
+    seen = diagnostics["pilot"]["components_seen"]
+    if seen > asked:
+        return [
+            f"The sample has more components that stand out from the noise than the {asked} asked "
+            "for, and only the heaviest are returned. Use more components ("
+            + Setting("n_components")
+            + ")."
+        ]
     left = diagnostics["pilot"]["left_weight"]
     if left < MOST_LEFT:
         return []

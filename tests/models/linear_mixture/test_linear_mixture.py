@@ -62,7 +62,7 @@ def test_fit__is_as_near_as_the_means_of_true_labels(seed):
     best = distance(means, oracle(rows, label))
     model = fit(rows)
     assert distance(means, means_of(model)) < 1.03 * best
-    assert distance(means, means_of(fit(rows, em_iterations=0))) < 1.35 * best
+    assert distance(means, means_of(fit(rows, em_iterations=0))) < 1.6 * best
     (order, found), _ = matched(means, means_of(model))
     shares = np.bincount(label, minlength=14)[order] / len(label)
     np.testing.assert_allclose(model.weights_[found], shares, atol=0.002)
@@ -149,9 +149,9 @@ def test_views__may_be_arrays(fitted):
 
 
 def test_views__have_to_be_three():
-    with pytest.raises(ViewError, match="exactly three views, and the data have 4 .*join views"):
+    with pytest.raises(ViewError, match=r"exactly three views, and the data have 4 .*join views"):
         LinearMixture(2).fit(np.zeros((50, 4)))
-    with pytest.raises(ViewError, match="have 2 .*split the features"):
+    with pytest.raises(ViewError, match=r"have 2 .*split the features"):
         LinearMixture(2, {"a": [0], "b": [1]}).fit(np.zeros((50, 2)))
 
 
@@ -191,8 +191,11 @@ def test_too_many_components__are_not_padded(fitted):
 
 
 def test_too_few_components__are_said(fitted):
-    with pytest.warns(ConditioningWarning, match="components beyond those asked for"):
-        fit(fitted[0], 9)
+    rows, _, means, _ = fitted
+    with pytest.warns(ConditioningWarning, match=r"more components .* than the 9"):
+        model = fit(rows, 9)
+    assert len(model.weights_) == 9
+    assert distance(means_of(model), means) < 2.0
 
 
 def test_unequal_weights__are_found():
