@@ -93,5 +93,15 @@ SIMULATORS = {
             Choice("noise", 1.0, "Length of the noise of a view."),
         ),
     ),
+    "ica": Simulator(
+        "bigtensor.data.simulate.ica",
+        "write_ica",
+        "Linear mixtures of independent sources with heavy tails, and noise; components are "
+        "sources.",
+        (
+            Choice("n_features", 0, "Features; 0 for as many as sources."),
+            Choice("noise", 0.0, "Root mean square of the standard deviations of the noise."),
+        ),
+    ),
 }
 """Every simulator by its name on the command line."""

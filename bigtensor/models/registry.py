@@ -13,6 +13,7 @@ MODELS = {
     "DiscreteMixture": "bigtensor.models.discrete_mixture.estimator",
     "HiddenMarkovModel": "bigtensor.models.hidden_markov.estimator",
     "LinearMixture": "bigtensor.models.linear_mixture.estimator",
+    "ICA": "bigtensor.models.ica.estimator",
 }
 """Class of every model and the module that has it.
 
