@@ -14,6 +14,9 @@ from bigtensor.errors import DataError, IdentifiabilityError, Setting
 RANK_CUT = 1e-10
 """Eigenvalue of a correlation matrix, relative to the largest, below which it is zero."""
 
+LEAST_EIGENVALUE = 1e-6
+"""Eigenvalue of a Gram matrix, relative to the largest, below which singular values are needed."""
+
 _LEAST_RIDGE = 1e-10
 _NOISE_RIDGE = 1e-6
 """Penalty on noise where sources explain the covariance as well."""
@@ -111,6 +114,10 @@ def symmetric_orthogonalisation(matrix: FloatArray) -> FloatArray:
     matrix : (q, k) array
         With at most q columns.
     """
+    values, vectors = np.linalg.eigh(matrix.T @ matrix)
+    if values[0] > LEAST_EIGENVALUE * values[-1]:
+        # a quarter of the time of singular values
+        return np.asarray(matrix @ ((vectors / np.sqrt(values)) @ vectors.T))
     left, _, right = np.linalg.svd(matrix, full_matrices=False)
     return np.asarray(left @ right)
 

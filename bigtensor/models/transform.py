@@ -93,9 +93,8 @@ class TransformAnswers(
         if not isinstance(given, xr.DataArray):
             return given @ mixing.T + mean
         features = {"feature": list(self.views_.feature_names)}
-        rows = given.dot(
-            xr.DataArray(mixing, features, ("feature", given.dims[1])), dim=given.dims[1]
-        )
+        along = given.dims[1]
+        rows = given.dot(xr.DataArray(mixing, features, ("feature", along)), dim=[along])
         return (rows + xr.DataArray(mean, features, ("feature",))).rename("X")
 
     def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,7 +20,7 @@ from bigtensor.decomposition.solution import FloatArray
 from bigtensor.models.data_shape import view_slices
 from bigtensor.models.ica.method_choice import embedded, noise_gain
 from bigtensor.models.ica.near_rows import near_rows
-from bigtensor.models.ica.settings import ICASettings
+from bigtensor.models.ica.settings import ROWS_A_SOURCE, ICASettings
 from bigtensor.models.ica.solution import IndependentComponents, of_rotation, of_terms
 from bigtensor.models.ica.verdict import gaussian_sources, judged
 from bigtensor.models.ica.whitened_sample import (
@@ -49,6 +50,9 @@ MOST_SINGLE_CONDITION = 1e3
 
 SETTLED = 0.03
 """Turn of the sources by a pass, in units of one over the root of the rows, that is the last."""
+
+LEAST_KURTOSIS = -2.5
+"""No kurtosis is below -2, but its estimate may be."""
 
 _LEAST_TURN = 1e-5
 _ROUNDING_UNITS = 2.0
@@ -100,32 +104,86 @@ def prepare(settings: ICASettings) -> Script:
     moments = sum_in_memory(Covariances(settings.columns, point), near)
     axes = axes_of(moments, settings)
     whitened = WhitenedSample.of(near, axes, moments.mean, products_in(axes, settings))
-    k, method = settings.most_components, settings.method
-    gains: list[float] = []
+    k, rotation = settings.most_components, None
     if k <= settings.n_features:
         k = min(k, axes.rank)
         yield Step("finding sources in the sample")
-        few = whitened.along(k)
-        rotation = embedded(independent_rotation(few, k, settings.random_state), axes.rank)
-    if method == "auto":
-        yield Step("comparing with the fourth cumulant")
-        gains = noise_gain(whitened, k, settings.random_state)
-        method = "cumulant" if min(gains) > 0 else "whitened"
-    if method == "whitened":
-        weights, columns = np.empty(0), axes.unwhitening @ rotation
-        unmixing = axes.whitening @ rotation
-    else:
-        start = rotation if k <= axes.rank else None
-        terms = yield from cumulant_terms(whitened, k, start, settings.random_state)
-        weights, columns = terms.weights, axes.unwhitening @ terms.factors[0]
-        unmixing = np.empty((settings.n_features, 0))
+        few = independent_rotation(whitened.along(k), k, settings.random_state)
+        rotation = embedded(few, axes.rank)
+    choice = yield from _chosen(settings, whitened, moments, axes, k, rotation)
     told = {
-        "method": method,
-        "noise_gain": gains,
+        "method": choice.method,
+        "noise_gain": choice.gains,
+        "cumulant_fits": choice.cumulant_fits,
         "pilot_rows": block.rows,
         "pilot_left_out": block.rows - near.rows,
     }
-    return ICAPreparation(settings, method, counted, moments.mean, columns, weights, unmixing, told)
+    terms = choice.terms
+    if terms is None:
+        assert rotation is not None
+        weights, columns = np.empty(0), axes.unwhitening @ rotation
+        unmixing = axes.whitening @ rotation
+    else:
+        weights, columns = terms.weights, axes.unwhitening @ terms.factors[0]
+        unmixing = np.empty((settings.n_features, 0))
+    return ICAPreparation(
+        settings, choice.method, counted, moments.mean, columns, weights, unmixing, told
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """Method, the terms of the cumulant for that method, and the reasons."""
+
+    method: str
+    terms: Terms | None
+    gains: list[float]
+    cumulant_fits: bool | None
+
+
+def _chosen(
+    settings: ICASettings,
+    sample: WhitenedSample,
+    moments: CovariancesResult,
+    axes: PrincipalAxes,
+    n_components: int,
+    rotation: FloatArray | None,
+) -> Generator[Step, None, _Choice]:
+    """Return the method, as given or as the sample speaks for it.
+
+    Real data are hardly ever exact mixtures. Oblique columns then explain their cumulant better too,
+    but with fewer sources than are not Gaussian, or with a kurtosis that no source can have.
+    """
+    seed, gains = settings.random_state, list[float]()
+    if settings.method == "whitened":
+        return _Choice("whitened", None, gains, None)
+    if settings.method == "auto":
+        if sample.block.rows >= ROWS_A_SOURCE * n_components:
+            yield Step("comparing with the fourth cumulant")
+            gains = noise_gain(sample, n_components, seed)
+        if not gains or min(gains) <= 0:
+            return _Choice("whitened", None, gains, None)
+    terms = yield from cumulant_terms(sample, n_components, rotation, seed)
+    if settings.method == "cumulant":
+        return _Choice("cumulant", terms, gains, None)
+    assert rotation is not None
+    fits = _fits(terms, sample, moments, axes, rotation)
+    return _Choice("cumulant" if fits else "whitened", terms if fits else None, gains, fits)
+
+
+def _fits(
+    terms: Terms,
+    sample: WhitenedSample,
+    moments: CovariancesResult,
+    axes: PrincipalAxes,
+    rotation: FloatArray,
+) -> bool:
+    """Return True if terms can be the sources of the sample, but for Gaussian ones."""
+    found, invalid = of_terms(axes, terms, moments.covariance, moments.mean, (), "float64")
+    distances = non_gaussianity(rotation, sample.contrast(rotation))
+    wanted = rotation.shape[1] - gaussian_sources(distances, float(sample.block.rows))
+    possible = bool((found.kurtosis >= LEAST_KURTOSIS).all())
+    return possible and not invalid and found.n_components >= wanted
 
 
 def refine(preparation: ICAPreparation) -> Script:
@@ -164,7 +222,9 @@ def moments_pass(
     beside = {}
     if unmixing.shape[1]:
         beside["contrast"] = ContrastSums(unmixing, mean, settings.dtype)
-    together = Together.of(covariance=Covariances(settings.columns, mean), **beside)
+    # sums about the mean of all rows of the sample would be nothing but rounding
+    point = np.asarray(counted.points[0])
+    together = Together.of(covariance=Covariances(settings.columns, point), **beside)
     return Pass("moments", WithinReach(together, counted))
 
 
@@ -247,8 +307,8 @@ def _whitened_solution(
     settings = preparation.settings
     components = of_rotation(axes, rotation, kurtosis, moments.mean, settings.views, settings.dtype)
     gaussian = gaussian_sources(distances, moments.weight)
-    told = {**preparation.diagnostics, **told, "gaussian_sources": gaussian}
-    return judged(components, settings, axes, told)
+    told |= {"method": preparation.method, "gaussian_sources": gaussian}
+    return judged(components, settings, axes, {**preparation.diagnostics, **told})
 
 
 def _refine_cumulant(preparation: ICAPreparation) -> Script:
@@ -269,6 +329,7 @@ def _refine_cumulant(preparation: ICAPreparation) -> Script:
         )
         told = {
             **preparation.diagnostics,
+            "method": preparation.method,
             "gauss_newton": found.diagnostics,
             "rows_out_of_reach": found.left_out,
             "invalid_components": invalid,

@@ -31,7 +31,8 @@ _NOT_SETTLED = 0.05
 
 _MOST_NAMES = 6
 
-Fault = tuple[type[BigtensorWarning], Message]
+Fault = tuple[type[BigtensorWarning] | None, Message]
+"""A sentence, and the warning that it is; None for a note."""
 
 
 def gaussian_sources(distances: FloatArray, weight: float) -> int:
@@ -76,11 +77,12 @@ def judged(
         *_unsettled(diagnostics),
     ]
     for category, sentence in faults:
-        warnings.warn(sentence, category, stacklevel=6)
+        if category is not None:
+            warnings.warn(sentence, category, stacklevel=6)
     k = components.n_components
     sentences = [str(sentence) for _, sentence in faults]
     verdict = {
-        "good": not faults,
+        "good": all(category is None for category, _ in faults),
         "sentences": sentences or [f"{k} source{'s' * (k > 1)}, none of them Gaussian."],
     }
     told = {"n_components": k, "rank": axes.rank, **diagnostics, "verdict": verdict}
@@ -112,12 +114,12 @@ def _rank(settings: ICASettings, axes: PrincipalAxes) -> list[Fault]:
     asked = settings.n_components
     if axes.rank >= varying or (asked is not None and asked <= axes.rank):
         return []
-    remedy = Message("")
+    remedy, category = Message(""), None if asked is None else ConditioningWarning
     if asked is not None and settings.method != "cumulant":
         remedy = " For more sources than axes, use " + Setting("method", "cumulant") + "."
     return [
         (
-            ConditioningWarning,
+            category,
             f"The {varying} features that vary depend linearly on each other and have the rank "
             f"{axes.rank}: there are at most {axes.rank} sources without noise." + remedy,
         )
@@ -154,7 +156,7 @@ def _fewer(
         return []
     return [
         (
-            ConditioningWarning,
+            None if settings.n_components is None else ConditioningWarning,
             f"{found} of {asked} sources stand out from Gaussian noise in the fourth cumulant, and "
             "only these are returned. Use " + Setting("n_components", found) + ", or more rows.",
         )
@@ -166,9 +168,11 @@ def _gaussian(components: IndependentComponents, diagnostics: dict[str, Any]) ->
     gaussian = diagnostics.get("gaussian_sources", 0)
     if gaussian < 2:
         return []
+    # few of many are common in real data
+    most = 2 * gaussian >= components.n_components
     return [
         (
-            ConditioningWarning,
+            ConditioningWarning if most else None,
             Message(
                 f"{gaussian} of the {components.n_components} sources are Gaussian within the "
                 "noise, and Gaussian sources cannot be told apart: any rotation of them is as good."

@@ -41,6 +41,7 @@ COSINE = 0.6
 """Absolute cosine above which the ends of two starts are one term."""
 
 _CUMULANT_UPDATES = 30
+_FEW_UPDATES = 10
 _FIXED_POINT_UPDATES = 200
 _SETTLED = 1e-4
 _STARTS = 3
@@ -172,17 +173,20 @@ def independent_rotation(
     random = np.random.default_rng([random_state, 11])
     contract = sample.cumulant()
     found: list[tuple[float, FloatArray]] = []
+
+    def update(rotation: FloatArray) -> FloatArray:
+        return tanh_update(rotation, sample.contrast(rotation))
+
     for _ in range(_STARTS):
         start = random.standard_normal((sample.n_axes, n_components))
         rotation = symmetric_orthogonalisation(start)
         rotation = _settled(rotation, lambda r: contract((r,))[0], _CUMULANT_UPDATES)
-        rotation = _settled(
-            rotation, lambda r: tanh_update(r, sample.contrast(r)), _FIXED_POINT_UPDATES
-        )
+        rotation = _settled(rotation, update, _FEW_UPDATES)
         sums = sample.contrast(rotation)
         distance = float(np.square(non_gaussianity(rotation, sums)).sum())
         found.append((distance, rotation))
-    return max(found, key=lambda entry: entry[0])[1]
+    best = max(found, key=lambda entry: entry[0])[1]
+    return _settled(best, update, _FIXED_POINT_UPDATES)
 
 
 def tanh_update(rotation: FloatArray, sums: ContrastSumsResult) -> FloatArray:
