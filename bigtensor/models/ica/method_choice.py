@@ -9,12 +9,12 @@ from bigtensor.decomposition.solution import FloatArray
 from bigtensor.models.ica.whitened_sample import (
     WhitenedSample,
     freed_terms,
-    independent_rotation,
     rotation_terms,
+    settled_rotation,
 )
 
 
-def noise_gain(sample: WhitenedSample, n_components: int, random_state: int) -> list[float]:
+def noise_gain(sample: WhitenedSample, rotation: FloatArray) -> list[float]:
     r"""Return how much nearer oblique columns are to the cumulant of rows that were held out.
 
     Without noise, the columns of whitened rows are orthonormal, and to estimate them as such is
@@ -26,26 +26,28 @@ def noise_gain(sample: WhitenedSample, n_components: int, random_state: int) -> 
     ----------
     sample : WhitenedSample
         Along all axes.
-    n_components : int
-    random_state : int
+    rotation : (m, k) array
+        Orthonormal columns of the sample along its first axes.
 
     Returns
     -------
-    list of two floats
+    list of one or two floats
         For every half, the decrease of the distance relative to what the orthonormal columns
-        explain. Both are positive where there is noise.
+        explain. Both are positive where there is noise; a negative one is the last.
     """
     gains = []
     for held_out in (0, 1):
-        fitted, other = sample.half(1 - held_out), sample.half(held_out)
-        rotation = independent_rotation(fitted.along(n_components), n_components, random_state)
+        fitted, other = sample.part(1 - held_out, 2), sample.part(held_out, 2)
         contract, test = fitted.cumulant(), other.cumulant()
-        columns = embedded(rotation, sample.n_axes)
+        of_half = settled_rotation(fitted.along(len(rotation)), rotation)
+        columns = embedded(of_half, sample.n_axes)
         distances = [
             objective(terms, test(terms.factors))
             for terms in (rotation_terms(contract, columns), freed_terms(contract, columns))
         ]
         gains.append((distances[0] - distances[1]) / (abs(distances[0]) or 1.0))
+        if gains[-1] <= 0:
+            break
     return gains
 
 

@@ -108,8 +108,9 @@ def prepare(settings: ICASettings) -> Script:
     if k <= settings.n_features:
         k = min(k, axes.rank)
         yield Step("finding sources in the sample")
-        few = independent_rotation(whitened.along(k), k, settings.random_state)
-        rotation = embedded(few, axes.rank)
+        along = whitened.along(k)
+        thinned = along.part(0, max(1, near.rows // settings.rows_of_rotation))
+        rotation = independent_rotation(thinned, k, settings.random_state)
     choice = yield from _chosen(settings, whitened, moments, axes, k, rotation)
     told = {
         "method": choice.method,
@@ -121,6 +122,7 @@ def prepare(settings: ICASettings) -> Script:
     terms = choice.terms
     if terms is None:
         assert rotation is not None
+        rotation = embedded(rotation, axes.rank)
         weights, columns = np.empty(0), axes.unwhitening @ rotation
         unmixing = axes.whitening @ rotation
     else:
@@ -151,8 +153,8 @@ def _chosen(
 ) -> Generator[Step, None, _Choice]:
     """Return the method, as given or as the sample speaks for it.
 
-    Real data are hardly ever exact mixtures. Oblique columns then explain their cumulant better too,
-    but with fewer sources than are not Gaussian, or with a kurtosis that no source can have.
+    Real data are hardly ever exact mixtures. Oblique columns then explain their cumulant better
+    too, but with fewer sources than are not Gaussian, or with a kurtosis that no source can have.
     """
     seed, gains = settings.random_state, list[float]()
     if settings.method == "whitened":
@@ -160,9 +162,12 @@ def _chosen(
     if settings.method == "auto":
         if sample.block.rows >= ROWS_A_SOURCE * n_components:
             yield Step("comparing with the fourth cumulant")
-            gains = noise_gain(sample, n_components, seed)
+            assert rotation is not None
+            gains = noise_gain(sample, rotation)
         if not gains or min(gains) <= 0:
             return _Choice("whitened", None, gains, None)
+    if rotation is not None:
+        rotation = embedded(rotation, sample.n_axes)
     terms = yield from cumulant_terms(sample, n_components, rotation, seed)
     if settings.method == "cumulant":
         return _Choice("cumulant", terms, gains, None)

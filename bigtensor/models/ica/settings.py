@@ -17,6 +17,9 @@ ROWS_A_SOURCE_OF_MANY = 500
 
 MANY_ROWS = 100_000
 
+ROWS_OF_ROTATION = 200
+"""Rows of the sample for every whitened source."""
+
 ROWS_A_FEATURE = 5
 
 LEAST_PILOT_ROWS = 20_000
@@ -67,6 +70,15 @@ class ICASettings:
         return self.n_components or self.n_features
 
     @property
+    def rows_of_rotation(self) -> int:
+        """Rows in which whitened sources are found."""
+        return max(
+            ROWS_OF_ROTATION * self.most_components,
+            ROWS_A_FEATURE * self.n_features,
+            LEAST_PILOT_ROWS,
+        )
+
+    @property
     def columns(self) -> tuple[tuple[int, int], ...]:
         """First and last column of all features, which are one group."""
         return ((0, self.n_features),)
@@ -91,11 +103,9 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> ICASettings:
             f"the data have {rows:,} rows, fewer than the {max(k, 2)} that {k} sources need: use "
             "more rows, or fewer sources (" + Setting("n_components") + ")"
         )
-    enough = max(
-        min(ROWS_A_SOURCE * k, max(ROWS_A_SOURCE_OF_MANY * k, MANY_ROWS)),
-        ROWS_A_FEATURE * d,
-        LEAST_PILOT_ROWS,
-    )
+    for_cumulant = min(ROWS_A_SOURCE * k, max(ROWS_A_SOURCE_OF_MANY * k, MANY_ROWS))
+    of_sources = ROWS_OF_ROTATION * k if method == "whitened" else for_cumulant
+    enough = max(of_sources, ROWS_A_FEATURE * d, LEAST_PILOT_ROWS)
     return ICASettings(
         views=shape.views,
         n_components=asked,

@@ -40,10 +40,13 @@ UPDATES = 20
 COSINE = 0.6
 """Absolute cosine above which the ends of two starts are one term."""
 
-_CUMULANT_UPDATES = 30
+_CUMULANT_UPDATES = 10
 _FEW_UPDATES = 10
 _FIXED_POINT_UPDATES = 200
+_NEAR = 0.02
 _SETTLED = 1e-4
+"""Mean sine of a turn, before one of several starts is chosen and after."""
+
 _STARTS = 3
 _SWEEPS = 3
 _LEAST_WEIGHT = 1e-12
@@ -131,15 +134,18 @@ class WhitenedSample:
         )
         return tensor.contract_in_memory(self.block, gaussian_part(moments.covariance))
 
-    def half(self, which: int) -> WhitenedSample:
-        """Return every other row.
+    def part(self, which: int, parts: int) -> WhitenedSample:
+        """Return every second, or third, ... row.
 
         Parameters
         ----------
-        which : {0, 1}
+        which : int
+            From 0.
+        parts : int
         """
-        mask = np.arange(self.block.rows) % 2 == which
-        return replace(self, block=self.block.keep(mask))
+        if parts == 1:
+            return self
+        return replace(self, block=self.block.keep(np.arange(self.block.rows) % parts == which))
 
     def along(self, n_axes: int) -> WhitenedSample:
         """Return the rows along the first axes alone, on which their variance is largest.
@@ -180,13 +186,29 @@ def independent_rotation(
     for _ in range(_STARTS):
         start = random.standard_normal((sample.n_axes, n_components))
         rotation = symmetric_orthogonalisation(start)
-        rotation = _settled(rotation, lambda r: contract((r,))[0], _CUMULANT_UPDATES)
-        rotation = _settled(rotation, update, _FEW_UPDATES)
+        rotation = _settled(rotation, lambda r: contract((r,))[0], _CUMULANT_UPDATES, _NEAR)
+        rotation = _settled(rotation, update, _FEW_UPDATES, _NEAR)
         sums = sample.contrast(rotation)
         distance = float(np.square(non_gaussianity(rotation, sums)).sum())
         found.append((distance, rotation))
-    best = max(found, key=lambda entry: entry[0])[1]
-    return _settled(best, update, _FIXED_POINT_UPDATES)
+    return settled_rotation(sample, max(found, key=lambda entry: entry[0])[1])
+
+
+def settled_rotation(sample: WhitenedSample, rotation: FloatArray) -> FloatArray:
+    """Return orthonormal columns after fixed-point iterations with tanh.
+
+    Parameters
+    ----------
+    sample : WhitenedSample
+    rotation : (q, k) array
+        Orthonormal columns near the solution.
+    """
+    return _settled(
+        rotation,
+        lambda columns: tanh_update(columns, sample.contrast(columns)),
+        _FIXED_POINT_UPDATES,
+        _SETTLED,
+    )
 
 
 def tanh_update(rotation: FloatArray, sums: ContrastSumsResult) -> FloatArray:
@@ -214,14 +236,14 @@ def non_gaussianity(rotation: FloatArray, sums: ContrastSumsResult) -> FloatArra
 
 
 def _settled(
-    rotation: FloatArray, update: Callable[[FloatArray], FloatArray], most: int
+    rotation: FloatArray, update: Callable[[FloatArray], FloatArray], most: int, still: float
 ) -> FloatArray:
-    """Return orthonormal columns after updates, until they stay."""
+    """Return orthonormal columns after updates, until one turns them by little."""
     for _ in range(most):
         updated = symmetric_orthogonalisation(update(rotation))
         turn = mean_turn(rotation, updated)
         rotation = updated
-        if turn <= _SETTLED:
+        if turn <= still:
             break
     return rotation
 
