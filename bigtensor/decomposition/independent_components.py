@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
@@ -37,6 +38,8 @@ class PrincipalAxes(NamedTuple):
         Number of eigenvalues that are not zero, of which q are used.
     scales : (d,) float64 array
         Standard deviations of the features; one for a constant feature.
+    varying : (d,) bool array
+        False for constant features, which have no part in any axis.
     """
 
     whitening: FloatArray
@@ -44,6 +47,7 @@ class PrincipalAxes(NamedTuple):
     eigenvalues: FloatArray
     rank: int
     scales: FloatArray
+    varying: NDArray[np.bool_]
 
     @property
     def condition(self) -> float:
@@ -100,9 +104,14 @@ def principal_axes(covariance: FloatArray, least_variances: FloatArray) -> Princ
     rounding = float((least_variances / scales**2)[varying].max()) * len(variances)
     rank = int(np.count_nonzero(values > max(RANK_CUT * values[0], rounding)))
     roots = np.sqrt(values[:rank])
-    axes = vectors[:, :rank]
+    axes = np.where(varying[:, None], vectors[:, :rank], 0.0)
     return PrincipalAxes(
-        axes / roots / scales[:, None], axes * roots * scales[:, None], values, rank, scales
+        axes / roots / scales[:, None],
+        axes * roots * scales[:, None],
+        values,
+        rank,
+        scales,
+        varying,
     )
 
 

@@ -46,7 +46,7 @@ def noise_gain(sample: WhitenedSample, rotation: FloatArray) -> list[float]:
             for terms in (rotation_terms(contract, columns), freed_terms(contract, columns))
         ]
         gains.append((distances[0] - distances[1]) / (abs(distances[0]) or 1.0))
-        if gains[-1] <= 0:
+        if gains[-1] <= 0:  # one half is enough to say so
             break
     return gains
 

@@ -17,6 +17,7 @@ from bigtensor.decomposition.independent_components import (
 )
 from bigtensor.decomposition.sample_tensors.terms import Terms, unit_columns
 from bigtensor.decomposition.solution import FloatArray
+from bigtensor.errors import IdentifiabilityError, Setting
 from bigtensor.models.data_shape import view_slices
 from bigtensor.models.ica.method_choice import embedded, noise_gain
 from bigtensor.models.ica.near_rows import near_rows
@@ -30,6 +31,7 @@ from bigtensor.models.ica.whitened_sample import (
     gaussian_part,
     independent_rotation,
     non_gaussianity,
+    standing_out,
     tanh_update,
 )
 from bigtensor.models.ica.whitened_tensor import WhitenedTensor
@@ -50,6 +52,9 @@ MOST_SINGLE_CONDITION = 1e3
 
 SETTLED = 0.03
 """Turn of the sources by a pass, in units of one over the root of the rows, that is the last."""
+
+LEAST_GAIN = 0.01
+"""Gain on held-out rows above which there is noise: few sources may gain less by chance."""
 
 LEAST_KURTOSIS = -2.5
 """No kurtosis is below -2, but its estimate may be."""
@@ -111,7 +116,7 @@ def prepare(settings: ICASettings) -> Script:
         along = whitened.along(k)
         thinned = along.part(0, max(1, near.rows // settings.rows_of_rotation))
         rotation = independent_rotation(thinned, k, settings.random_state)
-    choice = yield from _chosen(settings, whitened, moments, axes, k, rotation)
+    choice = yield from _chosen(settings, whitened, k, rotation)
     told = {
         "method": choice.method,
         "noise_gain": choice.gains,
@@ -146,8 +151,6 @@ class _Choice:
 def _chosen(
     settings: ICASettings,
     sample: WhitenedSample,
-    moments: CovariancesResult,
-    axes: PrincipalAxes,
     n_components: int,
     rotation: FloatArray | None,
 ) -> Generator[Step, None, _Choice]:
@@ -164,7 +167,7 @@ def _chosen(
             yield Step("comparing with the fourth cumulant")
             assert rotation is not None
             gains = noise_gain(sample, rotation)
-        if not gains or min(gains) <= 0:
+        if not gains or min(gains) <= LEAST_GAIN:
             return _Choice("whitened", None, gains, None)
     if rotation is not None:
         rotation = embedded(rotation, sample.n_axes)
@@ -172,23 +175,19 @@ def _chosen(
     if settings.method == "cumulant":
         return _Choice("cumulant", terms, gains, None)
     assert rotation is not None
-    fits = _fits(terms, sample, moments, axes, rotation)
+    fits = _fits(terms, sample, rotation)
     return _Choice("cumulant" if fits else "whitened", terms if fits else None, gains, fits)
 
 
-def _fits(
-    terms: Terms,
-    sample: WhitenedSample,
-    moments: CovariancesResult,
-    axes: PrincipalAxes,
-    rotation: FloatArray,
-) -> bool:
-    """Return True if terms can be the sources of the sample, but for Gaussian ones."""
-    found, invalid = of_terms(axes, terms, moments.covariance, moments.mean, (), "float64")
+def _fits(terms: Terms, sample: WhitenedSample, rotation: FloatArray) -> bool:
+    """Return True if terms can be the sources of the sample, but for Gaussian ones.
+
+    The weight of a term of whitened rows is at most the kurtosis of its source in size.
+    """
     distances = non_gaussianity(rotation, sample.contrast(rotation))
     wanted = rotation.shape[1] - gaussian_sources(distances, float(sample.block.rows))
-    possible = bool((found.kurtosis >= LEAST_KURTOSIS).all())
-    return possible and not invalid and found.n_components >= wanted
+    found = standing_out(terms, float(sample.block.rows))
+    return found.n_terms >= wanted and bool((found.weights >= LEAST_KURTOSIS).all())
 
 
 def refine(preparation: ICAPreparation) -> Script:
@@ -329,8 +328,14 @@ def _refine_cumulant(preparation: ICAPreparation) -> Script:
     noise = gaussian_part(np.eye(tensor.sizes[0]))
 
     def solve(found: Refined) -> Solved:
+        terms = standing_out(found.terms, moments.weight)
+        if not terms.n_terms:
+            raise IdentifiabilityError(
+                "no source stands out from Gaussian noise in the fourth cumulant: use more rows, "
+                "or " + Setting("method", "whitened")
+            )
         components, invalid = of_terms(
-            axes, found.terms, moments.covariance, moments.mean, settings.views, settings.dtype
+            axes, terms, moments.covariance, moments.mean, settings.views, settings.dtype
         )
         told = {
             **preparation.diagnostics,

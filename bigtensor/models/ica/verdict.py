@@ -91,8 +91,8 @@ def judged(
 
 def _constant(settings: ICASettings, axes: PrincipalAxes) -> list[Fault]:
     """Return a sentence on features without variance."""
-    silent = ~np.any(axes.whitening != 0, axis=1)
-    names = [name for name, quiet in zip(settings.features, silent, strict=True) if quiet]
+    named = zip(settings.features, axes.varying, strict=True)
+    names = [name for name, varying in named if not varying]
     if not names:
         return []
     listed = ", ".join(map(repr, names[:_MOST_NAMES])) + (", ..." * (len(names) > _MOST_NAMES))
@@ -110,7 +110,7 @@ def _constant(settings: ICASettings, axes: PrincipalAxes) -> list[Fault]:
 
 def _rank(settings: ICASettings, axes: PrincipalAxes) -> list[Fault]:
     """Return a sentence on features that depend linearly on others."""
-    varying = int(np.count_nonzero(np.any(axes.whitening != 0, axis=1)))
+    varying = int(np.count_nonzero(axes.varying))
     asked = settings.n_components
     if axes.rank >= varying or (asked is not None and asked <= axes.rank):
         return []

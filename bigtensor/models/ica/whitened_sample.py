@@ -50,6 +50,7 @@ _SETTLED = 1e-4
 _STARTS = 3
 _SWEEPS = 3
 _LEAST_WEIGHT = 1e-12
+_LEAST_DEVIATIONS = 6.0
 
 
 def gaussian_part(covariance: FloatArray) -> Correction:
@@ -259,6 +260,23 @@ def rotation_terms(contract: Contract, rotation: FloatArray) -> Terms:
     terms = Terms(np.ones(rotation.shape[1]), (rotation,), ORDERS)
     weights = least_squares_weights(terms, contract(terms.factors))
     return replace(terms, weights=np.where(weights == 0, _LEAST_WEIGHT, weights))
+
+
+def standing_out(terms: Terms, weight: float) -> Terms:
+    """Return the terms that are heavier than Gaussian noise makes them.
+
+    The fourth cumulant of n Gaussian values has the variance 24 / n. The search looks for the
+    largest ones, which grow with the number of axes, and sources with heavy tails add to them.
+
+    Parameters
+    ----------
+    terms : Terms
+        Along principal axes.
+    weight : float
+        Of the rows.
+    """
+    deviations = _LEAST_DEVIATIONS * (1 + np.sqrt(2 * len(terms.factors[0])) / 3)
+    return terms.take(np.abs(terms.weights) > deviations * np.sqrt(24 / weight))
 
 
 def random_starts(n_axes: int, random_state: int) -> Starts:
