@@ -36,12 +36,15 @@ class Simulator:
     summary : str
         Sentence on the rows.
     choices : tuple of Choice
+    truth : str
+        True values that are written for every row, or beside the rows.
     """
 
     module: str
     writer: str
     summary: str
     choices: tuple[Choice, ...] = ()
+    truth: str = "their labels"
 
     def load(self) -> Callable[..., None]:
         """Return the function."""
@@ -99,9 +102,10 @@ SIMULATORS = {
         "Linear mixtures of independent sources with heavy tails, and noise; components are "
         "sources.",
         (
-            Choice("n_features", 0, "Features; 0 for as many as sources."),
+            Choice("n_features", 10, "Number of features."),
             Choice("noise", 0.0, "Root mean square of the standard deviations of the noise."),
         ),
+        "the true mixing columns",
     ),
 }
 """Every simulator by its name on the command line."""

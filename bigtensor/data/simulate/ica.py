@@ -28,7 +28,7 @@ SHARE = 0.1
 def ica(
     rows: int,
     n_components: int,
-    n_features: int = 0,
+    n_features: int = 10,
     noise: float = 0.0,
     sources: str = "laplace",
     random_state: int = 0,
@@ -47,8 +47,8 @@ def ica(
         Number of rows, at least 1.
     n_components : int
         Number of sources k, at least 1.
-    n_features : int, default 0
-        Number of features; 0 for as many as sources.
+    n_features : int, default 10
+        Number of features, at least 1.
     noise : float, default 0.0
         Root mean square of the standard deviations of the noise, not negative.
     sources : {"laplace", "uniform", "sparse"}, default "laplace"
@@ -83,7 +83,7 @@ def write_ica(
     path: str | Path,
     rows: int,
     n_components: int,
-    n_features: int = 0,
+    n_features: int = 10,
     noise: float = 0.0,
     sources: str = "laplace",
     random_state: int = 0,
@@ -121,7 +121,7 @@ def _simulation(
     """Check the parameters; return the truth and the rows to come."""
     check_integer("rows", rows, 1)
     k = check_integer("n_components", n_components, 1)
-    d = check_integer("n_features", n_features, 0) or k
+    d = check_integer("n_features", n_features, 1)
     seed = check_integer("random_state", random_state, 0)
     if not (np.isfinite(noise) and noise >= 0):
         raise ParameterError(Setting("noise") + f" must not be negative, and is {noise!r}")

@@ -90,7 +90,7 @@ class ICA(TransformAnswers):
     Examples
     --------
     >>> from bigtensor import ICA, simulate
-    >>> data = simulate.ica(20_000, 5, random_state=1)
+    >>> data = simulate.ica(20_000, 5, n_features=5, random_state=1)
     >>> model = ICA().fit(data)
     >>> model.transform(data).shape
     (20000, 5)

@@ -186,8 +186,7 @@ def _fits(terms: Terms, sample: WhitenedSample, rotation: FloatArray) -> bool:
     """
     distances = non_gaussianity(rotation, sample.contrast(rotation))
     wanted = rotation.shape[1] - gaussian_sources(distances, float(sample.block.rows))
-    found = standing_out(terms, float(sample.block.rows))
-    return found.n_terms >= wanted and bool((found.weights >= LEAST_KURTOSIS).all())
+    return terms.n_terms >= wanted and bool((terms.weights >= LEAST_KURTOSIS).all())
 
 
 def refine(preparation: ICAPreparation) -> Script:

@@ -50,7 +50,7 @@ _SETTLED = 1e-4
 _STARTS = 3
 _SWEEPS = 3
 _LEAST_WEIGHT = 1e-12
-_LEAST_DEVIATIONS = 6.0
+_LEAST_DEVIATIONS, _LEAST_NEGATIVE_DEVIATIONS = 6.0, 3.0
 
 
 def gaussian_part(covariance: FloatArray) -> Correction:
@@ -266,7 +266,8 @@ def standing_out(terms: Terms, weight: float) -> Terms:
     """Return the terms that are heavier than Gaussian noise makes them.
 
     The fourth cumulant of n Gaussian values has the variance 24 / n. The search looks for the
-    largest ones, which grow with the number of axes, and sources with heavy tails add to them.
+    largest ones, which grow with the number of axes. Sources with heavy tails make them larger yet,
+    but hardly those that are negative.
 
     Parameters
     ----------
@@ -275,8 +276,9 @@ def standing_out(terms: Terms, weight: float) -> Terms:
     weight : float
         Of the rows.
     """
-    deviations = _LEAST_DEVIATIONS * (1 + np.sqrt(2 * len(terms.factors[0])) / 3)
-    return terms.take(np.abs(terms.weights) > deviations * np.sqrt(24 / weight))
+    growth = 1 + np.sqrt(2 * len(terms.factors[0])) / 3
+    deviations = np.where(terms.weights < 0, _LEAST_NEGATIVE_DEVIATIONS, _LEAST_DEVIATIONS)
+    return terms.take(np.abs(terms.weights) > deviations * growth * np.sqrt(24 / weight))
 
 
 def random_starts(n_axes: int, random_state: int) -> Starts:

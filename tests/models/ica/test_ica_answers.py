@@ -13,7 +13,7 @@ from bigtensor.report.html import render_report
 
 @pytest.fixture(scope="module")
 def data():
-    return simulate.ica(20_000, 4, random_state=1)
+    return simulate.ica(20_000, 4, n_features=4, random_state=1)
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +97,6 @@ def test_report__shows_mixing_and_kurtosis(data, model):
     assert "Mixing of the sources" in page
     assert f"{model.kurtosis_[0]:.3f}" in page
     assert "no sign of Gaussian noise" in model._repr_html_()
-    noisy = simulate.ica(60_000, 4, noise=0.7, random_state=2)
+    noisy = simulate.ica(60_000, 4, n_features=4, noise=0.7, random_state=2)
     page = render_report(ICA(random_state=0).fit(noisy))
     assert "Gauss-Newton steps in" in page

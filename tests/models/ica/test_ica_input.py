@@ -116,7 +116,7 @@ def test_fewer_sources_than_asked__are_returned_as_fewer():
 
 def test_gaussian_rows__have_no_cumulant():
     gaussian = np.random.default_rng(1).standard_normal((20_000, 4))
-    with pytest.raises(IdentifiabilityError, match="no source stands out.*method='whitened'"):
+    with pytest.raises(IdentifiabilityError, match=r"no source stands out.*method='whitened'"):
         ICA(method="cumulant", random_state=0).fit(gaussian)
 
 
