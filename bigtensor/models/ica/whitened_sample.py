@@ -50,7 +50,9 @@ _SETTLED = 1e-4
 _STARTS = 3
 _SWEEPS = 3
 _LEAST_WEIGHT = 1e-12
-_LEAST_DEVIATIONS, _LEAST_NEGATIVE_DEVIATIONS = 6.0, 3.0
+_LEAST_DEVIATIONS = 3.0
+_HEAVY = 2.0
+"""Weight of a term of heavy tails."""
 
 
 def gaussian_part(covariance: FloatArray) -> Correction:
@@ -266,8 +268,8 @@ def standing_out(terms: Terms, weight: float) -> Terms:
     """Return the terms that are heavier than Gaussian noise makes them.
 
     The fourth cumulant of n Gaussian values has the variance 24 / n. The search looks for the
-    largest ones, which grow with the number of axes. Sources with heavy tails make them larger yet,
-    but hardly those that are negative.
+    largest ones, which grow with the number of axes; sources with heavy tails make them up to
+    twice as large.
 
     Parameters
     ----------
@@ -277,8 +279,9 @@ def standing_out(terms: Terms, weight: float) -> Terms:
         Of the rows.
     """
     growth = 1 + np.sqrt(2 * len(terms.factors[0])) / 3
-    deviations = np.where(terms.weights < 0, _LEAST_NEGATIVE_DEVIATIONS, _LEAST_DEVIATIONS)
-    return terms.take(np.abs(terms.weights) > deviations * growth * np.sqrt(24 / weight))
+    tails = 1 + float(np.clip(terms.weights.max(initial=0.0) / _HEAVY, 0.0, 1.0))
+    least = _LEAST_DEVIATIONS * growth * tails * np.sqrt(24 / weight)
+    return terms.take(np.abs(terms.weights) > least)
 
 
 def random_starts(n_axes: int, random_state: int) -> Starts:
