@@ -92,7 +92,7 @@ def method_in_words(model: Any) -> Iterator[str]:
         gains = " and ".join(f"{100 * gain:.2f} %" for gain in found["noise_gain"])
         yield (
             "On held-out halves of the sample, oblique columns explained the fourth cumulant "
-            f"better than orthonormal ones by {gains}; noise makes both positive."
+            f"better than orthonormal ones by {gains}; noise makes it positive."
         )
     if found["rows_out_of_reach"]:
         yield f"{found['rows_out_of_reach']:,} rows far from all others were left out of the sums."

@@ -40,8 +40,9 @@ class ICA(TransformAnswers):
         out from Gaussian noise in the fourth cumulant.
     method : {"auto", "whitened", "cumulant"}, default "auto"
         ``"whitened"`` is more precise without noise, ``"cumulant"`` is not biased by noise.
-        ``"auto"`` fits columns of both kinds to one half of the pilot sample, and takes the
-        cumulant if its columns are nearer to the cumulant of the other half, both ways.
+        ``"auto"`` fits columns of both kinds to halves of the pilot sample. It takes the cumulant
+        if its columns are nearer to the cumulant of the other half, as many as sources that are
+        not Gaussian, and none with an impossible kurtosis.
     views : mapping of str to feature names or columns, optional
         The features to use, in any number of views. By default every feature.
     polish_passes : int, default 3

@@ -14,6 +14,10 @@ from bigtensor.models.ica.whitened_sample import (
 )
 
 
+CLEAR_LOSS = -0.03
+"""Gain below which one half of the sample is enough to tell that there is no noise."""
+
+
 def noise_gain(sample: WhitenedSample, rotation: FloatArray) -> list[float]:
     r"""Return how much nearer oblique columns are to the cumulant of rows that were held out.
 
@@ -33,7 +37,7 @@ def noise_gain(sample: WhitenedSample, rotation: FloatArray) -> list[float]:
     -------
     list of one or two floats
         For every half, the decrease of the distance relative to what the orthonormal columns
-        explain. Both are positive where there is noise; a negative one is the last.
+        explain. It is positive where there is noise; one that is clearly negative is the last.
     """
     gains = []
     for held_out in (0, 1):
@@ -46,7 +50,7 @@ def noise_gain(sample: WhitenedSample, rotation: FloatArray) -> list[float]:
             for terms in (rotation_terms(contract, columns), freed_terms(contract, columns))
         ]
         gains.append((distances[0] - distances[1]) / (abs(distances[0]) or 1.0))
-        if gains[-1] <= 0:  # one half is enough to say so
+        if gains[-1] <= CLEAR_LOSS:
             break
     return gains
 

@@ -53,8 +53,8 @@ MOST_SINGLE_CONDITION = 1e3
 SETTLED = 0.03
 """Turn of the sources by a pass, in units of one over the root of the rows, that is the last."""
 
-LEAST_GAIN = 0.01
-"""Gain on held-out rows above which there is noise: few sources may gain less by chance."""
+LEAST_GAIN = 0.002
+"""Mean gain on held-out rows above which there is noise."""
 
 LEAST_KURTOSIS = -2.5
 """No kurtosis is below -2, but its estimate may be."""
@@ -167,7 +167,7 @@ def _chosen(
             yield Step("comparing with the fourth cumulant")
             assert rotation is not None
             gains = noise_gain(sample, rotation)
-        if not gains or min(gains) <= LEAST_GAIN:
+        if not gains or sum(gains) / len(gains) <= LEAST_GAIN:
             return _Choice("whitened", None, gains, None)
     if rotation is not None:
         rotation = embedded(rotation, sample.n_axes)
