@@ -13,7 +13,6 @@ from bigtensor.models.ica.whitened_sample import (
     settled_rotation,
 )
 
-
 CLEAR_LOSS = -0.03
 """Gain below which one half of the sample is enough to tell that there is no noise."""
 
