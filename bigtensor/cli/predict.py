@@ -110,8 +110,7 @@ def predict(
     _check_outputs(store, into, files, overwrite=overwrite)
     model = _loaded(model_path, missing)
     outputs = _outputs(model, level, probabilities=probabilities)
-    if "label" not in outputs:
-        _refuse_options_of_labels(model, csv_path, by)
+    _refuse_options_of_labels(model, outputs, csv_path, by)
     rows = in_order(cells, sequence, model)
     with reporter() as progress:
         with started(where) as running:
@@ -196,8 +195,12 @@ def _outputs(model: Any, level: str | None, *, probabilities: bool) -> tuple[str
     return names
 
 
-def _refuse_options_of_labels(model: Any, csv_path: Path | None, by: str | None) -> None:
+def _refuse_options_of_labels(
+    model: Any, outputs: tuple[str, ...], csv_path: Path | None, by: str | None
+) -> None:
     """Raise a UsageError for options that need labels, of a model that gives none."""
+    if "label" in outputs:
+        return
     for option, given in (("--csv", csv_path), ("--by", by)):
         if given is not None:
             raise click.UsageError(
