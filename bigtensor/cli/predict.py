@@ -1,4 +1,4 @@
-"""``bigtensor predict``: a label for every row, with probabilities on request."""
+"""``bigtensor predict``: a label or the sources of every row, with probabilities on request."""
 
 from __future__ import annotations
 
@@ -91,6 +91,9 @@ def predict(
     With --by, two to six more passes give the weights of every patient or file that have the
     largest likelihood, with standard errors. Of sequences, two passes give the share of every
     state.
+
+    Of a model with sources, such as ica, the store holds source (sample, component) in place of
+    labels.
     """
     store, out = _places(cells, out, into)
     if into is None:
@@ -107,6 +110,7 @@ def predict(
     _check_outputs(store, into, files, overwrite=overwrite)
     model = _loaded(model_path, missing)
     outputs = _outputs(model, level, probabilities=probabilities)
+    _refuse_options_of_labels(model, outputs, csv_path, by)
     rows = in_order(cells, sequence, model)
     with reporter() as progress:
         with started(where) as running:
@@ -191,6 +195,19 @@ def _outputs(model: Any, level: str | None, *, probabilities: bool) -> tuple[str
     return names
 
 
+def _refuse_options_of_labels(
+    model: Any, outputs: tuple[str, ...], csv_path: Path | None, by: str | None
+) -> None:
+    """Raise a UsageError for options that need labels, of a model that gives none."""
+    if "label" in outputs:
+        return
+    for option, given in (("--csv", csv_path), ("--by", by)):
+        if given is not None:
+            raise click.UsageError(
+                f"{option} is for labels, and {type(model).__name__} gives none; leave it out"
+            )
+
+
 def _table_path(store: Path, into: str | None, by: str | None, table: Path | None) -> Path | None:
     """Return the file of the weights, where they are asked for."""
     if by is None:
@@ -211,13 +228,13 @@ def _write_csv(out: Path, csv_path: Path, progress: Any, *, probabilities: bool)
 
 def _facts(out: Path, outputs: tuple[str, ...], seconds: float) -> dict[str, Any]:
     """Return what was written, as ``--json`` prints it."""
-    from bigtensor.cli.stored_labels import label_counts
+    from bigtensor.cli.stored_labels import label_counts, row_count
 
-    counts = label_counts(out)
+    counts = label_counts(out) if "label" in outputs else {}
     return {
         "labels": out,
         "outputs": outputs,
-        "rows": sum(counts.values()),
+        "rows": sum(counts.values()) if counts else row_count(out, outputs[0]),
         "counts": counts,
         "seconds": seconds,
     }
@@ -226,11 +243,15 @@ def _facts(out: Path, outputs: tuple[str, ...], seconds: float) -> dict[str, Any
 def _summary(facts: dict[str, Any]) -> str:
     """Say what was written where, and how many rows have each label."""
     counts, rows, seconds = facts["counts"], facts["rows"], facts["seconds"]
+    took = f"took       {duration(seconds)}, {pace(rows, seconds, None)}"
+    if not counts:
+        named = ", ".join(facts["outputs"])
+        return f"answers    {facts['labels']}: {named} of {rows:,} rows\n{took}"
     listed = ", ".join(
         f"{'left out' if label < 0 else label}: {count:,}" for label, count in counts.items()
     )
     return (
         f"labels     {facts['labels']}: {', '.join(facts['outputs'])} of {rows:,} rows\n"
         f"counts     {listed}\n"
-        f"took       {duration(seconds)}, {pace(rows, seconds, None)}"
+        f"{took}"
     )

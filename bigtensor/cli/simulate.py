@@ -41,7 +41,7 @@ def _command(kind: str, simulator: Simulator) -> click.Command:
                 overwrite=overwrite,
                 progress=advance,
             )
-        say(f"data       {out}: {rows:,} rows of {components} components, with their labels")
+        say(f"data       {out}: {rows:,} rows of {components} components, with {simulator.truth}")
 
     # the options of the simulator stand before those that every command has
     general = [parameter.name for parameter in write.params].index("seed")

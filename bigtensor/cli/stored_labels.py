@@ -58,6 +58,19 @@ def label_counts(labels: Path | str) -> dict[int, int]:
     return dict(sorted(counts.items()))
 
 
+def row_count(store: Path | str, output: str) -> int:
+    """Return the number of rows of a stored answer.
+
+    Parameters
+    ----------
+    store : Path, or str that may be a URL
+    output : str
+        Name of the answer.
+    """
+    array: Any = open_whole_group(store)[output]
+    return int(array.shape[0])
+
+
 def _label_blocks(store: Path | str) -> Iterator[NDArray[np.int32]]:
     """Read the labels of a store block by block."""
     array: Any = open_whole_group(store)["label"]

@@ -36,12 +36,15 @@ class Simulator:
     summary : str
         Sentence on the rows.
     choices : tuple of Choice
+    truth : str
+        True values that are written for every row, or beside the rows.
     """
 
     module: str
     writer: str
     summary: str
     choices: tuple[Choice, ...] = ()
+    truth: str = "their labels"
 
     def load(self) -> Callable[..., None]:
         """Return the function."""
@@ -92,6 +95,17 @@ SIMULATORS = {
             Choice("n_features", 10, "Features of every view."),
             Choice("noise", 1.0, "Length of the noise of a view."),
         ),
+    ),
+    "ica": Simulator(
+        "bigtensor.data.simulate.ica",
+        "write_ica",
+        "Linear mixtures of independent sources with heavy tails, and noise; components are "
+        "sources.",
+        (
+            Choice("n_features", 10, "Number of features."),
+            Choice("noise", 0.0, "Root mean square of the standard deviations of the noise."),
+        ),
+        "the true mixing columns",
     ),
 }
 """Every simulator by its name on the command line."""

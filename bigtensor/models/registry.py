@@ -14,6 +14,7 @@ MODELS = {
     "HiddenMarkovModel": "bigtensor.models.hidden_markov.estimator",
     "LinearMixture": "bigtensor.models.linear_mixture.estimator",
     "GaussianMixture": "bigtensor.models.gaussian_mixture.estimator",
+    "ICA": "bigtensor.models.ica.estimator",
 }
 """Class of every model and the module that has it.
 

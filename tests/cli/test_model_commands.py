@@ -222,3 +222,21 @@ def test_report__compares_with_a_truth(run, model, cells, tmp_path):
     result = run("report", model, "--data", cells, "--truth", "label", "--out", out)
     assert result.exit_code == 0, result.stderr
     assert "How often the model is right" in out.read_text()
+
+
+def test_predict__writes_the_sources_of_a_model_without_labels(run, tmp_path):
+    rows, model, out = (tmp_path / name for name in ("rows.zarr", "model.zarr", "sources.zarr"))
+    made = run("simulate", "ica", rows, "--rows", 20_000, "-k", 3, "--features", 4)
+    assert "with the true mixing columns" in made.stdout
+    assert run("fit", rows, "--model", "ica", "--out", model, *THREADS).exit_code == 0
+    result = run("predict", model, rows, "--out", out, *THREADS)
+    assert result.exit_code == 0
+    assert f"answers    {out}: source of 20,000 rows" in result.stdout
+    stored = xr.open_zarr(out)["source"]
+    assert np.array_equal(stored, bigtensor.load(model).transform(rows))
+    for option in (("--csv", tmp_path / "a.csv"), ("--by", "feature")):
+        refused = run("predict", model, rows, "--out", tmp_path / "o.zarr", *option, *THREADS)
+        assert refused.exit_code == 2
+        assert "is for labels, and ICA gives none" in refused.stderr
+    refused = run("predict", model, rows, "--out", tmp_path / "o.zarr", "--probabilities", *THREADS)
+    assert "leave --probabilities out" in refused.stderr

@@ -16,6 +16,7 @@ from bigtensor.statistics.base import Statistic, SumStatistic
 from bigtensor.statistics.class_densities import ClassDensities
 from bigtensor.statistics.co_posterior import CoPosteriorSums
 from bigtensor.statistics.combinators import Folded, Together
+from bigtensor.statistics.contrast_sums import ContrastSums
 from bigtensor.statistics.covariances import Covariances
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.folds import OfFold
@@ -126,6 +127,11 @@ def gaussian_sums_of_a_full_covariance(offset, dtype="float64"):
     return GaussianPosteriorSums(gaussian(offset, np.eye(N_FEATURES) + root @ root.T, dtype))
 
 
+def contrast_sums(offset, dtype="float64"):
+    unmixing = default_rng(8).normal(size=(N_FEATURES, K)) / 4
+    return ContrastSums(unmixing, np.full(N_FEATURES, offset), dtype)
+
+
 def triple_moments(offset):
     groups = [
         GroupMap((name,), (nystroem(offset, seed, d=s.stop - s.start),))
@@ -209,6 +215,8 @@ CASES = [
     Case("posterior_means", posterior_means, in_checkpoints=False),
     Case("gaussian_sums", gaussian_sums),
     Case("gaussian_sums_of_a_full_covariance", gaussian_sums_of_a_full_covariance),
+    Case("contrast_sums", contrast_sums),
+    in_float32(contrast_sums),
     in_float32(gaussian_sums),
     in_float32(gaussian_sums_of_a_full_covariance),
     in_float32(posterior_sums_with_co_posterior),

@@ -8,6 +8,7 @@ from bigtensor.data.simulate.correlated_cells import correlated_cells, write_cor
 from bigtensor.data.simulate.cytometry import cytometry, cytometry_density, write_cytometry
 from bigtensor.data.simulate.discrete_mixture import discrete_mixture, write_discrete_mixture
 from bigtensor.data.simulate.hidden_markov import hidden_markov, write_hidden_markov
+from bigtensor.data.simulate.ica import ica, write_ica
 from bigtensor.data.simulate.kernel_mixture import kernel_mixture, write_kernel_mixture
 from bigtensor.data.simulate.linear_mixture import linear_mixture, write_linear_mixture
 from bigtensor.data.simulate.truth import (
@@ -25,6 +26,7 @@ __all__ = [
     "discrete_mixture",
     "error_grid",
     "hidden_markov",
+    "ica",
     "kernel_mixture",
     "kernel_mixture_density",
     "labelled_kernel_density",
@@ -33,6 +35,7 @@ __all__ = [
     "write_cytometry",
     "write_discrete_mixture",
     "write_hidden_markov",
+    "write_ica",
     "write_kernel_mixture",
     "write_linear_mixture",
 ]

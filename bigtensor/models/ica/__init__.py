@@ -1,0 +1,1 @@
+"""Independent component analysis: rows are mixtures of independent sources, and noise."""

@@ -1,0 +1,102 @@
+"""Answers of fitted sources: containers, stores, names, and the way back."""
+
+import dask.array as da
+import numpy as np
+import pytest
+import xarray as xr
+
+import bigtensor
+from bigtensor import ICA, simulate
+from bigtensor.errors import DataError, ParameterError
+from bigtensor.report.html import render_report
+
+
+@pytest.fixture(scope="module")
+def data():
+    return simulate.ica(20_000, 4, n_features=4, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return ICA(random_state=0).fit(data)
+
+
+def test_transform__is_the_centred_row_times_the_components(data, model):
+    rows = data["X"].to_numpy().astype("f8")
+    expected = (rows - model.mean_) @ model.components_.T
+    answered = model.transform(data)
+    assert answered.dims == ("sample", "component")
+    assert answered.name == "source"
+    assert answered.dtype == np.float32
+    assert np.allclose(answered, expected, atol=1e-5)
+    assert np.allclose(ICA(random_state=0).fit_transform(rows), expected, atol=1e-2)
+
+
+def test_inverse_transform__gives_the_rows_back(data, model):
+    rows = data["X"]
+    again = model.inverse_transform(model.transform(rows))
+    assert isinstance(again, xr.DataArray)
+    assert list(again["feature"].to_numpy()) == list(rows["feature"].to_numpy())
+    assert np.allclose(again, rows, atol=1e-4)
+    lazy = model.inverse_transform(model.transform(rows.chunk({"sample": 5_000})))
+    assert lazy.chunks is not None
+    assert np.allclose(lazy, rows, atol=1e-4)
+    graph = da.from_array(model.transform(rows).to_numpy(), chunks=(5_000, 4))
+    assert isinstance(model.inverse_transform(graph), da.Array)
+    plain = model.inverse_transform(model.transform(rows).to_numpy().tolist())
+    assert np.allclose(plain, rows, atol=1e-4)
+
+
+def test_inverse_transform__refuses_other_numbers_of_sources(model):
+    with pytest.raises(DataError, match=r"shape \(5, 3\); expected \(rows, 4\)"):
+        model.inverse_transform(np.zeros((5, 3)))
+
+
+def test_names__of_the_sources_are_those_of_scikit_learn(data, model):
+    assert list(model.get_feature_names_out()) == ["ica0", "ica1", "ica2", "ica3"]
+    table = data["X"].to_pandas()
+    framed = ICA(random_state=0).set_output(transform="pandas").fit_transform(table)
+    assert list(framed.columns) == ["ica0", "ica1", "ica2", "ica3"]
+
+
+def test_write__puts_sources_into_a_store(data, model, tmp_path):
+    model.write(data, tmp_path / "s.zarr", outputs=("source",), scheduler="threads")
+    stored = xr.open_zarr(tmp_path / "s.zarr")["source"]
+    assert np.array_equal(stored, model.transform(data))
+    with pytest.raises(ParameterError, match="expected one of source"):
+        model.write(data, tmp_path / "other.zarr", outputs=("label",))
+
+
+def test_missing_rows__have_no_sources(data, model):
+    rows = data["X"].to_numpy().copy()
+    rows[3, 1] = np.nan
+    named = xr.DataArray(rows, data["X"].coords, data["X"].dims)
+    with pytest.raises(bigtensor.errors.MissingValueError, match="row 3"):
+        model.transform(named)
+    lenient = ICA(missing="omit", random_state=0)
+    with pytest.warns(bigtensor.errors.MissingValueWarning, match="left out"):
+        lenient.fit(rows)
+    with pytest.warns(bigtensor.errors.MissingValueWarning, match="left out"):
+        answered = lenient.transform(rows)
+    assert np.isnan(answered[3]).all()
+    assert np.isfinite(np.delete(answered, 3, axis=0)).all()
+
+
+@pytest.mark.parametrize("method", ["whitened", "cumulant"])
+def test_saved_models__answer_the_same(data, method, tmp_path):
+    model = ICA(method=method, random_state=0).fit(data)
+    loaded = bigtensor.load(model.save(tmp_path / "m.zarr"))
+    assert np.array_equal(loaded.transform(data), model.transform(data))
+    assert loaded.method_ == method
+    assert np.array_equal(loaded.kurtosis_, model.kurtosis_)
+
+
+def test_report__shows_mixing_and_kurtosis(data, model):
+    page = render_report(model, data=data)
+    assert "Correlation of features and sources" in page
+    assert "Mixing of the sources" in page
+    assert f"{model.kurtosis_[0]:.3f}" in page
+    assert "no sign of Gaussian noise" in model._repr_html_()
+    noisy = simulate.ica(60_000, 4, n_features=4, noise=0.7, random_state=2)
+    page = render_report(ICA(random_state=0).fit(noisy))
+    assert "Gauss-Newton steps in" in page
