@@ -26,7 +26,7 @@ from tests.benchmarks.tables import Report, Row
 
 Array = NDArray[Any]
 
-DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 @dataclass(frozen=True)
@@ -162,12 +162,12 @@ def matched_correlations(first: Array, second: Array) -> Array:
     return np.sort(cosines[ours, theirs])
 
 
-def real_sets() -> dict[str, Array]:
-    """Return the real recordings that are there: an electrocardiogram and flow cytometry."""
+def real_sets(folder: Path) -> dict[str, Array]:
+    """Return the real recordings that a folder has: an electrocardiogram and flow cytometry."""
     names = ("foetal_ecg", "gvhd", "hipc_w2")
     found = {}
     for name in names:
-        path = DATA / f"{name}.npz"
+        path = folder / f"{name}.npz"
         if path.exists():
             with np.load(path) as file:
                 found[name] = file["X"]
@@ -200,6 +200,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--data", type=Path, default=DATA, help="Folder of real data.")
     parser.add_argument("--only", choices=("clean", "noisy", "others", "real"))
     given = parser.parse_args()
     report = Report("ica", {"seeds": given.seeds}, given.out)
@@ -211,7 +212,7 @@ def main() -> None:
             if kept := bars(problem, rows):
                 report.add(f"bars of {problem}", kept)
     if given.only in (None, "real"):
-        rows = [on_real_data(name, values) for name, values in real_sets().items()]
+        rows = [on_real_data(name, values) for name, values in real_sets(given.data).items()]
         if rows:
             report.add("real data", rows)
 
