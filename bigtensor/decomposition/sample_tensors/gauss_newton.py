@@ -24,6 +24,7 @@ FIRST_DAMPING = 1e-4
 _DAMPING_FACTOR = 10.0
 _MOST_DAMPING = 1e3
 _MOST_STEPS = 40
+_FEW_STEPS = 10
 _ROUNDING = 1e-6
 """Change of the objective, relative to it, that sums in float32 may make."""
 
@@ -137,7 +138,8 @@ def descended(contract: Contract, terms: Terms) -> Terms:
     """Return terms after steps that each lead nearer to the tensor, until they settle.
 
     The damping grows tenfold after a step that does not, and shrinks after others (Levenberg and
-    Marquardt).
+    Marquardt). Terms of even order have both signs, and two that cancel may lead nearer without
+    end: there the first step that leads away is the last, and the damping stays.
 
     Parameters
     ----------
@@ -147,16 +149,18 @@ def descended(contract: Contract, terms: Terms) -> Terms:
     """
     if not terms.n_terms:
         return terms
+    may_cancel = all(order % 2 == 0 for order in terms.orders)
     step = gauss_newton_step(terms, contract(terms.factors))
-    for _ in range(_MOST_STEPS):
+    for _ in range(_FEW_STEPS if may_cancel else _MOST_STEPS):
         moments = contract(step.terms.factors)
         value = objective(step.terms, moments)
         if step.accepts(value):
             terms = step.terms
             if step.objective - value <= _STILL * abs(value):
                 break
-            step = gauss_newton_step(terms, moments, step.damping / _DAMPING_FACTOR)
-        elif step.damping > _MOST_DAMPING:
+            damping = FIRST_DAMPING if may_cancel else step.damping / _DAMPING_FACTOR
+            step = gauss_newton_step(terms, moments, damping)
+        elif may_cancel or step.damping > _MOST_DAMPING:
             break
         else:
             step = step.more_damped()
