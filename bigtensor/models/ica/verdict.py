@@ -83,7 +83,7 @@ def judged(
     sentences = [str(sentence) for _, sentence in faults]
     verdict = {
         "good": all(category is None for category, _ in faults),
-        "sentences": sentences or [f"{k} source{'s' * (k > 1)}, none of them Gaussian."],
+        "sentences": sentences or [f"{k} source{'s' * (k > 1)}, at most one of them Gaussian."],
     }
     told = {"n_components": k, "rank": axes.rank, **diagnostics, "verdict": verdict}
     return Solved(components, told)
