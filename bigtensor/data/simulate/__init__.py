@@ -7,6 +7,7 @@ rows to a Zarr store block by block, in memory that does not depend on the numbe
 from bigtensor.data.simulate.correlated_cells import correlated_cells, write_correlated_cells
 from bigtensor.data.simulate.cytometry import cytometry, cytometry_density, write_cytometry
 from bigtensor.data.simulate.discrete_mixture import discrete_mixture, write_discrete_mixture
+from bigtensor.data.simulate.gaussian_mixture import gaussian_mixture, write_gaussian_mixture
 from bigtensor.data.simulate.hidden_markov import hidden_markov, write_hidden_markov
 from bigtensor.data.simulate.kernel_mixture import kernel_mixture, write_kernel_mixture
 from bigtensor.data.simulate.linear_mixture import linear_mixture, write_linear_mixture
@@ -24,6 +25,7 @@ __all__ = [
     "density_error",
     "discrete_mixture",
     "error_grid",
+    "gaussian_mixture",
     "hidden_markov",
     "kernel_mixture",
     "kernel_mixture_density",
@@ -32,6 +34,7 @@ __all__ = [
     "write_correlated_cells",
     "write_cytometry",
     "write_discrete_mixture",
+    "write_gaussian_mixture",
     "write_hidden_markov",
     "write_kernel_mixture",
     "write_linear_mixture",
