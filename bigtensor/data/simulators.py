@@ -107,5 +107,14 @@ SIMULATORS = {
         ),
         "the true mixing columns",
     ),
+    "gaussian-mixture": Simulator(
+        "bigtensor.data.simulate.gaussian_mixture",
+        "write_gaussian_mixture",
+        "Gaussian components with one spherical covariance, with any number of components.",
+        (
+            Choice("n_features", 10, "Number of features."),
+            Choice("noise", 1.0, "Length of the noise of a row."),
+        ),
+    ),
 }
 """Every simulator by its name on the command line."""

@@ -7,6 +7,7 @@ rows to a Zarr store block by block, in memory that does not depend on the numbe
 from bigtensor.data.simulate.correlated_cells import correlated_cells, write_correlated_cells
 from bigtensor.data.simulate.cytometry import cytometry, cytometry_density, write_cytometry
 from bigtensor.data.simulate.discrete_mixture import discrete_mixture, write_discrete_mixture
+from bigtensor.data.simulate.gaussian_mixture import gaussian_mixture, write_gaussian_mixture
 from bigtensor.data.simulate.hidden_markov import hidden_markov, write_hidden_markov
 from bigtensor.data.simulate.ica import ica, write_ica
 from bigtensor.data.simulate.kernel_mixture import kernel_mixture, write_kernel_mixture
@@ -25,6 +26,7 @@ __all__ = [
     "density_error",
     "discrete_mixture",
     "error_grid",
+    "gaussian_mixture",
     "hidden_markov",
     "ica",
     "kernel_mixture",
@@ -34,6 +36,7 @@ __all__ = [
     "write_correlated_cells",
     "write_cytometry",
     "write_discrete_mixture",
+    "write_gaussian_mixture",
     "write_hidden_markov",
     "write_ica",
     "write_kernel_mixture",

@@ -7,11 +7,10 @@ import numpy as np
 import xarray as xr
 
 from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.simulate.noisy_columns import component_names, noisy_columns, unit_columns
 from bigtensor.data.simulate.rows import (
-    FloatArray,
     Progress,
     RowBlock,
-    block_bounds,
     check_integer,
     check_positive,
     gather,
@@ -70,7 +69,7 @@ def linear_mixture(
     (12, 6)
     """
     truth, blocks = _simulation(rows, n_components, n_features, noise, random_state)
-    return gather(truth, blocks, rows, "float32", _codes(truth))
+    return gather(truth, blocks, rows, "float32", component_names(truth))
 
 
 def write_linear_mixture(
@@ -105,7 +104,7 @@ def write_linear_mixture(
         If the store exists or cannot be written.
     """
     truth, blocks = _simulation(rows, n_components, n_features, noise, random_state)
-    codes = _codes(truth)
+    codes = component_names(truth)
     write(path, truth, blocks, rows, "float32", codes, overwrite=overwrite, progress=progress)
 
 
@@ -119,9 +118,7 @@ def _simulation(
     check_positive("noise", noise)
     seed = check_integer("random_state", random_state, 0)
     rng = np.random.default_rng(seed)
-    columns = rng.standard_normal((len(_VIEWS), d, k))
-    columns /= np.linalg.norm(columns, axis=1, keepdims=True)
-    means = columns.reshape(-1, k)
+    means = unit_columns(rng, (len(_VIEWS), d, k)).reshape(-1, k)
     truth = xr.Dataset(
         {
             "true_weights": ("component", np.full(k, 1 / k)),
@@ -134,22 +131,4 @@ def _simulation(
         },
         attrs={"simulator": "linear_mixture", "noise": float(noise), "random_state": seed},
     )
-    return truth, _blocks(rng, means, float(noise) / np.sqrt(d), rows)
-
-
-def _codes(truth: xr.Dataset) -> dict[str, list[str]]:
-    """Return the names of the components."""
-    return {"label": [f"component {h}" for h in range(truth.sizes["component"])]}
-
-
-def _blocks(
-    rng: np.random.Generator, means: FloatArray, deviation: float, rows: int
-) -> Iterator[RowBlock]:
-    """Yield rows and their labels."""
-    transposed = np.ascontiguousarray(means.T, np.float32)
-    for start, stop in block_bounds(rows):
-        label = rng.integers(len(transposed), size=stop - start)
-        values = rng.standard_normal((stop - start, means.shape[0]), np.float32)
-        values *= np.float32(deviation)
-        values += transposed[label]
-        yield {"X": values, "label": label}
+    return truth, noisy_columns(rng, means, float(noise) / np.sqrt(d), rows)

@@ -40,8 +40,9 @@ class GaussianMixture(LabelledFit, MixtureAnswers):
     Two starts compete in a pilot sample by the likelihood that EM iterations reach from them:
     clusters of k-means, twice as many as components and merged by Ward's criterion, and the terms
     of the third moment, which is never formed (Anandkumar, Ge and Janzamin 2015, eq. 6). Both find
-    all of many components where k-means, and EM from it, leave some out and put two into one. EM
-    iterations over all rows follow until the likelihood settles.
+    all of many components where k-means, and EM from it, leave some out and put two into one. For a
+    tied covariance, clusters of whitened rows and of rows as they are both compete. EM iterations
+    over all rows follow until the likelihood settles.
 
     Parameters
     ----------

@@ -78,11 +78,13 @@ def moment_start(
     return _started(columns_with_constant(terms, constant), pilot.total, settings)
 
 
-def cluster_start(pilot: PilotRows, settings: GaussianSettings) -> GaussianComponents:
-    """Return the centres of merged clusters, of whitened rows for a full covariance."""
+def cluster_start(
+    pilot: PilotRows, settings: GaussianSettings, *, whitened: bool
+) -> GaussianComponents:
+    """Return the centres of merged clusters of the rows, whitened or as they are."""
     rows = pilot.block.values[: pilot.block.rows].astype(np.float64) - pilot.total.mean
     back = np.eye(settings.n_features)
-    if settings.tied:
+    if whitened:
         whitening, back = _whitening(pilot.total.covariance)
         rows = rows @ whitening
     found = merged_clusters(rows, settings.n_components, settings.random_state, pilot.block.weight)

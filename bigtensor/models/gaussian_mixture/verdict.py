@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from bigtensor.errors import ConditioningWarning, Setting
 from bigtensor.models.gaussian_components import GaussianComponents
@@ -34,10 +36,7 @@ def judged(
     """
     filled = components.weights * settings.rows >= FEW_ROWS
     if filled.any() and not filled.all() and not components.names:
-        weights = components.weights[filled]
-        components = replace(
-            components, weights=weights / weights.sum(), means=components.means[filled]
-        )
+        components = _of(filled, components)
     k = components.n_components
     faults = [
         *_fewer(k, settings.n_components),
@@ -49,6 +48,28 @@ def judged(
         warnings.warn(sentence, ConditioningWarning, stacklevel=6)
     verdict = {"good": not faults, "sentences": sentences}
     return Solved(components, {**diagnostics, "n_components": k, "verdict": verdict})
+
+
+def _of(filled: NDArray[np.bool_], components: GaussianComponents) -> GaussianComponents:
+    """Return the components that have rows; those of the others belong to the nearest mean.
+
+    The covariance grows by them. Without that, rows of a rare feature would have densities of
+    nearly zero, because a component of their own had left no variance of the feature.
+    """
+    points = components.mixture().factor[:-1].T.astype(np.float64)
+    weights, means = components.weights[filled], components.means[filled]
+    nearest = cdist(points[~filled], points[filled]).argmin(axis=1)
+    moved = components.means[~filled] - means[nearest]
+    spread = (moved.T * components.weights[~filled]) @ moved
+    of_columns = components.covariance.ndim == 1
+    added = np.full(len(spread), np.trace(spread) / len(spread)) if of_columns else spread
+    np.add.at(weights, nearest, components.weights[~filled])
+    return replace(
+        components,
+        weights=weights / weights.sum(),
+        means=means,
+        covariance=components.covariance + added,
+    )
 
 
 def _fewer(found: int, asked: int) -> list[str]:

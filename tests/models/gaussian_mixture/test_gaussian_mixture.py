@@ -5,6 +5,8 @@ import pytest
 import xarray as xr
 from numpy.random import default_rng
 from scipy.optimize import linear_sum_assignment
+from sklearn.datasets import load_digits
+from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture as Peer
 
 import bigtensor
@@ -16,6 +18,9 @@ from bigtensor.errors import (
     MissingValueWarning,
     ParameterError,
 )
+from bigtensor.models.gaussian_components import GaussianComponents
+from bigtensor.models.gaussian_mixture.settings import GaussianSettings
+from bigtensor.models.gaussian_mixture.verdict import judged
 
 
 def drawn(n=8000, d=10, k=12, noise=0.6, seed=0):
@@ -222,3 +227,30 @@ def test_too_many_components__are_said():
     assert sorted(np.round(model.weights_, 6)) == [pytest.approx(1 / 3, abs=1e-5)] * 3
     with pytest.warns(ConditioningWarning):
         GaussianMixture(8, random_state=0).fit(np.repeat(np.eye(3), 50, axis=0) * 1.0)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_tied__does_not_take_rare_pixels_for_components(seed):
+    images, digit = load_digits(return_X_y=True)
+    model = GaussianMixture(10, "tied", random_state=seed).fit(images)
+    peer = Peer(10, covariance_type="tied", random_state=seed).fit(images)
+    assert model.diagnostics_["pilot"]["start"] == "unscaled clusters"
+    assert adjusted_rand_score(digit, model.predict(images)) > 0.65
+    assert (model.weights_ * len(images)).min() > 50
+    assert len(model.weights_) == 10
+    assert adjusted_rand_score(digit, peer.predict(images)) > 0.6
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_judged__gives_rows_of_a_dropped_component_to_the_nearest(tied):
+    covariance = np.diag([1.0, 2.0]) if tied else np.ones(2)
+    weights, means = np.array([0.6, 0.399, 0.001]), np.array([[0.0, 0], [8, 0], [0, 10]])
+    components = GaussianComponents(weights, means, covariance, (("x", ("a", "b")),), "float64")
+    settings = GaussianSettings(components.views, 3, tied, 1, 1000, 1000, "float64", False, 0, ())
+    with pytest.warns(ConditioningWarning, match="1 of the 3 components"):
+        solved = judged(components, settings, {"rows_out_of_reach": 0})
+    kept = solved.fitted
+    np.testing.assert_allclose(kept.weights, [0.601, 0.399])
+    # 0.001 of the rows lie 10 away, along the second feature
+    expected = np.diag([1.0, 2.1]) if tied else [1.05, 1.05]
+    np.testing.assert_allclose(kept.covariance, expected)

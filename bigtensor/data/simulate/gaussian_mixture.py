@@ -1,0 +1,134 @@
+"""Gaussian mixtures with one spherical covariance, and more components than features if need be."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.simulate.noisy_columns import component_names, noisy_columns, unit_columns
+from bigtensor.data.simulate.rows import (
+    Progress,
+    RowBlock,
+    check_integer,
+    check_positive,
+    gather,
+    write,
+)
+
+
+def gaussian_mixture(
+    rows: int,
+    n_components: int,
+    n_features: int = 10,
+    noise: float = 1.0,
+    random_state: int = 0,
+) -> xr.Dataset:
+    """Draw rows of a Gaussian mixture whose components share one spherical covariance.
+
+    Means are uniform on the unit sphere and components equally probable, as in the analysis of
+    Anandkumar, Ge and Janzamin, *Sample Complexity Analysis for Learning Overcomplete Latent
+    Variable Models through Tensor Methods*, 2015. ``noise`` is the length of the noise of a row,
+    whatever the number of features.
+
+    One generator, ``numpy.random.default_rng(random_state)``, drives everything, in this order:
+    means, then labels and noise of every block of 65,536 rows.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows, at least 1.
+    n_components : int
+        Number of components k, at least 1.
+    n_features : int, default 10
+        Number of features, at least 1: ``x0``, ``x1``, ...
+    noise : float, default 1.0
+        Root of the mean squared length of the noise of a row, positive.
+    random_state : int, default 0
+        Seed, at least 0.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``X`` (sample, feature) float32; ``label`` (sample) int32; the truth in ``true_weights``
+        (component) and ``true_means`` (feature, component) float64; attributes ``simulator``,
+        ``noise``, ``variance`` of a feature given the component, and ``random_state``.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> data = gaussian_mixture(1000, 6, n_features=4, random_state=7)
+    >>> data["true_means"].shape
+    (4, 6)
+    """
+    truth, blocks = _simulation(rows, n_components, n_features, noise, random_state)
+    return gather(truth, blocks, rows, "float32", component_names(truth))
+
+
+def write_gaussian_mixture(
+    path: str | Path,
+    rows: int,
+    n_components: int,
+    n_features: int = 10,
+    noise: float = 1.0,
+    random_state: int = 0,
+    *,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Write the rows of :func:`gaussian_mixture` to a Zarr store, block by block.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The store to make; its folder must exist.
+    rows, n_components, n_features, noise, random_state
+        As for :func:`gaussian_mixture`.
+    overwrite : bool, default False
+        Replace an existing store once the new one is whole.
+    progress : callable (done, rows) -> None, optional
+        Called after every 65,536 rows.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+    OutputError
+        If the store exists or cannot be written.
+    """
+    truth, blocks = _simulation(rows, n_components, n_features, noise, random_state)
+    names = component_names(truth)
+    write(path, truth, blocks, rows, "float32", names, overwrite=overwrite, progress=progress)
+
+
+def _simulation(
+    rows: int, n_components: int, n_features: int, noise: float, random_state: int
+) -> tuple[xr.Dataset, Iterator[RowBlock]]:
+    """Check the parameters; return the truth and the rows to come."""
+    check_integer("rows", rows, 1)
+    k = check_integer("n_components", n_components, 1)
+    d = check_integer("n_features", n_features, 1)
+    check_positive("noise", noise)
+    seed = check_integer("random_state", random_state, 0)
+    rng = np.random.default_rng(seed)
+    means = unit_columns(rng, (d, k))
+    deviation = float(noise) / np.sqrt(d)
+    truth = xr.Dataset(
+        {
+            "true_weights": ("component", np.full(k, 1 / k)),
+            "true_means": ((FEATURE_DIM, "component"), means),
+        },
+        coords={"component": np.arange(k), FEATURE_DIM: [f"x{i}" for i in range(d)]},
+        attrs={
+            "simulator": "gaussian_mixture",
+            "noise": float(noise),
+            "variance": deviation**2,
+            "random_state": seed,
+        },
+    )
+    return truth, noisy_columns(rng, means, deviation, rows)
