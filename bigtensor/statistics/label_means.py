@@ -39,6 +39,7 @@ class LabelMeans(SumStatistic[LabelMeansResult]):
     Parameters
     ----------
     n_labels : int
+        Larger labels count nowhere.
     point : (d,) float64 array
     """
 
@@ -83,7 +84,7 @@ def _add_rows(
     """Add labelled rows to the sums of their labels."""
     for row in range(rows.shape[0]):
         label = labels[row]
-        if label < 0:
+        if label < 0 or label >= weights.size:
             continue
         weights[label] += weight[row]
         for i in range(rows.shape[1]):

@@ -77,8 +77,8 @@ class WithinReach(Statistic[ResultWithin[_Result]]):
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add the rows within reach."""
-        near = work.take("within_reach.near", (block.rows,), "bool")
-        near[:] = True
+        near = work.take("within_reach.near", block.values.shape[:1], "bool")
+        near[: block.rows], near[block.rows :] = True, False
         reach = self.reach
         groups = zip(reach.columns, reach.points, reach.scales, reach.distances, strict=True)
         for (start, stop), point, scale, distance in groups:

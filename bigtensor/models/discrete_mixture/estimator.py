@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from bigtensor.models.data_kinds import Data
@@ -24,11 +23,11 @@ from bigtensor.models.discrete_mixture.settings import (
     without_effect,
 )
 from bigtensor.models.discrete_mixture.solution import DiscreteFit
-from bigtensor.models.mixture import MixtureAnswers
+from bigtensor.models.information_criteria import InformationCriteria
 from bigtensor.models.script import PlannedPass, Script
 
 
-class DiscreteMixture(MixtureAnswers):
+class DiscreteMixture(InformationCriteria):
     """Mixture of categorical views that are independent given the component: latent classes.
 
     Every row has a hidden component; given the component, the views are independent, each with its
@@ -132,34 +131,7 @@ class DiscreteMixture(MixtureAnswers):
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    def aic(self, X: Any) -> float:
-        """Return the information criterion of Akaike for some rows; less is better.
-
-        Parameters
-        ----------
-        X : path, xarray, dask array or array-like
-            As for `fit`.
-        """
-        return 2.0 * self._mixture_parameters() - 2.0 * self._log_likelihood(X)[0]
-
-    def bic(self, X: Any) -> float:
-        """Return the Bayesian information criterion for some rows; less is better.
-
-        Parameters
-        ----------
-        X : path, xarray, dask array or array-like
-            As for `fit`.
-        """
-        likelihood, rows = self._log_likelihood(X)
-        return float(np.log(rows)) * self._mixture_parameters() - 2.0 * likelihood
-
-    def _log_likelihood(self, X: Any) -> tuple[float, int]:
-        """Return the log-likelihood of some rows, and how many were scored."""
-        scores = np.asarray(self.score_samples(X))
-        kept = scores[~np.isnan(scores)]
-        return float(kept.sum()), len(kept)
-
-    def _mixture_parameters(self) -> int:
+    def _free_parameters(self) -> int:
         """Return the number of free parameters."""
         self._require_fitted()
         assert self._fitted is not None

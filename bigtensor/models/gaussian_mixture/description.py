@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.models.component_means import means_section
 from bigtensor.models.description import Line
 from bigtensor.models.mixture_description import (
     JudgedMixtureDescription,
     judged_outcome,
     verdict_notice,
 )
-from bigtensor.models.report_blocks import ReportParts, Section, Words
-from bigtensor.models.report_figures import Heatmap
-
-MOST_LINES = 60
-"""Features that the picture shows; of more, those that differ most between components."""
+from bigtensor.models.report_blocks import ReportParts, Section
 
 
 class GaussianMixtureDescription(JudgedMixtureDescription):
@@ -34,7 +31,7 @@ class GaussianMixtureDescription(JudgedMixtureDescription):
         return ReportParts(
             notices=(verdict_notice(model.diagnostics_["verdict"]),),
             method=tuple(method_in_words(model)),
-            sections=(means_section(model),),
+            sections=(means_of(model),),
         )
 
 
@@ -60,31 +57,13 @@ def method_in_words(model: Any) -> Iterator[str]:
     )
 
 
-def means_section(model: Any) -> Section:
+def means_of(model: Any) -> Section:
     """Return the picture of the means.
 
     Parameters
     ----------
     model : fitted model
     """
-    table, names = model.means_.T, model.views_.feature_names
-    covariance = np.asarray(model.covariances_)
-    noise = np.diag(covariance) if covariance.ndim == 2 else np.full(len(table), covariance)
-    scaled = (table - (table @ model.weights_)[:, None]) / np.sqrt(noise)[:, None]
-    spread = np.square(scaled) @ model.weights_
-    chosen = np.sort(np.argsort(-spread, kind="stable")[:MOST_LINES])
-    words = (
-        "Difference of every mean from the mean of all rows, in standard deviations of the noise."
-    )
-    if len(chosen) < len(names):
-        words += f" Shown are the {len(chosen)} of {len(names):,} features that differ most."
-    heatmap = Heatmap(
-        "Means of the components",
-        scaled[chosen],
-        tuple(names[line] for line in chosen),
-        tuple(str(component) for component in range(table.shape[1])),
-        "standard deviations",
-        float(np.abs(scaled[chosen]).max()) or 1.0,
-        diverging=True,
-    )
-    return Section("means", "Means of the components", (Words(words), heatmap), "Means")
+    names, covariance = model.views_.feature_names, np.asarray(model.covariances_)
+    variances = np.diag(covariance) if covariance.ndim == 2 else np.full(len(names), covariance)
+    return means_section(model._fitted.means.T, names, model.weights_, variances)

@@ -27,14 +27,13 @@ from bigtensor.models.gaussian_mixture.script import (
 from bigtensor.models.gaussian_mixture.settings import (
     check_parameters,
     settings_of,
-    without_effect,
 )
+from bigtensor.models.information_criteria import InformationCriteria
 from bigtensor.models.labelled_fit import LabelledFit
-from bigtensor.models.mixture import MixtureAnswers
 from bigtensor.models.script import PlannedPass, Script
 
 
-class GaussianMixture(LabelledFit, MixtureAnswers):
+class GaussianMixture(LabelledFit, InformationCriteria):
     r"""Gaussian mixture with one covariance for all components, of any number of components.
 
     Two starts compete in a pilot sample by the likelihood that EM iterations reach from them:
@@ -124,34 +123,6 @@ class GaussianMixture(LabelledFit, MixtureAnswers):
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    def aic(self, X: Any) -> float:
-        """Return the information criterion of Akaike for some rows; less is better.
-
-        Parameters
-        ----------
-        X : path, xarray, dask array or array-like
-            As for `fit`.
-        """
-        likelihood, _ = self._log_likelihood(X)
-        return 2.0 * self._free_parameters() - 2.0 * likelihood
-
-    def bic(self, X: Any) -> float:
-        """Return the Bayesian information criterion for some rows; less is better.
-
-        Parameters
-        ----------
-        X : path, xarray, dask array or array-like
-            As for `fit`.
-        """
-        likelihood, rows = self._log_likelihood(X)
-        return float(np.log(rows)) * self._free_parameters() - 2.0 * likelihood
-
-    def _log_likelihood(self, X: Any) -> tuple[float, int]:
-        """Return the log-likelihood of some rows, and how many were scored."""
-        scores = np.asarray(self.score_samples(X), np.float64)
-        kept = scores[~np.isnan(scores)]
-        return float(kept.sum()), len(kept)
-
     def _free_parameters(self) -> int:
         """Return the number of free parameters."""
         self._require_fitted()
@@ -189,7 +160,6 @@ class GaussianMixture(LabelledFit, MixtureAnswers):
             self.classes_ = np.array(fitted.names, dtype=object)
 
     _check_parameters = check_parameters
-    _without_effect = without_effect
 
     def _outcome_in_words(self) -> list[tuple[str, str]]:
         """Return how the fit ended, as names and words."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bigtensor.errors import DataError, IdentifiabilityError, Message, ParameterError, Setting
+from bigtensor.errors import DataError, IdentifiabilityError, ParameterError, Setting
 from bigtensor.models.data_shape import DataShape, NamedViews
 from bigtensor.models.declarations import check_declared
 from bigtensor.models.gaussian_mixture.declared_parameters import PARAMETERS
@@ -126,8 +126,3 @@ def check_parameters(model: Any) -> None:
             Setting("n_components") + " is needed: the number of components of a GaussianMixture"
         )
     check_declared(model, PARAMETERS)
-
-
-def without_effect(model: Any) -> Message | None:  # noqa: ARG001
-    """Return None: every parameter has an effect."""
-    return None

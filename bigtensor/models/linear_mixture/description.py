@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.models.component_means import means_section
 from bigtensor.models.description import Line
 from bigtensor.models.mixture_description import (
     JudgedMixtureDescription,
     judged_outcome,
     verdict_notice,
 )
-from bigtensor.models.report_blocks import ReportParts, Section, Words
-from bigtensor.models.report_figures import Heatmap
-
-MOST_LINES = 60
-"""Features that the picture shows; of more, those that differ most between components."""
+from bigtensor.models.report_blocks import ReportParts, Section
 
 
 class LinearMixtureDescription(JudgedMixtureDescription):
@@ -34,7 +31,7 @@ class LinearMixtureDescription(JudgedMixtureDescription):
         return ReportParts(
             notices=(verdict_notice(model.diagnostics_["verdict"]),),
             method=tuple(method_in_words(model)),
-            sections=(columns_section(model),),
+            sections=(columns_of(model),),
         )
 
 
@@ -63,41 +60,13 @@ def method_in_words(model: Any) -> Iterator[str]:
         yield f"{len(found['mean_log_likelihood'])} EM iterations followed."
 
 
-def columns_section(model: Any) -> Section:
+def columns_of(model: Any) -> Section:
     """Return the picture of the columns of all views.
 
     Parameters
     ----------
     model : fitted model
     """
-    table = np.concatenate([of.to_numpy() for of in model.components_.values()])
-    names = [
-        f"{view}: {name}"
-        for view, of in model.components_.items()
-        for name in of["feature"].to_numpy()
-    ]
-    centre = table @ model.weights_
-    scaled = table - centre[:, None]
-    noise = np.concatenate(
-        [np.diag(covariance.to_numpy()) for covariance in model.noise_covariance_.values()]
-    )
-    scaled /= np.sqrt(noise)[:, None]
-    spread = np.square(scaled) @ model.weights_
-    chosen = np.sort(np.argsort(-spread, kind="stable")[:MOST_LINES])
-    words = (
-        "Difference of every component from the mean of all rows, in standard deviations of the "
-        "noise."
-    )
-    if len(chosen) < len(names):
-        words += f" Shown are the {len(chosen)} of {len(names):,} features that differ most."
-    limit = float(np.abs(scaled[chosen]).max()) or 1.0
-    heatmap = Heatmap(
-        "Columns of the components",
-        scaled[chosen],
-        tuple(names[line] for line in chosen),
-        tuple(str(component) for component in range(table.shape[1])),
-        "standard deviations",
-        limit,
-        diverging=True,
-    )
-    return Section("columns", "Columns of the components", (Words(words), heatmap), "Columns")
+    fitted = model._fitted
+    names = [f"{view}: {name}" for view, members in fitted.views for name in members]
+    return means_section(fitted.means.T, names, fitted.weights, np.diag(fitted.covariance))

@@ -25,7 +25,6 @@ from bigtensor.models.linear_mixture.script import (
 from bigtensor.models.linear_mixture.settings import (
     check_parameters,
     settings_of,
-    without_effect,
 )
 from bigtensor.models.mixture import MixtureAnswers
 from bigtensor.models.script import PlannedPass, Script
@@ -162,7 +161,6 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
             )
 
     _check_parameters = check_parameters
-    _without_effect = without_effect
 
     def _outcome_in_words(self) -> list[tuple[str, str]]:
         """Return how the fit ended, as names and words."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bigtensor.errors import DataError, Message, ParameterError, Setting, ViewError
+from bigtensor.errors import DataError, ParameterError, Setting, ViewError
 from bigtensor.models.data_shape import DataShape, NamedViews, view_slices
 from bigtensor.models.declarations import check_declared
 from bigtensor.models.labelled_fit import check_labels
@@ -121,8 +121,3 @@ def check_parameters(model: Any) -> None:
             Setting("n_components") + " is needed: the number of components of a LinearMixture"
         )
     check_declared(model, PARAMETERS)
-
-
-def without_effect(model: Any) -> Message | None:  # noqa: ARG001
-    """Return None: every parameter has an effect."""
-    return None
