@@ -179,6 +179,8 @@ class Parameter:
         None for a parameter that the command line does not offer.
     optional : bool
         True if None may be given although it is not the default.
+    required : bool
+        True if there is no default: None stands for it, and may not be given.
     """
 
     name: str
@@ -186,10 +188,11 @@ class Parameter:
     kind: Kind | None
     option: Option | None = None
     optional: bool = False
+    required: bool = False
 
     def check(self, value: Any) -> None:
         """Raise a ParameterError for a value that the parameter may not have."""
-        if value is None and (self.default is None or self.optional):
+        if value is None and not self.required and (self.default is None or self.optional):
             return
         if self.kind is not None and not self.kind.accepts(value):
             raise ParameterError(

@@ -78,7 +78,13 @@ def test_model__declares_all_its_parameters(name):
     given = inspect.signature(model_class(name)).parameters
     assert {parameter.name for parameter in declared} == set(given) - SHARED
     for parameter in declared:
-        assert parameter.default == given[parameter.name].default, parameter.name
+        default = given[parameter.name].default
+        if parameter.required:
+            assert default is inspect.Parameter.empty
+            with pytest.raises(ParameterError, match=parameter.name):
+                parameter.check(None)
+            continue
+        assert parameter.default == default, parameter.name
         parameter.check(parameter.default)
         if parameter.option is not None and not isinstance(parameter.kind, Flag):
             read = option_type(parameter)
@@ -94,7 +100,10 @@ def test_docstring__names_the_words_and_the_defaults(name):
         for word in getattr(parameter.kind, "words", ()):
             assert f'"{word}"' in described, (parameter.name, word)
         default = parameter.default
-        if default is None:
+        if parameter.required:
+            assert "optional" not in line
+            assert "default" not in line
+        elif default is None:
             assert "optional" in line
         else:
             shown = f'"{default}"' if isinstance(default, str) else str(default)

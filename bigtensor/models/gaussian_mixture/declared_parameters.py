@@ -13,6 +13,7 @@ PARAMETERS = (
         None,
         Whole(),
         Option(("--components", "-k"), "Number of components, which may exceed the features."),
+        required=True,
     ),
     Parameter(
         "covariance_type",

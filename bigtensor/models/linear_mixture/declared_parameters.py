@@ -11,6 +11,7 @@ PARAMETERS = (
         None,
         Whole(),
         Option(("--components", "-k"), "Number of components, which may exceed the features."),
+        required=True,
     ),
     Parameter(
         "gauss_newton_steps",
