@@ -13,7 +13,7 @@ from bigtensor.models.ica.description import ICADescription, outcome_in_words
 from bigtensor.models.ica.planned_passes import planned_preparation, planned_refinement
 from bigtensor.models.ica.script import STORED_CLASSES, ICAPreparation, prepare, refine
 from bigtensor.models.ica.settings import check_parameters, settings_of, without_effect
-from bigtensor.models.ica.solution import IndependentComponents
+from bigtensor.models.independent_sources.components import IndependentComponents
 from bigtensor.models.script import PlannedPass, Script
 from bigtensor.models.transform import TransformAnswers
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from bigtensor.decomposition.sample_tensors.gauss_newton import objective
 from bigtensor.decomposition.solution import FloatArray
-from bigtensor.models.ica.whitened_sample import (
+from bigtensor.models.independent_sources.whitened_sample import (
     WhitenedSample,
     freed_terms,
     rotation_terms,

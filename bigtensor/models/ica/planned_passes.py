@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from bigtensor.models.ica.script import contrast_pass, moments_pass, pilot_pass
 from bigtensor.models.ica.settings import ICASettings
-from bigtensor.models.ica.whitened_tensor import WhitenedTensor
+from bigtensor.models.independent_sources.passes import (
+    blank_reach,
+    contrast_pass,
+    moments_pass,
+    pilot_pass,
+)
+from bigtensor.models.independent_sources.whitened_tensor import WhitenedTensor
 from bigtensor.models.sample_tensor import contraction_pass
 from bigtensor.models.script import PlannedPass
-from bigtensor.statistics.within_reach import Reach
 
 _COPIES = 5
 """Copies of the sample that the driver holds: as read, in float64, whitened, and halves."""
@@ -45,14 +49,3 @@ def planned_refinement(settings: ICASettings) -> list[PlannedPass]:
         return [moments, PlannedPass(contrast, polish)] if polish else [moments]
     times = max(settings.polish_passes - 1, steps)
     return [moments, PlannedPass(contrast, times, instead=contractions)]
-
-
-def blank_reach(n_features: int) -> Reach:
-    """Return a reach of the right sizes, whatever its numbers.
-
-    Parameters
-    ----------
-    n_features : int
-    """
-    zeros, ones = np.zeros(n_features), np.ones(n_features)
-    return Reach(((0, n_features),), (zeros,), (ones,), (1.0,))

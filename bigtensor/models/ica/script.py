@@ -12,43 +12,45 @@ import numpy as np
 from bigtensor.decomposition.independent_components import (
     PrincipalAxes,
     mean_turn,
-    principal_axes,
     symmetric_orthogonalisation,
 )
-from bigtensor.decomposition.sample_tensors.terms import Terms, unit_columns
+from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.decomposition.solution import FloatArray
-from bigtensor.errors import IdentifiabilityError, Setting
+from bigtensor.errors import Setting
 from bigtensor.models.data_shape import view_slices
 from bigtensor.models.ica.method_choice import embedded, noise_gain
-from bigtensor.models.ica.near_rows import near_rows
-from bigtensor.models.ica.settings import ROWS_A_SOURCE, ICASettings
-from bigtensor.models.ica.solution import IndependentComponents, of_rotation, of_terms
+from bigtensor.models.ica.settings import ICASettings
 from bigtensor.models.ica.verdict import gaussian_sources, judged
-from bigtensor.models.ica.whitened_sample import (
-    ORDERS,
+from bigtensor.models.independent_sources.components import IndependentComponents, of_rotation
+from bigtensor.models.independent_sources.cumulant_passes import (
+    CumulantSources,
+    SampleSources,
+    cumulant_sources,
+)
+from bigtensor.models.independent_sources.near_rows import near_rows
+from bigtensor.models.independent_sources.passes import (
+    axes_of,
+    contrast_pass,
+    moments_pass,
+    pilot_pass,
+    products_in,
+)
+from bigtensor.models.independent_sources.settings import ROWS_A_SOURCE
+from bigtensor.models.independent_sources.whitened_sample import (
     WhitenedSample,
     cumulant_terms,
-    gaussian_part,
     independent_rotation,
     non_gaussianity,
-    standing_out,
     tanh_update,
 )
-from bigtensor.models.ica.whitened_tensor import WhitenedTensor
-from bigtensor.models.sample_tensor import Refined, refined
 from bigtensor.models.script import Estimate, Script, Solved, Step
-from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.contrast_sums import ContrastSums, ContrastSumsResult
 from bigtensor.statistics.covariances import Covariances, CovariancesResult
 from bigtensor.statistics.in_memory import sum_in_memory
-from bigtensor.statistics.row_sample import RowSample, Sample
+from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.tensor_contractions import TensorContractions
-from bigtensor.statistics.windows import sample_windows
-from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
-
-MOST_SINGLE_CONDITION = 1e3
-"""Condition of a whitening above which products in float32 lose too many digits."""
+from bigtensor.statistics.within_reach import Reach, WithinReach
 
 SETTLED = 0.03
 """Turn of the sources by a pass, in units of one over the root of the rows, that is the last."""
@@ -60,7 +62,6 @@ LEAST_KURTOSIS = -2.5
 """No kurtosis is below -2, but its estimate may be."""
 
 _LEAST_TURN = 1e-5
-_ROUNDING_UNITS = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,76 +197,6 @@ def refine(preparation: ICAPreparation) -> Script:
     return (yield from _refine_cumulant(preparation))
 
 
-def pilot_pass(settings: ICASettings) -> Pass[Sample]:
-    """Return the pass that draws the sample."""
-    statistic = RowSample(
-        settings.pilot_rows,
-        settings.n_features,
-        settings.dtype,
-        settings.random_state,
-        settings.has_weight,
-    )
-    return Pass("pilot", statistic, sample_windows(settings.rows, settings.pilot_rows))
-
-
-def moments_pass(
-    settings: ICASettings, mean: FloatArray, unmixing: FloatArray, counted: Reach
-) -> Pass[ResultWithin[dict[str, Any]]]:
-    """Return the pass that sums the covariance, beside the first fixed-point iteration if any.
-
-    Parameters
-    ----------
-    settings : ICASettings
-    mean : (d,) array
-        Of the sample.
-    unmixing : (d, k) array
-        Without columns for none.
-    counted : Reach
-    """
-    beside = {}
-    if unmixing.shape[1]:
-        beside["contrast"] = ContrastSums(unmixing, mean, settings.dtype)
-    # sums about the mean of all rows of the sample would be nothing but rounding
-    point = np.asarray(counted.points[0])
-    together = Together.of(covariance=Covariances(settings.columns, point), **beside)
-    return Pass("moments", WithinReach(together, counted))
-
-
-def contrast_pass(
-    unmixing: FloatArray, mean: FloatArray, counted: Reach, dtype: str
-) -> Pass[ResultWithin[ContrastSumsResult]]:
-    """Return the pass of one fixed-point iteration.
-
-    Parameters
-    ----------
-    unmixing : (d, k) array
-    mean : (d,) array
-    counted : Reach
-    dtype : str
-        Of products.
-    """
-    return Pass("contrast", WithinReach(ContrastSums(unmixing, mean, dtype), counted))
-
-
-def axes_of(moments: CovariancesResult, settings: ICASettings) -> PrincipalAxes:
-    """Return the principal axes of rows, all that are not rounding.
-
-    Parameters
-    ----------
-    moments : CovariancesResult
-    settings : ICASettings
-    """
-    unit = float(np.finfo(settings.dtype).eps)
-    return principal_axes(
-        moments.covariance, np.square(_ROUNDING_UNITS * unit * np.abs(moments.mean))
-    )
-
-
-def products_in(axes: PrincipalAxes, settings: ICASettings) -> str:
-    """Return the dtype of products with the axes."""
-    return settings.dtype if axes.condition <= MOST_SINGLE_CONDITION else "float64"
-
-
 def _refine_whitened(preparation: ICAPreparation) -> Script:
     """Ask for fixed-point iterations over all rows, the first of them beside the covariance."""
     settings, counted = preparation.settings, preparation.counted
@@ -316,36 +247,16 @@ def _whitened_solution(
 
 def _refine_cumulant(preparation: ICAPreparation) -> Script:
     """Ask for the covariance of all rows, then for contractions of their fourth moment."""
-    settings, counted = preparation.settings, preparation.counted
-    seen = yield moments_pass(settings, preparation.mean, preparation.unmixing, counted)
-    moments: CovariancesResult = seen.result["covariance"]
-    axes = axes_of(moments, settings)
-    dtype = products_in(axes, settings)
-    tensor = WhitenedTensor.about(moments.mean, axes.whitening, counted, dtype)
-    columns = unit_columns((axes.whitening.T @ preparation.columns,))
-    start = Terms(preparation.weights, columns, ORDERS)
-    noise = gaussian_part(np.eye(tensor.sizes[0]))
-
-    def solve(found: Refined) -> Solved:
-        terms = standing_out(found.terms, moments.weight)
-        if not terms.n_terms:
-            raise IdentifiabilityError(
-                "no source stands out from Gaussian noise in the fourth cumulant: use more rows, "
-                "or " + Setting("method", "whitened")
-            )
-        components, invalid = of_terms(
-            axes, terms, moments.covariance, moments.mean, settings.views, settings.dtype
-        )
-        told = {
-            **preparation.diagnostics,
-            "method": preparation.method,
-            "gauss_newton": found.diagnostics,
-            "rows_out_of_reach": found.left_out,
-            "invalid_components": invalid,
-        }
-        return judged(components, settings, axes, told)
-
-    found = yield from refined(
-        start, tensor, settings.gauss_newton_steps, {}, lambda _: noise, solve
+    sample = SampleSources(
+        preparation.mean, preparation.columns, preparation.weights, preparation.counted
     )
-    return solve(found)
+    settings = preparation.settings
+
+    def solve(found: CumulantSources) -> Solved:
+        told = {**preparation.diagnostics, **found.diagnostics, "method": preparation.method}
+        return judged(found.components, settings, found.axes, told)
+
+    remedy = "use more rows, or " + Setting("method", "whitened")
+    return solve(
+        (yield from cumulant_sources(settings, sample, settings.gauss_newton_steps, remedy, solve))
+    )

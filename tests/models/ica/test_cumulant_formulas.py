@@ -9,11 +9,11 @@ from bigtensor import ICA
 from bigtensor.data.block import Block
 from bigtensor.decomposition.independent_components import principal_axes
 from bigtensor.decomposition.sample_tensors.terms import Terms
-from bigtensor.models.ica.near_rows import near_rows
-from bigtensor.models.ica.planned_passes import blank_reach
-from bigtensor.models.ica.solution import of_terms
-from bigtensor.models.ica.whitened_sample import WhitenedSample, gaussian_part
-from bigtensor.models.ica.whitened_tensor import WhitenedTensor
+from bigtensor.models.independent_sources.components import of_terms
+from bigtensor.models.independent_sources.near_rows import near_rows
+from bigtensor.models.independent_sources.passes import blank_reach
+from bigtensor.models.independent_sources.whitened_sample import WhitenedSample, gaussian_part
+from bigtensor.models.independent_sources.whitened_tensor import WhitenedTensor
 from bigtensor.statistics.in_memory import sum_in_memory
 from tests.models.ica.problems import problem
 

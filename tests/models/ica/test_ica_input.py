@@ -12,7 +12,7 @@ from bigtensor.errors import (
     MissingValueError,
     ParameterError,
 )
-from bigtensor.models.ica.settings import most_sources
+from bigtensor.models.independent_sources.settings import most_sources
 from tests.models.ica.problems import column_error, problem
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bigtensor.decomposition.sample_tensors.terms import Factors
 from bigtensor.decomposition.solution import FloatArray
-from bigtensor.models.ica.whitened_sample import ORDERS
+from bigtensor.models.independent_sources.whitened_sample import ORDERS
 from bigtensor.models.sample_tensor import SampleTensor
 from bigtensor.statistics.tensor_contractions import Contractions, TensorContractions
 from bigtensor.statistics.within_reach import Reach

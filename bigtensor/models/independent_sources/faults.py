@@ -1,0 +1,157 @@
+"""Faults of fitted sources, in words, and the verdict that they make up."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bigtensor.decomposition.independent_components import PrincipalAxes
+from bigtensor.errors import (
+    BigtensorWarning,
+    ConditioningWarning,
+    ConstantFeatureWarning,
+    Message,
+    Setting,
+)
+from bigtensor.models.independent_sources.components import IndependentComponents
+from bigtensor.models.independent_sources.settings import SourceSettings
+from bigtensor.models.script import Solved
+
+_MOST_NAMES = 6
+
+Fault = tuple[type[BigtensorWarning] | None, Message]
+"""A sentence, and the warning that it is; None for a note."""
+
+
+def constant_features(settings: SourceSettings, axes: PrincipalAxes) -> list[Fault]:
+    """Return a sentence on features without variance.
+
+    Parameters
+    ----------
+    settings : SourceSettings
+    axes : PrincipalAxes
+    """
+    named = zip(settings.features, axes.varying, strict=True)
+    names = [name for name, varying in named if not varying]
+    if not names:
+        return []
+    listed = ", ".join(map(repr, names[:_MOST_NAMES])) + (", ..." * (len(names) > _MOST_NAMES))
+    plural = "s" * (len(names) > 1)
+    return [
+        (
+            ConstantFeatureWarning,
+            Message(
+                f"Feature{plural} {listed} ha{'ve' if plural else 's'} one value only, and no part "
+                "in any source."
+            ),
+        )
+    ]
+
+
+def dependent_features(
+    settings: SourceSettings, axes: PrincipalAxes, remedy: Message
+) -> list[Fault]:
+    """Return a sentence on features that depend linearly on others.
+
+    Parameters
+    ----------
+    settings : SourceSettings
+    axes : PrincipalAxes
+    remedy : Message
+        Added where a number of sources was asked for; may be empty.
+    """
+    varying = int(np.count_nonzero(axes.varying))
+    asked = settings.n_components
+    if axes.rank >= varying or (asked is not None and asked <= axes.rank):
+        return []
+    return [
+        (
+            None if asked is None else ConditioningWarning,
+            f"The {varying} features that vary depend linearly on each other and have the rank "
+            f"{axes.rank}: there are at most {axes.rank} sources without noise."
+            + (Message("") if asked is None else remedy),
+        )
+    ]
+
+
+def rows_out_of_reach(left_out: int) -> list[Fault]:
+    """Return a sentence on outliers.
+
+    Parameters
+    ----------
+    left_out : int
+        Rows without a part in the sums.
+    """
+    if not left_out:
+        return []
+    return [
+        (
+            ConditioningWarning,
+            Message(
+                f"{left_out:,} row{'s' * (left_out > 1)} far from all others had no part in the "
+                "sums: a single such row would make up a source. Their sources are answered all "
+                "the same. Transform features with heavy tails if the rows are good."
+            ),
+        )
+    ]
+
+
+def fewer_sources(settings: SourceSettings, axes: PrincipalAxes, found: int) -> list[Fault]:
+    """Return a sentence on sources that were asked for and do not stand out.
+
+    Parameters
+    ----------
+    settings : SourceSettings
+    axes : PrincipalAxes
+    found : int
+    """
+    asked = settings.n_components or axes.rank
+    if found >= asked:
+        return []
+    return [
+        (
+            None if settings.n_components is None else ConditioningWarning,
+            f"{found} of {asked} sources stand out from Gaussian noise in the fourth cumulant, and "
+            "only these are returned. Use " + Setting("n_components", found) + ", or more rows.",
+        )
+    ]
+
+
+def with_verdict(
+    components: IndependentComponents,
+    faults: Sequence[Fault],
+    praise: str,
+    diagnostics: dict[str, Any],
+) -> Solved:
+    """Return a solution with the verdict on it, and warn of faults.
+
+    Parameters
+    ----------
+    components : IndependentComponents
+    faults : sequence of Fault
+    praise : str
+        The sentence where there is no fault.
+    diagnostics : dict
+    """
+    for category, sentence in faults:
+        if category is not None:
+            warnings.warn(sentence, category, stacklevel=7)
+    verdict = {
+        "good": all(category is None for category, _ in faults),
+        "sentences": [str(sentence) for _, sentence in faults] or [praise],
+    }
+    told = {"n_components": components.n_components, **diagnostics, "verdict": verdict}
+    return Solved(components, told)
+
+
+def verdict_words(verdict: dict[str, Any]) -> str:
+    """Return the sentences of a verdict.
+
+    Parameters
+    ----------
+    verdict : dict
+    """
+    return " ".join(verdict["sentences"])
