@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from bigtensor.decomposition.sample_tensors.gauss_newton import objective
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.models.independent_sources.whitened_sample import (
     WhitenedSample,
+    embedded,
     freed_terms,
     rotation_terms,
     settled_rotation,
@@ -52,17 +51,3 @@ def noise_gain(sample: WhitenedSample, rotation: FloatArray) -> list[float]:
         if gains[-1] <= CLEAR_LOSS:
             break
     return gains
-
-
-def embedded(rotation: FloatArray, n_axes: int) -> FloatArray:
-    """Return columns along the first axes as columns along all axes.
-
-    Parameters
-    ----------
-    rotation : (m, k) array
-    n_axes : int
-        At least m.
-    """
-    columns = np.zeros((n_axes, rotation.shape[1]))
-    columns[: len(rotation)] = rotation
-    return columns

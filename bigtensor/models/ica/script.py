@@ -17,8 +17,7 @@ from bigtensor.decomposition.independent_components import (
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.errors import Setting
-from bigtensor.models.data_shape import view_slices
-from bigtensor.models.ica.method_choice import embedded, noise_gain
+from bigtensor.models.ica.method_choice import noise_gain
 from bigtensor.models.ica.settings import ICASettings
 from bigtensor.models.ica.verdict import gaussian_sources, judged
 from bigtensor.models.independent_sources.components import IndependentComponents, of_rotation
@@ -27,19 +26,18 @@ from bigtensor.models.independent_sources.cumulant_passes import (
     SampleSources,
     cumulant_sources,
 )
-from bigtensor.models.independent_sources.near_rows import near_rows
 from bigtensor.models.independent_sources.passes import (
     axes_of,
     contrast_pass,
     moments_pass,
-    pilot_pass,
     products_in,
 )
+from bigtensor.models.independent_sources.pilot import Pilot, drawn_pilot, pilot_rotation
 from bigtensor.models.independent_sources.settings import ROWS_A_SOURCE
 from bigtensor.models.independent_sources.whitened_sample import (
     WhitenedSample,
     cumulant_terms,
-    independent_rotation,
+    embedded,
     non_gaussianity,
     tanh_update,
 )
@@ -47,8 +45,6 @@ from bigtensor.models.script import Estimate, Script, Solved, Step
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.contrast_sums import ContrastSums, ContrastSumsResult
 from bigtensor.statistics.covariances import Covariances, CovariancesResult
-from bigtensor.statistics.in_memory import sum_in_memory
-from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.tensor_contractions import TensorContractions
 from bigtensor.statistics.within_reach import Reach, WithinReach
 
@@ -103,27 +99,19 @@ STORED_CLASSES = (
 
 def prepare(settings: ICASettings) -> Script:
     """Ask for a pilot sample, choose the method, and find the sources in the sample."""
-    sample: Sample = yield pilot_pass(settings)
-    block = sample.block(view_slices(settings.views))
-    counted, near = near_rows(block)
-    point = np.asarray(counted.points[0])
-    moments = sum_in_memory(Covariances(settings.columns, point), near)
-    axes = axes_of(moments, settings)
-    whitened = WhitenedSample.of(near, axes, moments.mean, products_in(axes, settings))
+    pilot: Pilot = yield from drawn_pilot(settings)
+    axes = pilot.axes
     k, rotation = settings.most_components, None
     if k <= settings.n_features:
         k = min(k, axes.rank)
         yield Step("finding sources in the sample")
-        along = whitened.along(k)
-        thinned = along.part(0, max(1, near.rows // settings.rows_of_rotation))
-        rotation = independent_rotation(thinned, k, settings.random_state)
-    choice = yield from _chosen(settings, whitened, k, rotation)
+        rotation = pilot_rotation(settings, pilot, k)
+    choice = yield from _chosen(settings, pilot.whitened, k, rotation)
     told = {
         "method": choice.method,
         "noise_gain": choice.gains,
         "cumulant_fits": choice.cumulant_fits,
-        "pilot_rows": block.rows,
-        "pilot_left_out": block.rows - near.rows,
+        **pilot.diagnostics,
     }
     terms = choice.terms
     if terms is None:
@@ -135,7 +123,7 @@ def prepare(settings: ICASettings) -> Script:
         weights, columns = terms.weights, axes.unwhitening @ terms.factors[0]
         unmixing = np.empty((settings.n_features, 0))
     return ICAPreparation(
-        settings, choice.method, counted, moments.mean, columns, weights, unmixing, told
+        settings, choice.method, pilot.counted, pilot.moments.mean, columns, weights, unmixing, told
     )
 
 

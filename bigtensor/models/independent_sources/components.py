@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bigtensor.decomposition.independent_components import PrincipalAxes, squared_lengths
 from bigtensor.decomposition.sample_tensors.terms import Terms
@@ -62,10 +63,7 @@ class IndependentComponents:
 
         A source correlates positively with the feature that it correlates with most.
         """
-        order = np.argsort(-np.abs(self.kurtosis), kind="stable")
-        correlations = self.correlations[:, order]
-        largest = np.argmax(np.abs(correlations), axis=0)
-        signs = np.where(correlations[largest, np.arange(len(order))] < 0, -1.0, 1.0)
+        order, signs = order_and_signs(self.correlations, self.kurtosis)
         return IndependentComponents(
             self.mixing[:, order] * signs,
             self.unmixing[:, order] * signs,
@@ -76,6 +74,24 @@ class IndependentComponents:
             self.views,
             self.dtype,
         )
+
+
+def order_and_signs(
+    correlations: FloatArray, kurtosis: FloatArray
+) -> tuple[NDArray[np.intp], FloatArray]:
+    """Return the order of sources by descending absolute kurtosis, and their signs in that order.
+
+    Parameters
+    ----------
+    correlations : (d, k) array
+        Of features and sources.
+    kurtosis : (k,) array
+    """
+    order = np.argsort(-np.abs(kurtosis), kind="stable")
+    sorted_columns = correlations[:, order]
+    largest = np.argmax(np.abs(sorted_columns), axis=0)
+    signs = np.where(sorted_columns[largest, np.arange(len(order))] < 0, -1.0, 1.0)
+    return order, signs
 
 
 def of_rotation(

@@ -197,6 +197,20 @@ def independent_rotation(
     return settled_rotation(sample, max(found, key=lambda entry: entry[0])[1])
 
 
+def embedded(rotation: FloatArray, n_axes: int) -> FloatArray:
+    """Return columns along the first axes as columns along all axes.
+
+    Parameters
+    ----------
+    rotation : (m, k) array
+    n_axes : int
+        At least m.
+    """
+    columns = np.zeros((n_axes, rotation.shape[1]))
+    columns[: len(rotation)] = rotation
+    return columns
+
+
 def settled_rotation(sample: WhitenedSample, rotation: FloatArray) -> FloatArray:
     """Return orthonormal columns after fixed-point iterations with tanh.
 

@@ -1,0 +1,87 @@
+"""Pilot sample of a model of independent sources: the rows that count, whitened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bigtensor.data.block import Block
+from bigtensor.decomposition.independent_components import PrincipalAxes
+from bigtensor.decomposition.solution import FloatArray
+from bigtensor.models.data_shape import view_slices
+from bigtensor.models.independent_sources.near_rows import near_rows
+from bigtensor.models.independent_sources.passes import axes_of, pilot_pass, products_in
+from bigtensor.models.independent_sources.settings import SourceSettings
+from bigtensor.models.independent_sources.whitened_sample import (
+    WhitenedSample,
+    independent_rotation,
+)
+from bigtensor.models.script import Script
+from bigtensor.statistics.covariances import Covariances, CovariancesResult
+from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.row_sample import Sample
+from bigtensor.statistics.within_reach import Reach
+
+
+@dataclass(frozen=True, eq=False)
+class Pilot:
+    """Pilot sample without rows far from all others.
+
+    Attributes
+    ----------
+    rows : Block
+    counted : Reach
+        The rows that count.
+    moments : CovariancesResult
+        Of these rows.
+    axes : PrincipalAxes
+    whitened : WhitenedSample
+    diagnostics : dict
+        ``pilot_rows``, and ``pilot_left_out`` of them.
+    """
+
+    rows: Block
+    counted: Reach
+    moments: CovariancesResult
+    axes: PrincipalAxes
+    whitened: WhitenedSample
+    diagnostics: dict[str, Any]
+
+
+def drawn_pilot(settings: SourceSettings) -> Script:
+    """Ask for a sample, and whiten its rows.
+
+    Parameters
+    ----------
+    settings : SourceSettings
+
+    Returns
+    -------
+    Pilot
+    """
+    sample: Sample = yield pilot_pass(settings)
+    block = sample.block(view_slices(settings.views))
+    counted, near = near_rows(block)
+    point = np.asarray(counted.points[0])
+    moments = sum_in_memory(Covariances(settings.columns, point), near)
+    axes = axes_of(moments, settings)
+    whitened = WhitenedSample.of(near, axes, moments.mean, products_in(axes, settings))
+    told = {"pilot_rows": block.rows, "pilot_left_out": block.rows - near.rows}
+    return Pilot(near, counted, moments, axes, whitened, told)
+
+
+def pilot_rotation(settings: SourceSettings, pilot: Pilot, n_components: int) -> FloatArray:
+    """Return the orthonormal columns along the first axes whose sources are least Gaussian.
+
+    Parameters
+    ----------
+    settings : SourceSettings
+    pilot : Pilot
+    n_components : int
+        At most the rank of the sample.
+    """
+    along = pilot.whitened.along(n_components)
+    thinned = along.part(0, max(1, pilot.rows.rows // settings.rows_of_rotation))
+    return independent_rotation(thinned, n_components, settings.random_state)
