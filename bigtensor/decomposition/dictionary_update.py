@@ -59,7 +59,7 @@ def updated_dictionary(
     columns = before.copy()
     used = np.diag(covariance) > 0
     if used.any():
-        inner = covariance[np.ix_(used, used)] + ridge * np.eye(np.count_nonzero(used))
+        inner = covariance[np.ix_(used, used)] + ridge * np.eye(int(used.sum()))
         columns[:, used] = np.linalg.solve(inner, across[:, used].T).T
     origin = row_mean - columns[:, used] @ code_mean[used]
     lengths = np.linalg.norm(columns, axis=0)

@@ -15,6 +15,7 @@ MODELS = {
     "LinearMixture": "bigtensor.models.linear_mixture.estimator",
     "GaussianMixture": "bigtensor.models.gaussian_mixture.estimator",
     "ICA": "bigtensor.models.ica.estimator",
+    "SparseICA": "bigtensor.models.sparse_ica.estimator",
 }
 """Class of every model and the module that has it.
 

@@ -137,9 +137,13 @@ class SparseCodeSums(SumStatistic[SparseCodeSumsResult]):
         weight = float(state["weight"])
         if not weight > 0:
             raise DataError("the rows have no positive weight, so that they have no sources")
-        means = {name: array / weight for name, array in state.items() if name != "weight"}
-        means["residual"] = float(means["residual"][0])
-        return SparseCodeSumsResult(**means, weight=weight)
+        arrays = {
+            name: array / weight
+            for name, array in state.items()
+            if name not in ("weight", "residual")
+        }
+        residual = float(state["residual"][0]) / weight
+        return SparseCodeSumsResult(**arrays, residual=residual, weight=weight)
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""

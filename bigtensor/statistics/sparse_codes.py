@@ -21,7 +21,7 @@ _TOLERANCE = 1e-3
 """Change of a code, relative to the threshold, that is not worth an update."""
 
 _UPDATES = 20
-"""Most updates of the codes of a row, in features; a row takes about three for each of its codes."""
+"""Most updates of the codes of a row, over the features; three for each of its codes are usual."""
 
 _SWEEPS = 10
 """Sweeps over the codes of a row that are not zero, in which nothing shrinks them."""
@@ -43,7 +43,7 @@ class SparseCoder:
     scales : (d,) float64 array
         Units of the features.
     threshold : float
-        t, in units of the scales: the least correlation of a column with what others leave of a row.
+        t, in units of the scales: the least part of a row along a column that makes a code.
     dtype : str
         Of products and codes.
     """

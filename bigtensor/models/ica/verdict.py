@@ -68,14 +68,14 @@ def judged(
         remedy = " For more sources than axes, use " + Setting("method", "cumulant") + "."
     k = components.n_components
     faults = [
-        *constant_features(settings, axes),
-        *dependent_features(settings, axes, remedy),
+        *constant_features(settings, axes.varying.tolist()),
+        *dependent_features(settings, int(axes.varying.sum()), axes.rank, remedy),
         *rows_out_of_reach(diagnostics["rows_out_of_reach"]),
         *_gaussian(components, diagnostics),
         *_unsettled(diagnostics),
     ]
     if diagnostics["method"] == "cumulant":
-        faults += fewer_sources(settings, axes, k)
+        faults += fewer_sources(settings, axes.rank, k)
     praise = f"{k} source{'s' * (k > 1)}, at most one of them Gaussian."
     return with_verdict(components, faults, praise, {"rank": axes.rank, **diagnostics})
 

@@ -6,9 +6,6 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from bigtensor.decomposition.independent_components import PrincipalAxes
 from bigtensor.errors import (
     BigtensorWarning,
     ConditioningWarning,
@@ -16,9 +13,9 @@ from bigtensor.errors import (
     Message,
     Setting,
 )
-from bigtensor.models.independent_sources.components import IndependentComponents
 from bigtensor.models.independent_sources.settings import SourceSettings
 from bigtensor.models.script import Solved
+from bigtensor.models.transform import FittedTransform
 
 _MOST_NAMES = 6
 
@@ -26,16 +23,17 @@ Fault = tuple[type[BigtensorWarning] | None, Message]
 """A sentence, and the warning that it is; None for a note."""
 
 
-def constant_features(settings: SourceSettings, axes: PrincipalAxes) -> list[Fault]:
+def constant_features(settings: SourceSettings, varying: Sequence[bool]) -> list[Fault]:
     """Return a sentence on features without variance.
 
     Parameters
     ----------
     settings : SourceSettings
-    axes : PrincipalAxes
+    varying : sequence of bool
+        For every feature, whether its values differ.
     """
-    named = zip(settings.features, axes.varying, strict=True)
-    names = [name for name, varying in named if not varying]
+    named = zip(settings.features, varying, strict=True)
+    names = [name for name, varies in named if not varies]
     if not names:
         return []
     listed = ", ".join(map(repr, names[:_MOST_NAMES])) + (", ..." * (len(names) > _MOST_NAMES))
@@ -52,26 +50,26 @@ def constant_features(settings: SourceSettings, axes: PrincipalAxes) -> list[Fau
 
 
 def dependent_features(
-    settings: SourceSettings, axes: PrincipalAxes, remedy: Message
+    settings: SourceSettings, varying: int, rank: int, remedy: Message
 ) -> list[Fault]:
     """Return a sentence on features that depend linearly on others.
 
     Parameters
     ----------
     settings : SourceSettings
-    axes : PrincipalAxes
+    varying, rank : int
+        Number of features that vary, and rank of their correlations.
     remedy : Message
         Added where a number of sources was asked for; may be empty.
     """
-    varying = int(np.count_nonzero(axes.varying))
     asked = settings.n_components
-    if axes.rank >= varying or (asked is not None and asked <= axes.rank):
+    if rank >= varying or (asked is not None and asked <= rank):
         return []
     return [
         (
             None if asked is None else ConditioningWarning,
             f"The {varying} features that vary depend linearly on each other and have the rank "
-            f"{axes.rank}: there are at most {axes.rank} sources without noise."
+            f"{rank}: there are at most {rank} sources without noise."
             + (Message("") if asked is None else remedy),
         )
     ]
@@ -99,16 +97,17 @@ def rows_out_of_reach(left_out: int) -> list[Fault]:
     ]
 
 
-def fewer_sources(settings: SourceSettings, axes: PrincipalAxes, found: int) -> list[Fault]:
+def fewer_sources(settings: SourceSettings, rank: int, found: int) -> list[Fault]:
     """Return a sentence on sources that were asked for and do not stand out.
 
     Parameters
     ----------
     settings : SourceSettings
-    axes : PrincipalAxes
+    rank : int
+        Of the data, the number of sources where none is given.
     found : int
     """
-    asked = settings.n_components or axes.rank
+    asked = settings.n_components or rank
     if found >= asked:
         return []
     return [
@@ -121,7 +120,7 @@ def fewer_sources(settings: SourceSettings, axes: PrincipalAxes, found: int) -> 
 
 
 def with_verdict(
-    components: IndependentComponents,
+    components: FittedTransform,
     faults: Sequence[Fault],
     praise: str,
     diagnostics: dict[str, Any],
@@ -130,7 +129,7 @@ def with_verdict(
 
     Parameters
     ----------
-    components : IndependentComponents
+    components : FittedTransform
     faults : sequence of Fault
     praise : str
         The sentence where there is no fault.

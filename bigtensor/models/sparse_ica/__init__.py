@@ -1,0 +1,1 @@
+"""Sparse independent component analysis: rows that are made of few of many columns."""

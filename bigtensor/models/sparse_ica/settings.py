@@ -1,0 +1,82 @@
+"""Resolved parameters of a sparse component analysis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bigtensor.errors import Message, ParameterError, Setting
+from bigtensor.models.data_shape import DataShape
+from bigtensor.models.declarations import check_declared
+from bigtensor.models.independent_sources.settings import (
+    SourceSettings,
+    check_rows,
+    enough_rows,
+    most_sources,
+    rows_for_cumulant,
+)
+from bigtensor.models.sparse_ica.declared_parameters import PARAMETERS
+
+
+@dataclass(frozen=True)
+class SparseSettings(SourceSettings):
+    """Resolved parameters, and the size of the data.
+
+    Attributes
+    ----------
+    polish_passes, gauss_newton_steps : int
+    """
+
+    polish_passes: int
+    gauss_newton_steps: int
+
+
+def settings_of(model: Any, shape: DataShape, rows: int) -> SparseSettings:
+    """Return the resolved parameters of a model.
+
+    Raises
+    ------
+    ParameterError
+        When there are more components than the fourth cumulant can tell apart.
+    DataError
+        When there are fewer rows than components.
+    """
+    d = len(shape.features)
+    asked = None if model.n_components is None else int(model.n_components)
+    k = asked or d
+    if k > most_sources(d):
+        raise ParameterError(
+            Setting("n_components", k)
+            + f" exceeds {most_sources(d)}, the number of sources that the fourth cumulant of {d} "
+            f"feature{'s' * (d > 1)} can tell apart: use fewer components or more features"
+        )
+    check_rows(rows, k)
+    enough = enough_rows(rows_for_cumulant(k), d)
+    return SparseSettings(
+        views=shape.views,
+        n_components=asked,
+        polish_passes=int(model.polish_passes),
+        gauss_newton_steps=int(model.gauss_newton_steps),
+        pilot_rows=min(rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
+        rows=rows,
+        dtype=shape.dtype,
+        has_weight=shape.has_weight,
+        random_state=model.random_state or 0,
+    )
+
+
+def check_parameters(model: Any) -> None:
+    """Raise a ParameterError for a parameter of a `SparseICA` that is out of range."""
+    check_declared(model, PARAMETERS)
+
+
+def without_effect(model: Any) -> Message | None:
+    """Return a sentence on steps that polish passes stand in for, or None."""
+    default = next(p.default for p in PARAMETERS if p.name == "gauss_newton_steps")
+    if model.polish_passes and model.gauss_newton_steps != default:
+        return (
+            Setting("gauss_newton_steps")
+            + " has no effect with polish passes, which solve for the columns by least squares: "
+            "leave it out, or use " + Setting("polish_passes", 0)
+        )
+    return None

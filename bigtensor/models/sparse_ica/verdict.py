@@ -1,0 +1,106 @@
+"""Judgement of fitted sparse sources: what should worry, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bigtensor.errors import ConditioningWarning, Message, RefinementWarning, Setting
+from bigtensor.models.independent_sources.faults import (
+    Fault,
+    constant_features,
+    fewer_sources,
+    rows_out_of_reach,
+    with_verdict,
+)
+from bigtensor.models.script import Solved
+from bigtensor.models.sparse_ica.settings import SparseSettings
+from bigtensor.models.sparse_ica.solution import SparseComponents
+
+MOST_ACTIVE = 0.5
+"""Sources of a row that are not zero, over the features, above which codes are not unique."""
+
+MANY_LIGHT = 0.25
+"""Share of sources with light tails that is a warning."""
+
+_NOT_SETTLED = 0.05
+"""Mean sine of the turn by the last pass, above which the columns have not settled."""
+
+
+def judged(
+    components: SparseComponents, settings: SparseSettings, diagnostics: dict[str, Any]
+) -> Solved:
+    """Return a solution with the verdict on it, and warn of faults.
+
+    Parameters
+    ----------
+    components : SparseComponents
+    settings : SparseSettings
+    diagnostics : dict
+        With ``rank``, ``varying``, ``light_tails``, ``rows_out_of_reach``, and
+        ``turns`` of polish passes.
+    """
+    k = components.n_components
+    varying = diagnostics["varying"]
+    light = diagnostics["light_tails"]
+    active = float(components.activity.sum())
+    faults = [
+        *constant_features(settings, varying),
+        *rows_out_of_reach(diagnostics["rows_out_of_reach"]),
+        *fewer_sources(settings, diagnostics["rank"], k + light),
+        *_light_tails(light, k + light),
+        *_many_active(active, diagnostics["rank"]),
+        *_unsettled(diagnostics),
+    ]
+    praise = f"{k} source{'s' * (k > 1)}, of which {active:.1f} are active in a typical row."
+    told = {**diagnostics, "active": active, "noise": components.noise}
+    return with_verdict(components, faults, praise, told)
+
+
+def _light_tails(light: int, found: int) -> list[Fault]:
+    """Return a sentence on sources that are left out because they are not sparse."""
+    if not light:
+        return []
+    # few of many are common in real data
+    many = light >= MANY_LIGHT * found
+    return [
+        (
+            ConditioningWarning if many else None,
+            Message(
+                f"{light} source{'s have' if light > 1 else ' has'} lighter tails than a Gaussian, "
+                "which no sparse source has, and had to be left out: use the model ICA."
+            ),
+        )
+    ]
+
+
+def _many_active(active: float, rank: int) -> list[Fault]:
+    """Return a sentence on rows that are made of many sources."""
+    if active <= MOST_ACTIVE * rank:
+        return []
+    return [
+        (
+            ConditioningWarning,
+            Message(
+                f"{active:.1f} sources are active in a typical row, of {rank} axes along which the "
+                "rows vary: such codes are hardly unique. Use the model ICA."
+            ),
+        )
+    ]
+
+
+def _unsettled(diagnostics: dict[str, Any]) -> list[Fault]:
+    """Return a sentence on passes that ended too early."""
+    turns = diagnostics.get("turns", [])
+    if not turns or turns[-1] <= _NOT_SETTLED:
+        return []
+    return [
+        (
+            RefinementWarning,
+            f"The last pass turned the columns by {turns[-1]:.2f} radians: they have not settled. "
+            "Use more passes ("
+            + Setting("polish_passes")
+            + ") or a larger sample ("
+            + Setting("pilot_rows")
+            + ").",
+        )
+    ]

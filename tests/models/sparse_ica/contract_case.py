@@ -1,0 +1,21 @@
+"""Sparse component analysis of a few rows, for the laws of all models."""
+
+import numpy as np
+import xarray as xr
+
+from bigtensor import SparseICA
+
+SETTINGS = {"weight_repeats_rows": False}
+
+
+def make(kind: str) -> SparseICA:
+    assert kind == "measured"
+    return SparseICA(random_state=0)
+
+
+def data(kind: str) -> xr.DataArray:
+    rng = np.random.default_rng(0)
+    sources = rng.laplace(size=(900, 3)) * (rng.random((900, 3)) < 0.3)
+    mixing = np.array([[1.0, 0.3, -0.2], [0.2, 2.0, 0.3], [-0.4, 0.1, 1.5]])
+    coords = {"feature": ["a", "b", "c"]}
+    return xr.DataArray(sources @ mixing.T + 3, coords, ("sample", "feature"), "X")
