@@ -63,6 +63,5 @@ def updated_dictionary(
         columns[:, used] = np.linalg.solve(inner, across[:, used].T).T
     origin = row_mean - columns[:, used] @ code_mean[used]
     lengths = np.linalg.norm(columns, axis=0)
-    # a column without length says nothing
-    columns = np.where(lengths > 0, columns / np.where(lengths > 0, lengths, 1.0), before)
-    return Dictionary(columns, origin)
+    known = used & (lengths > 0)
+    return Dictionary(np.where(known, columns / np.where(known, lengths, 1.0), before), origin)

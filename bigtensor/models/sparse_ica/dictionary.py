@@ -54,16 +54,13 @@ class SparseDictionary:
     def of_components(cls, components: IndependentComponents) -> SparseDictionary:
         """Return the dictionary of sources of known kurtosis.
 
-        A source of unit variance that is Gaussian in a share p of the rows, and zero in others, has
-        the kurtosis 3 / p - 3 and the variance 1 / p where it is not zero.
-
         Parameters
         ----------
         components : IndependentComponents
         """
         columns = components.correlations
         lengths = np.linalg.norm(columns, axis=0)
-        sizes = lengths * np.sqrt(np.maximum(components.kurtosis, 0.0) / GAUSSIAN_KURTOSIS + 1)
+        sizes = lengths / np.sqrt(activity_of(components.kurtosis))
         threshold = FIRST_THRESHOLD * float(np.median(sizes))
         return cls(columns / lengths, components.mean, components.scales, threshold)
 
@@ -100,6 +97,20 @@ class SparseDictionary:
         other : SparseDictionary
         """
         return mean_turn(self.columns, other.columns)
+
+
+def activity_of(kurtosis: FloatArray) -> FloatArray:
+    """Return the share of the rows in which sources are not zero, if they are Gaussian there.
+
+    A source of unit variance that is Gaussian in a share p of the rows, and zero in the others, has
+    the kurtosis 3 / p - 3 and the variance 1 / p where it is not zero.
+
+    Parameters
+    ----------
+    kurtosis : (k,) array
+        Not below zero: such sources are not sparse.
+    """
+    return np.asarray(GAUSSIAN_KURTOSIS / (np.maximum(kurtosis, 0.0) + GAUSSIAN_KURTOSIS))
 
 
 def threshold_of(noise: float, sizes: FloatArray) -> float:

@@ -22,7 +22,7 @@ from bigtensor.models.independent_sources.whitened_sample import (
     standing_out,
 )
 from bigtensor.models.script import Estimate, Script, Solved, Step
-from bigtensor.models.sparse_ica.dictionary import SparseDictionary
+from bigtensor.models.sparse_ica.dictionary import SparseDictionary, activity_of
 from bigtensor.models.sparse_ica.settings import SparseSettings
 from bigtensor.models.sparse_ica.solution import SparseComponents, of_codes, of_cumulant
 from bigtensor.models.sparse_ica.verdict import judged
@@ -56,7 +56,8 @@ class SparsePreparation:
     dictionary : SparseDictionary
     pilot : dict
         Its ``rank``, for every feature whether it is ``varying``, and the number of sources with
-        ``light_tails``, which are left out.
+        ``light_tails``, which are left out; ``active_by_kurtosis``, the sources that are not
+        zero in a typical row if they are Gaussian where they are not zero.
     diagnostics : dict
         The same.
     """
@@ -96,6 +97,7 @@ def prepare(settings: SparseSettings) -> Script:
         "rank": axes.rank,
         "varying": axes.varying.tolist(),
         "light_tails": terms.n_terms - sparse.n_terms,
+        "active_by_kurtosis": float(activity_of(components.kurtosis).sum()),
     }
     return SparsePreparation(settings, sources, dictionary, told, told)
 

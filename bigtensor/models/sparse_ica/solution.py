@@ -10,8 +10,8 @@ from bigtensor.decomposition.solution import FloatArray
 from bigtensor.models.data_shape import NamedViews
 from bigtensor.models.independent_sources.components import IndependentComponents, order_and_signs
 from bigtensor.models.sparse_ica.dictionary import (
-    GAUSSIAN_KURTOSIS,
     SparseDictionary,
+    activity_of,
     threshold_of,
 )
 from bigtensor.statistics.sparse_code_sums import SparseCodeSumsResult
@@ -73,9 +73,6 @@ class SparseComponents:
 def of_cumulant(components: IndependentComponents) -> SparseComponents:
     """Return the components of a fourth cumulant whose sources have heavy tails.
 
-    A source that is Gaussian where it is not zero is so in a share p of the rows that follows from
-    its kurtosis, 3 / p - 3.
-
     Parameters
     ----------
     components : IndependentComponents
@@ -84,12 +81,12 @@ def of_cumulant(components: IndependentComponents) -> SparseComponents:
     correlations, kurtosis = components.correlations[:, heavy], components.kurtosis[heavy]
     unexplained = np.maximum(1 - np.square(correlations).sum(axis=1), 0.0)
     noise = float(np.sqrt(unexplained.mean()))
-    sizes = np.linalg.norm(correlations, axis=0) * np.sqrt(kurtosis / GAUSSIAN_KURTOSIS + 1)
+    sizes = np.linalg.norm(correlations, axis=0) / np.sqrt(activity_of(kurtosis))
     return SparseComponents(
         mixing=components.mixing[:, heavy],
         mean=components.mean,
         kurtosis=kurtosis,
-        activity=1 / (kurtosis / GAUSSIAN_KURTOSIS + 1),
+        activity=activity_of(kurtosis),
         scales=components.scales,
         threshold=threshold_of(noise, sizes),
         noise=noise,

@@ -16,8 +16,8 @@ from bigtensor.models.script import Solved
 from bigtensor.models.sparse_ica.settings import SparseSettings
 from bigtensor.models.sparse_ica.solution import SparseComponents
 
-MOST_ACTIVE = 0.5
-"""Sources of a row that are not zero, over the features, above which codes are not unique."""
+MOST_ACTIVE = 1 / 3
+"""Sources of a row that are not zero, over the rank, above which codes mislead the columns."""
 
 MANY_LIGHT = 0.25
 """Share of sources with light tails that is a warning."""
@@ -48,7 +48,7 @@ def judged(
         *rows_out_of_reach(diagnostics["rows_out_of_reach"]),
         *fewer_sources(settings, diagnostics["rank"], k + light),
         *_light_tails(light, k + light),
-        *_many_active(active, diagnostics["rank"]),
+        *_many_active(diagnostics["active_by_kurtosis"], diagnostics["rank"]),
         *_unsettled(diagnostics),
     ]
     praise = f"{k} source{'s' * (k > 1)}, of which {active:.1f} are active in a typical row."
@@ -81,9 +81,12 @@ def _many_active(active: float, rank: int) -> list[Fault]:
         (
             ConditioningWarning,
             Message(
-                f"{active:.1f} sources are active in a typical row, of {rank} axes along which the "
-                "rows vary: such codes are hardly unique. Use the model ICA."
-            ),
+                f"By their kurtosis, {active:.1f} sources are active in a typical row of {rank} "
+                "axes: they are hardly sparse, and codes of few sources turn the columns away from "
+                "them. Use the model ICA, or "
+            )
+            + Setting("polish_passes", 0)
+            + ".",
         )
     ]
 
