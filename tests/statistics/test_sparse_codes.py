@@ -53,10 +53,14 @@ def test_codes__are_least_squares_where_they_stand(problem, coder):
     rows = (values - origin) / scales
     codes = encoded(coder, values)
     assert 1 < (codes != 0).sum(axis=1).mean() < 4
-    for row, code in zip(rows[:50], codes[:50], strict=True):
+    errors = []
+    for row, code in zip(rows, codes, strict=True):
         support = np.flatnonzero(code)
         expected = np.linalg.lstsq(columns[:, support], row, rcond=None)[0]
-        assert code[support] == pytest.approx(expected, abs=2e-2)
+        errors += list(np.abs(code[support] - expected))
+    # ten sweeps lead all but the codes of nearly parallel columns there
+    assert np.quantile(errors, 0.95) < 1e-3
+    assert max(errors) < 0.1
 
 
 def test_codes__are_near_the_sources(problem, coder):
