@@ -23,7 +23,7 @@ _TOLERANCE = 1e-3
 _UPDATES = 20
 """Most updates of the codes of a row, over the features; three for each of its codes are usual."""
 
-_SWEEPS = 10
+_SWEEPS = 30
 """Sweeps over the codes of a row that are not zero, in which nothing shrinks them."""
 
 
