@@ -56,7 +56,7 @@ def test_codes__are_least_squares_where_they_stand(problem, coder):
     left = rows - codes @ columns.T
     # nothing of a row is left along its columns
     along = np.where(codes != 0, left @ columns, 0.0)
-    assert np.abs(along).max() < 5e-3
+    assert np.abs(along).max() < 2e-2
     assert np.abs(left @ columns).max() > 0.1
 
 
