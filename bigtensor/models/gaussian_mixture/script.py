@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from bigtensor.decomposition.shared_covariance_em import TotalMoments
+from bigtensor.models.component_shapes import component_shapes
 from bigtensor.models.data_shape import view_slices
 from bigtensor.models.gaussian_components import (
     CovarianceForm,
     GaussianComponents,
-    em_iterations,
     iterated,
 )
+from bigtensor.models.gaussian_mixture.competition import best_end
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.starts import (
     ORDERS,
@@ -25,10 +26,10 @@ from bigtensor.models.gaussian_mixture.starts import (
     label_start,
     moment_start,
 )
-from bigtensor.models.gaussian_mixture.verdict import FEW_ROWS, judged
+from bigtensor.models.gaussian_mixture.verdict import judged
 from bigtensor.models.labelled_fit import check_label_means
 from bigtensor.models.pilot_tensor import centred_tensor, on_grid
-from bigtensor.models.script import Estimate, Script, Solved, Step, in_memory
+from bigtensor.models.script import Estimate, Script, Solved, Step
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.covariances import Covariances
@@ -40,22 +41,8 @@ from bigtensor.statistics.row_sample import RowSample, Sample
 from bigtensor.statistics.windows import sample_windows
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
 
-SAMPLE_ITERATIONS = 200
-"""Most EM iterations of every start in the sample."""
-
-SAMPLE_TOLERANCE = 1e-5
-"""Gain of the mean log-likelihood at which they end, in nats."""
-
 TOLERANCE = 1e-5
 """Gain of the mean log-likelihood at which EM iterations over all rows end, in nats."""
-
-ENOUGH_ROWS = 5.0
-"""Rows of the sample in every component of a start that is preferred, where rows are many.
-
-On the digits of scikit-learn, whose rarest pixels are set in one to three images, a tied covariance
-gains more likelihood from components of three images than from the digits. Thresholds from 2 to 20
-rows choose the same starts on 29 other sets.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +91,12 @@ def prepare(settings: GaussianSettings) -> Script:
         starts["labels"] = label_start(found.means, pilot.total, settings)
     else:
         starts = yield from _starts(pilot, settings)
-    components, told = yield from _best(starts, pilot, settings)
-    told.update(rows=block.rows, left_out=block.rows - near.rows)
+    best = yield from best_end(starts, pilot, settings)
+    components = best.components
+    told = {**best.facts(), "rows": block.rows, "left_out": block.rows - near.rows}
+    yield Step("looking at the shapes of the components")
+    shapes = component_shapes(components, pilot.block)
+    told["shapes"] = shapes.facts(settings.features)
     variances = pilot.total.variances
     point = on_grid(moments.mean, np.sqrt(np.where(variances > 0, variances, 1.0)))
     reach = replace(tensor.within, points=(point,))
@@ -175,32 +166,6 @@ def _starts(
         if found is not None:
             starts["moments"] = found
     return starts
-
-
-def _best(
-    starts: dict[str, GaussianComponents], pilot: PilotRows, settings: GaussianSettings
-) -> Generator[Step, None, tuple[GaussianComponents, dict[str, Any]]]:
-    """Return the start with the best likelihood after EM iterations in the sample."""
-    ends: dict[str, GaussianComponents] = {}
-    likelihoods: dict[str, float] = {}
-    for name, start in starts.items():
-        yield Step(f"EM iterations in the sample from {name}")
-        script = em_iterations(
-            start,
-            pilot.total,
-            CovarianceForm(settings.spherical),
-            pilot.tensor.within,
-            SAMPLE_ITERATIONS,
-            SAMPLE_TOLERANCE,
-        )
-        ends[name], reached = in_memory(script, pilot.block)
-        likelihoods[name] = reached[-1]
-    rows = pilot.block.total_weight()
-    least = float(np.clip(rows / (4 * settings.n_components), FEW_ROWS, ENOUGH_ROWS))
-    whole = [name for name, end in ends.items() if (end.weights * rows >= least).all()]
-    # a start that ends in a few rows of a rare feature has a likelihood without bound
-    best = max(whole or ends, key=lambda name: likelihoods[name])
-    return ends[best], {"start": best, "log_likelihood": likelihoods}
 
 
 def _concluded(
