@@ -89,6 +89,32 @@ class GaussianComponents:
         return self.means[label] + noise, label.astype(np.int32)
 
 
+def joined(components: GaussianComponents, members: NDArray[np.intp]) -> GaussianComponents:
+    """Return components of which some are made one; the covariance grows by the spread of these.
+
+    Without the spread, rows of a rare feature would have densities of nearly zero once a component
+    of their own is gone, which had left no variance of the feature.
+
+    Parameters
+    ----------
+    components : GaussianComponents
+        Without labels.
+    members : (k,) integer array
+        Number of the component that every one becomes part of, from 0 without gaps.
+    """
+    weights = np.bincount(members, components.weights).astype(np.float64)
+    sums = np.zeros((len(weights), components.means.shape[1]))
+    np.add.at(sums, members, components.weights[:, None] * components.means)
+    means = sums / weights[:, None]
+    moved = components.means - means[members]
+    spread = (moved.T * components.weights) @ moved
+    if components.covariance.ndim == 1:
+        spread = np.full(len(spread), np.trace(spread) / len(spread))
+    return replace(
+        components, weights=weights, means=means, covariance=components.covariance + spread
+    )
+
+
 @dataclass(frozen=True)
 class CovarianceForm:
     """Form of the covariance that components share.

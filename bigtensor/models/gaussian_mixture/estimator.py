@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
 
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.data_shape import DataShape
@@ -39,9 +40,9 @@ class GaussianMixture(LabelledFit, InformationCriteria):
     Two starts compete in a pilot sample by the likelihood that EM iterations reach from them:
     clusters of k-means, twice as many as components and merged by Ward's criterion, and the terms
     of the third moment, which is never formed (Anandkumar, Ge and Janzamin 2015, eq. 6). Both find
-    all of many components where k-means, and EM from it, leave some out and put two into one. For a
-    tied covariance, clusters of whitened rows and of rows as they are both compete. EM iterations
-    over all rows follow until the likelihood settles.
+    all of many components where k-means, and EM from it, leave some out and put two into one.
+    Clusters are of standardised features under a tied covariance, whose fit depends neither on
+    units nor on offsets. EM iterations over all rows follow until the likelihood settles.
 
     Parameters
     ----------
@@ -72,6 +73,18 @@ class GaussianMixture(LabelledFit, InformationCriteria):
         In the order of the features of the data.
     covariances_ : float, or (d, d) float64 array
         The shared variance, or the shared covariance matrix.
+    precisions_ : float, or (d, d) float64 array
+        Inverse of ``covariances_``.
+    precisions_cholesky_ : float, or (d, d) float64 array
+        Upper triangular factor U of the precision matrix ``U U^T``, or the root of the precision.
+    converged_ : bool
+        True if the last EM iteration over all rows gained less than 1e-5 nats a row.
+    n_iter_ : int
+        EM iterations over all rows.
+    lower_bound_ : float
+        Mean log-likelihood of a row before the last EM iteration, in nats.
+    lower_bounds_ : list of float
+        Mean log-likelihood of a row before every EM iteration.
     classes_ : (k,) array of str
         Labels of the components, after a fit with labels.
     views_ : Views
@@ -100,6 +113,12 @@ class GaussianMixture(LabelledFit, InformationCriteria):
 
     means_: NDArray[np.float64]
     covariances_: Any
+    precisions_: Any
+    precisions_cholesky_: Any
+    converged_: bool
+    n_iter_: int
+    lower_bound_: float
+    lower_bounds_: list[float]
     _fitted: GaussianComponents | None
 
     def __init__(
@@ -156,6 +175,10 @@ class GaussianMixture(LabelledFit, InformationCriteria):
             self.covariances_ = fitted.covariance[np.ix_(order, order)]
         else:
             self.covariances_ = float(fitted.covariance.mean())
+        self.precisions_, self.precisions_cholesky_ = _precisions(self.covariances_)
+        self.lower_bounds_ = list(self.diagnostics_["mean_log_likelihood"])
+        self.n_iter_, self.lower_bound_ = len(self.lower_bounds_), self.lower_bounds_[-1]
+        self.converged_ = bool(self.diagnostics_["converged"])
         if fitted.names:
             self.classes_ = np.array(fitted.names, dtype=object)
 
@@ -164,3 +187,12 @@ class GaussianMixture(LabelledFit, InformationCriteria):
     def _outcome_in_words(self) -> list[tuple[str, str]]:
         """Return how the fit ended, as names and words."""
         return outcome_in_words(self)
+
+
+def _precisions(covariance: Any) -> tuple[Any, Any]:
+    """Return the precision and its upper triangular factor, of a variance or a matrix."""
+    if np.ndim(covariance) == 0:
+        return 1 / covariance, covariance**-0.5
+    root = cholesky(covariance, lower=True)
+    factor = solve_triangular(root, np.eye(len(root)), lower=True).T
+    return factor @ factor.T, factor

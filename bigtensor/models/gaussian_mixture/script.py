@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from bigtensor.decomposition.shared_covariance_em import TotalMoments
+from bigtensor.models.component_shapes import component_shapes
 from bigtensor.models.data_shape import view_slices
 from bigtensor.models.gaussian_components import (
     CovarianceForm,
     GaussianComponents,
-    em_iterations,
     iterated,
 )
+from bigtensor.models.gaussian_mixture.competition import best_end
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.starts import (
     ORDERS,
@@ -25,10 +26,10 @@ from bigtensor.models.gaussian_mixture.starts import (
     label_start,
     moment_start,
 )
-from bigtensor.models.gaussian_mixture.verdict import FEW_ROWS, judged
+from bigtensor.models.gaussian_mixture.verdict import judged
 from bigtensor.models.labelled_fit import check_label_means
 from bigtensor.models.pilot_tensor import centred_tensor, on_grid
-from bigtensor.models.script import Estimate, Script, Solved, Step, in_memory
+from bigtensor.models.script import Estimate, Script, Solved, Step
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.covariances import Covariances
@@ -40,21 +41,8 @@ from bigtensor.statistics.row_sample import RowSample, Sample
 from bigtensor.statistics.windows import sample_windows
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
 
-SAMPLE_ITERATIONS = 200
-"""Most EM iterations of every start in the sample."""
-
-SAMPLE_TOLERANCE = 1e-5
-"""Gain of the mean log-likelihood at which they end, in nats."""
-
 TOLERANCE = 1e-5
 """Gain of the mean log-likelihood at which EM iterations over all rows end, in nats."""
-
-ENOUGH_ROWS = 5.0
-"""Rows of the sample in every component of a start that is preferred, where rows are many.
-
-On the digits of scikit-learn, whose rarest pixels are set in one to three images, a tied covariance
-gains more likelihood from components of three images than from the digits.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +78,9 @@ def prepare(settings: GaussianSettings) -> Script:
     """Ask for a pilot sample, and let starts compete in it."""
     sample: Sample = yield pilot_pass(settings)
     block = sample.block(view_slices(settings.views))
-    tensor, near = centred_tensor(block, settings.columns, ORDERS, 0.0, settings.dtype)
+    tensor, near = centred_tensor(
+        block, settings.columns, ORDERS, 0.0, settings.dtype, standardised=settings.tied
+    )
     rows = near if near.rows else block
     moments = sum_in_memory(Covariances(settings.columns, tensor.references[0]), rows)
     pilot = PilotRows(rows, tensor, TotalMoments(moments.mean, moments.covariance))
@@ -101,8 +91,12 @@ def prepare(settings: GaussianSettings) -> Script:
         starts["labels"] = label_start(found.means, pilot.total, settings)
     else:
         starts = yield from _starts(pilot, settings)
-    components, told = yield from _best(starts, pilot, settings)
-    told.update(rows=block.rows, left_out=block.rows - near.rows)
+    best = yield from best_end(starts, pilot, settings)
+    components = best.components
+    told = {**best.facts(), "rows": block.rows, "left_out": block.rows - near.rows}
+    yield Step("looking at the shapes of the components")
+    shapes = component_shapes(components, pilot.block)
+    told["shapes"] = shapes.facts(settings.features)
     variances = pilot.total.variances
     point = on_grid(moments.mean, np.sqrt(np.where(variances > 0, variances, 1.0)))
     reach = replace(tensor.within, points=(point,))
@@ -124,9 +118,11 @@ def refine(preparation: GaussianPreparation) -> Script:
             total = TotalMoments(of_all.mean, of_all.covariance)
         components, likelihood = iterated(components, seen.result["posterior"], total, form)
         likelihoods.append(likelihood)
-        gain = likelihoods[-1] - likelihoods[-2] if visit else np.inf
-        conclude = partial(_concluded, components, preparation, list(likelihoods), left_out)
-        if gain < TOLERANCE:
+        settled = bool(visit) and likelihoods[-1] - likelihoods[-2] < TOLERANCE
+        conclude = partial(
+            _concluded, components, preparation, list(likelihoods), settled, left_out
+        )
+        if settled:
             break
         yield Estimate(conclude)
     return conclude()
@@ -164,10 +160,7 @@ def _starts(
 ) -> Generator[Step, None, dict[str, GaussianComponents]]:
     """Return the starts that compete."""
     yield Step("clustering the sample")
-    starts = {"clusters": cluster_start(pilot, settings, whitened=settings.tied)}
-    if settings.tied:
-        # whitened, rows that differ in a rare feature are clusters of their own
-        starts["unscaled clusters"] = cluster_start(pilot, settings, whitened=False)
+    starts = {"clusters": cluster_start(pilot, settings)}
     if settings.n_components > 1:
         found = yield from moment_start(pilot, settings)
         if found is not None:
@@ -175,36 +168,11 @@ def _starts(
     return starts
 
 
-def _best(
-    starts: dict[str, GaussianComponents], pilot: PilotRows, settings: GaussianSettings
-) -> Generator[Step, None, tuple[GaussianComponents, dict[str, Any]]]:
-    """Return the start with the best likelihood after EM iterations in the sample."""
-    ends: dict[str, GaussianComponents] = {}
-    likelihoods: dict[str, float] = {}
-    for name, start in starts.items():
-        yield Step(f"EM iterations in the sample from {name}")
-        script = em_iterations(
-            start,
-            pilot.total,
-            CovarianceForm(settings.spherical),
-            pilot.tensor.within,
-            SAMPLE_ITERATIONS,
-            SAMPLE_TOLERANCE,
-        )
-        ends[name], reached = in_memory(script, pilot.block)
-        likelihoods[name] = reached[-1]
-    rows = pilot.block.total_weight()
-    least = float(np.clip(rows / (4 * settings.n_components), FEW_ROWS, ENOUGH_ROWS))
-    whole = [name for name, end in ends.items() if (end.weights * rows >= least).all()]
-    # a start that ends in a few rows of a rare feature has a likelihood without bound
-    best = max(whole or ends, key=lambda name: likelihoods[name])
-    return ends[best], {"start": best, "log_likelihood": likelihoods}
-
-
 def _concluded(
     components: GaussianComponents,
     preparation: GaussianPreparation,
     likelihoods: list[float],
+    settled: bool,
     left_out: int,
 ) -> Solved:
     """Return the fitted mixture with its diagnostics, and warn of its faults."""
@@ -214,5 +182,6 @@ def _concluded(
         "pilot": preparation.pilot,
         "rows_out_of_reach": left_out,
         "mean_log_likelihood": likelihoods,
+        "converged": settled,
     }
     return judged(components.by_weight(), preparation.settings, told)

@@ -56,6 +56,11 @@ class GaussianSettings:
         return sum(len(members) for _, members in self.views)
 
     @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the columns of a block."""
+        return tuple(str(name) for _, members in self.views for name in members)
+
+    @property
     def columns(self) -> tuple[tuple[int, int], ...]:
         """All columns of a block, as one group."""
         return ((0, self.n_features),)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from bigtensor.errors import ConditioningWarning, Setting
-from bigtensor.models.gaussian_components import GaussianComponents
+from bigtensor.errors import Setting
+from bigtensor.models.faults import Fault, after_praise, with_verdict
+from bigtensor.models.gaussian_components import GaussianComponents, joined
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
+from bigtensor.models.mixture_faults import (
+    as_warnings,
+    doubled_weights,
+    heavy_tails,
+    noise_in_words,
+    noise_ratio,
+)
 from bigtensor.models.outlier_words import outlier_words
 from bigtensor.models.script import Solved
 
@@ -21,6 +27,12 @@ FEW_ROWS = 2.0
 
 ALIKE = 0.1
 """Distance of two means, in standard deviations of the noise, below which they are one."""
+
+SKEWED = 2.0
+"""Skewness of a feature given the component that is told: an exponential has 2."""
+
+_MOST_SHARE = 0.9
+"""Share of one feature in the variance within components that speaks of other units."""
 
 
 def judged(
@@ -36,49 +48,90 @@ def judged(
     """
     filled = components.weights * settings.rows >= FEW_ROWS
     if filled.any() and not filled.all() and not components.names:
-        components = _of(filled, components)
-    k = components.n_components
-    faults = [
-        *_fewer(k, settings.n_components),
+        components = _without(~filled, components)
+    told = {
+        **diagnostics,
+        "noise_ratio": noise_ratio(components),
+        "rows_a_component": settings.rows / settings.n_components,
+    }
+    k, shapes = components.n_components, told["pilot"]["shapes"]
+    faults: list[Fault] = as_warnings(
+        *_fewer(k, settings, told),
+        *_two_groups(shapes["two_groups"], k),
         *_alike(components),
         *outlier_words(diagnostics["rows_out_of_reach"], settings.rows),
-    ]
-    sentences = faults or [f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."]
-    for sentence in faults:
-        warnings.warn(sentence, ConditioningWarning, stacklevel=6)
-    verdict = {"good": not faults, "sentences": sentences}
-    return Solved(components, {**diagnostics, "n_components": k, "verdict": verdict})
-
-
-def _of(filled: NDArray[np.bool_], components: GaussianComponents) -> GaussianComponents:
-    """Return the components that have rows; those of the others belong to the nearest mean.
-
-    The covariance grows by them. Without that, rows of a rare feature would have densities of
-    nearly zero, because a component of their own had left no variance of the feature.
-    """
-    points = components.mixture().factor[:-1].T.astype(np.float64)
-    weights, means = components.weights[filled], components.means[filled]
-    nearest = cdist(points[~filled], points[filled]).argmin(axis=1)
-    moved = components.means[~filled] - means[nearest]
-    spread = (moved.T * components.weights[~filled]) @ moved
-    of_columns = components.covariance.ndim == 1
-    added = np.full(len(spread), np.trace(spread) / len(spread)) if of_columns else spread
-    np.add.at(weights, nearest, components.weights[~filled])
-    return replace(
-        components,
-        weights=weights / weights.sum(),
-        means=means,
-        covariance=components.covariance + added,
     )
+    notes = [*doubled_weights(components.weights), *heavy_tails(shapes["tails"])]
+    notes += _skewed(shapes["most_skewed"])
+    if not settings.tied:
+        notes += _units(shapes["widest"])
+    faults += [(None, note) for note in notes]
+    praise = f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."
+    return with_verdict(components, after_praise(faults, praise), praise, told)
 
 
-def _fewer(found: int, asked: int) -> list[str]:
-    """Return a sentence on components that were asked for and have no rows."""
+def _without(gone: NDArray[np.bool_], components: GaussianComponents) -> GaussianComponents:
+    """Return components of which some are part of the one with the nearest mean."""
+    points = components.mixture().factor[:-1].T.astype(np.float64)
+    members = np.cumsum(~gone) - 1
+    nearest = cdist(points[gone], points[~gone]).argmin(axis=1)
+    members[gone] = nearest
+    return joined(components, members)
+
+
+def _fewer(found: int, settings: GaussianSettings, told: dict[str, Any]) -> list[str]:
+    """Return a sentence on components that were asked for and are not returned."""
+    asked, pilot = settings.n_components, told["pilot"]
     if found >= asked:
         return []
+    more = (
+        "more rows"
+        if pilot["rows"] >= settings.rows
+        else "a larger sample (" + Setting("pilot_rows") + ")"
+    )
     return [
-        f"{asked - found} of the {asked} components asked for have hardly any row, and only "
-        f"{found} are returned. Use fewer components (" + Setting("n_components", found) + ")."
+        f"{found} of the {asked} components asked for are told apart by {pilot['rows']:,} rows, "
+        "and only these are returned. "
+        + noise_in_words(told)
+        + " Use fewer components ("
+        + Setting("n_components", found)
+        + "), or "
+        + more
+        + "."
+    ]
+
+
+def _two_groups(split: int, found: int) -> list[str]:
+    """Return a sentence on components whose rows are two groups."""
+    if not split:
+        return []
+    of_many = f"{split} of the {found} components" if found > 1 else "the component"
+    return [
+        f"The rows of {of_many} are two groups, far apart. Use more components ("
+        + Setting("n_components")
+        + ")."
+    ]
+
+
+def _skewed(most: dict[str, Any]) -> list[str]:
+    """Return a sentence on a feature whose noise is skewed."""
+    if abs(most["skewness"]) < SKEWED:
+        return []
+    return [
+        f"Feature {most['feature']!r} is skewed within components (skewness "
+        f"{most['skewness']:.1f}), which a Gaussian is not. Transform skewed features, for example "
+        "by the logarithm."
+    ]
+
+
+def _units(widest: dict[str, Any]) -> list[str]:
+    """Return a sentence on a feature that has nearly all of the variance within components."""
+    if not _MOST_SHARE <= widest["share"] < 1:
+        return []
+    return [
+        f"Feature {widest['feature']!r} has {widest['share']:.0%} of the variance within "
+        "components, for which one variance does not account. Standardise features of different "
+        "units."
     ]
 
 

@@ -9,15 +9,14 @@ import numpy as np
 from bigtensor.decomposition.independent_components import PrincipalAxes
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.errors import ConditioningWarning, Message, RefinementWarning, Setting
+from bigtensor.models.faults import Fault, with_verdict
 from bigtensor.models.ica.settings import ICASettings
 from bigtensor.models.independent_sources.components import IndependentComponents
 from bigtensor.models.independent_sources.faults import (
-    Fault,
     constant_features,
     dependent_features,
     fewer_sources,
     rows_out_of_reach,
-    with_verdict,
 )
 from bigtensor.models.script import Solved
 

@@ -1,26 +1,20 @@
-"""Faults of fitted sources, in words, and the verdict that they make up."""
+"""Faults of fitted sources, in words."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from bigtensor.errors import (
-    BigtensorWarning,
     ConditioningWarning,
     ConstantFeatureWarning,
     Message,
     Setting,
 )
+from bigtensor.models.faults import Fault
 from bigtensor.models.independent_sources.settings import SourceSettings
-from bigtensor.models.script import Solved
-from bigtensor.models.transform import FittedTransform
 
 _MOST_NAMES = 6
-
-Fault = tuple[type[BigtensorWarning] | None, Message]
-"""A sentence, and the warning that it is; None for a note."""
 
 
 def constant_features(settings: SourceSettings, varying: Sequence[bool]) -> list[Fault]:
@@ -117,33 +111,6 @@ def fewer_sources(settings: SourceSettings, rank: int, found: int) -> list[Fault
             "only these are returned. Use " + Setting("n_components", found) + ", or more rows.",
         )
     ]
-
-
-def with_verdict(
-    components: FittedTransform,
-    faults: Sequence[Fault],
-    praise: str,
-    diagnostics: dict[str, Any],
-) -> Solved:
-    """Return a solution with the verdict on it, and warn of faults.
-
-    Parameters
-    ----------
-    components : FittedTransform
-    faults : sequence of Fault
-    praise : str
-        The sentence where there is no fault.
-    diagnostics : dict
-    """
-    for category, sentence in faults:
-        if category is not None:
-            warnings.warn(sentence, category, stacklevel=7)
-    verdict = {
-        "good": all(category is None for category, _ in faults),
-        "sentences": [str(sentence) for _, sentence in faults] or [praise],
-    }
-    told = {"n_components": components.n_components, **diagnostics, "verdict": verdict}
-    return Solved(components, told)
 
 
 def verdict_words(verdict: dict[str, Any]) -> str:

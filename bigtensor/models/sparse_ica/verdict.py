@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from bigtensor.errors import ConditioningWarning, Message, RefinementWarning, Setting
+from bigtensor.models.faults import Fault, with_verdict
 from bigtensor.models.independent_sources.faults import (
-    Fault,
     constant_features,
     fewer_sources,
     rows_out_of_reach,
-    with_verdict,
 )
 from bigtensor.models.script import Solved
 from bigtensor.models.sparse_ica.settings import SparseSettings

@@ -1,0 +1,53 @@
+"""Faults of a fitted model, in words, and the verdict that they make up."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from bigtensor.errors import BigtensorWarning, Message
+from bigtensor.models.script import Solved
+
+Fault = tuple[type[BigtensorWarning] | None, Message | str]
+"""A sentence, and the warning that it is; None for a note."""
+
+
+class Components(Protocol):
+    """Solution with a number of components."""
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+
+
+def with_verdict(
+    components: Components, faults: Sequence[Fault], praise: str, diagnostics: dict[str, Any]
+) -> Solved:
+    """Return a solution with the verdict on it, and warn of faults.
+
+    Parameters
+    ----------
+    components : dataclass
+        The solution.
+    faults : sequence of Fault
+    praise : str
+        The sentence where there is no fault.
+    diagnostics : dict
+    """
+    for category, sentence in faults:
+        if category is not None:
+            warnings.warn(sentence, category, stacklevel=7)
+    verdict = {
+        "good": all(category is None for category, _ in faults),
+        "sentences": [sentence for _, sentence in faults] or [praise],
+    }
+    told = {"n_components": components.n_components, **diagnostics, "verdict": verdict}
+    return Solved(components, told)
+
+
+def after_praise(faults: Sequence[Fault], praise: str) -> list[Fault]:
+    """Return faults, behind a sentence of praise if all of them are notes."""
+    if any(category is not None for category, _ in faults):
+        return list(faults)
+    return [(None, praise), *faults]

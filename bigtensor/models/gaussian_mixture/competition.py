@@ -1,0 +1,137 @@
+"""Initialisations that compete in a pilot sample by the likelihood that EM iterations reach."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bigtensor.decomposition.gaussian_pairs import merge_indistinct
+from bigtensor.models.gaussian_components import (
+    CovarianceForm,
+    GaussianComponents,
+    em_iterations,
+    joined,
+)
+from bigtensor.models.gaussian_mixture.settings import GaussianSettings
+from bigtensor.models.gaussian_mixture.starts import PilotRows
+from bigtensor.models.gaussian_mixture.verdict import FEW_ROWS
+from bigtensor.models.script import Step, in_memory
+
+SAMPLE_ITERATIONS = 200
+"""Most EM iterations of every start in the sample."""
+
+SAMPLE_TOLERANCE = 1e-5
+"""Gain of the mean log-likelihood at which they end, in nats."""
+
+ENOUGH_ROWS = 20.0
+"""Rows of the sample that make a component whole, where rows are many.
+
+On the digits of scikit-learn, whose rarest pixels are set in one to three images, a tied covariance
+gains more likelihood from components of three images than from the digits. Chosen on 14 labelled
+sets and judged on 15 others: from 2 to 20 rows the mean adjusted Rand index is the same to .01, and
+larger shares of the rows are worse.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class End:
+    """Components after EM iterations in the sample.
+
+    Attributes
+    ----------
+    components : GaussianComponents
+    log_likelihood : float
+        Mean of a row of the sample, in nats.
+    merged : int
+        Components that were indistinct from others and are part of them.
+    """
+
+    components: GaussianComponents
+    log_likelihood: float
+    merged: int
+
+
+@dataclass(frozen=True, eq=False)
+class BestEnd:
+    """Best end of all starts.
+
+    Attributes
+    ----------
+    start : str
+    ends : dict of str to End
+    """
+
+    start: str
+    ends: Mapping[str, End]
+
+    @property
+    def components(self) -> GaussianComponents:
+        """The components of the best end."""
+        return self.ends[self.start].components
+
+    def facts(self) -> dict[str, Any]:
+        """Return the start and its rivals as diagnostics."""
+        return {
+            "start": self.start,
+            "log_likelihood": {name: end.log_likelihood for name, end in self.ends.items()},
+            "merged": self.ends[self.start].merged,
+        }
+
+
+def best_end(
+    starts: Mapping[str, GaussianComponents], pilot: PilotRows, settings: GaussianSettings
+) -> Generator[Step, None, BestEnd]:
+    """Return the end with most whole components, and among such ends with the best likelihood.
+
+    Components of a few rows of a rare feature have a likelihood without bound.
+
+    Parameters
+    ----------
+    starts : mapping of str to GaussianComponents
+    pilot : PilotRows
+    settings : GaussianSettings
+    """
+    ends: dict[str, End] = {}
+    for name, start in starts.items():
+        yield Step(f"EM iterations in the sample from {name}")
+        ends[name] = _end(start, pilot, settings)
+    rows = pilot.block.total_weight()
+    least = float(np.clip(rows / (4 * settings.n_components), FEW_ROWS, ENOUGH_ROWS))
+
+    def merit(name: str) -> tuple[int, float]:
+        whole = np.count_nonzero(ends[name].components.weights * rows >= least)
+        return int(whole), ends[name].log_likelihood
+
+    return BestEnd(max(ends, key=merit), ends)
+
+
+def _end(start: GaussianComponents, pilot: PilotRows, settings: GaussianSettings) -> End:
+    """Return the components after EM iterations, with indistinct pairs merged."""
+    components, likelihood = _settled(start, pilot, settings)
+    while not components.names:
+        points = components.mixture().factor[:-1].T.astype(np.float64)
+        distinct = merge_indistinct(components.weights, points, pilot.block.rows)
+        if len(distinct.weights) == components.n_components:
+            break
+        components = joined(components, distinct.members)
+        components, likelihood = _settled(components, pilot, settings)
+    return End(components, likelihood, start.n_components - components.n_components)
+
+
+def _settled(
+    components: GaussianComponents, pilot: PilotRows, settings: GaussianSettings
+) -> tuple[GaussianComponents, float]:
+    """Return the components after EM iterations in the sample, and their mean log-likelihood."""
+    script = em_iterations(
+        components,
+        pilot.total,
+        CovarianceForm(settings.spherical),
+        pilot.tensor.within,
+        SAMPLE_ITERATIONS,
+        SAMPLE_TOLERANCE,
+    )
+    settled, likelihoods = in_memory(script, pilot.block)
+    return settled, likelihoods[-1]

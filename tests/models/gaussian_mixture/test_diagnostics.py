@@ -1,0 +1,186 @@
+"""What a Gaussian mixture says of data and settings that it was not made for, and of good ones."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+from bigtensor import GaussianMixture
+
+PRAISE = "no two alike and none almost empty."
+
+
+def unit_means(k, d, rng):
+    means = rng.normal(size=(k, d))
+    return means / np.linalg.norm(means, axis=1, keepdims=True)
+
+
+def drawn(n=5000, d=10, k=12, noise=0.5, seed=0, shares=None):
+    rng = default_rng(seed)
+    means = unit_means(k, d, rng)
+    label = rng.choice(k, n, p=shares)
+    return means[label] + noise * rng.normal(size=(n, d)) / np.sqrt(d), label, means
+
+
+def fit(rows, k, **settings):
+    """Return the model, the warnings and the sentences of the verdict."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = GaussianMixture(k, random_state=0, **settings).fit(rows)
+    said = [str(warning.message) for warning in caught]
+    sentences = [str(sentence) for sentence in model.diagnostics_["verdict"]["sentences"]]
+    assert model.diagnostics_["verdict"]["good"] == (not said)
+    return model, said, sentences
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    ("n", "d", "k", "noise"),
+    [(5000, 10, 12, 0.5), (300, 4, 3, 0.3), (1000, 2, 2, 0.3), (600, 30, 2, 1.0)],
+)
+def test_right_results__carry_no_word_of_worry(n, d, k, noise, seed):
+    rng = default_rng(seed)
+    means = unit_means(k, d, rng) if k > 2 else np.eye(2, d)
+    rows = means[rng.integers(k, size=n)] + noise * rng.normal(size=(n, d)) / np.sqrt(d)
+    model, said, sentences = fit(rows, k)
+    assert not said
+    assert len(model.weights_) == k
+    assert sentences == [f"{k} components, {PRAISE}"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_tied__right_results_carry_no_word_of_worry(seed):
+    rows, _, _ = drawn(4000, 8, 6, 0.5, seed)
+    model, said, sentences = fit(
+        rows @ default_rng(seed).normal(size=(8, 8)), 6, covariance_type="tied"
+    )
+    assert not said
+    assert sentences == [f"6 components, {PRAISE}"]
+    assert len(model.weights_) == 6
+
+
+@pytest.mark.parametrize("asked", [16, 19])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_too_many__are_returned_as_fewer(asked, seed):
+    rows, label, means = drawn(seed=seed)
+    model, said, _ = fit(rows, asked)
+    assert len(model.weights_) == 12
+    assert len(said) == 1
+    assert said[0].startswith(
+        f"12 of the {asked} components asked for are told apart by 5,000 rows"
+    )
+    assert "n_components=12" in said[0]
+    shares = np.sort(np.bincount(label) / len(label))
+    np.testing.assert_allclose(np.sort(model.weights_), shares, atol=0.005)
+    order = np.linalg.norm(model.means_[:, None] - means, axis=2).argmin(axis=0)
+    assert len(set(order)) == 12
+
+
+def test_too_many__in_a_sample_say_that_the_sample_may_be_larger():
+    rows, _, _ = drawn(20_000)
+    model, said, _ = fit(rows, 15, pilot_rows=3000)
+    assert len(model.weights_) == 12
+    assert "by 3,000 rows" in said[0]
+    assert "a larger sample (pilot_rows)" in said[0]
+
+
+@pytest.mark.parametrize("asked", [6, 8, 9])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_too_few__are_said(asked, seed):
+    rows, _, _ = drawn(noise=0.35, seed=seed)
+    model, said, _ = fit(rows, asked)
+    assert len(model.weights_) == asked
+    assert len(said) == 1
+    assert "are two groups, far apart. Use more components (n_components)" in said[0]
+
+
+def test_one_component__of_two_groups_is_said():
+    rng = default_rng(0)
+    rows = np.where(rng.random((800, 1)) < 0.3, 4.0, 0.0) + 0.4 * rng.normal(size=(800, 2))
+    _, said, _ = fit(rows, 1)
+    assert said == [
+        "The rows of the component are two groups, far apart. Use more components (n_components)."
+    ]
+
+
+def test_two_near_means__are_found_or_told_by_their_weight():
+    rng = default_rng(0)
+    means = unit_means(12, 10, rng)
+    for cosine, found in ((0.7, 13), (0.97, 13), (0.9999, 12)):
+        other = unit_means(1, 10, rng)[0]
+        other -= (other @ means[0]) * means[0]
+        near = cosine * means[0] + np.sqrt(1 - cosine**2) * other / np.linalg.norm(other)
+        all_means = np.vstack([means, near])
+        label = np.arange(26_000) % 13
+        rows = all_means[label] + 0.3 * rng.normal(size=(len(label), 10)) / np.sqrt(10)
+        model, said, _ = fit(rows, 13)
+        assert len(model.weights_) == found, cosine
+        assert bool(said) == (found < 13)
+    model, said, sentences = fit(rows, 12)
+    assert not said
+    assert sentences[0] == f"12 components, {PRAISE}"
+    assert sentences[1].startswith("1 component has twice the weight of the others")
+
+
+def test_unequal_weights__of_one_to_ten_are_found():
+    for seed in range(3):
+        shares = np.where(np.arange(12) < 6, 10.0, 1.0)
+        rows, label, means = drawn(12_000, seed=seed, shares=shares / shares.sum())
+        model, said, sentences = fit(rows, 12)
+        assert not said
+        assert len(sentences) == 1
+        nearest = np.linalg.norm(model.means_[:, None] - means, axis=2).min(axis=0)
+        assert nearest.max() < 0.1
+        np.testing.assert_allclose(
+            np.sort(model.weights_), np.sort(np.bincount(label) / len(label)), atol=0.003
+        )
+
+
+@pytest.mark.parametrize(("freedom", "told"), [(2, True), (3, True), (30, False)])
+def test_heavy_tails__are_told(freedom, told):
+    rng = default_rng(1)
+    means = unit_means(12, 10, rng)
+    noise = rng.standard_t(freedom, (10_000, 10))
+    rows = means[rng.integers(12, size=10_000)] + 0.1 * noise
+    _, _, sentences = fit(rows, 12)
+    assert (
+        any("heavy tails" in sentence and "arcsinh" in sentence for sentence in sentences) == told
+    )
+
+
+def test_outliers__are_left_out_and_counted():
+    rows, _, means = drawn()
+    far = np.vstack([rows, 100 * unit_means(20, 10, default_rng(3))])
+    model, said, _ = fit(far, 12)
+    assert said == ["20 of 5,020 rows lie far from all others and were left out of the sums."]
+    assert np.linalg.norm(model.means_[:, None] - means, axis=2).min(axis=0).max() < 0.1
+
+
+def test_noise_that_hides_components__is_told_with_its_size():
+    rows, _, _ = drawn(4000, 20, 15, noise=6.0)
+    model, said, _ = fit(rows, 15)
+    assert len(model.weights_) < 15
+    assert "There are 267 rows for each that was asked for" in said[0]
+    assert model.diagnostics_["rows_a_component"] == pytest.approx(4000 / 15)
+    clear = fit(drawn(4000, 20, 15, noise=1.0)[0], 15)[0]
+    assert clear.diagnostics_["noise_ratio"] == pytest.approx(1, abs=0.05)
+
+
+def test_skewed_noise__names_the_feature():
+    rows, _, _ = drawn(noise=0.3)
+    rows[:, 4] += 0.1 * (default_rng(2).exponential(size=len(rows)) ** 1.5)
+    _, said, sentences = fit(rows, 12)
+    assert not said
+    assert any("Feature 'x4' is skewed within components" in sentence for sentence in sentences)
+
+
+def test_features_of_other_units__are_told():
+    rows, _, _ = drawn(k=3)
+    rows[:, 7] *= 100
+    _, _, sentences = fit(rows, 2)
+    assert any(
+        "Feature 'x7' has" in sentence and "Standardise" in sentence for sentence in sentences
+    )
+    _, _, sentences = fit(rows - rows.mean(axis=0), 6, covariance_type="tied")
+    assert not any("Standardise" in sentence for sentence in sentences)
