@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.shared_covariance_em import TotalMoments, m_step
+from bigtensor.decomposition.gaussian_pairs import merge_indistinct
+from bigtensor.decomposition.shared_covariance_em import TotalMoments, block_diagonal, m_step
 from bigtensor.models.data_shape import NamedViews, view_slices
 from bigtensor.models.script import Estimate, Script, Solved
 from bigtensor.statistics.base import Pass
@@ -89,7 +90,11 @@ class GaussianComponents:
         return self.means[label] + noise, label.astype(np.int32)
 
 
-def joined(components: GaussianComponents, members: NDArray[np.intp]) -> GaussianComponents:
+def joined(
+    components: GaussianComponents,
+    members: NDArray[np.intp],
+    independent: Sequence[slice] = (),
+) -> GaussianComponents:
     """Return components of which some are made one; the covariance grows by the spread of these.
 
     Without the spread, rows of a rare feature would have densities of nearly zero once a component
@@ -101,6 +106,8 @@ def joined(components: GaussianComponents, members: NDArray[np.intp]) -> Gaussia
         Without labels.
     members : (k,) integer array
         Number of the component that every one becomes part of, from 0 without gaps.
+    independent : sequence of slice, default ()
+        Groups of all columns between which a full covariance is zero.
     """
     weights = np.bincount(members, components.weights).astype(np.float64)
     sums = np.zeros((len(weights), components.means.shape[1]))
@@ -110,9 +117,33 @@ def joined(components: GaussianComponents, members: NDArray[np.intp]) -> Gaussia
     spread = (moved.T * components.weights) @ moved
     if components.covariance.ndim == 1:
         spread = np.full(len(spread), np.trace(spread) / len(spread))
+    elif independent:
+        spread = block_diagonal(spread, independent)
     return replace(
         components, weights=weights, means=means, covariance=components.covariance + spread
     )
+
+
+def distinct_components(
+    components: GaussianComponents, rows: float, independent: Sequence[slice] = ()
+) -> GaussianComponents:
+    """Return components that so many rows tell apart; pairs of others are made one.
+
+    Parameters
+    ----------
+    components : GaussianComponents
+        Near the maximum of the likelihood. Labelled components stay as they are.
+    rows : float
+    independent : sequence of slice, default ()
+        As for `joined`.
+    """
+    if components.names:
+        return components
+    points = components.mixture().factor[:-1].T.astype(np.float64)
+    distinct = merge_indistinct(components.weights, points, rows)
+    if len(distinct.weights) == components.n_components:
+        return components
+    return joined(components, distinct.members, independent)
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from bigtensor.errors import ConditioningWarning
 from bigtensor.models.faults import Fault
 from bigtensor.models.gaussian_components import GaussianComponents
 
-HEAVY_TAILS = 6.0
+HEAVY_TAILS = 20.0
 """Excess kurtosis of the lengths of residuals that is told."""
 
 _TWICE = (1.7, 2.4)
-_SAME = 0.1
+_SAME = 0.3
 _LEAST_PEERS = 5
 
 
@@ -24,10 +24,10 @@ def as_warnings(*sentences: str) -> list[Fault]:
     return [(ConditioningWarning, sentence) for sentence in sentences]
 
 
-def noise_ratio(components: GaussianComponents) -> float:
+def noise_ratio(components: GaussianComponents) -> float | None:
     """Return the length of the noise of a row over the typical distance of a mean from the centre.
 
-    Infinite for a single component.
+    None for a single component.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def noise_ratio(components: GaussianComponents) -> float:
     between = float(weights @ np.square(deviations).sum(axis=1))
     covariance = components.covariance
     within = float(covariance.sum() if covariance.ndim == 1 else np.trace(covariance))
-    return float(np.sqrt(within / between)) if between > 0 else np.inf
+    return float(np.sqrt(within / between)) if between > 0 else None
 
 
 def noise_in_words(told: dict[str, Any]) -> str:
@@ -50,7 +50,7 @@ def noise_in_words(told: dict[str, Any]) -> str:
         With ``noise_ratio`` and ``rows_a_component``.
     """
     words = f"There are {told['rows_a_component']:,.0f} rows for each that was asked for"
-    if np.isfinite(told["noise_ratio"]):
+    if told["noise_ratio"] is not None:
         words += f", and the noise is {told['noise_ratio']:.1f} times as long as a typical mean"
     return words + "."
 
@@ -67,7 +67,7 @@ def doubled_weights(weights: NDArray[np.float64]) -> list[str]:
     others, number = weights[~double], int(double.sum())
     if not number or len(others) < max(_LEAST_PEERS, 3 * number):
         return []
-    if others.std() > _SAME * others.mean():
+    if np.subtract(*np.quantile(others, [0.9, 0.1])) > _SAME * np.median(others):
         return []
     whose = f"{number} components have" if number > 1 else "1 component has"
     return [

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.decomposition.gaussian_pairs import merge_indistinct
 from bigtensor.models.gaussian_components import (
     CovarianceForm,
     GaussianComponents,
+    distinct_components,
     em_iterations,
-    joined,
 )
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.starts import PilotRows
@@ -111,13 +110,8 @@ def best_end(
 def _end(start: GaussianComponents, pilot: PilotRows, settings: GaussianSettings) -> End:
     """Return the components after EM iterations, with indistinct pairs merged."""
     components, likelihood = _settled(start, pilot, settings)
-    while not components.names:
-        points = components.mixture().factor[:-1].T.astype(np.float64)
-        distinct = merge_indistinct(components.weights, points, pilot.block.rows)
-        if len(distinct.weights) == components.n_components:
-            break
-        components = joined(components, distinct.members)
-        components, likelihood = _settled(components, pilot, settings)
+    while (distinct := distinct_components(components, pilot.block.rows)) is not components:
+        components, likelihood = _settled(distinct, pilot, settings)
     return End(components, likelihood, start.n_components - components.n_components)
 
 

@@ -75,6 +75,32 @@ def mixture_of(
     return LinearTerms(components.by_weight(), told)
 
 
+def components_of(
+    terms: Terms,
+    tensor: SampleTensor,
+    moments: CovariancesResult,
+    views: NamedViews,
+    dtype: str,
+) -> GaussianComponents:
+    """Return components of the terms that are valid; one alone has the mean of the rows.
+
+    Parameters
+    ----------
+    terms : Terms
+    tensor : SampleTensor
+    moments : CovariancesResult
+        Of the rows that the terms were found in.
+    views : tuple of (name, features)
+    dtype : str
+    """
+    weights, columns = columns_of(terms, tensor)
+    valid = (weights * moments.weight >= LEAST_ROWS) & np.isfinite(weights)
+    if terms.n_terms < 2 or not valid.any():
+        return _components(np.ones(1), moments.mean[None], moments, views, dtype)
+    shares, means = weights[valid] / weights[valid].sum(), np.concatenate(columns)[:, valid].T
+    return _components(shares, means, moments, views, dtype)
+
+
 def _components(
     shares: FloatArray,
     means: FloatArray,

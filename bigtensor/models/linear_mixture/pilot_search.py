@@ -14,8 +14,10 @@ from bigtensor.decomposition.sample_tensors.gauss_newton import descended
 from bigtensor.decomposition.sample_tensors.subspace_solution import MOST_TERMS, subspace_terms
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.errors import IdentifiabilityError
+from bigtensor.models.component_shapes import component_shapes
 from bigtensor.models.labelled_fit import check_label_means
 from bigtensor.models.linear_mixture.columns import (
+    components_of,
     heaviest,
     is_valid,
     no_component,
@@ -27,6 +29,8 @@ from bigtensor.models.pilot_tensor import sample_starts
 from bigtensor.models.sample_tensor import SampleTensor, discover_terms, nearest
 from bigtensor.models.script import Script, Step
 from bigtensor.statistics.base import Pass
+from bigtensor.statistics.covariances import Covariances
+from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.label_means import LabelMeans, LabelMeansResult
 
 _MORE = 2
@@ -45,8 +49,8 @@ class PilotTerms:
     terms : Terms
     diagnostics : dict
         ``start``, ``rounds`` of the search, ``components_seen``, which may be more than asked for,
-        and ``left_weight``: the largest weight that starts find once the terms are subtracted, over
-        the median of the terms.
+        ``left_weight``: the largest weight that starts find once the terms are subtracted, over the
+        median of the terms, and ``tails``: the excess kurtosis of the lengths of residuals.
     """
 
     terms: Terms
@@ -82,10 +86,13 @@ def searched_terms(
             terms = max(seen, terms, key=lambda found: found.n_terms)
     if not terms.n_terms:
         raise no_component()
-    told = {"start": start, "rounds": found.rounds, "components_seen": terms.n_terms}
+    told: dict[str, Any] = {"start": start, "rounds": found.rounds}
+    told["components_seen"] = terms.n_terms
     terms = heaviest(terms, tensor, k)
     left = left_weight(contract, starts, terms, search)
-    return PilotTerms(terms, {**told, "left_weight": left})
+    told["left_weight"] = left
+    told["tails"] = _tails(terms, tensor, rows, settings)
+    return PilotTerms(terms, told)
 
 
 def labelled_terms(tensor: SampleTensor, rows: Block, settings: LinearSettings) -> Script:
@@ -97,12 +104,22 @@ def labelled_terms(tensor: SampleTensor, rows: Block, settings: LinearSettings) 
     check_label_means(found, settings.labels)
     contract = tensor.contract_in_memory(rows)
     terms = descended(contract, terms_of(found.means, tensor))
-    told = {"start": "labels", "rounds": 0, "components_seen": terms.n_terms}
+    told: dict[str, Any] = {"start": "labels", "rounds": 0, "components_seen": terms.n_terms}
     starts = sample_starts(tensor, rows, settings.random_state)
     left = left_weight(contract, starts, terms, DiscoverySettings(settings.n_components, UPDATES))
-    return PilotTerms(terms, told | {"left_weight": left})
+    told["left_weight"] = left
+    told["tails"] = _tails(terms, tensor, rows, settings)
+    return PilotTerms(terms, told)
 
 
 def label_pass(settings: LinearSettings, point: np.ndarray) -> Pass[LabelMeansResult]:
     """Return the pass that sums labelled rows."""
     return Pass("labels", LabelMeans(settings.n_components, point))
+
+
+def _tails(terms: Terms, tensor: SampleTensor, rows: Block, settings: LinearSettings) -> float:
+    """Return the excess kurtosis of the lengths of residuals about the components of the sample."""
+    point = np.concatenate(tensor.references)
+    moments = sum_in_memory(Covariances(settings.columns, point, settings.dtype), rows)
+    components = components_of(terms, tensor, moments, settings.views, settings.dtype)
+    return component_shapes(components, rows).tails

@@ -10,7 +10,12 @@ import numpy as np
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.decomposition.shared_covariance_em import TotalMoments
 from bigtensor.models.data_shape import view_slices
-from bigtensor.models.gaussian_components import CovarianceForm, GaussianComponents, em_iterations
+from bigtensor.models.gaussian_components import (
+    CovarianceForm,
+    GaussianComponents,
+    distinct_components,
+    em_iterations,
+)
 from bigtensor.models.linear_mixture.columns import LinearTerms, mixture_of
 from bigtensor.models.linear_mixture.pilot_search import (
     PilotTerms,
@@ -18,7 +23,7 @@ from bigtensor.models.linear_mixture.pilot_search import (
     searched_terms,
 )
 from bigtensor.models.linear_mixture.settings import LinearSettings
-from bigtensor.models.linear_mixture.verdict import judged
+from bigtensor.models.linear_mixture.verdict import is_too_few, judged
 from bigtensor.models.pilot_tensor import centred_tensor
 from bigtensor.models.sample_tensor import (
     Refined,
@@ -119,7 +124,11 @@ def refine(preparation: LinearPreparation) -> Script:
     moments: CovariancesResult = found.first["total"]
 
     def conclude(components: GaussianComponents, likelihoods: list[float]) -> Solved:
-        moved = LinearTerms(components.by_weight(), terms.diagnostics)
+        distinct = components
+        if not is_too_few(components, preparation.pilot, settings.n_components):
+            distinct = distinct_components(components, settings.rows, settings.slices)
+        merged = components.n_components - distinct.n_components
+        moved = LinearTerms(distinct.by_weight(), {**terms.diagnostics, "merged": merged})
         return _concluded(moved, found, preparation, likelihoods)
 
     components, likelihoods = yield from em_iterations(
@@ -165,12 +174,10 @@ def _concluded(
 ) -> Solved:
     """Return the fitted mixture with its diagnostics, and warn of its faults."""
     told = {
-        "n_components": terms.components.n_components,
         "pilot": preparation.pilot,
         "gauss_newton": found.diagnostics,
         "rows_out_of_reach": found.left_out,
-        "rows_seen": preparation.settings.rows,
         "mean_log_likelihood": likelihoods,
         **terms.diagnostics,
     }
-    return judged(terms.components, preparation.settings.n_components, told)
+    return judged(terms.components, preparation.settings, told)

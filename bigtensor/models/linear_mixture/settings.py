@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
-from bigtensor.errors import DataError, ParameterError, Setting, ViewError
+from bigtensor.errors import DataError, IdentifiabilityError, ParameterError, Setting, ViewError
 from bigtensor.models.data_shape import DataShape, NamedViews, view_slices
 from bigtensor.models.declarations import check_declared
 from bigtensor.models.labelled_fit import check_labels
@@ -69,6 +70,8 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> LinearSettings:
         When there are not three views.
     DataError
         When there are fewer rows than components.
+    IdentifiabilityError
+        When the third moment has fewer entries than so many components have parameters.
     ParameterError
         When there are labels, and not one for every component.
     """
@@ -80,6 +83,8 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> LinearSettings:
             "components, or more rows"
         )
     check_labels(shape.groups, k)
+    if not shape.groups:
+        _check_count(k, shape.views)
     features = max(len(members) for _, members in shape.views)
     enough = max(ROWS_A_COMPONENT * k, ROWS_A_FEATURE * features, LEAST_PILOT_ROWS)
     return LinearSettings(
@@ -93,6 +98,21 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> LinearSettings:
         has_weight=shape.has_weight,
         random_state=model.random_state or 0,
         labels=shape.groups,
+    )
+
+
+def _check_count(n_components: int, views: NamedViews) -> None:
+    """Raise an IdentifiabilityError for more components than any search can determine."""
+    sizes = [len(members) + 1 for _, members in views]
+    most = prod(sizes) // (sum(sizes) - 2)
+    if n_components <= most:
+        return
+    features = ", ".join(str(size - 1) for size in sizes)
+    raise IdentifiabilityError(
+        f"{n_components} components have more parameters than the third moment of views of "
+        f"{features} features has entries, which determine at most {most}: use fewer components ("
+        + Setting("n_components", most)
+        + "), more features, or label some rows"
     )
 
 

@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     report = Report("gaussian_mixture", {"models": options.models}, options.out)
     # compiled loops are kept by the first fit
-    GaussianMixture(2).fit(drawn(3, 2, 500, 0)[0])
+    GaussianMixture(1).fit(drawn(3, 2, 500, 0)[0])
     for size in SMALL if options.small else SIZES:
         row = size_row(*size, options.models, restarts=options.restarts)
         report.add(f"{size[0]} features, {size[1]} components, {size[2]:,} rows", [row])
