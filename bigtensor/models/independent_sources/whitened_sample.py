@@ -47,6 +47,9 @@ _NEAR = 0.02
 _SETTLED = 1e-4
 """Mean sine of a turn, before one of several starts is chosen and after."""
 
+GAUSSIAN_DEVIATION = 0.3535
+"""Standard deviation of y tanh(y) + tanh(y)^2 of a Gaussian y, once its variance is made one."""
+
 _STARTS = 3
 _SWEEPS = 3
 _LEAST_WEIGHT = 1e-12
@@ -250,6 +253,23 @@ def non_gaussianity(rotation: FloatArray, sums: ContrastSumsResult) -> FloatArra
         Of whitened rows.
     """
     return np.asarray((rotation * sums.rows_by_tanh).sum(axis=0) - sums.slope)
+
+
+def gaussian_sources(distances: FloatArray, weight: float) -> int:
+    """Return the number of sources that are Gaussian within the noise.
+
+    The rotation looks for the largest distances, which are larger the more directions there are.
+
+    Parameters
+    ----------
+    distances : (k,) array
+        Mean of y tanh(y) less the mean slope of tanh.
+    weight : float
+        Of the rows.
+    """
+    deviations = _LEAST_DEVIATIONS + np.sqrt(len(distances))
+    most = deviations * GAUSSIAN_DEVIATION / np.sqrt(weight)
+    return int(np.count_nonzero(np.abs(distances) <= most))
 
 
 def _settled(
