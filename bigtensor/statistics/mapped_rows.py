@@ -14,6 +14,7 @@ from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers
 from bigtensor.features.group_map import GroupMap
 from bigtensor.statistics.base import RowFunction, RowOutput, State, Statistic, Workspace
 from bigtensor.statistics.linear_sources import SOURCE
+from bigtensor.statistics.sub_blocks import sub_blocks
 
 _Result = TypeVar("_Result", covariant=True)
 
@@ -100,6 +101,22 @@ class MappedSources(RowFunction):
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
         return buffers_nbytes(_buffers(self.features, rows))
+
+
+def mapped_in_memory(features: GroupMap, rows: Block) -> Block:
+    """Return a block of the features of a few rows, such as a pilot sample, in float64.
+
+    Parameters
+    ----------
+    features : GroupMap
+        Of one view: all columns of a block.
+    rows : Block
+    """
+    values, work = np.empty((rows.rows, features.n_features)), Workspace()
+    for window, block in sub_blocks(rows, MappedRows.block_rows):
+        values[window] = _evaluated(features, block, work)
+    columns = dict.fromkeys(features.views, slice(0, features.n_features))
+    return replace(rows.without_halo(), values=values, slices=columns)
 
 
 def _evaluated(features: GroupMap, block: Block, work: Workspace) -> NDArray[Any]:
