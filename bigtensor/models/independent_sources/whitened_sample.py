@@ -51,6 +51,9 @@ _ROWS_A_START = 10_000
 _ROWS_A_SOURCE = 200
 """Rows in which starts are compared, which need no more: at least, and for every source."""
 
+GAUSSIAN_DEVIATION = 0.3535
+"""Standard deviation of y tanh(y) + tanh(y)^2 of a Gaussian y, once its variance is made one."""
+
 _STARTS = 3
 _SAME = 0.01
 """Difference of the non-Gaussianity of two starts, relative, that is none."""
@@ -267,6 +270,23 @@ def non_gaussianity(rotation: FloatArray, sums: ContrastSumsResult) -> FloatArra
         Of whitened rows.
     """
     return np.asarray((rotation * sums.rows_by_tanh).sum(axis=0) - sums.slope)
+
+
+def gaussian_sources(distances: FloatArray, weight: float) -> int:
+    """Return the number of sources that are Gaussian within the noise.
+
+    The rotation looks for the largest distances, which are larger the more directions there are.
+
+    Parameters
+    ----------
+    distances : (k,) array
+        Mean of y tanh(y) less the mean slope of tanh.
+    weight : float
+        Of the rows.
+    """
+    deviations = _LEAST_DEVIATIONS + np.sqrt(len(distances))
+    most = deviations * GAUSSIAN_DEVIATION / np.sqrt(weight)
+    return int(np.count_nonzero(np.abs(distances) <= most))
 
 
 def _settled(
