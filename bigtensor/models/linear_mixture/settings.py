@@ -28,6 +28,8 @@ class LinearSettings:
     views : tuple of (name, features)
         Three.
     n_components : int
+    method : str
+        Never ``"auto"``.
     gauss_newton_steps, em_iterations : int
     pilot_rows : int
     rows : int
@@ -40,6 +42,7 @@ class LinearSettings:
 
     views: NamedViews
     n_components: int
+    method: str
     gauss_newton_steps: int
     em_iterations: int
     pilot_rows: int
@@ -85,6 +88,7 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> LinearSettings:
     return LinearSettings(
         views=shape.views,
         n_components=k,
+        method=_method(model.method, shape, k),
         gauss_newton_steps=int(model.gauss_newton_steps),
         em_iterations=int(model.em_iterations),
         pilot_rows=min(rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
@@ -94,6 +98,35 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> LinearSettings:
         random_state=model.random_state or 0,
         labels=shape.groups,
     )
+
+
+def _method(asked: str, shape: DataShape, k: int) -> str:
+    """Return the method by which components are found.
+
+    Raises
+    ------
+    ParameterError
+        When the method that is asked for cannot find so many components, or takes no labels.
+    """
+    if shape.groups:
+        if asked in ("auto", "sample"):
+            return "sample"
+        raise ParameterError(
+            Setting("method", asked)
+            + " does not start from labels: leave the labels out, or use "
+            + Setting("method", "sample")
+        )
+    view, least = min(
+        ((name, len(members)) for name, members in shape.views), key=lambda named: named[1]
+    )
+    if asked == "compressed" and k > least:
+        raise ParameterError(
+            Setting("method", asked)
+            + f" needs at least as many features in every view as components, but view {view!r} "
+            + f"has {least} for {k} components: use "
+            + Setting("method", "sample", "explicit")
+        )
+    return "sample" if asked == "auto" else asked
 
 
 def check_views(views: NamedViews) -> None:

@@ -58,8 +58,8 @@ def _more(diagnostics: dict[str, Any], asked: int) -> list[str]:
             + ")."
         ]
     left = diagnostics["pilot"]["left_weight"]
-    if left < MOST_LEFT:
-        return []
+    if left is None or left < MOST_LEFT:
+        return []  # power updates as they were published do not look for more
     return [
         "The sample has components beyond those asked for, with "
         f"{left:.1f} times the median weight. Use more components ("
