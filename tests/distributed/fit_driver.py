@@ -1,6 +1,6 @@
 """Fits a model with a checkpoint and notes every computed part: the program that tests kill.
 
-python fit_driver.py STORE CHECKPOINT LOG MODEL SCHEDULER
+python fit_driver.py STORE CHECKPOINT LOG MODEL SCHEDULER NAME
 """
 
 import hashlib
@@ -10,15 +10,21 @@ import sys
 
 import zarr
 
-from bigtensor import KernelMixture
+from bigtensor import GaussianMixture, KernelMixture, LinearMixture
 
 WORKERS = 2
 
 
-def model() -> KernelMixture:
-    return KernelMixture(
-        3, sample_size=2000, n_landmarks=20, bins=128, posterior_passes=3, random_state=4
-    )
+def model(name: str) -> KernelMixture | LinearMixture | GaussianMixture:
+    """Return the unfitted model of a name, for stores of its simulator."""
+    if name == "kernel":
+        return KernelMixture(
+            3, sample_size=2000, n_landmarks=20, bins=128, posterior_passes=3, random_state=4
+        )
+    if name == "linear":
+        views = {view: [f"{view}{i}" for i in range(6)] for view in "abc"}
+        return LinearMixture(8, views, em_iterations=3, pilot_rows=4000, random_state=4)
+    return GaussianMixture(8, em_iterations=6, pilot_rows=4000, random_state=4)
 
 
 def digest(path: str) -> str:
@@ -42,7 +48,7 @@ class Note(logging.Handler):
 
 
 def main() -> None:
-    store, checkpoint, log, path, scheduler = sys.argv[1:]
+    store, checkpoint, log, path, scheduler, name = sys.argv[1:]
     logger = logging.getLogger("bigtensor.engine.reduce")
     logger.setLevel(logging.DEBUG)
     logger.addHandler(Note(log))
@@ -53,7 +59,7 @@ def main() -> None:
             begun.append("yes")
             print("started", flush=True)
 
-    fitted = model().fit(
+    fitted = model(name).fit(
         store,
         scheduler=scheduler,
         workers=WORKERS,

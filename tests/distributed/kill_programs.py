@@ -52,9 +52,9 @@ def make_inputs(folder: Path) -> None:
         # anndata announces its next release
         warnings.simplefilter("ignore")
         anndata.AnnData(few, var=pd.DataFrame(index=FEATURES)).write_zarr(folder / "table.zarr")
-    fitted = model().fit(str(folder / "imported.zarr"), scheduler="threads", workers=2)
+    fitted = model("kernel").fit(str(folder / "imported.zarr"), scheduler="threads", workers=2)
     fitted.save(folder / "model.zarr")
-    prepared = model().prepare(str(folder / "site0.zarr"), scheduler="threads", workers=2)
+    prepared = model("kernel").prepare(str(folder / "site0.zarr"), scheduler="threads", workers=2)
     prepared.save(folder / "prepared.zarr")
     outputs = ("label", "probability")
     fitted.write(str(folder / "imported.zarr"), folder / "labels.zarr", outputs=outputs)
@@ -66,7 +66,7 @@ def _fcs(folder: Path) -> list[Path]:
 
 
 def fit(inputs: Path, out: Path, scheduler: str = "threads") -> None:
-    fitted = model().fit(
+    fitted = model("kernel").fit(
         str(inputs / "few.zarr"),
         scheduler=scheduler,
         workers=2,
@@ -138,7 +138,7 @@ def _record(inputs: Path) -> Any:
 
 def rounds(inputs: Path, out: Path) -> None:
     sites = [str(inputs / f"site{number}.zarr") for number in range(FILES)]
-    prepared = model().prepare(sites[0], scheduler="threads", workers=2)
+    prepared = model("kernel").prepare(sites[0], scheduler="threads", workers=2)
     prepared.save(out / "prepared.zarr", overwrite=True)
     for number in range(2):
         before = bigtensor.load(out / ("solved0.zarr" if number else "prepared.zarr"))

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ import pytest
 from bigtensor import simulate
 from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.opening import open_samples
+from bigtensor.data.simulate.gaussian_mixture import write_gaussian_mixture
+from bigtensor.data.simulate.linear_mixture import write_linear_mixture
 from bigtensor.engine.cluster import DistributedRuntime
 from bigtensor.engine.events import Event
 from bigtensor.engine.local_cluster import local_cluster
@@ -26,6 +29,7 @@ from bigtensor.statistics.base import Pass
 from tests.distributed import fit_driver
 from tests.engine.sums import ColumnSums
 
+WORKERS = fit_driver.WORKERS
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 20_261_120
 Part = tuple[str, int, int]
@@ -33,8 +37,9 @@ Part = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """A fit that nobody disturbs: its data, the digest of its model, its parts, its seconds."""
+    """A fit that nobody disturbs: its model, data, the digest of its result, parts, seconds."""
 
+    name: str
     store: str
     digest: str
     parts: tuple[Part, ...]
@@ -48,11 +53,17 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     data = simulate.kernel_mixture(600_000, 3, random_state=2)
     with SampleStoreWriter(folder / "cells.zarr", ["a", "b", "c"], dtype="float32") as writer:
         writer.append(data["X"].to_numpy())
-    store = str(folder / "cells.zarr")
+    found = fit_undisturbed("kernel", folder / "cells.zarr", folder)
+    assert len(found.parts) >= 40
+    return found
+
+
+def fit_undisturbed(name: str, store: Path, folder: Path) -> Undisturbed:
+    """Fit a model to a store, without a checkpoint."""
     events: list[Event] = []
     started = time.perf_counter()
-    fitted = fit_driver.model().fit(
-        store, scheduler="threads", workers=2, listeners=[events.append]
+    fitted = fit_driver.model(name).fit(
+        str(store), scheduler="threads", workers=2, listeners=[events.append]
     )
     seconds = time.perf_counter() - started
     fitted.save(folder / "model.zarr")
@@ -61,18 +72,21 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
         for event in events
         if event.kind == "part finished"
     )
-    assert len(parts) == len(set(parts)) >= 40
-    return Undisturbed(store, fit_driver.digest(str(folder / "model.zarr")), parts, seconds)
+    digest = fit_driver.digest(str(folder / "model.zarr"))
+    return Undisturbed(name, str(store), digest, parts, seconds)
 
 
 class Driver:
     """One run of the driver program in a folder of its own."""
 
-    def __init__(self, store: str, folder: Path, name: str, scheduler: str) -> None:
-        self.log, self.model = folder / f"{name}.log", folder / "model.zarr"
+    def __init__(self, undisturbed: Undisturbed, folder: Path, run: str, scheduler: str) -> None:
+        self.log, self.model = folder / f"{run}.log", folder / "model.zarr"
         script = ROOT / "tests" / "distributed" / "fit_driver.py"
         self.process = subprocess.Popen(
-            [sys.executable, script, store, folder / "c", self.log, self.model, scheduler],
+            [
+                *(sys.executable, script, undisturbed.store, folder / "c", self.log, self.model),
+                *(scheduler, undisturbed.name),
+            ],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -117,21 +131,35 @@ def stored_parts(checkpoint: Path) -> tuple[set[Part], set[str]]:
     return parts, sums
 
 
-def kill_and_resume(undisturbed: Undisturbed, folder: Path, moments: int, scheduler: str) -> None:
-    """Kill a fit at random moments, run the same command again, and compare."""
+def killed_and_resumed(
+    undisturbed: Undisturbed, folder: Path, moments: int, scheduler: str
+) -> Iterator[tuple[Driver, set[Part], set[str], Driver]]:
+    """Kill a fit at random moments and run the same command again.
+
+    Yields
+    ------
+    killed, parts, sums, resumed
+        Both runs, and the parts and sums that the first one left behind.
+    """
     rng = np.random.default_rng([SEED, moments])
-    reused = 0
     for number, moment in enumerate(rng.uniform(0, undisturbed.seconds, moments)):
         place = folder / str(number)
         place.mkdir()
         print(f"seed {SEED}: killed {moment:.3f} s of {undisturbed.seconds:.3f} s after the start")
-        killed = Driver(undisturbed.store, place, "killed", scheduler)
+        killed = Driver(undisturbed, place, "killed", scheduler)
         time.sleep(max(0.0, killed.started + moment - time.perf_counter()))
         killed.kill()
         parts, sums = stored_parts(place / "c")
-        resumed = Driver(undisturbed.store, place, "resumed", scheduler)
+        resumed = Driver(undisturbed, place, "resumed", scheduler)
         resumed.finish()
         assert fit_driver.digest(str(resumed.model)) == undisturbed.digest
+        yield killed, parts, sums, resumed
+
+
+def kill_and_resume(undisturbed: Undisturbed, folder: Path, moments: int, scheduler: str) -> None:
+    """Kill a fit at random moments, run the same command again, and compare."""
+    reused = 0
+    for killed, parts, sums, resumed in killed_and_resumed(undisturbed, folder, moments, scheduler):
         again = resumed.computed()
         assert len(again) == len(set(again))
         assert not parts & set(again)
@@ -162,6 +190,23 @@ def test_driver__killed_at_many_moments(
     kill_and_resume(undisturbed, tmp_path, moments, scheduler)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["linear", "gaussian"])
+def test_driver__of_a_moment_model_killed_and_run_again_gives_the_same_bits(
+    name: str, tmp_path: Path
+) -> None:
+    simulator = {"linear": write_linear_mixture, "gaussian": write_gaussian_mixture}[name]
+    simulator(tmp_path / "rows.zarr", 1_000_000, 8, n_features=6, noise=0.5, random_state=2)
+    found = fit_undisturbed(name, tmp_path / "rows.zarr", tmp_path)
+    reused = 0
+    for killed, _, _, resumed in killed_and_resumed(found, tmp_path, 6, "threads"):
+        # passes have the same name: parts are counted
+        again = len(resumed.computed())
+        assert again <= len(found.parts) - len(killed.computed()) + WORKERS
+        reused += len(found.parts) - again
+    assert reused > 0
+
+
 def test_worker__killed_in_mid_pass_changes_no_bit() -> None:
     values = (
         np.random.default_rng(0).normal(size=(400_000, 2)) * np.logspace(-6, 6, 400_000)[:, None]
@@ -190,7 +235,7 @@ def test_worker__killed_in_mid_fit_changes_no_bit(undisturbed: Undisturbed, tmp_
             if event.parts == 5 and event.name in ("moments", "posterior 2"):
                 os.kill(victims.pop(), signal.SIGKILL)
 
-        fitted = fit_driver.model().fit(undisturbed.store, client=client, listeners=[kill])
+        fitted = fit_driver.model("kernel").fit(undisturbed.store, client=client, listeners=[kill])
         assert not victims
     fitted.save(tmp_path / "model.zarr")
     assert fit_driver.digest(str(tmp_path / "model.zarr")) == undisturbed.digest

@@ -127,7 +127,7 @@ def _simulation(
         coords={
             "component": np.arange(k),
             FEATURE_DIM: [f"{view}{i}" for view in _VIEWS for i in range(d)],
-            "view": (FEATURE_DIM, [view for view in _VIEWS for _ in range(d)]),
+            "view": (FEATURE_DIM, np.repeat(np.array(_VIEWS, object), d)),
         },
         attrs={"simulator": "linear_mixture", "noise": float(noise), "random_state": seed},
     )
