@@ -46,8 +46,6 @@ class MappedRows(Statistic[_Result]):
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add the features of one block."""
-        if not block.rows:
-            return
         features = _evaluated(self.features, block, work)
         columns = dict.fromkeys(self.features.views, slice(0, features.shape[1]))
         mapped = replace(block.without_halo(), values=features, slices=columns)
@@ -122,7 +120,8 @@ def mapped_in_memory(features: GroupMap, rows: Block) -> Block:
 def _evaluated(features: GroupMap, block: Block, work: Workspace) -> NDArray[Any]:
     """Return the features of the rows of a block, ``(rows, q)``."""
     transposed = work.take(_BUFFER, (features.n_features, block.rows), features.dtype)
-    features.evaluate([block.values[: block.rows]], transposed.T, work)
+    if block.rows:
+        features.evaluate([block.values[: block.rows]], transposed.T, work)
     return transposed.T
 
 

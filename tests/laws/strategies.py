@@ -26,6 +26,7 @@ from bigtensor.statistics.group_likelihood import GroupLikelihood
 from bigtensor.statistics.group_sums import GroupSums
 from bigtensor.statistics.label_means import LabelMeans
 from bigtensor.statistics.log_likelihood import LogLikelihood
+from bigtensor.statistics.mapped_rows import MappedRows
 from bigtensor.statistics.posterior_means import PosteriorMeans
 from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.projected_moment import ProjectedMoment
@@ -172,6 +173,11 @@ def within_reach(offset):
     return WithinReach(covariances(offset), reach)
 
 
+def mapped_rows(offset):
+    features = GroupMap(("rows",), (nystroem(offset, 7, d=N_FEATURES),))
+    return MappedRows(Covariances(((0, 3),), np.zeros(3)), features)
+
+
 def row_sample(offset):
     return RowSample(7, N_FEATURES, "float64", random_state=3, has_weight=True)
 
@@ -213,6 +219,7 @@ CASES = [
     in_float32(tensor_contractions),
     in_float32(covariances),
     Case("within_reach", within_reach),
+    Case("mapped_rows", mapped_rows),
     Case("label_means", lambda offset: LabelMeans(2, np.full(N_FEATURES, offset))),
     Case("posterior_sums", posterior_sums),
     Case("posterior_sums_other_map", posterior_sums_other_map),
