@@ -24,7 +24,7 @@ _NOISE_RIDGE = 1e-6
 
 
 class PrincipalAxes(NamedTuple):
-    """Whitening along the largest principal axes of standardised features.
+    """Whitening along the largest principal axes of features, standardised or as they are.
 
     Attributes
     ----------
@@ -33,11 +33,12 @@ class PrincipalAxes(NamedTuple):
     unwhitening : (d, q) float64 array
         U with ``U.T @ W = I``. The covariance on the axes is ``U @ U.T``.
     eigenvalues : (d,) float64 array
-        Of the correlation matrix, descending.
+        Of the correlation matrix, or of the covariance; descending.
     rank : int
         Number of eigenvalues that are not zero, of which q are used.
     scales : (d,) float64 array
-        Standard deviations of the features; one for a constant feature.
+        Standard deviations of the features; one for a constant feature, and for features as they
+        are.
     varying : (d,) bool array
         False for constant features, which have no part in any axis.
     """
@@ -113,6 +114,30 @@ def principal_axes(covariance: FloatArray, least_variances: FloatArray) -> Princ
         scales,
         varying,
     )
+
+
+def unscaled_axes(covariance: FloatArray, cut: float) -> PrincipalAxes:
+    """Return the whitening of a covariance along its eigenvectors: features keep their units.
+
+    Parameters
+    ----------
+    covariance : (d, d) float64 array
+    cut : float
+        Eigenvalue, relative to the largest, below which it is zero.
+
+    Raises
+    ------
+    DataError
+        When all features are constant.
+    """
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    if not values[0] > 0:
+        raise DataError("all features are constant, so that they have no sources")
+    rank = int(np.count_nonzero(values > cut * values[0]))
+    roots, axes = np.sqrt(values[:rank]), vectors[:, :rank]
+    scales, varying = np.ones(len(values)), np.diag(covariance) > 0
+    return PrincipalAxes(axes / roots, axes * roots, values, rank, scales, varying)
 
 
 def symmetric_orthogonalisation(matrix: FloatArray) -> FloatArray:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.buffers import Buffers, Scratch
+from bigtensor.features.kernels import write_scaled
 from bigtensor.features.maps import FeatureMap
 
 MOST_CATEGORIES = 1000
@@ -114,6 +115,69 @@ class Identity(FeatureMap):
         rows = len(values)
         out[:, :rows] = values.T
         out[:, rows:] = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Standardised(FeatureMap):
+    """Values about a centre in units of a scale, or a linear function of them.
+
+    These are the features of the linear kernel. The centre is subtracted before values are rounded
+    to ``dtype``.
+
+    Parameters
+    ----------
+    centre : (d,) float64 array
+    scale : (d,) float64 array
+        Positive.
+    projection : (d, q) array, optional
+        None stands for the unit matrix.
+    dtype : str, default "float32"
+    """
+
+    centre: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    projection: NDArray[np.float64] | None = None
+    dtype: str = "float32"
+
+    @property
+    def n_inputs(self) -> int:
+        """The number of features of the view."""
+        return len(self.centre)
+
+    @property
+    def n_basis(self) -> int:
+        """The number of features of the view."""
+        return len(self.centre)
+
+    @property
+    def n_features(self) -> int:
+        """The length of the vector."""
+        return self.n_basis if self.projection is None else self.projection.shape[1]
+
+    @property
+    def mixing(self) -> NDArray[np.float64]:
+        """The projection, or the unit matrix."""
+        return np.eye(self.n_basis) if self.projection is None else self.projection
+
+    @property
+    def mass(self) -> NDArray[np.float64]:
+        """Zeros: values are not densities."""
+        return np.zeros(self.n_features)
+
+    def projected(self, basis: NDArray[np.float64]) -> Standardised:
+        """Return the map to ``basis' y(x)``."""
+        return replace(self, projection=self.mixing @ basis)
+
+    def write_basis(self, values: NDArray[Any], out: NDArray[Any], work: Scratch) -> None:
+        """Write the transposed values about the centre."""
+        rows = len(values)
+        scratch = work.take("features.scratch", (self.n_basis, rows), "float64")
+        write_scaled(values, self.centre, self.scale, out[:, :rows], scratch)
+        out[:, rows:] = 0
+
+    def work_arrays(self, rows: int) -> Buffers:
+        """Return the buffer of the values about the centre."""
+        return {"features.scratch": ((self.n_basis, rows), "float64")}
 
 
 @dataclass(frozen=True, eq=False)

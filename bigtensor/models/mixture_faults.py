@@ -76,15 +76,15 @@ def doubled_weights(weights: NDArray[np.float64]) -> list[str]:
     ]
 
 
-def heavy_tails(kurtosis: float) -> list[str]:
+def heavy_tails(kurtosis: float | None) -> list[str]:
     """Return a sentence on noise with heavy tails.
 
     Parameters
     ----------
-    kurtosis : float
-        Excess kurtosis of the lengths of residuals.
+    kurtosis : float, optional
+        Excess kurtosis of the lengths of residuals; None where no sample tells it.
     """
-    if kurtosis < HEAVY_TAILS:
+    if kurtosis is None or kurtosis < HEAVY_TAILS:
         return []
     return [
         f"The noise has heavy tails (excess kurtosis of the residual lengths {kurtosis:.0f}): rows "

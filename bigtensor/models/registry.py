@@ -16,6 +16,7 @@ MODELS = {
     "GaussianMixture": "bigtensor.models.gaussian_mixture.estimator",
     "ICA": "bigtensor.models.ica.estimator",
     "SparseICA": "bigtensor.models.sparse_ica.estimator",
+    "KernelICA": "bigtensor.models.kernel_ica.estimator",
 }
 """Class of every model and the module that has it.
 

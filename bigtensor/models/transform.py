@@ -24,6 +24,13 @@ class FittedTransform(Protocol):
     def n_components(self) -> int:
         """Number of sources k."""
 
+    def sources(self) -> RowFunction:
+        """Return the function that gives the sources of every row."""
+
+
+class FittedMixing(FittedTransform, Protocol):
+    """Contract of the solution of a transform from whose sources rows can be made again."""
+
     @property
     def mixing(self) -> NDArray[np.float64]:
         """Change of the features with every source, (d, k)."""
@@ -32,16 +39,13 @@ class FittedTransform(Protocol):
     def mean(self) -> NDArray[np.float64]:
         """Row without sources, (d,)."""
 
-    def sources(self) -> RowFunction:
-        """Return the function that gives the sources of every row."""
-
 
 class TransformAnswers(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
     LatentVariableModel,
 ):
-    """Base of transforms: hidden sources of every row, from which the row can be made again."""
+    """Base of transforms: hidden sources of every row."""
 
     description: ClassVar[ModelDescription] = ModelDescription()
 
@@ -63,6 +67,29 @@ class TransformAnswers(
         """
         return self._evaluate(X, SOURCE)
 
+    def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:
+        """Return the function that answers for every row."""
+        for output in outputs:
+            check_choice("outputs", output, (SOURCE,))
+        return self._transform().sources()
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of sources, for the names that scikit-learn gives them."""
+        return self._transform().n_components
+
+    def _transform(self) -> FittedTransform:
+        """Return the solution, or raise sklearn's NotFittedError."""
+        self._require_fitted()
+        assert self._fitted is not None
+        return self._fitted
+
+
+class MixingAnswers(TransformAnswers):
+    """Base of transforms from whose sources rows can be made again."""
+
+    _fitted: FittedMixing | None
+
     def inverse_transform(self, sources: Any) -> Any:
         """Return the rows that sources make, without noise.
 
@@ -81,7 +108,7 @@ class TransformAnswers(
         DataError
             When there are not as many sources as components.
         """
-        found = self._transform()
+        found = self._mixing()
         given = sources if hasattr(sources, "shape") else np.asarray(sources)
         if len(given.shape) != 2 or given.shape[1] != found.n_components:
             raise DataError(
@@ -97,18 +124,7 @@ class TransformAnswers(
         rows = given.dot(xr.DataArray(mixing, features, ("feature", along)), dim=[along])
         return (rows + xr.DataArray(mean, features, ("feature",))).rename("X")
 
-    def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:
-        """Return the function that answers for every row."""
-        for output in outputs:
-            check_choice("outputs", output, (SOURCE,))
-        return self._transform().sources()
-
-    @property
-    def _n_features_out(self) -> int:
-        """Number of sources, for the names that scikit-learn gives them."""
-        return self._transform().n_components
-
-    def _transform(self) -> FittedTransform:
+    def _mixing(self) -> FittedMixing:
         """Return the solution, or raise sklearn's NotFittedError."""
         self._require_fitted()
         assert self._fitted is not None

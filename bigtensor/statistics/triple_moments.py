@@ -15,12 +15,13 @@ from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers, padded_width
 from bigtensor.features.group_map import GroupMap
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.triple_products import (
+    add_in_float64,
+    add_triple_products,
+    products_shape,
+)
 
 Floats = NDArray[np.floating[Any]]
-
-_SMALL_AREA = 1_200
-_SMALL_PRODUCT = 1_000_000
-"""Entries of a result, and multiplications, up to which OpenBLAS copies no operand of ``A B'``."""
 
 _FEATURE_BYTES = 700_000
 """Largest buffer of features: the longer a block, the less its calls cost, while it stays near the
@@ -28,9 +29,6 @@ processor."""
 
 _BLOCK_STEP = 512
 """Blocks are multiples of it, between two and eight."""
-
-_PRODUCT_BYTES = 1 << 20
-"""Largest buffer of products of two features: it stays near the processor."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +128,8 @@ class TripleMoments(SumStatistic[TripleMomentsResult]):
                 np.multiply(features[g], weight, out=first)
             second = sums[: size * size].reshape(size, size)
             np.matmul(first, features[g].T, out=second)
-            _add(state[f"second_{g}"], second, exact)
-        _add_triple(state["triple"], first, features[1], features[2], products, sums, exact)
+            add_in_float64(state[f"second_{g}"], second, exact)
+        add_triple_products(state["triple"], first, features[1], features[2], products, sums, exact)
         state["weight"] += block.total_weight()
         state["rows"] += rows
 
@@ -179,19 +177,6 @@ class TripleMoments(SumStatistic[TripleMomentsResult]):
         """Rows of the buffer of features: of all groups, of one group weighted, and the weight."""
         return sum(self._sizes) + max(self._sizes) + 1
 
-    def _products_shape(self, rows: int) -> tuple[int, int, int]:
-        """Return how many slices, and rows of data, of products of two features to make at once."""
-        first, second, third = self._sizes
-        width = padded_width(rows)
-        area = second * third
-        slices = _PRODUCT_BYTES // (second * width * np.dtype(self.groups[0].dtype).itemsize)
-        if area <= _SMALL_AREA:
-            parts = -(-area * width // _SMALL_PRODUCT)
-            width = padded_width(-(-width // parts))
-            slices = min(slices, _SMALL_AREA // area, _SMALL_PRODUCT // (area * width))
-        parts = -(-first // max(1, min(slices, first)))
-        return -(-first // parts), second, width
-
     def _own_arrays(self, rows: int) -> Buffers:
         """Return the buffers that are not the maps', one column a row of data."""
         sizes, width, dtype = self._sizes, padded_width(rows), self.groups[0].dtype
@@ -199,41 +184,7 @@ class TripleMoments(SumStatistic[TripleMomentsResult]):
         most = max(math.prod(sizes), largest**2)
         return {
             f"triple.features.{dtype}": ((self._features_height, width), dtype),
-            f"triple.products.{dtype}": (self._products_shape(rows), dtype),
+            f"triple.products.{dtype}": (products_shape(sizes, rows, dtype), dtype),
             f"triple.sums.{dtype}": ((most,), dtype),
             "triple.exact": ((most,), "float64"),
         }
-
-
-def _add_triple(
-    total: NDArray[np.float64],
-    first: Floats,
-    second: Floats,
-    third: Floats,
-    products: Floats,
-    sums: Floats,
-    exact: NDArray[np.float64],
-) -> None:
-    """Add the triple moment of one block: products of two groups against the third."""
-    block = sums[: total.size].reshape(total.shape)
-    step, size, columns = products.shape
-    for start in range(0, first.shape[1], columns):
-        window = slice(start, min(start + columns, first.shape[1]))
-        length = window.stop - start
-        for a in range(0, len(first), step):
-            count = min(step, len(first) - a)
-            flat = products.reshape(-1)[: count * size * length].reshape(count * size, length)
-            np.multiply(
-                first[a : a + count, None, window],
-                second[:, window],
-                out=flat.reshape(count, size, length),
-            )
-            np.matmul(flat, third[:, window].T, out=block[a : a + count].reshape(len(flat), -1))
-        _add(total, block, exact)
-
-
-def _add(total: NDArray[np.float64], block: Floats, exact: NDArray[np.float64]) -> None:
-    """Add the sums of one block, without the buffers that NumPy takes to add two dtypes."""
-    converted = exact[: block.size].reshape(block.shape)
-    np.copyto(converted, block)
-    np.add(total, converted, out=total)

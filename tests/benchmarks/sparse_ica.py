@@ -36,7 +36,7 @@ Array = NDArray[Any]
 MOST_ERROR, MOST_POLISHED = 1.1, 0.03
 """Bars: columns of the cumulant against its floor, and error after two polish passes."""
 
-ALPHAS = (0.05, 0.1, 0.2, 0.3)
+ALPHAS = (0.1, 0.2, 0.3, 0.5, 0.8)
 """Penalties of dictionary learning, of which the best by the true columns counts."""
 
 

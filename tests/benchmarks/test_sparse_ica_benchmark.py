@@ -13,7 +13,7 @@ def test_small_problem__holds_the_bars():
     assert {row["holds"] for row in bars(problem, rows)} == {True}
     by_name = {row["method"]: row for row in rows}
     learned = [row["error"] for name, row in by_name.items() if "learning" in name]
-    assert len(learned) == 4
+    assert len(learned) == 5
     assert by_name["SparseICA"]["error"] < min(learned)
 
 

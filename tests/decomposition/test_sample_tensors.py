@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
+from bigtensor.decomposition.sample_tensors.column_lengths import lengths_from_pairs
 from bigtensor.decomposition.sample_tensors.discovery import (
     DiscoverySettings,
     discover,
@@ -25,8 +26,10 @@ from bigtensor.decomposition.sample_tensors.joint_least_squares import (
 )
 from bigtensor.decomposition.sample_tensors.power_method import power_method, singular_starts
 from bigtensor.decomposition.sample_tensors.power_updates import distinct_terms, power_updates
+from bigtensor.decomposition.sample_tensors.projected_tensor import ProjectedTensor
+from bigtensor.decomposition.sample_tensors.requests import answered, less_terms
 from bigtensor.decomposition.sample_tensors.subspace_solution import subspace_terms
-from bigtensor.decomposition.sample_tensors.terms import Terms, deflated, unit_columns, values
+from bigtensor.decomposition.sample_tensors.terms import Terms, unit_columns, values
 
 ORDERS = [(1, 1, 1), (3,), (4,), (2, 1)]
 SIZES = (4, 5, 3)
@@ -83,10 +86,14 @@ def test_terms__contract_like_their_tensor(orders):
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 
+def single_request(columns):
+    return (yield columns)
+
+
 @pytest.mark.parametrize("orders", ORDERS)
-def test_deflated__is_the_tensor_less_the_terms(orders):
+def test_less_terms__answers_for_the_tensor_less_the_terms(orders):
     tensor, terms, columns = tensor_of(orders), drawn(orders), drawn(orders, 5, 1).factors
-    rest = deflated(contraction_with(tensor, orders), terms)(columns)
+    rest = answered(less_terms(single_request(columns), terms), contraction_with(tensor, orders))
     expected = contraction_with(tensor - explicit(terms), orders)(columns)
     for found, of_rest in zip(rest, expected, strict=True):
         np.testing.assert_allclose(found, of_rest, rtol=1e-10, atol=1e-11)
@@ -284,3 +291,40 @@ def test_singular_starts__are_near_terms_of_an_orthogonal_tensor():
     starts = singular_starts(truth.contract, (6, 6, 6), 20, 0)
     ends = power_updates(truth.contract, starts, 20)
     np.testing.assert_allclose(values(ends, truth.contract(ends)), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("is_projected", [False, True])
+def test_projected_tensor__contracts_whole_columns(is_projected):
+    rng = default_rng(6)
+    sizes = (6, 4, 5)
+    columns = tuple(rng.normal(size=(size, 7)) for size in sizes)
+    bases = tuple(np.linalg.qr(rng.normal(size=(size, 3)))[0] for size in sizes)
+    entries = rng.normal(size=(3, 3, 3) if is_projected else sizes)
+    tensor = ProjectedTensor(entries, bases if is_projected else None)
+    whole = np.einsum("abc,ia,jb,kc->ijk", entries, *bases) if is_projected else entries
+    found = tensor.contract(columns)
+    for of_mode, exact in zip(found, contraction_with(whole, (1, 1, 1))(columns), strict=True):
+        np.testing.assert_allclose(of_mode, exact, rtol=1e-10, atol=1e-12)
+
+
+def test_lengths_from_pairs__are_those_of_the_columns():
+    rng = default_rng(7)
+    weights = np.array([0.4, 0.3, 0.2, 0.1])
+    columns = [rng.normal(size=(size, 4)) * 3 for size in (5, 6, 4)]
+    stacked = np.vstack(columns)
+    second = (stacked * weights) @ stacked.T
+    terms = Terms.of_columns(weights, tuple(columns), (1, 1, 1))
+    found, lengthened = lengths_from_pairs(terms, second)
+    np.testing.assert_allclose(found, weights, rtol=1e-8)
+    for of_view, exact in zip(lengthened, columns, strict=True):
+        np.testing.assert_allclose(of_view, exact, rtol=1e-8)
+
+
+def test_lengths_from_pairs__leaves_terms_out_that_the_pairs_speak_against():
+    rng = default_rng(8)
+    columns = tuple(rng.normal(size=(5, 3)) for _ in range(3))
+    weights = np.array([0.5, 0.3, -0.2])
+    second = np.vstack(columns) * weights @ np.vstack(columns).T
+    terms = Terms.of_columns(np.array([0.5, 0.3, 0.2]), columns, (1, 1, 1))
+    found, _ = lengths_from_pairs(terms, second)
+    np.testing.assert_allclose(found, [0.5, 0.3], rtol=1e-8)

@@ -26,8 +26,10 @@ from bigtensor.statistics.group_likelihood import GroupLikelihood
 from bigtensor.statistics.group_sums import GroupSums
 from bigtensor.statistics.label_means import LabelMeans
 from bigtensor.statistics.log_likelihood import LogLikelihood
+from bigtensor.statistics.mapped_rows import MappedRows
 from bigtensor.statistics.posterior_means import PosteriorMeans
 from bigtensor.statistics.posterior_sums import PosteriorSums
+from bigtensor.statistics.projected_moment import ProjectedMoment
 from bigtensor.statistics.row_sample import RowSample
 from bigtensor.statistics.state_of import StateOf
 from bigtensor.statistics.tabulated_densities import TabulatedDensities
@@ -154,6 +156,13 @@ def tensor_contractions(offset, dtype="float64"):
     return TensorContractions(COLUMNS, (1, 1, 2), references(offset), factors, constants, dtype)
 
 
+def projected_moment(offset, dtype="float64"):
+    rng = default_rng(4)
+    factors = tuple(rng.normal(size=(s.stop - s.start, 3)) for s in list(SLICES.values())[:3])
+    offsets = tuple(rng.normal(size=3) for _ in factors)
+    return ProjectedMoment(COLUMNS[:3], references(offset)[:3], factors, offsets, dtype)
+
+
 def covariances(offset, dtype="float64"):
     return Covariances(COLUMNS, np.full(N_FEATURES, offset), dtype)
 
@@ -162,6 +171,11 @@ def within_reach(offset):
     points = references(offset)
     reach = Reach(COLUMNS, points, tuple(np.full_like(point, 0.5) for point in points), (3.0,) * 3)
     return WithinReach(covariances(offset), reach)
+
+
+def mapped_rows(offset):
+    features = GroupMap(("rows",), (nystroem(offset, 7, d=N_FEATURES),))
+    return MappedRows(Covariances(((0, 3),), np.zeros(3)), features)
 
 
 def row_sample(offset):
@@ -200,9 +214,12 @@ CASES = [
     Case("triple_moments", triple_moments),
     Case("tensor_contractions", tensor_contractions),
     Case("covariances", covariances),
+    Case("projected_moment", projected_moment),
+    in_float32(projected_moment),
     in_float32(tensor_contractions),
     in_float32(covariances),
     Case("within_reach", within_reach),
+    Case("mapped_rows", mapped_rows),
     Case("label_means", lambda offset: LabelMeans(2, np.full(N_FEATURES, offset))),
     Case("posterior_sums", posterior_sums),
     Case("posterior_sums_other_map", posterior_sums_other_map),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from bigtensor.decomposition.sample_tensors.joint_least_squares import joint_sweeps
-from bigtensor.decomposition.sample_tensors.power_updates import distinct_terms, weighted_ends
-from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms, deflated
+from bigtensor.decomposition.sample_tensors.joint_least_squares import requested_sweeps
+from bigtensor.decomposition.sample_tensors.power_updates import distinct_terms, requested_ends
+from bigtensor.decomposition.sample_tensors.requests import Requests, answered, less_terms
+from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms
 
 Starts = Callable[[int], Factors]
 """Draws columns to start from, (d_m, L) for every factor."""
@@ -86,17 +88,36 @@ def discover(
     int
         Number of terms after every round.
     """
+    requests = requested_discovery(starts, none, settings)
+    answer: Factors | None = None
+    while True:
+        try:
+            item = next(requests) if answer is None else requests.send(answer)
+        except StopIteration as end:
+            found: Discovery = end.value
+            return found
+        answer = None
+        if isinstance(item, int):
+            yield item
+        else:
+            answer = contract(item)
+
+
+def requested_discovery(
+    starts: Starts, none: Terms, settings: DiscoverySettings
+) -> Generator[Factors | int, Any, Discovery]:
+    """Ask for the contractions of `discover`, and yield the number of terms after every round."""
     found, idle, rounds = none, 0, 0
     n_starts = _STARTS_PER_TERM * settings.n_terms + _MORE_STARTS
     while idle < _IDLE_ROUNDS and rounds < _MOST_ROUNDS:
-        new, heaviest = _new_terms(deflated(contract, found), starts(n_starts), found, settings)
+        new, heaviest = yield from _new_terms(starts(n_starts), found, settings)
         weights = np.abs(found.weights)
         if found.n_terms == settings.n_terms and heaviest < weights.min():
             break
-        candidates = joint_sweeps(contract, found.join(new), _SWEEPS)
+        candidates = yield from requested_sweeps(found.join(new), _SWEEPS)
         grown = _heaviest(candidates, settings)
         idle = 0 if grown.n_terms > found.n_terms else idle + 1
-        found, rounds = joint_sweeps(contract, grown, 1), rounds + 1
+        found, rounds = (yield from requested_sweeps(grown, 1)), rounds + 1
         yield found.n_terms
         missing = settings.n_terms - found.n_terms
         n_starts = _STARTS_PER_MISSING * missing + max(_MORE_STARTS, settings.n_terms)
@@ -104,12 +125,11 @@ def discover(
 
 
 def _new_terms(
-    contract: Contract, starts: Factors, found: Terms, settings: DiscoverySettings
-) -> tuple[Terms, float]:
+    starts: Factors, found: Terms, settings: DiscoverySettings
+) -> Requests[tuple[Terms, float]]:
     """Return the terms that the starts of one round lead to, and the largest of their weights."""
-    new = distinct_terms(
-        *weighted_ends(contract, starts, settings.updates), found.orders, settings.cosine
-    )
+    weights, ends = yield from less_terms(requested_ends(starts, settings.updates), found)
+    new = distinct_terms(weights, ends, found.orders, settings.cosine)
     heaviest = float(np.abs(new.weights[0]))
     missing = settings.n_terms - found.n_terms
     weights = np.abs(np.concatenate([found.weights, new.weights[:missing]]))
@@ -141,6 +161,13 @@ def left_weight(
         At least one.
     settings : DiscoverySettings
     """
+    return answered(requested_left_weight(starts, terms, settings), contract)
+
+
+def requested_left_weight(
+    starts: Starts, terms: Terms, settings: DiscoverySettings
+) -> Requests[float]:
+    """Ask for the contractions of `left_weight`."""
     columns = starts(_STARTS_PER_TERM * settings.n_terms + _MORE_STARTS)
-    weights, _ = weighted_ends(deflated(contract, terms), columns, settings.updates)
+    weights, _ = yield from less_terms(requested_ends(columns, settings.updates), terms)
     return float(np.abs(weights).max() / np.median(np.abs(terms.weights)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from bigtensor.decomposition.sample_tensors.requests import Requests, answered
 from bigtensor.decomposition.sample_tensors.terms import (
     Contract,
     Factors,
@@ -28,8 +29,13 @@ def joint_sweeps(contract: Contract, terms: Terms, sweeps: int) -> Terms:
     terms : Terms
     sweeps : int
     """
+    return answered(requested_sweeps(terms, sweeps), contract)
+
+
+def requested_sweeps(terms: Terms, sweeps: int) -> Requests[Terms]:
+    """Ask for the contractions of `joint_sweeps`."""
     for _ in range(sweeps):
-        terms = least_squares_terms(terms, contract(terms.factors))
+        terms = least_squares_terms(terms, (yield terms.factors))
     return terms
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bigtensor.decomposition.sample_tensors.power_updates import power_updates
+from bigtensor.decomposition.sample_tensors.power_updates import requested_updates
+from bigtensor.decomposition.sample_tensors.requests import Requests, answered
 from bigtensor.decomposition.sample_tensors.terms import (
     Contract,
     Factors,
@@ -16,6 +17,9 @@ from bigtensor.decomposition.solution import FloatArray
 
 _SINGULAR_STEPS = 12
 
+NEAR = 0.45
+"""Cosine of an end that belongs to a cluster."""
+
 
 def power_method(
     contract: Contract,
@@ -23,7 +27,7 @@ def power_method(
     orders: tuple[int, ...],
     n_terms: int,
     updates: int,
-    cosine: float = 0.45,
+    cosine: float = NEAR,
 ) -> Terms:
     """Return the ends of power updates, one for every cluster.
 
@@ -43,17 +47,28 @@ def power_method(
         Largest absolute cosine over the factors above which an end is removed: half of the
         incoherence parameter nu of the paper.
     """
-    ends = power_updates(contract, starts, updates)
-    weights = np.abs(values(ends, contract(ends)))
-    centres: list[Factors] = []
-    while weights.max() > 0 and len(centres) < n_terms:
+    return answered(requested_power_method(starts, orders, n_terms, updates, cosine), contract)
+
+
+def requested_power_method(
+    starts: Factors, orders: tuple[int, ...], n_terms: int, updates: int, cosine: float = NEAR
+) -> Requests[Terms]:
+    """Ask for the contractions of `power_method`.
+
+    All ends are updated again at once: a column does not depend on the others, so that the centres
+    are those of one cluster after the other.
+    """
+    ends = yield from requested_updates(starts, updates)
+    weights = np.abs(values(ends, (yield ends)))
+    centres = yield from requested_updates(ends, updates)
+    chosen: list[int] = []
+    while weights.max() > 0 and len(chosen) < n_terms:
         best = int(np.argmax(weights))
-        centre = power_updates(contract, tuple(end[:, [best]] for end in ends), updates)
-        centres.append(centre)
-        weights[_near(centre, ends) > cosine] = 0
+        chosen.append(best)
+        weights[_near(tuple(centre[:, [best]] for centre in centres), ends) > cosine] = 0
         weights[best] = 0
-    columns = tuple(np.hstack(of_factor) for of_factor in zip(*centres, strict=True))
-    return Terms.of_columns(values(columns, contract(columns)), columns, orders)
+    columns = tuple(centre[:, chosen] for centre in centres)
+    return Terms.of_columns(values(columns, (yield columns)), columns, orders)
 
 
 def singular_starts(

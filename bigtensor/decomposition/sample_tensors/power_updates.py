@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bigtensor.decomposition.sample_tensors.requests import Requests, answered
 from bigtensor.decomposition.sample_tensors.terms import (
     Contract,
     Factors,
@@ -31,9 +32,14 @@ def power_updates(contract: Contract, columns: Factors, updates: int) -> Factors
     tuple of (d_m, L) float64 arrays
         Unit columns.
     """
+    return answered(requested_updates(columns, updates), contract)
+
+
+def requested_updates(columns: Factors, updates: int) -> Requests[Factors]:
+    """Ask for the contractions of `power_updates`."""
     columns = unit_columns(columns)
     for _ in range(updates):
-        columns = unit_columns(contract(columns))
+        columns = unit_columns((yield columns))
     return columns
 
 
@@ -65,5 +71,10 @@ def distinct_terms(
 
 def weighted_ends(contract: Contract, starts: Factors, updates: int) -> tuple[FloatArray, Factors]:
     """Return the ends of power updates and the value of the tensor at each."""
-    ends = power_updates(contract, starts, updates)
-    return values(ends, contract(ends)), ends
+    return answered(requested_ends(starts, updates), contract)
+
+
+def requested_ends(starts: Factors, updates: int) -> Requests[tuple[FloatArray, Factors]]:
+    """Ask for the contractions of `weighted_ends`."""
+    ends = yield from requested_updates(starts, updates)
+    return values(ends, (yield ends)), ends

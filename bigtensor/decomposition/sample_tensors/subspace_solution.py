@@ -8,6 +8,7 @@ from bigtensor.decomposition.augmented_moments import AugmentedMoments
 from bigtensor.decomposition.multiview_mixture import solve_multiview_mixture
 from bigtensor.decomposition.sample_tensors.terms import Factors, Terms
 from bigtensor.decomposition.solution import FloatArray
+from bigtensor.decomposition.subspaces import cross_covariance_subspaces
 
 MOST_TERMS = 32
 """Largest number of terms whose tensor of k x k x k numbers is formed."""
@@ -34,21 +35,40 @@ def subspace_terms(rows: Factors, constants: FloatArray, n_terms: int, random_st
     IdentifiabilityError
         When the moments do not support so many terms.
     """
-    bases = [_directions(rows, view, n_terms) for view in range(3)]
+    views = range(3)
+    pairs = {(a, b): rows[a] @ rows[b].T / rows[a].shape[1] for a in views for b in views if a < b}
+    bases = cross_covariance_subspaces(pairs, n_terms).bases
     projected = [basis.T @ of_view for basis, of_view in zip(bases, rows, strict=True)]
-    moments = _augmented_moments(projected)
+    return whitened_terms(_augmented_moments(projected), bases, constants, n_terms, random_state)
+
+
+def whitened_terms(
+    moments: AugmentedMoments,
+    bases: Factors,
+    constants: FloatArray,
+    n_terms: int,
+    random_state: int,
+) -> Terms:
+    """Return the terms of moments of rows in the coordinates of some bases.
+
+    Parameters
+    ----------
+    moments : AugmentedMoments
+        Of the projected rows with a one before them.
+    bases : tuple of three (d_m, q) float64 arrays
+        Orthonormal columns, of rows with the constant first.
+    constants, n_terms, random_state
+        As for `subspace_terms`.
+
+    Raises
+    ------
+    IdentifiabilityError
+        When the moments do not support so many terms.
+    """
     masses = [basis[0] / constant for basis, constant in zip(bases, constants, strict=True)]
     mixture = solve_multiview_mixture(moments, n_terms, masses, random_state=random_state)
     columns = tuple(b @ of for b, of in zip(bases, mixture.embeddings, strict=True))
     return Terms.of_columns(mixture.weights, columns, (1, 1, 1))
-
-
-def _directions(rows: Factors, view: int, n_terms: int) -> FloatArray:
-    """Return the directions of a view that depend most on the other views, (d_m, q)."""
-    others = [of_view for other, of_view in enumerate(rows) if other != view]
-    pairs = np.hstack([rows[view] @ other.T for other in others]) / rows[view].shape[1]
-    left, _, _ = np.linalg.svd(pairs, full_matrices=False)
-    return np.asarray(left[:, : min(n_terms, len(rows[view]))])
 
 
 def _augmented_moments(projected: list[FloatArray]) -> AugmentedMoments:

@@ -142,13 +142,3 @@ def unit_columns(factors: Factors) -> Factors:
     """Return columns of length one; zero columns stay zero."""
     lengths = (np.linalg.norm(factor, axis=0) for factor in factors)
     return tuple(f / np.where(n > 0, n, 1.0) for f, n in zip(factors, lengths, strict=True))
-
-
-def deflated(contract: Contract, terms: Terms) -> Contract:
-    """Return the contraction of a tensor less some terms."""
-
-    def contract_rest(columns: Factors) -> Factors:
-        known = terms.contract(columns)
-        return tuple(m - k for m, k in zip(contract(columns), known, strict=True))
-
-    return contract_rest if terms.n_terms else contract

@@ -15,10 +15,10 @@ from bigtensor.models.ica.script import STORED_CLASSES, ICAPreparation, prepare,
 from bigtensor.models.ica.settings import check_parameters, settings_of, without_effect
 from bigtensor.models.independent_sources.components import IndependentComponents
 from bigtensor.models.script import PlannedPass, Script
-from bigtensor.models.transform import TransformAnswers
+from bigtensor.models.transform import MixingAnswers
 
 
-class ICA(TransformAnswers):
+class ICA(MixingAnswers):
     r"""Independent component analysis, with noise and with more sources than features.
 
     Every row is :math:`x = m + A h + e`, with independent sources h of unit variance, at most one

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from bigtensor.decomposition.independent_components import (
-    PrincipalAxes,
-    mean_turn,
-    symmetric_orthogonalisation,
-)
+from bigtensor.decomposition.independent_components import PrincipalAxes
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.errors import Setting
 from bigtensor.models.ica.method_choice import noise_gain
 from bigtensor.models.ica.settings import ICASettings
-from bigtensor.models.ica.verdict import gaussian_sources, judged
+from bigtensor.models.ica.verdict import judged
 from bigtensor.models.independent_sources.components import IndependentComponents, of_rotation
 from bigtensor.models.independent_sources.cumulant_passes import (
     CumulantSources,
@@ -34,30 +29,32 @@ from bigtensor.models.independent_sources.passes import (
 )
 from bigtensor.models.independent_sources.pilot import Pilot, drawn_pilot, pilot_rotation
 from bigtensor.models.independent_sources.settings import ROWS_A_SOURCE
+from bigtensor.models.independent_sources.whitened_passes import (
+    SampleRotation,
+    WhitenedPasses,
+    WhitenedSources,
+    whitened_sources,
+)
 from bigtensor.models.independent_sources.whitened_sample import (
     WhitenedSample,
     cumulant_terms,
     embedded,
+    gaussian_sources,
     non_gaussianity,
-    tanh_update,
 )
-from bigtensor.models.script import Estimate, Script, Solved, Step
+from bigtensor.models.script import Script, Solved, Step
+from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
-from bigtensor.statistics.contrast_sums import ContrastSums, ContrastSumsResult
-from bigtensor.statistics.covariances import Covariances, CovariancesResult
+from bigtensor.statistics.contrast_sums import ContrastSums
+from bigtensor.statistics.covariances import Covariances
 from bigtensor.statistics.tensor_contractions import TensorContractions
 from bigtensor.statistics.within_reach import Reach, WithinReach
-
-SETTLED = 0.03
-"""Turn of the sources by a pass, in units of one over the root of the rows, that is the last."""
 
 LEAST_GAIN = 0.002
 """Mean gain on held-out rows above which there is noise."""
 
 LEAST_KURTOSIS = -2.5
 """No kurtosis is below -2, but its estimate may be."""
-
-_LEAST_TURN = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,49 +185,30 @@ def refine(preparation: ICAPreparation) -> Script:
 def _refine_whitened(preparation: ICAPreparation) -> Script:
     """Ask for fixed-point iterations over all rows, the first of them beside the covariance."""
     settings, counted = preparation.settings, preparation.counted
-    seen = yield moments_pass(settings, preparation.mean, preparation.unmixing, counted)
-    moments: CovariancesResult = seen.result["covariance"]
-    k = preparation.unmixing.shape[1]
-    axes = axes_of(moments, settings).largest(k)
-    rotation = symmetric_orthogonalisation(axes.unwhitening.T @ preparation.unmixing)
-    sums: ContrastSumsResult = seen.result["contrast"]
-    sums = sums.about(moments.mean - preparation.mean)
-    turns: list[float] = []
-    for visit in range(settings.polish_passes):
-        if visit:
-            unmixing = axes.whitening @ rotation
-            wanted = contrast_pass(unmixing, moments.mean, counted, products_in(axes, settings))
-            sums = (yield wanted).result
-        sums = replace(sums, rows_by_tanh=axes.whitening.T @ sums.rows_by_tanh)
-        updated = symmetric_orthogonalisation(tanh_update(rotation, sums))
-        distances = non_gaussianity(rotation, sums)
-        turns.append(mean_turn(rotation, updated))
-        rotation = updated
-        told = {"turns": list(turns), "rows_out_of_reach": seen.left_out}
-        solve = partial(
-            _whitened_solution, preparation, axes, rotation, moments, sums.kurtosis, distances, told
+    sample = SampleRotation(preparation.mean, preparation.unmixing)
+
+    def contrast(unmixing: FloatArray, mean: FloatArray, axes: PrincipalAxes) -> Pass[Any]:
+        return contrast_pass(unmixing, mean, counted, products_in(axes, settings))
+
+    def solve(found: WhitenedSources) -> Solved:
+        components = of_rotation(
+            found.axes,
+            found.rotation,
+            found.kurtosis,
+            found.moments.mean,
+            settings.views,
+            settings.dtype,
         )
-        yield Estimate(solve)
-        if turns[-1] <= max(SETTLED / np.sqrt(moments.weight), _LEAST_TURN):
-            break
-    return solve()
+        told = {**preparation.diagnostics, **found.diagnostics, "method": preparation.method}
+        return judged(components, settings, found.axes, told)
 
-
-def _whitened_solution(
-    preparation: ICAPreparation,
-    axes: PrincipalAxes,
-    rotation: FloatArray,
-    moments: CovariancesResult,
-    kurtosis: FloatArray,
-    distances: FloatArray,
-    told: dict[str, Any],
-) -> Solved:
-    """Return the sources after some iterations."""
-    settings = preparation.settings
-    components = of_rotation(axes, rotation, kurtosis, moments.mean, settings.views, settings.dtype)
-    gaussian = gaussian_sources(distances, moments.weight)
-    told |= {"method": preparation.method, "gaussian_sources": gaussian}
-    return judged(components, settings, axes, {**preparation.diagnostics, **told})
+    passes = WhitenedPasses(
+        moments_pass(settings, sample.mean, sample.unmixing, counted),
+        lambda moments: axes_of(moments, settings),
+        contrast,
+        settings.polish_passes,
+    )
+    return solve((yield from whitened_sources(sample, passes, solve)))
 
 
 def _refine_cumulant(preparation: ICAPreparation) -> Script:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from bigtensor.decomposition.solution import FloatArray
 from bigtensor.models.independent_sources.faults import verdict_words
 from bigtensor.models.report_blocks import Cell, Notice, ReportParts, Section, Table, Words
 from bigtensor.models.report_figures import Heatmap
@@ -21,6 +22,10 @@ _FEW = 6
 
 class SourceDescription(TransformDescription):
     """Facts and words on fitted sources, and the picture of their columns."""
+
+    variance_words: ClassVar[str] = (
+        "The variance is the share that a source explains of the standardised features."
+    )
 
     @abstractmethod
     def method_in_words(self, model: Any) -> Iterator[str]:
@@ -44,6 +49,15 @@ class SourceDescription(TransformDescription):
             facts["verdict"] = model.diagnostics_["verdict"]
         return facts
 
+    def variance_shares(self, model: Any) -> FloatArray:
+        """Return the share of the variance that every source explains, ``(k,)``.
+
+        Parameters
+        ----------
+        model : fitted model
+        """
+        return np.asarray(np.square(model._fitted.correlations).mean(axis=0))
+
     def report(self, model: Any, rows: Any) -> ReportParts:  # noqa: ARG002
         """Return notices, sentences and sections of the report.
 
@@ -57,7 +71,10 @@ class SourceDescription(TransformDescription):
         return ReportParts(
             notices=(notice,),
             method=tuple(self.method_in_words(model)),
-            sections=(columns_section(model), kurtosis_section(model)),
+            sections=(
+                columns_section(model),
+                kurtosis_section(model, self.variance_shares(model), self.variance_words),
+            ),
         )
 
 
@@ -111,22 +128,24 @@ def columns_section(model: Any) -> Section:
     return Section("mixing", "Mixing of the sources", (Words(words), heatmap), "Mixing")
 
 
-def kurtosis_section(model: Any) -> Section:
+def kurtosis_section(model: Any, shares: FloatArray, variance_words: str) -> Section:
     """Return the table of the kurtosis of every source, and of the variance that it explains.
 
     Parameters
     ----------
     model : fitted model
+    shares : (k,) array
+        Of the variance.
+    variance_words : str
+        Sentence on them.
     """
-    shares = np.square(model._fitted.correlations).mean(axis=0)
     cells = tuple(
         (Cell(str(source)), Cell(f"{kurtosis:.3f}"), Cell(f"{100 * share:.1f} %"))
         for source, (kurtosis, share) in enumerate(zip(model.kurtosis_, shares, strict=True))
     )
     words = (
         "Excess kurtosis is 0 for a Gaussian source, positive for one with heavier tails and "
-        "negative for one with lighter tails. The variance is the share that a source explains of "
-        "the standardised features."
+        "negative for one with lighter tails. " + variance_words
     )
     table = Table(("source", "kurtosis", "variance"), cells)
     return Section("kurtosis", "Sources", (Words(words), table), "Sources")

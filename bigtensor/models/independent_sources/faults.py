@@ -9,12 +9,16 @@ from bigtensor.errors import (
     ConditioningWarning,
     ConstantFeatureWarning,
     Message,
+    RefinementWarning,
     Setting,
 )
 from bigtensor.models.faults import Fault
 from bigtensor.models.independent_sources.settings import SourceSettings
 
 _MOST_NAMES = 6
+
+_NOT_SETTLED = 0.05
+"""Mean sine of the turn by the last pass, above which the sources have not settled."""
 
 
 def constant_features(settings: SourceSettings, varying: Sequence[bool]) -> list[Fault]:
@@ -109,6 +113,55 @@ def fewer_sources(settings: SourceSettings, rank: int, found: int) -> list[Fault
             None if settings.n_components is None else ConditioningWarning,
             f"{found} of {asked} sources stand out from Gaussian noise in the fourth cumulant, and "
             "only these are returned. Use " + Setting("n_components", found) + ", or more rows.",
+        )
+    ]
+
+
+def gaussian_among(diagnostics: dict[str, Any], n_components: int) -> list[Fault]:
+    """Return a sentence on sources that no rotation tells apart.
+
+    Parameters
+    ----------
+    diagnostics : dict
+        With ``gaussian_sources``, or without where no rotation was looked for.
+    n_components : int
+    """
+    gaussian = diagnostics.get("gaussian_sources", 0)
+    if gaussian < 2:
+        return []
+    # few of many are common in real data
+    most = 2 * gaussian >= n_components
+    return [
+        (
+            ConditioningWarning if most else None,
+            Message(
+                f"{gaussian} of the {n_components} sources are Gaussian within the "
+                "noise, and Gaussian sources cannot be told apart: any rotation of them is as good."
+            ),
+        )
+    ]
+
+
+def unsettled(diagnostics: dict[str, Any]) -> list[Fault]:
+    """Return a sentence on passes that ended too early.
+
+    Parameters
+    ----------
+    diagnostics : dict
+        With ``turns`` of the passes, if there were any.
+    """
+    turns = diagnostics.get("turns", [])
+    if not turns or turns[-1] <= _NOT_SETTLED or diagnostics.get("gaussian_sources", 0) >= 2:
+        return []
+    return [
+        (
+            RefinementWarning,
+            f"The last pass turned the sources by {turns[-1]:.2f} radians: they have not settled. "
+            "Use more passes ("
+            + Setting("polish_passes")
+            + ") or a larger sample ("
+            + Setting("pilot_rows")
+            + ").",
         )
     ]
 

@@ -29,21 +29,22 @@ def near_rows(block: Block) -> tuple[Reach, Block]:
     block : Block
         The pilot sample.
     """
-    values = block.values[: block.rows].astype(np.float64)
-    centre = np.median(values, axis=0)
-    distances = np.abs(values - centre)
-    reach = _within(distances, np.ones(distances.shape, bool))
-    reach = _within(distances, distances <= reach)
-    norms = np.linalg.norm(distances / reach, axis=1)
+    # a line for every feature: quantiles take half the time
+    values = np.ascontiguousarray(block.values[: block.rows].T, np.float64)
+    centre = np.median(values, axis=1)
+    distances = np.abs(values - centre[:, None])
+    squares = np.square(distances)
+    typical = _REACH * np.quantile(distances, _QUANTILE, axis=1)
+    reach = _wider(typical, squares.mean(axis=1))
+    near = distances <= reach[:, None]
+    reach = _wider(typical, (squares * near).sum(axis=1) / near.sum(axis=1))
+    norms = np.sqrt(np.square(1 / reach) @ squares)
     most = max(1.0, _CROWD * float(np.quantile(norms, _QUANTILE)))
-    columns = ((0, values.shape[1]),)
+    columns = ((0, len(values)),)
     return Reach(columns, (centre,), (reach,), (most,)), block.keep(norms <= most)
 
 
-def _within(distances: FloatArray, counted: np.ndarray) -> FloatArray:
-    """Return the reach of every feature, from the distances that count."""
-    typical = _REACH * np.quantile(distances, _QUANTILE, axis=0)
-    squares = np.where(counted, np.square(distances), 0.0).sum(axis=0)
-    deviations = np.sqrt(squares / np.maximum(counted.sum(axis=0), 1))
-    reach = np.maximum(typical, _DEVIATIONS * deviations)
+def _wider(typical: FloatArray, variances: FloatArray) -> FloatArray:
+    """Return the reach of every feature: the typical one, or many deviations."""
+    reach = np.maximum(typical, _DEVIATIONS * np.sqrt(variances))
     return np.asarray(np.where(reach > 0, reach, 1.0))

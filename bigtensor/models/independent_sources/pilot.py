@@ -1,8 +1,9 @@
-"""Pilot sample of a model of independent sources: the rows that count, whitened."""
+"""Pilot sample of a model of independent sources: the rows that count, and their axes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,8 @@ class Pilot:
     moments : CovariancesResult
         Of these rows.
     axes : PrincipalAxes
-    whitened : WhitenedSample
+    dtype : str
+        Of products with the axes.
     diagnostics : dict
         ``pilot_rows``, and ``pilot_left_out`` of them.
     """
@@ -46,12 +48,17 @@ class Pilot:
     counted: Reach
     moments: CovariancesResult
     axes: PrincipalAxes
-    whitened: WhitenedSample
+    dtype: str
     diagnostics: dict[str, Any]
+
+    @cached_property
+    def whitened(self) -> WhitenedSample:
+        """The rows along all axes."""
+        return WhitenedSample.of(self.rows, self.axes, self.moments.mean, self.dtype)
 
 
 def drawn_pilot(settings: SourceSettings) -> Script:
-    """Ask for a sample, and whiten its rows.
+    """Ask for a sample, and leave out rows far from all others.
 
     Parameters
     ----------
@@ -67,9 +74,8 @@ def drawn_pilot(settings: SourceSettings) -> Script:
     point = np.asarray(counted.points[0])
     moments = sum_in_memory(Covariances(settings.columns, point), near)
     axes = axes_of(moments, settings)
-    whitened = WhitenedSample.of(near, axes, moments.mean, products_in(axes, settings))
     told = {"pilot_rows": block.rows, "pilot_left_out": block.rows - near.rows}
-    return Pilot(near, counted, moments, axes, whitened, told)
+    return Pilot(near, counted, moments, axes, products_in(axes, settings), told)
 
 
 def pilot_rotation(settings: SourceSettings, pilot: Pilot, n_components: int) -> FloatArray:
@@ -82,6 +88,17 @@ def pilot_rotation(settings: SourceSettings, pilot: Pilot, n_components: int) ->
     n_components : int
         At most the rank of the sample.
     """
-    along = pilot.whitened.along(n_components)
-    thinned = along.part(0, max(1, pilot.rows.rows // settings.rows_of_rotation))
-    return independent_rotation(thinned, n_components, settings.random_state)
+    return rotation_of(pilot.whitened.along(n_components), settings)
+
+
+def rotation_of(whitened: WhitenedSample, settings: SourceSettings) -> FloatArray:
+    """Return as many orthonormal columns as axes, whose sources are least Gaussian.
+
+    Parameters
+    ----------
+    whitened : WhitenedSample
+        Thinned where fewer rows are enough.
+    settings : SourceSettings
+    """
+    thinned = whitened.part(0, max(1, whitened.block.rows // settings.rows_of_rotation))
+    return independent_rotation(thinned, whitened.n_axes, settings.random_state)

@@ -162,20 +162,23 @@ def no_component() -> IdentifiabilityError:
     )
 
 
-def terms_of(means: FloatArray, tensor: SampleTensor) -> Terms:
-    """Return terms with the columns of equally probable components.
+def terms_of(means: FloatArray, tensor: SampleTensor, weights: FloatArray | None = None) -> Terms:
+    """Return terms with the columns of components.
 
     Parameters
     ----------
     means : (k, d) float64 array
     tensor : SampleTensor
+    weights : (k,) float64 array, optional
+        Without them components are equally probable.
     """
+    shares = np.full(len(means), 1 / len(means)) if weights is None else weights
     factors = []
     parts = zip(tensor.columns, tensor.references, tensor.scales, tensor.constants, strict=True)
     for (start, stop), reference, scale, constant in parts:
         features = (means[:, start:stop] - reference) / scale
         factors.append(np.vstack([np.full(len(means), constant), features.T]))
-    return Terms.of_columns(np.full(len(means), 1 / len(means)), tuple(factors), tensor.orders)
+    return Terms.of_columns(shares, tuple(factors), tensor.orders)
 
 
 def columns_of(terms: Terms, tensor: SampleTensor) -> tuple[FloatArray, list[FloatArray]]:

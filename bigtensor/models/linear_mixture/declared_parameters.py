@@ -1,9 +1,12 @@
 """Parameters of a linear mixture, as users and the command line may set them."""
 
-from bigtensor.models.declarations import Option, Parameter, Whole
+from bigtensor.models.declarations import Choice, Option, Parameter, Whole
 
 MOST_ITERATIONS = 10**6
 """Largest number of passes with which a fit is planned."""
+
+METHODS = ("auto", "sample", "compressed", "explicit", "passes", "power")
+"""Ways to find the components."""
 
 PARAMETERS = (
     Parameter(
@@ -12,6 +15,16 @@ PARAMETERS = (
         Whole(),
         Option(("--components", "-k"), "Number of components, which may exceed the features."),
         required=True,
+    ),
+    Parameter(
+        "method",
+        "auto",
+        Choice(METHODS),
+        Option(
+            ("--method",),
+            "Way to find the components: in a pilot sample, in a compressed or an explicit moment "
+            "tensor, in full passes, or by the published power updates; the cheapest by default.",
+        ),
     ),
     Parameter(
         "gauss_newton_steps",

@@ -12,16 +12,12 @@ from bigtensor.models.data_shape import DataShape
 from bigtensor.models.gaussian_components import GaussianComponents
 from bigtensor.models.labelled_fit import LabelledFit
 from bigtensor.models.linear_mixture.description import LinearMixtureDescription, outcome_in_words
+from bigtensor.models.linear_mixture.located import LinearPreparation
 from bigtensor.models.linear_mixture.planned_passes import (
     planned_preparation,
     planned_refinement,
 )
-from bigtensor.models.linear_mixture.script import (
-    STORED_CLASSES,
-    LinearPreparation,
-    prepare,
-    refine,
-)
+from bigtensor.models.linear_mixture.script import STORED_CLASSES, prepare, refine
 from bigtensor.models.linear_mixture.settings import (
     check_parameters,
     settings_of,
@@ -49,6 +45,20 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
     views : mapping of str to feature names or columns, optional
         Three views, independent of each other given the component. By default every feature. Data
         may also be given as a mapping of view names to arrays, or as a list of three arrays.
+    method : {"auto", "sample", "compressed", "explicit", "passes", "power"}, default "auto"
+        Way to find the components before EM iterations.
+
+        - ``"sample"``: search in a pilot sample, and Gauss-Newton steps over all rows.
+        - ``"compressed"``: two passes form the tensor in as many directions of every view as there
+          are components, which may not outnumber the features of a view.
+        - ``"explicit"``: one pass forms the whole tensor, of the product of the features of the
+          views.
+        - ``"passes"``: the search of ``"sample"``, with a pass over all rows for every contraction.
+        - ``"power"``: power updates as they were published, in 63 passes; a reference, which is
+          biased.
+
+        ``"auto"`` takes the cheapest of the first three by counted operations; `plan` shows the
+        price of every method.
     gauss_newton_steps : int, default 1
         Gauss-Newton steps over all rows. Every step needs a pass, and one more pass tells whether
         the last has led nearer to the moment; a small step may follow it.
@@ -107,6 +117,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
         n_components: int,
         views: Any = None,
         *,
+        method: str = "auto",
         gauss_newton_steps: int = 1,
         em_iterations: int = 2,
         pilot_rows: int | None = None,
@@ -116,6 +127,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
     ) -> None:
         self.n_components = n_components
         self.views = views
+        self.method = method
         self.gauss_newton_steps = gauss_newton_steps
         self.em_iterations = em_iterations
         self.pilot_rows = pilot_rows

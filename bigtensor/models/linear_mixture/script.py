@@ -1,11 +1,9 @@
-"""Script of a linear mixture's fit: terms of a pilot sample, refined over all rows."""
+"""Script of a linear mixture's fit: a pilot sample, the terms of all rows, and EM iterations."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.decomposition.shared_covariance_em import TotalMoments
@@ -17,19 +15,23 @@ from bigtensor.models.gaussian_components import (
     em_iterations,
 )
 from bigtensor.models.linear_mixture.columns import LinearTerms, mixture_of
+from bigtensor.models.linear_mixture.from_formed_tensor import (
+    from_compressed_tensor,
+    from_explicit_tensor,
+)
+from bigtensor.models.linear_mixture.from_passes import from_passes, from_power_updates
+from bigtensor.models.linear_mixture.from_sample import from_sample
+from bigtensor.models.linear_mixture.located import LinearPreparation, Located
 from bigtensor.models.linear_mixture.pilot_search import (
-    PilotTerms,
     labelled_terms,
     searched_terms,
+    starting_columns,
 )
+from bigtensor.models.linear_mixture.search import FoundTerms
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.linear_mixture.verdict import is_too_few, judged
 from bigtensor.models.pilot_tensor import centred_tensor
-from bigtensor.models.sample_tensor import (
-    Refined,
-    SampleTensor,
-    refined,
-)
+from bigtensor.models.sample_tensor import SampleTensor
 from bigtensor.models.script import Script, Solved
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
@@ -37,6 +39,7 @@ from bigtensor.statistics.covariances import Covariances, CovariancesResult
 from bigtensor.statistics.gaussian_densities import GaussianDensities
 from bigtensor.statistics.gaussian_posterior import GaussianPosteriorSums
 from bigtensor.statistics.label_means import LabelMeans
+from bigtensor.statistics.projected_moment import ProjectedMoment
 from bigtensor.statistics.row_sample import RowSample, Sample
 from bigtensor.statistics.tensor_contractions import TensorContractions
 from bigtensor.statistics.windows import sample_windows
@@ -59,30 +62,10 @@ components behind the mean; with 2 to 4, constants below 1 lose precision.
 """
 
 
-@dataclass(frozen=True, eq=False)
-class LinearPreparation:
-    """Terms of the pilot sample, and the tensor that they are of.
-
-    Attributes
-    ----------
-    settings : LinearSettings
-    tensor : SampleTensor
-    terms : Terms
-    pilot : dict
-        Rows of the sample, rounds of the search, and the weight that it leaves.
-    diagnostics : dict
-    """
-
-    settings: LinearSettings
-    tensor: SampleTensor
-    terms: Terms
-    pilot: dict[str, Any]
-    diagnostics: dict[str, Any] = field(default_factory=dict)
-
-
 STORED_CLASSES = (
     *(GaussianComponents, LinearPreparation, LinearSettings, SampleTensor, Terms, Reach),
     *(WithinReach, Together, TensorContractions, Covariances, GaussianPosteriorSums),
+    ProjectedMoment,
     *(GaussianDensities, LabelMeans),
 )
 """Dataclasses that a saved linear mixture, prepared or fitted, is made of."""
@@ -98,38 +81,32 @@ def prepare(settings: LinearSettings) -> Script:
         block, settings.columns, ORDERS, scale, settings.dtype, standardised=True
     )
     rows = near if near.rows else block
+    told: dict[str, Any] = {"rows": block.rows, "left_out": block.rows - near.rows}
+    if settings.method != "sample":
+        return LinearPreparation(settings, tensor, starting_columns(tensor, rows, settings), told)
     find = labelled_terms if settings.labels else searched_terms
-    found: PilotTerms = yield from find(tensor, rows, settings)
-    told = {"rows": block.rows, "left_out": block.rows - near.rows, **found.diagnostics}
-    return LinearPreparation(settings, tensor, found.terms, told)
+    found: FoundTerms = yield from find(tensor, rows, settings)
+    return LinearPreparation(settings, tensor, found.terms, told | found.diagnostics)
 
 
 def refine(preparation: LinearPreparation) -> Script:
-    """Ask for contractions over all rows, and for posterior sums on request."""
+    """Ask for the passes of the method, and for posterior sums on request."""
     settings, tensor = preparation.settings, preparation.tensor
-    total = Covariances(settings.columns, np.concatenate(tensor.references), settings.dtype)
 
-    def solve(found: Refined) -> Solved:
-        return _concluded(_mixture(found, preparation), found, preparation, [])
+    def solve(located: Located) -> Solved:
+        return _concluded(_mixture(located, preparation), located, preparation, [])
 
-    found: Refined = yield from refined(
-        preparation.terms,
-        tensor,
-        settings.gauss_newton_steps,
-        {"total": total},
-        lambda _: None,
-        solve,
-    )
-    terms = _mixture(found, preparation)
-    moments: CovariancesResult = found.first["total"]
+    located: Located = yield from _located(preparation, solve)
+    terms = _mixture(located, preparation)
+    moments: CovariancesResult = located.refined.first["total"]
 
     def conclude(components: GaussianComponents, likelihoods: list[float]) -> Solved:
         distinct = components
-        if not is_too_few(components, preparation.pilot, settings.n_components):
+        if not is_too_few(components, preparation.pilot | located.search, settings.n_components):
             distinct = distinct_components(components, settings.rows, settings.slices)
         merged = components.n_components - distinct.n_components
         moved = LinearTerms(distinct.by_weight(), {**terms.diagnostics, "merged": merged})
-        return _concluded(moved, found, preparation, likelihoods)
+        return _concluded(moved, located, preparation, likelihoods)
 
     components, likelihoods = yield from em_iterations(
         terms.components,
@@ -140,6 +117,20 @@ def refine(preparation: LinearPreparation) -> Script:
         conclude=conclude,
     )
     return conclude(components, likelihoods)
+
+
+def _located(preparation: LinearPreparation, solve: Callable[[Located], Solved]) -> Script:
+    """Ask for the passes of the method that finds the components."""
+    match preparation.settings.method:
+        case "sample":
+            return from_sample(preparation, solve)
+        case "compressed":
+            return from_compressed_tensor(preparation)
+        case "explicit":
+            return from_explicit_tensor(preparation)
+        case "passes":
+            return from_passes(preparation, solve)
+    return from_power_updates(preparation)
 
 
 def pilot_pass(settings: LinearSettings) -> Pass[Sample]:
@@ -154,12 +145,12 @@ def pilot_pass(settings: LinearSettings) -> Pass[Sample]:
     return Pass("pilot", statistic, sample_windows(settings.rows, settings.pilot_rows))
 
 
-def _mixture(found: Refined, preparation: LinearPreparation) -> LinearTerms:
+def _mixture(located: Located, preparation: LinearPreparation) -> LinearTerms:
     """Return the mixture of the terms."""
-    moments: CovariancesResult = found.first["total"]
+    moments: CovariancesResult = located.refined.first["total"]
     settings = preparation.settings
     return mixture_of(
-        found,
+        located.refined,
         preparation.tensor,
         moments,
         settings.views,
@@ -170,13 +161,17 @@ def _mixture(found: Refined, preparation: LinearPreparation) -> LinearTerms:
 
 
 def _concluded(
-    terms: LinearTerms, found: Refined, preparation: LinearPreparation, likelihoods: list[float]
+    terms: LinearTerms,
+    located: Located,
+    preparation: LinearPreparation,
+    likelihoods: list[float],
 ) -> Solved:
     """Return the fitted mixture with its diagnostics, and warn of its faults."""
     told = {
-        "pilot": preparation.pilot,
-        "gauss_newton": found.diagnostics,
-        "rows_out_of_reach": found.left_out,
+        "method": preparation.settings.method,
+        "pilot": preparation.pilot | located.search,
+        "gauss_newton": located.refined.diagnostics,
+        "rows_out_of_reach": located.refined.left_out,
         "mean_log_likelihood": likelihoods,
         **terms.diagnostics,
     }

@@ -29,6 +29,8 @@ class LinearSettings:
     views : tuple of (name, features)
         Three.
     n_components : int
+    method : str
+        Never ``"auto"``.
     gauss_newton_steps, em_iterations : int
     pilot_rows : int
     rows : int
@@ -41,6 +43,7 @@ class LinearSettings:
 
     views: NamedViews
     n_components: int
+    method: str
     gauss_newton_steps: int
     em_iterations: int
     pilot_rows: int
@@ -90,6 +93,7 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> LinearSettings:
     return LinearSettings(
         views=shape.views,
         n_components=k,
+        method=_method(model.method, shape, k),
         gauss_newton_steps=int(model.gauss_newton_steps),
         em_iterations=int(model.em_iterations),
         pilot_rows=min(rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
@@ -114,6 +118,35 @@ def _check_count(n_components: int, views: NamedViews) -> None:
         + Setting("n_components", most)
         + "), more features, or label some rows"
     )
+
+
+def _method(asked: str, shape: DataShape, k: int) -> str:
+    """Return the method by which components are found.
+
+    Raises
+    ------
+    ParameterError
+        When the method that is asked for cannot find so many components, or takes no labels.
+    """
+    if shape.groups:
+        if asked in ("auto", "sample"):
+            return "sample"
+        raise ParameterError(
+            Setting("method", asked)
+            + " does not start from labels: leave the labels out, or use "
+            + Setting("method", "sample")
+        )
+    view, least = min(
+        ((name, len(members)) for name, members in shape.views), key=lambda named: named[1]
+    )
+    if asked == "compressed" and k > least:
+        raise ParameterError(
+            Setting("method", asked)
+            + f" needs at least as many features in every view as components, but view {view!r} "
+            + f"has {least} for {k} components: use "
+            + Setting("method", "sample", "explicit")
+        )
+    return "sample" if asked == "auto" else asked
 
 
 def check_views(views: NamedViews) -> None:

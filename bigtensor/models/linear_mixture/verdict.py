@@ -64,7 +64,7 @@ def judged(
         faults = faults or _fewer(k, settings, told) or _sum(told) or _noise(told)
     faults += outlier_words(told["rows_out_of_reach"], settings.rows)
     notes: list[Fault] = [(None, note) for note in doubled_weights(components.weights)]
-    notes += [(None, note) for note in heavy_tails(pilot["tails"])]
+    notes += [(None, note) for note in heavy_tails(pilot.get("tails"))]
     praise = f"{k} component{'s' * (k > 1)}; no further one stands out."
     return with_verdict(
         components, after_praise([*as_warnings(*faults), *notes], praise), praise, told
@@ -119,8 +119,11 @@ def is_too_few(components: GaussianComponents, pilot: dict[str, Any], asked: int
     ratio = noise_ratio(components)
     if asked == 1 or ratio is None:
         return False
+    left = pilot["left_weight"]
+    if left is None:
+        return False  # power updates as they were published do not look for more
     noise = _noise_level(ratio, pilot["rows"] / asked)
-    return bool(pilot["left_weight"] >= MOST_LEFT + OF_NOISE * noise)
+    return bool(left >= MOST_LEFT + OF_NOISE * noise)
 
 
 def _noise_level(ratio: float, rows_a_component: float) -> float:

@@ -20,10 +20,10 @@ from bigtensor.models.sparse_ica.script import (
 )
 from bigtensor.models.sparse_ica.settings import check_parameters, settings_of, without_effect
 from bigtensor.models.sparse_ica.solution import SparseComponents
-from bigtensor.models.transform import TransformAnswers
+from bigtensor.models.transform import MixingAnswers
 
 
-class SparseICA(TransformAnswers):
+class SparseICA(MixingAnswers):
     r"""Sparse independent component analysis, also called dictionary learning.
 
     Every row is :math:`x = o + A h + e`, with independent sources h of which most are zero, and

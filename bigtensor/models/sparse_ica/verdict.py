@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from bigtensor.errors import ConditioningWarning, Message, RefinementWarning, Setting
+from bigtensor.errors import ConditioningWarning, Message, Setting
 from bigtensor.models.faults import Fault, with_verdict
 from bigtensor.models.independent_sources.faults import (
     constant_features,
     fewer_sources,
     rows_out_of_reach,
+    unsettled,
 )
 from bigtensor.models.script import Solved
 from bigtensor.models.sparse_ica.settings import SparseSettings
@@ -20,9 +21,6 @@ MOST_ACTIVE = 1 / 3
 
 MANY_LIGHT = 0.25
 """Share of sources with light tails that is a warning."""
-
-_NOT_SETTLED = 0.05
-"""Mean sine of the turn by the last pass, above which the columns have not settled."""
 
 
 def judged(
@@ -48,7 +46,7 @@ def judged(
         *fewer_sources(settings, diagnostics["rank"], k + light),
         *_light_tails(light, k + light),
         *_many_active(diagnostics["active_by_kurtosis"], diagnostics["rank"]),
-        *_unsettled(diagnostics),
+        *unsettled(diagnostics),
     ]
     praise = f"{k} source{'s' * (k > 1)}, of which {active:.1f} are active in a typical row."
     told = {**diagnostics, "active": active, "noise": components.noise}
@@ -86,23 +84,5 @@ def _many_active(active: float, rank: int) -> list[Fault]:
             )
             + Setting("polish_passes", 0)
             + ".",
-        )
-    ]
-
-
-def _unsettled(diagnostics: dict[str, Any]) -> list[Fault]:
-    """Return a sentence on passes that ended too early."""
-    turns = diagnostics.get("turns", [])
-    if not turns or turns[-1] <= _NOT_SETTLED:
-        return []
-    return [
-        (
-            RefinementWarning,
-            f"The last pass turned the columns by {turns[-1]:.2f} radians: they have not settled. "
-            "Use more passes ("
-            + Setting("polish_passes")
-            + ") or a larger sample ("
-            + Setting("pilot_rows")
-            + ").",
         )
     ]

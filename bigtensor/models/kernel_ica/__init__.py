@@ -1,0 +1,1 @@
+"""Kernel independent component analysis: independent sources of the features of a kernel."""

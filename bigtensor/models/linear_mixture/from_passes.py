@@ -1,0 +1,119 @@
+"""Components that are searched for in passes over all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar
+
+import numpy as np
+
+from bigtensor.decomposition.sample_tensors.column_lengths import lengths_from_pairs
+from bigtensor.decomposition.sample_tensors.discovery import (
+    Discovery,
+    DiscoverySettings,
+    requested_discovery,
+    requested_left_weight,
+)
+from bigtensor.decomposition.sample_tensors.power_method import requested_power_method
+from bigtensor.decomposition.sample_tensors.terms import Factors, Terms
+from bigtensor.models.linear_mixture.columns import columns_of, heaviest, no_component, terms_of
+from bigtensor.models.linear_mixture.from_formed_tensor import pairs_pass
+from bigtensor.models.linear_mixture.from_sample import stepped
+from bigtensor.models.linear_mixture.located import LinearPreparation, Located
+from bigtensor.models.linear_mixture.search import UPDATES, drawn_from
+from bigtensor.models.sample_tensor import Refined, SampleTensor, contraction_pass
+from bigtensor.models.script import Script, Solved, Step
+
+PUBLISHED_UPDATES = 30
+"""Power updates from every start, and again from every centre of a cluster."""
+
+_Result = TypeVar("_Result")
+
+
+def from_passes(preparation: LinearPreparation, solve: Callable[[Located], Solved]) -> Script:
+    """Ask for every contraction of the search, and refine the terms by Gauss-Newton steps.
+
+    The search is the same as in a sample; its starts are from the sample.
+
+    Returns
+    -------
+    Located
+    """
+    tensor, settings = preparation.tensor, preparation.settings
+    wanted = DiscoverySettings(settings.n_components, UPDATES)
+    starts = drawn_from(preparation.terms.factors, settings.random_state)
+    none = Terms.empty(tensor.sizes, tensor.orders)
+    found: Discovery = yield from by_passes(requested_discovery(starts, none, wanted), tensor)
+    if not found.terms.n_terms:
+        raise no_component()
+    terms = heaviest(found.terms, tensor, settings.n_components)
+    left = yield from by_passes(requested_left_weight(starts, terms, wanted), tensor)
+    told = {"start": "power updates", "rounds": found.rounds, "left_weight": left}
+    seen = {"components_seen": found.terms.n_terms}
+    return (yield from stepped(preparation, terms, told | seen, solve))
+
+
+def from_power_updates(preparation: LinearPreparation) -> Script:
+    """Ask for power updates of the raw moment, and cluster their ends.
+
+    Algorithm 1 with procedure 2 of Anandkumar, Ge and Janzamin (2015), in the units of the data and
+    about the origin. Lengths and weights follow from the pair moments.
+
+    Returns
+    -------
+    Located
+    """
+    tensor, settings = preparation.tensor, preparation.settings
+    raw = raw_tensor(tensor)
+    _, starts = columns_of(preparation.terms, tensor)
+    search = requested_power_method(
+        tuple(starts), raw.orders, settings.n_components, PUBLISHED_UPDATES
+    )
+    terms: Terms = yield from by_passes(search, raw)
+    seen = yield pairs_pass(raw, settings)
+    total = seen.result
+    second = total.covariance + np.outer(total.mean, total.mean)
+    weights, columns = lengths_from_pairs(terms, second)
+    if not weights.size:
+        raise no_component()
+    located = terms_of(np.vstack(columns).T, tensor, weights)
+    steps: dict[str, Any] = {"objective": [], "accepted": [], "movement": []}
+    told = {"start": "power updates as published", "rounds": 1, "components_seen": weights.size}
+    found = Refined(located, {"total": total}, total.weight, seen.left_out, steps)
+    return Located(found, told | {"left_weight": None})
+
+
+def raw_tensor(tensor: SampleTensor) -> SampleTensor:
+    """Return the tensor of all rows about the origin, in the units of the data."""
+    zeros = tuple(np.zeros_like(reference) for reference in tensor.references)
+    ones = tuple(np.ones_like(reference) for reference in tensor.references)
+    everywhere = (float("inf"),) * len(zeros)
+    return SampleTensor(
+        tensor.columns, tensor.orders, zeros, np.zeros(len(zeros)), everywhere, tensor.dtype, ones
+    )
+
+
+def by_passes(
+    requests: Generator[Any, Any, _Result], tensor: SampleTensor
+) -> Generator[Any, Any, _Result]:
+    """Ask for a pass over all rows for every contraction that an algorithm requests.
+
+    Parameters
+    ----------
+    requests : generator
+        Yields columns, or the number of terms that it has found so far.
+    tensor : SampleTensor
+    """
+    moments: Factors | None = None
+    while True:
+        try:
+            item = requests.send(moments)
+        except StopIteration as end:
+            found: _Result = end.value
+            return found
+        moments = None
+        if isinstance(item, int):
+            yield Step(f"finding components in all rows: {item}")
+            continue
+        seen = yield contraction_pass(tensor, item, {})
+        moments = tensor.moments(seen.result["contractions"])

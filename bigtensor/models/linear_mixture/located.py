@@ -1,0 +1,48 @@
+"""Components before and after the passes over all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from bigtensor.decomposition.sample_tensors.terms import Terms
+from bigtensor.models.linear_mixture.settings import LinearSettings
+from bigtensor.models.sample_tensor import Refined, SampleTensor
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPreparation:
+    """Everything that is fixed before the passes over all rows.
+
+    Attributes
+    ----------
+    settings : LinearSettings
+    tensor : SampleTensor
+    terms : Terms
+        Components of the pilot sample, or columns to start from where the method searches later.
+    pilot : dict
+        Rows of the sample; after a search in it also its rounds and the weight that it leaves.
+    diagnostics : dict
+    """
+
+    settings: LinearSettings
+    tensor: SampleTensor
+    terms: Terms
+    pilot: dict[str, Any]
+    diagnostics: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """Terms of the moment of all rows.
+
+    Attributes
+    ----------
+    refined : Refined
+        With the covariances of all rows, ``total``, in its ``first``.
+    search : dict
+        ``start``, ``rounds``, ``components_seen`` and ``left_weight`` of a search in all rows.
+    """
+
+    refined: Refined
+    search: dict[str, Any]
