@@ -29,6 +29,14 @@ def test_store__has_the_rows_of_memory(tmp_path: Path) -> None:
         np.testing.assert_array_equal(stored[name], memory[name])
 
 
+def test_store__of_a_linear_mixture_has_the_rows_and_the_views_of_memory(tmp_path: Path) -> None:
+    simulate.write_linear_mixture(tmp_path / "rows.zarr", 70_000, 3, 2, random_state=1)
+    stored = xr.open_zarr(tmp_path / "rows.zarr").load()
+    memory = simulate.linear_mixture(70_000, 3, 2, random_state=1)
+    for name in ("X", "label", "true_means", "view"):
+        np.testing.assert_array_equal(stored[name], memory[name])
+
+
 @pytest.mark.parametrize(
     ("change", "name"),
     [

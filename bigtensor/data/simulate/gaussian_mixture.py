@@ -3,16 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import xarray as xr
 
-from bigtensor.data.layout import FEATURE_DIM
-from bigtensor.data.simulate.noisy_columns import component_names, noisy_columns, unit_columns
+from bigtensor.data.simulate.noisy_columns import component_names, simulation
 from bigtensor.data.simulate.rows import (
     Progress,
     RowBlock,
-    check_integer,
-    check_positive,
     gather,
     write,
 )
@@ -109,26 +105,8 @@ def write_gaussian_mixture(
 def _simulation(
     rows: int, n_components: int, n_features: int, noise: float, random_state: int
 ) -> tuple[xr.Dataset, Iterator[RowBlock]]:
-    """Check the parameters; return the truth and the rows to come."""
-    check_integer("rows", rows, 1)
-    k = check_integer("n_components", n_components, 1)
-    d = check_integer("n_features", n_features, 1)
-    check_positive("noise", noise)
-    seed = check_integer("random_state", random_state, 0)
-    rng = np.random.default_rng(seed)
-    means = unit_columns(rng, (d, k))
-    deviation = float(noise) / np.sqrt(d)
-    truth = xr.Dataset(
-        {
-            "true_weights": ("component", np.full(k, 1 / k)),
-            "true_means": ((FEATURE_DIM, "component"), means),
-        },
-        coords={"component": np.arange(k), FEATURE_DIM: [f"x{i}" for i in range(d)]},
-        attrs={
-            "simulator": "gaussian_mixture",
-            "noise": float(noise),
-            "variance": deviation**2,
-            "random_state": seed,
-        },
+    """Return the truth, with the variance of a feature, and the rows to come."""
+    truth, blocks = simulation(
+        "gaussian_mixture", rows, n_components, n_features, noise, random_state, views=("x",)
     )
-    return truth, noisy_columns(rng, means, deviation, rows)
+    return truth.assign_attrs(variance=truth.attrs["noise"] ** 2 / n_features), blocks

@@ -7,12 +7,10 @@ import numpy as np
 import xarray as xr
 
 from bigtensor.data.layout import FEATURE_DIM
-from bigtensor.data.simulate.noisy_columns import component_names, noisy_columns, unit_columns
+from bigtensor.data.simulate.noisy_columns import component_names, simulation
 from bigtensor.data.simulate.rows import (
     Progress,
     RowBlock,
-    check_integer,
-    check_positive,
     gather,
     write,
 )
@@ -111,24 +109,9 @@ def write_linear_mixture(
 def _simulation(
     rows: int, n_components: int, n_features: int, noise: float, random_state: int
 ) -> tuple[xr.Dataset, Iterator[RowBlock]]:
-    """Check the parameters; return the truth and the rows to come."""
-    check_integer("rows", rows, 1)
-    k = check_integer("n_components", n_components, 1)
-    d = check_integer("n_features", n_features, 1)
-    check_positive("noise", noise)
-    seed = check_integer("random_state", random_state, 0)
-    rng = np.random.default_rng(seed)
-    means = unit_columns(rng, (len(_VIEWS), d, k)).reshape(-1, k)
-    truth = xr.Dataset(
-        {
-            "true_weights": ("component", np.full(k, 1 / k)),
-            "true_means": ((FEATURE_DIM, "component"), means),
-        },
-        coords={
-            "component": np.arange(k),
-            FEATURE_DIM: [f"{view}{i}" for view in _VIEWS for i in range(d)],
-            "view": (FEATURE_DIM, np.repeat(np.array(_VIEWS, object), d)),
-        },
-        attrs={"simulator": "linear_mixture", "noise": float(noise), "random_state": seed},
+    """Return the truth, with the views of the features, and the rows to come."""
+    truth, blocks = simulation(
+        "linear_mixture", rows, n_components, n_features, noise, random_state, views=_VIEWS
     )
-    return truth, noisy_columns(rng, means, float(noise) / np.sqrt(d), rows)
+    of_features = np.repeat(np.array(_VIEWS, object), n_features)
+    return truth.assign_coords(view=(FEATURE_DIM, of_features)), blocks

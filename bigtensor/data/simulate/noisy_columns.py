@@ -1,4 +1,4 @@
-"""Rows that are the mean of a component, drawn with equal probabilities, and Gaussian noise."""
+"""Rows that are the mean of a component, drawn with equal probabilities, and spherical noise."""
 
 from __future__ import annotations
 
@@ -7,10 +7,67 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from bigtensor.data.simulate.rows import FloatArray, RowBlock, block_bounds
+from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.simulate.rows import (
+    FloatArray,
+    RowBlock,
+    block_bounds,
+    check_integer,
+    check_positive,
+)
 
 
-def unit_columns(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+def simulation(
+    simulator: str,
+    rows: int,
+    n_components: int,
+    n_features: int,
+    noise: float,
+    random_state: int,
+    *,
+    views: tuple[str, ...],
+) -> tuple[xr.Dataset, Iterator[RowBlock]]:
+    """Check the parameters; return the truth and the rows to come.
+
+    Parameters
+    ----------
+    simulator : str
+    rows, n_components : int
+    n_features : int
+        Of every view.
+    noise : float
+        Root of the mean squared length of the noise of a view.
+    random_state : int
+    views : tuple of str
+        Names of the views, which features are named after.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+    """
+    check_integer("rows", rows, 1)
+    k = check_integer("n_components", n_components, 1)
+    d = check_integer("n_features", n_features, 1)
+    check_positive("noise", noise)
+    seed = check_integer("random_state", random_state, 0)
+    rng = np.random.default_rng(seed)
+    means = _unit_columns(rng, (len(views), d, k)).reshape(-1, k)
+    truth = xr.Dataset(
+        {
+            "true_weights": ("component", np.full(k, 1 / k)),
+            "true_means": ((FEATURE_DIM, "component"), means),
+        },
+        coords={
+            "component": np.arange(k),
+            FEATURE_DIM: [f"{view}{i}" for view in views for i in range(d)],
+        },
+        attrs={"simulator": simulator, "noise": float(noise), "random_state": seed},
+    )
+    return truth, _noisy_columns(rng, means, float(noise) / np.sqrt(d), rows)
+
+
+def _unit_columns(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
     """Draw columns that are uniform on the unit sphere.
 
     Parameters
@@ -24,7 +81,7 @@ def unit_columns(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray
     return columns
 
 
-def noisy_columns(
+def _noisy_columns(
     rng: np.random.Generator, means: FloatArray, deviation: float, rows: int
 ) -> Iterator[RowBlock]:
     """Yield rows and their labels.

@@ -1,0 +1,92 @@
+"""The peak of fits of moment models stays below the plan, and does not grow with the rows."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bigtensor import GaussianMixture, LinearMixture
+from bigtensor.data.simulate.gaussian_mixture import write_gaussian_mixture
+from bigtensor.data.simulate.linear_mixture import write_linear_mixture
+from bigtensor.engine.local_cluster import local_cluster
+from tests.memory.test_worker_memory import MiB, peak_nbytes
+
+K, D = 15, 10
+SIZES = (1_000_000, 4_000_000)
+
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not Path("/proc/self/status").exists(), reason="the peak is read from Linux's /proc"
+    ),
+]
+
+
+def model_of(name: str) -> LinearMixture | GaussianMixture:
+    """Return the unfitted model of a name."""
+    if name == "linear":
+        views = {view: [f"{view}{i}" for i in range(D)] for view in "abc"}
+        return LinearMixture(K, views, random_state=0)
+    return GaussianMixture(K, random_state=0)
+
+
+def write(name: str, path: Path, rows: int) -> str:
+    """Write rows of a model."""
+    write_rows = {"linear": write_linear_mixture, "gaussian": write_gaussian_mixture}[name]
+    write_rows(path, rows, K, n_features=D, noise=0.5, random_state=1)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["linear", "gaussian"])
+def test_workers__stay_below_the_plan_and_flat(name: str, tmp_path: Path) -> None:
+    measured = []
+    for rows in SIZES:
+        store = write(name, tmp_path / f"{rows}.zarr", rows)
+        with local_cluster(2, 1024 * MiB) as client:
+            plan = model_of(name).plan(store, client=client)
+            assert plan.allowed_nbytes == 1024 * MiB
+            fitted = model_of(name).fit(store, client=client)
+            peak = max(client.run(peak_nbytes).values())
+        print(f"{rows:,} rows: {peak / MiB:.0f} MiB measured, {plan.projected_nbytes / MiB:.0f}")
+        assert len(fitted.weights_) == K
+        assert peak <= plan.projected_nbytes <= 1.6 * peak
+        measured.append(peak)
+    assert max(measured) <= 1.1 * min(measured)
+
+
+ON_THREADS = """
+import sys
+
+from tests.memory.test_moment_models import model_of
+from tests.memory.test_worker_memory import peak_nbytes
+
+model, where = model_of(sys.argv[1]), {"scheduler": "threads", "workers": 2}
+plan = model.plan(sys.argv[2], **where)
+model.fit(sys.argv[2], **where)
+print(peak_nbytes(), plan.projected_nbytes)
+"""
+
+
+@pytest.mark.parametrize("name", ["linear", "gaussian"])
+def test_driver_with_threads__stays_below_the_plan_and_flat(name: str, tmp_path: Path) -> None:
+    measured = []
+    for rows in SIZES:
+        store = write(name, tmp_path / f"{rows}.zarr", rows)
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", ON_THREADS, name, store],
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        peak, projected = map(int, done.stdout.split())
+        print(f"{rows:,} rows: {peak / MiB:.0f} MiB measured, {projected / MiB:.0f} projected")
+        assert peak <= projected <= 2 * peak
+        measured.append(peak)
+    # whether both threads hold their largest buffers at once is a matter of chance
+    assert max(measured) <= 1.25 * min(measured)
