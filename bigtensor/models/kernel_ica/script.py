@@ -23,6 +23,7 @@ from bigtensor.models.independent_sources.whitened_passes import (
 from bigtensor.models.independent_sources.whitened_sample import WhitenedSample
 from bigtensor.models.kernel_ica.kernel_features import (
     KernelFeatures,
+    Standard,
     sample_correlations,
     sample_features,
 )
@@ -53,7 +54,10 @@ class KernelPreparation:
         Of these features.
     covariances : (d, q) float64 array
         Of standardised features of the data with the kernel features, in the sample.
+    pilot : dict
+        Rows of the sample, landmarks, rank, and for every feature whether it is ``varying``.
     diagnostics : dict
+        The same.
     """
 
     settings: KernelSettings
@@ -61,12 +65,13 @@ class KernelPreparation:
     features: KernelFeatures
     sample: SampleRotation
     covariances: FloatArray
+    pilot: dict[str, Any]
     diagnostics: dict[str, Any]
 
 
 STORED_CLASSES = (
     *(KernelComponents, KernelPreparation, KernelSettings, KernelFeatures, SampleRotation),
-    *(GroupMap, Nystroem, Standardised, GaussianKernel, LaplaceKernel),
+    *(Standard, GroupMap, Nystroem, Standardised, GaussianKernel, LaplaceKernel),
     *(Reach, WithinReach, MappedRows, Together, Covariances, ContrastSums),
 )
 """Dataclasses that a saved model, prepared or fitted, is made of."""
@@ -88,7 +93,7 @@ def prepare(settings: KernelSettings) -> Script:
     sample = SampleRotation(moments.mean, axes.whitening @ rotation)
     covariances = sample_correlations(pilot, features, mapped)
     told = {**pilot.diagnostics, **features.diagnostics}
-    return KernelPreparation(settings, pilot.counted, features, sample, covariances, told)
+    return KernelPreparation(settings, pilot.counted, features, sample, covariances, told, told)
 
 
 def refine(preparation: KernelPreparation) -> Script:
@@ -107,7 +112,7 @@ def refine(preparation: KernelPreparation) -> Script:
         components = of_features(
             features, found, preparation.covariances, settings.views, settings.dtype
         )
-        return judged(components, settings, {**preparation.diagnostics, **found.diagnostics})
+        return judged(components, settings, {**preparation.pilot, **found.diagnostics})
 
     passes = WhitenedPasses(
         feature_moments_pass(features.features, sample, counted),
