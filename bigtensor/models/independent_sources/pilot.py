@@ -91,17 +91,6 @@ def pilot_rotation(settings: SourceSettings, pilot: Pilot, n_components: int) ->
     n_components : int
         At most the rank of the sample.
     """
-    return rotation_of(pilot.whitened.along(n_components), settings)
-
-
-def rotation_of(whitened: WhitenedSample, settings: SourceSettings) -> FloatArray:
-    """Return as many orthonormal columns as axes, whose sources are least Gaussian.
-
-    Parameters
-    ----------
-    whitened : WhitenedSample
-        Thinned where fewer rows are enough.
-    settings : SourceSettings
-    """
-    thinned = whitened.part(0, max(1, whitened.block.rows // settings.rows_of_rotation))
-    return independent_rotation(thinned, whitened.n_axes, settings.random_state)
+    along = pilot.whitened.along(n_components)
+    thinned = along.part(0, max(1, pilot.rows.rows // settings.rows_of_rotation))
+    return independent_rotation(thinned, n_components, settings.random_state)

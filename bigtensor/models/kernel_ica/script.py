@@ -13,7 +13,7 @@ from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels import GaussianKernel, LaplaceKernel
 from bigtensor.features.nystroem import Nystroem, eigenvalue_cut
 from bigtensor.features.plain_maps import Standardised
-from bigtensor.models.independent_sources.pilot import Pilot, drawn_pilot, rotation_of
+from bigtensor.models.independent_sources.pilot import Pilot, drawn_pilot
 from bigtensor.models.independent_sources.whitened_passes import (
     SampleRotation,
     WhitenedPasses,
@@ -27,6 +27,7 @@ from bigtensor.models.kernel_ica.kernel_features import (
     sample_correlations,
     sample_features,
 )
+from bigtensor.models.kernel_ica.rotation import kernel_rotation
 from bigtensor.models.kernel_ica.settings import KernelSettings
 from bigtensor.models.kernel_ica.solution import KernelComponents, of_features
 from bigtensor.models.kernel_ica.verdict import judged
@@ -55,7 +56,8 @@ class KernelPreparation:
     covariances : (d, q) float64 array
         Of standardised features of the data with the kernel features, in the sample.
     pilot : dict
-        Rows of the sample, landmarks, rank, and for every feature whether it is ``varying``.
+        Rows of the sample, landmarks, rank, ``step`` of the iterations, and for every feature
+        whether it is ``varying``.
     diagnostics : dict
         The same.
     """
@@ -89,10 +91,10 @@ def prepare(settings: KernelSettings) -> Script:
     axes = axes.largest(min(settings.most_components, axes.rank))
     yield Step("finding sources in the sample")
     whitened = WhitenedSample.of(mapped, axes, moments.mean, "float64")
-    rotation = rotation_of(whitened, settings)
-    sample = SampleRotation(moments.mean, axes.whitening @ rotation)
+    rotation = kernel_rotation(whitened, settings.random_state)
+    sample = SampleRotation(moments.mean, axes.whitening @ rotation.columns)
     covariances = sample_correlations(pilot, features, mapped)
-    told = {**pilot.diagnostics, **features.diagnostics}
+    told = {**pilot.diagnostics, **features.diagnostics, "step": rotation.step}
     return KernelPreparation(settings, pilot.counted, features, sample, covariances, told, told)
 
 
@@ -119,6 +121,7 @@ def refine(preparation: KernelPreparation) -> Script:
         lambda moments: _axes(moments, features),
         contrast,
         settings.polish_passes,
+        preparation.pilot["step"],
     )
     return solve((yield from whitened_sources(sample, passes, solve)))
 
