@@ -67,6 +67,7 @@ def test_rows_with_missing_values__are_left_out(rows):
     bad[7, 2] = np.nan
     with pytest.warns(MissingValueWarning, match="row 7, feature 'x2'"):
         model = KernelICA(3, missing="omit", random_state=0).fit(bad)
+    with pytest.warns(MissingValueWarning, match="row 7, feature 'x2'"):
         answered = model.transform(bad)
     assert np.isnan(answered[7]).all()
     without = np.delete(bad, 7, axis=0)
