@@ -11,7 +11,7 @@ from bigtensor.cli.command import Command
 from bigtensor.cli.options import PATH, components_option, count, overwrite_option, seed_option
 from bigtensor.cli.output import say
 from bigtensor.cli.progress import reporter
-from bigtensor.data.simulators import SIMULATORS, Simulator
+from bigtensor.data.simulators import SIMULATORS, Choice, Simulator
 
 
 @click.group()
@@ -48,7 +48,7 @@ def _command(kind: str, simulator: Simulator) -> click.Command:
     write.params[general:general] = [
         click.Option(
             [f"--{choice.name.removeprefix('n_').replace('_', '-')}", choice.name],
-            type=count(1) if isinstance(choice.default, int) else float,
+            type=_type_of(choice),
             default=choice.default,
             show_default=True,
             help=choice.help,
@@ -56,6 +56,13 @@ def _command(kind: str, simulator: Simulator) -> click.Command:
         for choice in simulator.choices
     ]
     return write
+
+
+def _type_of(choice: Choice) -> Any:
+    """Return the type of an option."""
+    if choice.words:
+        return click.Choice(choice.words)
+    return count(1) if isinstance(choice.default, int) else float
 
 
 for _kind, _simulator in SIMULATORS.items():

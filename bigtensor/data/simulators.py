@@ -9,20 +9,23 @@ from importlib import import_module
 
 @dataclass(frozen=True)
 class Choice:
-    """Number that a simulator may be told.
+    """Number or word that a simulator may be told.
 
     Attributes
     ----------
     name : str
         Of the parameter of the writer.
-    default : int or float
-        Its type is that of the number.
+    default : int, float or str
+        Its type is that of the answer.
     help : str
+    words : tuple of str
+        Which words there are; empty for a number.
     """
 
     name: str
-    default: int | float
+    default: int | float | str
     help: str
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,11 +102,16 @@ SIMULATORS = {
     "ica": Simulator(
         "bigtensor.data.simulate.ica",
         "write_ica",
-        "Linear mixtures of independent sources with heavy tails, and noise; components are "
-        "sources.",
+        "Linear mixtures of independent sources, and noise; components are sources.",
         (
             Choice("n_features", 10, "Number of features."),
             Choice("noise", 0.0, "Root mean square of the standard deviations of the noise."),
+            Choice(
+                "sources",
+                "laplace",
+                "Heavy tails, light tails, or zero in nine of ten rows.",
+                ("laplace", "uniform", "sparse"),
+            ),
         ),
         "the true mixing columns",
     ),

@@ -162,6 +162,22 @@ def mean_turn(before: FloatArray, after: FloatArray) -> float:
     return float(np.sqrt(1 - np.square(cosines)).mean())
 
 
+def part_of_turn(before: FloatArray, after: FloatArray, part: float) -> FloatArray:
+    """Return orthonormal columns on the way from some to others, whatever their signs.
+
+    Parameters
+    ----------
+    before, after : (q, k) arrays
+        Orthonormal columns.
+    part : float
+        Above 0; one leads to the others.
+    """
+    if part == 1:
+        return after
+    signs = np.where((before * after).sum(axis=0) < 0, -1.0, 1.0)
+    return symmetric_orthogonalisation(before + part * (after * signs - before))
+
+
 def squared_lengths(columns: FloatArray, covariance: FloatArray) -> FloatArray:
     r"""Return the squared lengths of mixing columns whose directions are known.
 

@@ -57,6 +57,34 @@ class PassSize:
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """A way to fit a model, with its price.
+
+    Attributes
+    ----------
+    parameter, value : str
+        Parameter of the model, and the value that takes this way.
+    operations : float
+        Floating-point operations of its matrix products.
+    reads : int
+        Passes over all rows, as many as there usually are.
+    state_nbytes : int
+        Largest state of a task.
+    is_taken : bool
+    remark : str
+        Why it is taken, or why it is taken only if asked for; may be empty.
+    """
+
+    parameter: str
+    value: str
+    operations: float
+    reads: int
+    state_nbytes: int
+    is_taken: bool
+    remark: str
+
+
+@dataclass(frozen=True)
 class Plan:
     """Passes over the data, with the bytes that they read and hold.
 
@@ -89,6 +117,8 @@ class Plan:
         workspace) + driver``.
     allowed_nbytes : int, optional
         The memory limit of a process, where one is known.
+    alternatives : tuple of Alternative
+        Ways to fit the model and their prices, where it has several.
     """
 
     data: str
@@ -106,6 +136,7 @@ class Plan:
     driver_nbytes: int
     projected_nbytes: int
     allowed_nbytes: int | None
+    alternatives: tuple[Alternative, ...] = ()
 
     @property
     def fits(self) -> bool:
@@ -154,8 +185,19 @@ class Plan:
         fewer = f", fewer threads a process than {self.threads}" if self.threads > 1 else ""
         return (
             f"{largest} take {format_bytes(parts[largest][0])} a task; "
-            f"{parts[largest][1]}{fewer}, or " + wanted
+            + (self._smaller_alternative() or parts[largest][1])
+            + f"{fewer}, or "
+            + wanted
         )
+
+    def _smaller_alternative(self) -> Message:
+        """Return the value of a parameter with states of half the size at most, if there is one."""
+        smaller = [
+            other for other in self.alternatives if 2 * other.state_nbytes <= self.state_nbytes
+        ]
+        if not smaller:
+            return Message("")
+        return "use " + Setting(smaller[0].parameter, smaller[0].value)
 
     @property
     def reserved_nbytes(self) -> int:
@@ -182,6 +224,7 @@ class Plan:
                 f"  {name:<{width}} {size.rows:>14,} rows   state "
                 f"{format_bytes(size.state_nbytes)}, workspace {format_bytes(size.work_nbytes)}"
             )
+        lines += [self._described(other, width) for other in self.alternatives]
         allowed = (
             "no limit given"
             if self.allowed_nbytes is None
@@ -193,6 +236,16 @@ class Plan:
         )
         lines.append("fits       " + ("yes" if self.fits else "NO: " + self.advice()))
         return Message("\n").join(lines)
+
+    def _described(self, other: Alternative, width: int) -> str:
+        """Return a line on a way to fit the model."""
+        name = f"{other.parameter} {other.value}"
+        remark = ("taken: " if other.is_taken else "") + other.remark
+        price = (
+            f"{other.operations:.1e} operations, {other.reads} full reads, state "
+            f"{format_bytes(other.state_nbytes)}"
+        )
+        return f"  {name:<{width}} {price}" + (f" ({remark})" if remark else "")
 
     def __str__(self) -> str:
         return str(self.in_words())
@@ -217,7 +270,12 @@ class PlannedProcesses:
         return None if self.limit is None else parse_memory_limit(self.limit)
 
 
-def make_plan(samples: Samples, passes: Sequence[PassSize], runtime: Processes) -> Plan:
+def make_plan(
+    samples: Samples,
+    passes: Sequence[PassSize],
+    runtime: Processes,
+    alternatives: Sequence[Alternative] = (),
+) -> Plan:
     """Compute the bytes that passes over the samples read and hold, without reading.
 
     Parameters
@@ -225,6 +283,8 @@ def make_plan(samples: Samples, passes: Sequence[PassSize], runtime: Processes) 
     samples : Samples
     passes : sequence of PassSize
     runtime : Runtime or PlannedProcesses
+    alternatives : sequence of Alternative
+        Ways to fit the model.
 
     Returns
     -------
@@ -258,6 +318,7 @@ def make_plan(samples: Samples, passes: Sequence[PassSize], runtime: Processes) 
         driver_nbytes=driver,
         projected_nbytes=RESERVED_NBYTES + held + runtime.threads * task + driver,
         allowed_nbytes=runtime.memory_limit,
+        alternatives=tuple(alternatives),
     )
 
 

@@ -102,7 +102,13 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             validate_data(self, X, skip_check_array=True)
         with callback_listener(self) as callbacks:
             options["listeners"] = (*options.get("listeners", ()), callbacks)
-            ran = self._run(samples, self._script(shape), self._planned_passes(shape), **options)
+            ran = self._run(
+                samples,
+                self._script(shape),
+                self._planned_passes(shape),
+                self._planned_methods(shape),
+                **options,
+            )
         self._forget_fit()
         self._remember_features(X, samples, ran.views)
         self._take(ran.result)
@@ -301,8 +307,10 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
 
     def _plan(self, samples: Samples, runtime: Processes) -> Plan:
         """Return the plan of a fit."""
-        passes = self._planned_passes(shape_of(samples))
-        return make_plan(samples, [planned.size(samples.rows) for planned in passes], runtime)
+        shape = shape_of(samples)
+        sizes = [planned.size(samples.rows) for planned in self._planned_passes(shape)]
+        prices = [planned.price(samples.rows) for planned in self._planned_methods(shape)]
+        return make_plan(samples, sizes, runtime, prices)
 
     def _require_rounds(self) -> Rounds:
         """Return the rounds of a prepared model, or raise a StatisticsError."""

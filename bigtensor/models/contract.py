@@ -23,7 +23,14 @@ from bigtensor.models.parameters import check_inputs, plain
 from bigtensor.models.rounds import Rounds
 from bigtensor.models.run import Ran, run_script
 from bigtensor.models.run_options import RunOptions
-from bigtensor.models.script import PlannedPass, Script, SizedScript, Solved, single_pass
+from bigtensor.models.script import (
+    PlannedMethod,
+    PlannedPass,
+    Script,
+    SizedScript,
+    Solved,
+    single_pass,
+)
 from bigtensor.models.statistics_file import Part, Statistics
 from bigtensor.statistics.base import Pass, Statistic
 from bigtensor.store import Contents, Packed, pack, unpack, write_group
@@ -87,6 +94,10 @@ class ModelContract(RowAnswers):
     @abstractmethod
     def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
         """Return upper bounds of the passes of `_refine`."""
+
+    def _planned_methods(self, shape: DataShape) -> list[PlannedMethod]:  # noqa: ARG002
+        """Return the methods of a fit, where there are several to choose from."""
+        return []
 
     @abstractmethod
     def _adopt(self, fitted: Any) -> None:
@@ -254,11 +265,13 @@ class ModelContract(RowAnswers):
         samples: Samples,
         script: SizedScript,
         passes: Iterable[PlannedPass],
+        methods: Iterable[PlannedMethod] = (),
         **options: Unpack[RunOptions],
     ) -> Ran:
         """Run a script with these passes. The options are documented in `fit`."""
         sizes = [planned.size(samples.rows) for planned in passes]
-        return run_script(samples, script, sizes, self.missing, **options)
+        alternatives = [planned.price(samples.rows) for planned in methods]
+        return run_script(samples, script, sizes, self.missing, alternatives, **options)
 
     def _sum(self, X: Any, name: str, statistic: Statistic[Any], options: RunOptions) -> Any:
         """Return the result of one pass of a fitted model over data."""

@@ -14,7 +14,7 @@ from bigtensor.data.views import Views
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.checkpoint import Checkpoint, content_key, open_checkpoint
 from bigtensor.engine.events import Event, Listener, Steps
-from bigtensor.engine.plan import PassSize, Plan, make_plan
+from bigtensor.engine.plan import Alternative, PassSize, Plan, make_plan
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import Runtime, open_runtime
 from bigtensor.errors import (
@@ -57,6 +57,7 @@ def run_script(
     script: SizedScript,
     sizes: Sequence[PassSize],
     missing: str,
+    alternatives: Sequence[Alternative] = (),
     *,
     checkpoint: str | os.PathLike[str] | None = None,
     listeners: Iterable[Listener] = (),
@@ -72,13 +73,15 @@ def run_script(
         Upper bounds of its passes. Where the size of a pass follows from an earlier pass, the
         script asks for a `PlannedPass`, whose plan is checked before it runs.
     missing : {"raise", "omit", "marginalise"}
+    alternatives : sequence of Alternative
+        Ways to fit the model, for the plan.
     checkpoint, listeners, **where
         As for `LatentVariableModel.fit`.
     """
     history: list[Event] = []
     listeners = (*listeners, history.append)
     with open_runtime(**where) as runtime:
-        plan = make_plan(samples, sizes, runtime).check()
+        plan = make_plan(samples, sizes, runtime, alternatives).check()
         store = None if checkpoint is None else open_checkpoint(checkpoint, samples)
         # once for all passes: to take and release the limit takes as long as a small pass
         with single_blas_thread():

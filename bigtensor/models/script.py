@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 from bigtensor.data.block import Block
-from bigtensor.engine.plan import PassSize
+from bigtensor.engine.plan import Alternative, PassSize
 from bigtensor.statistics.base import Narrowing, Pass, State
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.validity import Checked
@@ -101,6 +101,46 @@ class PlannedPass:
             state_nbytes, work_nbytes = max(state_nbytes, other_state), max(work_nbytes, other_work)
         return PassSize(
             self.wanted.name, self.times, read, state_nbytes, work_nbytes, self.driver_nbytes
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedMethod:
+    """One of several methods of a fit, with the passes that it may ask for.
+
+    Attributes
+    ----------
+    parameter, value : str
+        Parameter of the model, and the value that stands for the method.
+    passes : sequence of PlannedPass
+    operations : float
+        Floating-point operations of its matrix products.
+    reads : int
+        Passes over all rows, as many as there usually are.
+    is_taken : bool
+    remark : str
+        Why it is taken, or why it is taken only if asked for; may be empty.
+    """
+
+    parameter: str
+    value: str
+    passes: Sequence[PlannedPass]
+    operations: float
+    reads: int
+    is_taken: bool
+    remark: str
+
+    def price(self, rows: int) -> Alternative:
+        """Return the price of the method."""
+        states = [planned.size(rows).state_nbytes for planned in self.passes]
+        return Alternative(
+            self.parameter,
+            self.value,
+            self.operations,
+            self.reads,
+            max(states),
+            self.is_taken,
+            self.remark,
         )
 
 

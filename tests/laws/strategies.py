@@ -31,6 +31,8 @@ from bigtensor.statistics.posterior_means import PosteriorMeans
 from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.projected_moment import ProjectedMoment
 from bigtensor.statistics.row_sample import RowSample
+from bigtensor.statistics.sparse_code_sums import SparseCodeSums
+from bigtensor.statistics.sparse_codes import SparseCoder
 from bigtensor.statistics.state_of import StateOf
 from bigtensor.statistics.tabulated_densities import TabulatedDensities
 from bigtensor.statistics.tensor_contractions import TensorContractions
@@ -134,6 +136,13 @@ def contrast_sums(offset, dtype="float64"):
     return ContrastSums(unmixing, np.full(N_FEATURES, offset), dtype)
 
 
+def sparse_code_sums(offset, dtype="float64"):
+    dictionary = default_rng(9).normal(size=(N_FEATURES, K + 4))
+    dictionary /= np.linalg.norm(dictionary, axis=0)
+    origin, scales = np.full(N_FEATURES, offset), np.linspace(1, 2, N_FEATURES)
+    return SparseCodeSums(SparseCoder(dictionary, origin, scales, 0.3, dtype))
+
+
 def triple_moments(offset):
     groups = [
         GroupMap((name,), (nystroem(offset, seed, d=s.stop - s.start),))
@@ -233,6 +242,7 @@ CASES = [
     Case("gaussian_sums", gaussian_sums),
     Case("gaussian_sums_of_a_full_covariance", gaussian_sums_of_a_full_covariance),
     Case("contrast_sums", contrast_sums),
+    Case("sparse_code_sums", sparse_code_sums),
     in_float32(contrast_sums),
     in_float32(gaussian_sums),
     in_float32(gaussian_sums_of_a_full_covariance),

@@ -124,6 +124,17 @@ def requested_discovery(
     return Discovery(found, rounds)
 
 
+def most_contractions(updates: int) -> int:
+    """Return the largest number of contractions of a search and of a look at what it leaves.
+
+    Parameters
+    ----------
+    updates : int
+        Power updates from every start.
+    """
+    return _MOST_ROUNDS * (updates + 1 + _SWEEPS + 1) + updates + 1
+
+
 def _new_terms(
     starts: Factors, found: Terms, settings: DiscoverySettings
 ) -> Requests[tuple[Terms, float]]:

@@ -82,10 +82,20 @@ def axes_of(moments: CovariancesResult, settings: SourceSettings) -> PrincipalAx
     moments : CovariancesResult
     settings : SourceSettings
     """
-    unit = float(np.finfo(settings.dtype).eps)
-    return principal_axes(
-        moments.covariance, np.square(_ROUNDING_UNITS * unit * np.abs(moments.mean))
-    )
+    return principal_axes(moments.covariance, rounding_variances(moments.mean, settings.dtype))
+
+
+def rounding_variances(mean: FloatArray, dtype: str) -> FloatArray:
+    """Return the variances that rounding alone may give features of a mean.
+
+    Parameters
+    ----------
+    mean : (d,) array
+    dtype : str
+        Of the features.
+    """
+    unit = float(np.finfo(dtype).eps)
+    return np.asarray(np.square(_ROUNDING_UNITS * unit * np.abs(mean)))
 
 
 def products_in(axes: PrincipalAxes, settings: SourceSettings) -> str:

@@ -35,26 +35,32 @@ class Pilot:
     rows : Block
     counted : Reach
         The rows that count.
-    moments : CovariancesResult
-        Of these rows.
-    axes : PrincipalAxes
-    dtype : str
-        Of products with the axes.
+    settings : SourceSettings
     diagnostics : dict
         ``pilot_rows``, and ``pilot_left_out`` of them.
     """
 
     rows: Block
     counted: Reach
-    moments: CovariancesResult
-    axes: PrincipalAxes
-    dtype: str
+    settings: SourceSettings
     diagnostics: dict[str, Any]
+
+    @cached_property
+    def moments(self) -> CovariancesResult:
+        """Mean and covariance of the rows."""
+        point = np.asarray(self.counted.points[0])
+        return sum_in_memory(Covariances(self.settings.columns, point), self.rows)
+
+    @cached_property
+    def axes(self) -> PrincipalAxes:
+        """Principal axes of the rows."""
+        return axes_of(self.moments, self.settings)
 
     @cached_property
     def whitened(self) -> WhitenedSample:
         """The rows along all axes."""
-        return WhitenedSample.of(self.rows, self.axes, self.moments.mean, self.dtype)
+        dtype = products_in(self.axes, self.settings)
+        return WhitenedSample.of(self.rows, self.axes, self.moments.mean, dtype)
 
 
 def drawn_pilot(settings: SourceSettings) -> Script:
@@ -71,11 +77,8 @@ def drawn_pilot(settings: SourceSettings) -> Script:
     sample: Sample = yield pilot_pass(settings)
     block = sample.block(view_slices(settings.views))
     counted, near = near_rows(block)
-    point = np.asarray(counted.points[0])
-    moments = sum_in_memory(Covariances(settings.columns, point), near)
-    axes = axes_of(moments, settings)
     told = {"pilot_rows": block.rows, "pilot_left_out": block.rows - near.rows}
-    return Pilot(near, counted, moments, axes, products_in(axes, settings), told)
+    return Pilot(near, counted, settings, told)
 
 
 def pilot_rotation(settings: SourceSettings, pilot: Pilot, n_components: int) -> FloatArray:
@@ -88,17 +91,6 @@ def pilot_rotation(settings: SourceSettings, pilot: Pilot, n_components: int) ->
     n_components : int
         At most the rank of the sample.
     """
-    return rotation_of(pilot.whitened.along(n_components), settings)
-
-
-def rotation_of(whitened: WhitenedSample, settings: SourceSettings) -> FloatArray:
-    """Return as many orthonormal columns as axes, whose sources are least Gaussian.
-
-    Parameters
-    ----------
-    whitened : WhitenedSample
-        Thinned where fewer rows are enough.
-    settings : SourceSettings
-    """
-    thinned = whitened.part(0, max(1, whitened.block.rows // settings.rows_of_rotation))
-    return independent_rotation(thinned, whitened.n_axes, settings.random_state)
+    along = pilot.whitened.along(n_components)
+    thinned = along.part(0, max(1, pilot.rows.rows // settings.rows_of_rotation))
+    return independent_rotation(thinned, n_components, settings.random_state)

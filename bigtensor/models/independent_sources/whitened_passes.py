@@ -12,6 +12,7 @@ import numpy as np
 from bigtensor.decomposition.independent_components import (
     PrincipalAxes,
     mean_turn,
+    part_of_turn,
     symmetric_orthogonalisation,
 )
 from bigtensor.decomposition.solution import FloatArray
@@ -62,12 +63,15 @@ class WhitenedPasses:
         Gives the pass of one iteration from unmixing, mean and axes.
     most : int
         Most iterations, of which the first takes place beside the covariance.
+    step : float, default 1.0
+        Part of an update that is made, below one where whole updates oscillate.
     """
 
     moments: Pass[ResultWithin[dict[str, Any]]]
     axes: Callable[[CovariancesResult], PrincipalAxes]
     contrast: Callable[[FloatArray, FloatArray, PrincipalAxes], Pass[ResultWithin[Any]]]
     most: int
+    step: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +126,7 @@ def whitened_sources(
         updated = symmetric_orthogonalisation(tanh_update(rotation, sums))
         distances = non_gaussianity(rotation, sums)
         turns.append(mean_turn(rotation, updated))
-        rotation = updated
+        rotation = part_of_turn(rotation, updated, passes.step)
         told = {
             "turns": list(turns),
             "rows_out_of_reach": seen.left_out,

@@ -6,16 +6,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.decomposition.independent_components import unscaled_axes
 from bigtensor.decomposition.solution import FloatArray
+from bigtensor.errors import DataError
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels import default_kernel
 from bigtensor.features.landmarks import choose_landmarks
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.nystroem import Nystroem, eigenvalue_cut, nystroem_root
 from bigtensor.features.plain_maps import Standardised
+from bigtensor.models.independent_sources.passes import rounding_variances
 from bigtensor.models.independent_sources.pilot import Pilot
 from bigtensor.models.kernel_ica.settings import LINEAR, KernelSettings
 from bigtensor.statistics.covariances import Covariances
@@ -33,6 +36,44 @@ _NO_PART = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, eq=False)
+class Standard:
+    """Moments of a sample that standardise the features of the data.
+
+    Attributes
+    ----------
+    mean : (d,) float64 array
+    scales : (d,) float64 array
+        Standard deviations; one for a constant feature.
+    varying : (d,) bool array
+        False for a constant feature.
+    """
+
+    mean: FloatArray
+    scales: FloatArray
+    varying: NDArray[np.bool_]
+
+    @classmethod
+    def of_pilot(cls, settings: KernelSettings, pilot: Pilot) -> Standard:
+        """Return the moments of a pilot sample.
+
+        Raises
+        ------
+        DataError
+            When all features are constant.
+        """
+        values, weight = pilot.rows.values[: pilot.rows.rows], _weight(pilot.rows)
+        point = np.asarray(pilot.counted.points[0])
+        centred = values - point
+        shift = np.average(centred, axis=0, weights=weight)
+        variances = np.average(np.square(centred - shift), axis=0, weights=weight)
+        varying = variances > rounding_variances(point + shift, settings.dtype)
+        if not varying.any():
+            raise DataError("all features are constant, so that they have no sources")
+        scales = np.where(varying, np.sqrt(np.where(varying, variances, 1.0)), 1.0)
+        return cls(point + shift, scales, varying)
+
+
+@dataclass(frozen=True, eq=False)
 class KernelFeatures:
     """Features of a kernel, along axes of the sample.
 
@@ -40,10 +81,10 @@ class KernelFeatures:
     ----------
     features : GroupMap
         Of all columns of a block, along the q largest principal axes of the sample.
-    scales : (d,) float64 array
-        Standard deviations of the features of the data; one for a constant feature.
+    standard : Standard
+        Of the features of the data.
     bandwidth : float
-        In these units; NaN of the linear kernel.
+        In their standard deviations; NaN of the linear kernel.
     variance : float
         Mean squared distance of the rows of the sample from their mean in the feature space.
     diagnostics : dict
@@ -52,7 +93,7 @@ class KernelFeatures:
     """
 
     features: GroupMap
-    scales: FloatArray
+    standard: Standard
     bandwidth: float
     variance: float
     diagnostics: dict[str, Any]
@@ -94,7 +135,8 @@ def sample_features(settings: KernelSettings, pilot: Pilot) -> KernelFeatures:
     DataError
         When all features of the data are constant.
     """
-    full, bandwidth, told = _full_map(settings, pilot)
+    standard = Standard.of_pilot(settings, pilot)
+    full, bandwidth, told = _full_map(settings, pilot, standard)
     r = full.n_features
     statistic = MappedRows(Covariances(((0, r),), np.zeros(r)), whole(full))
     moments = sum_in_memory(statistic, pilot.rows)
@@ -107,22 +149,18 @@ def sample_features(settings: KernelSettings, pilot: Pilot) -> KernelFeatures:
     single = settings.dtype == "float32" and weakest > LEAST_SINGLE_SHARE * diagonal
     directions = axes.whitening[:, :kept] * np.sqrt(axes.eigenvalues[:kept])
     chosen = replace(full, dtype="float32" if single else "float64").projected(directions)
-    told |= {"rank": axes.rank, "varying": pilot.axes.varying.tolist()}
-    return KernelFeatures(
-        whole(chosen), pilot.axes.scales, bandwidth, diagonal - about_origin, told
-    )
+    told |= {"rank": axes.rank, "varying": standard.varying.tolist()}
+    return KernelFeatures(whole(chosen), standard, bandwidth, diagonal - about_origin, told)
 
 
 def _full_map(
-    settings: KernelSettings, pilot: Pilot
+    settings: KernelSettings, pilot: Pilot, standard: Standard
 ) -> tuple[Nystroem | Standardised, float, dict[str, Any]]:
     """Return all features of the kernel, its bandwidth, and what to tell of the landmarks."""
-    varying = pilot.axes.varying
-    spread = np.where(varying, pilot.axes.scales, _NO_PART)
-    centre = pilot.moments.mean
+    spread = np.where(standard.varying, standard.scales, _NO_PART)
     if settings.kernel == LINEAR:
-        return Standardised(centre, spread, dtype="float64"), np.nan, {}
-    bandwidth = settings.bandwidth or default_bandwidth(int(varying.sum()))
+        return Standardised(standard.mean, spread, dtype="float64"), np.nan, {}
+    bandwidth = settings.bandwidth or default_bandwidth(int(standard.varying.sum()))
     with np.errstate(over="ignore"):
         lengths = np.minimum(bandwidth * spread, _NO_PART)
     kernel = default_kernel(settings.kernel, lengths).relative_to(np.empty((0, 1)))
@@ -135,7 +173,7 @@ def _full_map(
     )
     root = nystroem_root(kernel.gram(found.points), eigenvalue_cut("float64"))
     told = {"landmarks": len(found.points), "trace_error": found.trace_error}
-    return Nystroem(found.points, kernel, centre, root, "float64"), bandwidth, told
+    return Nystroem(found.points, kernel, standard.mean, root, "float64"), bandwidth, told
 
 
 def sample_correlations(pilot: Pilot, features: KernelFeatures, mapped: Block) -> FloatArray:
@@ -154,8 +192,13 @@ def sample_correlations(pilot: Pilot, features: KernelFeatures, mapped: Block) -
         Zero for a constant feature of the data.
     """
     rows = pilot.rows
-    weight = np.ones(rows.rows) if rows.weight is None else rows.weight[: rows.rows]
-    standardised = (rows.values[: rows.rows] - pilot.moments.mean) / features.scales
-    standardised *= (weight / weight.sum())[:, None] * pilot.axes.varying
+    standard, weight = features.standard, _weight(rows)
+    standardised = (rows.values[: rows.rows] - standard.mean) / standard.scales
+    standardised *= (weight / weight.sum())[:, None] * standard.varying
     mean = np.average(mapped.values, axis=0, weights=weight)
     return np.asarray(standardised.T @ (mapped.values - mean))
+
+
+def _weight(rows: Block) -> FloatArray:
+    """Return the weight of every row."""
+    return np.ones(rows.rows) if rows.weight is None else rows.weight[: rows.rows]

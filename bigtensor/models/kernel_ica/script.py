@@ -13,7 +13,7 @@ from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels import GaussianKernel, LaplaceKernel
 from bigtensor.features.nystroem import Nystroem, eigenvalue_cut
 from bigtensor.features.plain_maps import Standardised
-from bigtensor.models.independent_sources.pilot import Pilot, drawn_pilot, rotation_of
+from bigtensor.models.independent_sources.pilot import Pilot, drawn_pilot
 from bigtensor.models.independent_sources.whitened_passes import (
     SampleRotation,
     WhitenedPasses,
@@ -23,9 +23,11 @@ from bigtensor.models.independent_sources.whitened_passes import (
 from bigtensor.models.independent_sources.whitened_sample import WhitenedSample
 from bigtensor.models.kernel_ica.kernel_features import (
     KernelFeatures,
+    Standard,
     sample_correlations,
     sample_features,
 )
+from bigtensor.models.kernel_ica.rotation import kernel_rotation
 from bigtensor.models.kernel_ica.settings import KernelSettings
 from bigtensor.models.kernel_ica.solution import KernelComponents, of_features
 from bigtensor.models.kernel_ica.verdict import judged
@@ -53,7 +55,11 @@ class KernelPreparation:
         Of these features.
     covariances : (d, q) float64 array
         Of standardised features of the data with the kernel features, in the sample.
+    pilot : dict
+        Rows of the sample, landmarks, rank, ``step`` of the iterations, and for every feature
+        whether it is ``varying``.
     diagnostics : dict
+        The same.
     """
 
     settings: KernelSettings
@@ -61,12 +67,13 @@ class KernelPreparation:
     features: KernelFeatures
     sample: SampleRotation
     covariances: FloatArray
+    pilot: dict[str, Any]
     diagnostics: dict[str, Any]
 
 
 STORED_CLASSES = (
     *(KernelComponents, KernelPreparation, KernelSettings, KernelFeatures, SampleRotation),
-    *(GroupMap, Nystroem, Standardised, GaussianKernel, LaplaceKernel),
+    *(Standard, GroupMap, Nystroem, Standardised, GaussianKernel, LaplaceKernel),
     *(Reach, WithinReach, MappedRows, Together, Covariances, ContrastSums),
 )
 """Dataclasses that a saved model, prepared or fitted, is made of."""
@@ -84,11 +91,11 @@ def prepare(settings: KernelSettings) -> Script:
     axes = axes.largest(min(settings.most_components, axes.rank))
     yield Step("finding sources in the sample")
     whitened = WhitenedSample.of(mapped, axes, moments.mean, "float64")
-    rotation = rotation_of(whitened, settings)
-    sample = SampleRotation(moments.mean, axes.whitening @ rotation)
+    rotation = kernel_rotation(whitened, settings.random_state)
+    sample = SampleRotation(moments.mean, axes.whitening @ rotation.columns)
     covariances = sample_correlations(pilot, features, mapped)
-    told = {**pilot.diagnostics, **features.diagnostics}
-    return KernelPreparation(settings, pilot.counted, features, sample, covariances, told)
+    told = {**pilot.diagnostics, **features.diagnostics, "step": rotation.step}
+    return KernelPreparation(settings, pilot.counted, features, sample, covariances, told, told)
 
 
 def refine(preparation: KernelPreparation) -> Script:
@@ -107,13 +114,14 @@ def refine(preparation: KernelPreparation) -> Script:
         components = of_features(
             features, found, preparation.covariances, settings.views, settings.dtype
         )
-        return judged(components, settings, {**preparation.diagnostics, **found.diagnostics})
+        return judged(components, settings, {**preparation.pilot, **found.diagnostics})
 
     passes = WhitenedPasses(
         feature_moments_pass(features.features, sample, counted),
         lambda moments: _axes(moments, features),
         contrast,
         settings.polish_passes,
+        preparation.pilot["step"],
     )
     return solve((yield from whitened_sources(sample, passes, solve)))
 

@@ -108,7 +108,7 @@ def of_features(
         explained=np.square(mixing).sum(axis=0),
         variance=features.variance,
         correlations=covariances @ unmixing,
-        scales=features.scales,
+        scales=features.standard.scales,
         bandwidth=features.bandwidth,
         views=views,
         dtype=dtype,

@@ -13,17 +13,20 @@ from bigtensor.models.gaussian_components import GaussianComponents
 from bigtensor.models.labelled_fit import LabelledFit
 from bigtensor.models.linear_mixture.description import LinearMixtureDescription, outcome_in_words
 from bigtensor.models.linear_mixture.located import LinearPreparation
+from bigtensor.models.linear_mixture.method_choice import with_method
 from bigtensor.models.linear_mixture.planned_passes import (
+    planned_methods,
     planned_preparation,
     planned_refinement,
 )
 from bigtensor.models.linear_mixture.script import STORED_CLASSES, prepare, refine
 from bigtensor.models.linear_mixture.settings import (
+    LinearSettings,
     check_parameters,
     settings_of,
 )
 from bigtensor.models.mixture import MixtureAnswers
-from bigtensor.models.script import PlannedPass, Script
+from bigtensor.models.script import PlannedMethod, PlannedPass, Script
 from bigtensor.models.view_tables import ViewTables
 
 
@@ -145,11 +148,19 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
 
     def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
         """Return upper bounds of what `_prepare` will ask for."""
-        return planned_preparation(settings_of(self, shape, shape.rows))
+        return planned_preparation(self._settings(shape, shape.rows))
 
     def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
         """Return upper bounds of what `_refine` will ask for."""
-        return planned_refinement(settings_of(self, shape, shape.rows))
+        return planned_refinement(self._settings(shape, shape.rows))
+
+    def _planned_methods(self, shape: DataShape) -> list[PlannedMethod]:
+        """Return all methods with their passes and operations."""
+        return planned_methods(self._settings(shape, shape.rows), self.method)
+
+    def _settings(self, shape: DataShape, rows: int) -> LinearSettings:
+        """Return the resolved parameters with the method of the fit."""
+        return with_method(settings_of(self, shape, rows))
 
     def _adopt(self, fitted: GaussianComponents) -> None:
         """Set `_fitted` and the fitted attributes."""

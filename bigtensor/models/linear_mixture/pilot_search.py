@@ -17,6 +17,7 @@ from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.models.component_shapes import component_shapes
 from bigtensor.models.labelled_fit import check_label_means
 from bigtensor.models.linear_mixture.columns import components_of, terms_of
+from bigtensor.models.linear_mixture.method_choice import n_starts
 from bigtensor.models.linear_mixture.search import UPDATES, FoundTerms, search
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.pilot_tensor import sample_starts
@@ -26,9 +27,6 @@ from bigtensor.statistics.base import Pass
 from bigtensor.statistics.covariances import Covariances
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.label_means import LabelMeans, LabelMeansResult
-
-STARTS_PER_COMPONENT, MORE_STARTS = 4, 20
-"""Columns that methods without a search in the sample start from."""
 
 
 def searched_terms(
@@ -51,10 +49,9 @@ def searched_terms(
 
 def starting_columns(tensor: SampleTensor, rows: Block, settings: LinearSettings) -> Terms:
     """Return columns to start from without the sample: rows of it after one power update."""
-    n_starts = STARTS_PER_COMPONENT * settings.n_components + MORE_STARTS
-    starts = sample_starts(tensor, rows, settings.random_state)(n_starts)
+    starts = sample_starts(tensor, rows, settings.random_state)(n_starts(settings))
     columns = power_updates(tensor.contract_in_memory(rows), starts, 1)
-    return Terms.of_columns(np.ones(n_starts), columns, tensor.orders)
+    return Terms.of_columns(np.ones(n_starts(settings)), columns, tensor.orders)
 
 
 def labelled_terms(tensor: SampleTensor, rows: Block, settings: LinearSettings) -> Script:

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
+from bigtensor.decomposition.sample_tensors.discovery import most_contractions
 from bigtensor.models.gaussian_components import GaussianComponents, posterior_pass
+from bigtensor.models.linear_mixture.declared_parameters import METHODS
+from bigtensor.models.linear_mixture.from_formed_tensor import (
+    compressed_pass,
+    explicit_pass,
+    pairs_pass,
+)
+from bigtensor.models.linear_mixture.from_passes import raw_tensor
+from bigtensor.models.linear_mixture.method_choice import (
+    PUBLISHED_PASSES,
+    full_reads,
+    n_starts,
+    obstacle,
+    operations,
+    tensor_entries,
+)
 from bigtensor.models.linear_mixture.pilot_search import label_pass
 from bigtensor.models.linear_mixture.script import ORDERS, pilot_pass
+from bigtensor.models.linear_mixture.search import UPDATES
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.sample_tensor import SampleTensor, contraction_pass
-from bigtensor.models.script import PlannedPass
+from bigtensor.models.script import PlannedMethod, PlannedPass
+from bigtensor.statistics.base import Pass
 from bigtensor.statistics.covariances import Covariances
+from bigtensor.statistics.within_reach import ResultWithin
 
 _STARTS = 4
 """Columns a component that the driver contracts at once while it finds the components."""
@@ -32,18 +54,92 @@ def planned_refinement(settings: LinearSettings) -> list[PlannedPass]:
     """Return upper bounds of the sums over all rows."""
     k, d = settings.n_components, sum(len(members) for _, members in settings.views)
     tensor = blank_tensor(settings)
-    factors = tuple(np.zeros((size, k)) for size in tensor.sizes)
-    grams = 8 * k * k * 16
-    first = contraction_pass(
-        tensor, factors, {"total": Covariances(settings.columns, np.zeros(d), settings.dtype)}
-    )
-    planned = [PlannedPass(first, settings.gauss_newton_steps + 1, driver_nbytes=grams)]
+    planned = _planned_method(settings, tensor)
     if settings.em_iterations:
         blank = GaussianComponents(
             np.full(k, 1 / k), np.zeros((k, d)), np.eye(d), settings.views, settings.dtype
         )
         planned.append(PlannedPass(posterior_pass(blank, tensor.within), settings.em_iterations))
     return planned
+
+
+def _planned_method(settings: LinearSettings, tensor: SampleTensor) -> list[PlannedPass]:
+    """Return upper bounds of the passes of a method before EM iterations."""
+    k, columns = settings.n_components, _STARTS * settings.n_components
+    grams = 8 * 16 * (k if settings.method == "sample" else columns) ** 2
+    if settings.method == "compressed":
+        narrow = tuple(np.zeros((size, k + 1)) for size in tensor.sizes)
+        by_columns = 8 * (k + 1) ** 2 * (k + 1 + 2 * columns)
+        return [
+            PlannedPass(pairs_pass(tensor, settings)),
+            PlannedPass(compressed_pass(tensor, narrow), driver_nbytes=grams + by_columns),
+        ]
+    if settings.method == "explicit":
+        by_columns = 8 * 2 * columns * max(tensor.sizes) ** 2
+        entries = 8 * 2 * tensor_entries(settings)
+        return [
+            PlannedPass(explicit_pass(tensor, settings), driver_nbytes=grams + by_columns + entries)
+        ]
+    many = n_starts(settings)
+    if settings.method == "power":
+        raw = raw_tensor(tensor)
+        return [
+            PlannedPass(_contraction(raw, many, {}), PUBLISHED_PASSES, driver_nbytes=grams),
+            PlannedPass(pairs_pass(raw, settings)),
+        ]
+    d = sum(len(reference) for reference in tensor.references)
+    total = {"total": Covariances(settings.columns, np.zeros(d), settings.dtype)}
+    steps = PlannedPass(
+        _contraction(tensor, k, total), settings.gauss_newton_steps + 1, driver_nbytes=grams
+    )
+    if settings.method == "sample":
+        return [steps]
+    return [
+        PlannedPass(
+            _contraction(tensor, many, {}), most_contractions(UPDATES), driver_nbytes=grams
+        ),
+        steps,
+    ]
+
+
+def _contraction(
+    tensor: SampleTensor, n_columns: int, beside: dict[str, Any]
+) -> Pass[ResultWithin[dict[str, Any]]]:
+    """Return a pass of contractions with so many columns."""
+    factors = tuple(np.zeros((size, n_columns)) for size in tensor.sizes)
+    return contraction_pass(tensor, factors, beside)
+
+
+def planned_methods(settings: LinearSettings, asked: str) -> list[PlannedMethod]:
+    """Return the price of every method.
+
+    Parameters
+    ----------
+    settings : LinearSettings
+    asked : str
+        The method in the parameters of the model.
+    """
+    if settings.labels:
+        return []
+    least = min(len(members) for _, members in settings.views)
+    found = []
+    for method in METHODS[1:]:
+        if method == "compressed" and settings.n_components > least:
+            continue
+        is_taken = method == settings.method
+        reason = "the lowest price" if asked == "auto" else "asked for"
+        found.append(
+            PlannedMethod(
+                "method",
+                method,
+                planned_refinement(replace(settings, method=method)),
+                operations(method, settings),
+                full_reads(method, settings) + settings.em_iterations,
+                is_taken,
+                reason if is_taken else obstacle(method, settings),
+            )
+        )
+    return found
 
 
 def blank_tensor(settings: LinearSettings) -> SampleTensor:

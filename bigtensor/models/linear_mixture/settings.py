@@ -30,7 +30,7 @@ class LinearSettings:
         Three.
     n_components : int
     method : str
-        Never ``"auto"``.
+        Of the parameters, with ``"auto"`` until a method is chosen.
     gauss_newton_steps, em_iterations : int
     pilot_rows : int
     rows : int
@@ -90,10 +90,10 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> LinearSettings:
         _check_count(k, shape.views)
     features = max(len(members) for _, members in shape.views)
     enough = max(ROWS_A_COMPONENT * k, ROWS_A_FEATURE * features, LEAST_PILOT_ROWS)
-    return LinearSettings(
+    settings = LinearSettings(
         views=shape.views,
         n_components=k,
-        method=_method(model.method, shape, k),
+        method=model.method,
         gauss_newton_steps=int(model.gauss_newton_steps),
         em_iterations=int(model.em_iterations),
         pilot_rows=min(rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
@@ -103,6 +103,8 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> LinearSettings:
         random_state=model.random_state or 0,
         labels=shape.groups,
     )
+    check_method(settings)
+    return settings
 
 
 def _check_count(n_components: int, views: NamedViews) -> None:
@@ -120,33 +122,23 @@ def _check_count(n_components: int, views: NamedViews) -> None:
     )
 
 
-def _method(asked: str, shape: DataShape, k: int) -> str:
-    """Return the method by which components are found.
-
-    Raises
-    ------
-    ParameterError
-        When the method that is asked for cannot find so many components, or takes no labels.
-    """
-    if shape.groups:
-        if asked in ("auto", "sample"):
-            return "sample"
+def check_method(settings: LinearSettings) -> None:
+    """Raise a ParameterError for a method that cannot find so many components, or from labels."""
+    asked, k = settings.method, settings.n_components
+    if settings.labels and asked not in ("auto", "sample"):
         raise ParameterError(
             Setting("method", asked)
             + " does not start from labels: leave the labels out, or use "
             + Setting("method", "sample")
         )
-    view, least = min(
-        ((name, len(members)) for name, members in shape.views), key=lambda named: named[1]
-    )
-    if asked == "compressed" and k > least:
+    view, members = min(settings.views, key=lambda named: len(named[1]))
+    if asked == "compressed" and k > len(members):
         raise ParameterError(
             Setting("method", asked)
-            + f" needs at least as many features in every view as components, but view {view!r} "
-            + f"has {least} for {k} components: use "
+            + " needs at least as many features in every view as components, but the view "
+            + f"{view!r} has {len(members)} for {k} components: use "
             + Setting("method", "sample", "explicit")
         )
-    return "sample" if asked == "auto" else asked
 
 
 def check_views(views: NamedViews) -> None:

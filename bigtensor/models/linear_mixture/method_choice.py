@@ -1,0 +1,136 @@
+"""Choice of the method of a linear mixture, by counted operations and reads."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from bigtensor.models.linear_mixture.settings import LinearSettings
+
+PRECISE = ("sample", "compressed", "explicit")
+"""Methods with full precision and few passes, of which the cheapest is taken."""
+
+STARTS_PER_COMPONENT, MORE_STARTS = 4, 20
+"""Columns that methods without a search in the sample start from."""
+
+SEARCH_COLUMNS = 60
+"""Columns a component that a search contracts the tensor with: measured at 56 to 73 with 10 and
+more components, and at 90 to 130 with fewer or with few features."""
+
+PUBLISHED_PASSES = 62
+"""Contractions of all starts by power updates as they were published."""
+
+READ_OPERATIONS = 200
+"""Operations that take as long as a value takes to read: measured at 30 in memory, and up to 1,000
+from compressed stores with narrow chunks."""
+
+MOST_ENTRIES = 2**20
+"""Entries of the largest tensor that is formed without being asked for, 8 MiB a task."""
+
+FEATURES_PER_COMPONENT = 4
+"""Features of every view, for each component, above which a compressed tensor loses no precision.
+
+With 100 features and 50 components its columns are 7 % less precise before EM iterations.
+"""
+
+
+def with_method(settings: LinearSettings) -> LinearSettings:
+    """Return settings with a method in the place of ``"auto"``.
+
+    Labelled rows are a start, which only the first method takes.
+
+    Parameters
+    ----------
+    settings : LinearSettings
+    """
+    if settings.method != "auto":
+        return settings
+    return replace(settings, method="sample" if settings.labels else cheapest_method(settings))
+
+
+def cheapest_method(settings: LinearSettings) -> str:
+    """Return the method of the lowest price among those of full precision.
+
+    Parameters
+    ----------
+    settings : LinearSettings
+    """
+    open_to_choice = [method for method in PRECISE if not obstacle(method, settings)]
+    return min(open_to_choice, key=lambda method: price(method, settings))
+
+
+def obstacle(method: str, settings: LinearSettings) -> str:
+    """Return why a method is never taken without being asked for; empty where it may be.
+
+    Parameters
+    ----------
+    method : str
+    settings : LinearSettings
+    """
+    least, k = min(_features(settings)), settings.n_components
+    if method == "compressed" and k > least:
+        return "more components than features"
+    if method == "compressed" and FEATURES_PER_COMPONENT * k > least:
+        return "less precise with so many components"
+    if method == "explicit" and tensor_entries(settings) > MOST_ENTRIES:
+        return "a large tensor"
+    if method == "passes":
+        return "many reads, for rows without a good sample"
+    return "a biased reference" if method == "power" else ""
+
+
+def price(method: str, settings: LinearSettings) -> float:
+    """Return operations before EM iterations, with reads in units of operations."""
+    values = sum(_features(settings)) * settings.rows
+    return operations(method, settings) + READ_OPERATIONS * values * full_reads(method, settings)
+
+
+def operations(method: str, settings: LinearSettings) -> float:
+    """Return the floating-point operations of matrix products before EM iterations.
+
+    Parameters
+    ----------
+    method : str
+    settings : LinearSettings
+    """
+    features, k, rows = _features(settings), settings.n_components, settings.rows
+    d, searched = sum(features), SEARCH_COLUMNS * k
+    contraction = 4.0 * d  # of a row with one column of every factor
+    within, across = 2.0 * sum(size**2 for size in features), 2.0 * d**2
+    steps = (settings.gauss_newton_steps + 1) * contraction * k + within
+    starts = settings.pilot_rows * contraction * n_starts(settings)
+    entries = tensor_entries(settings)
+    match method:
+        case "sample":
+            return settings.pilot_rows * contraction * searched + rows * steps
+        case "compressed":
+            formed = 2.0 * d * (k + 1) + 2.0 * (k + 1) ** 3
+            return starts + rows * (across + formed) + 4.0 * searched * k**3
+        case "explicit":
+            return starts + rows * (within + across + 2.0 * entries) + 4.0 * searched * entries
+        case "passes":
+            return starts + rows * (contraction * searched + steps)
+    published = PUBLISHED_PASSES * contraction * n_starts(settings)
+    return starts + rows * (published + across)
+
+
+def full_reads(method: str, settings: LinearSettings) -> int:
+    """Return the passes over all rows before EM iterations, as many as there usually are."""
+    steps = settings.gauss_newton_steps + 1
+    found = {"sample": 0, "compressed": 2, "explicit": 1, "passes": 35, "power": 63}[method]
+    return found + (steps if method in ("sample", "passes") else 0)
+
+
+def n_starts(settings: LinearSettings) -> int:
+    """Return the number of columns that methods without a search in the sample start from."""
+    return STARTS_PER_COMPONENT * settings.n_components + MORE_STARTS
+
+
+def tensor_entries(settings: LinearSettings) -> int:
+    """Return the entries of the whole tensor, with the constant features."""
+    return math.prod(size + 1 for size in _features(settings))
+
+
+def _features(settings: LinearSettings) -> list[int]:
+    """Return the number of features of every view."""
+    return [len(members) for _, members in settings.views]
