@@ -241,6 +241,17 @@ def test_tied__does_not_take_rare_pixels_for_components(seed):
     assert adjusted_rand_score(digit, peer.predict(images)) > 0.6
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_tied__does_not_prefer_the_likelihood_of_rare_pixels_in_any_order_of_rows(seed):
+    images, digit = load_digits(return_X_y=True)
+    order = default_rng(seed).permutation(len(images))
+    with warnings.catch_warnings():
+        # some orders leave a component of two images, which is a part of another one then
+        warnings.simplefilter("ignore", ConditioningWarning)
+        model = GaussianMixture(10, "tied", random_state=seed).fit(images[order])
+    assert adjusted_rand_score(digit[order], model.predict(images[order])) > 0.4
+
+
 @pytest.mark.parametrize("tied", [False, True])
 def test_judged__gives_rows_of_a_dropped_component_to_the_nearest(tied):
     covariance = np.diag([1.0, 2.0]) if tied else np.ones(2)

@@ -133,3 +133,16 @@ def test_passes__are_few_and_told():
     names = [entry["name"] for entry in cumulant]
     assert names[:3] == ["pilot", "moments", "contractions"]
     assert len(names) <= 5
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    ("kind", "d", "k", "rows", "noise"),
+    [("laplace", 6, 6, 8000, 0.0), ("uniform", 8, 4, 8000, 0.0), ("laplace", 8, 4, 20_000, 0.3)],
+)
+def test_right_results__carry_no_word_of_worry(kind, d, k, rows, noise, seed):
+    values, mixing, _ = problem(kind, d, k, rows, noise=noise, seed=seed)
+    found = ICA(k, random_state=0).fit(values)  # a warning is an error
+    assert column_error(mixing, found.mixing_) < 0.06
+    sentences = found.diagnostics_["verdict"]["sentences"]
+    assert sentences == [f"{k} sources, at most one of them Gaussian."]
