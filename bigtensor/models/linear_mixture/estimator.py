@@ -140,7 +140,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
 
     def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
         """Ask for the pilot sample, and find the components in it."""
-        return prepare(settings_of(self, shape, expected or shape.rows))
+        return prepare(self._settings(shape, expected or shape.rows))
 
     def _refine(self, preparation: LinearPreparation) -> Script:
         """Ask for the sums, and solve between them."""

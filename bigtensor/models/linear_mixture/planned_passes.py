@@ -70,9 +70,11 @@ def _planned_method(settings: LinearSettings, tensor: SampleTensor) -> list[Plan
     if settings.method == "compressed":
         narrow = tuple(np.zeros((size, k + 1)) for size in tensor.sizes)
         by_columns = 8 * (k + 1) ** 2 * (k + 1 + 2 * columns)
+        steps = settings.gauss_newton_steps
         return [
             PlannedPass(pairs_pass(tensor, settings)),
             PlannedPass(compressed_pass(tensor, narrow), driver_nbytes=grams + by_columns),
+            *([PlannedPass(_contraction(tensor, k, {}), steps + 1)] if steps else []),
         ]
     if settings.method == "explicit":
         by_columns = 8 * 2 * columns * max(tensor.sizes) ** 2
@@ -89,16 +91,16 @@ def _planned_method(settings: LinearSettings, tensor: SampleTensor) -> list[Plan
         ]
     d = sum(len(reference) for reference in tensor.references)
     total = {"total": Covariances(settings.columns, np.zeros(d), settings.dtype)}
-    steps = PlannedPass(
+    refinement = PlannedPass(
         _contraction(tensor, k, total), settings.gauss_newton_steps + 1, driver_nbytes=grams
     )
     if settings.method == "sample":
-        return [steps]
+        return [refinement]
     return [
         PlannedPass(
             _contraction(tensor, many, {}), most_contractions(UPDATES), driver_nbytes=grams
         ),
-        steps,
+        refinement,
     ]
 
 
