@@ -17,6 +17,9 @@ SEARCH_COLUMNS = 60
 """Columns a component that a search contracts the tensor with: measured at 56 to 73 with 10 and
 more components, and at 90 to 130 with fewer or with few features."""
 
+SEARCH_PASSES = 40
+"""Passes of a search over all rows: two to three rounds, and Gauss-Newton steps."""
+
 PUBLISHED_PASSES = 62
 """Contractions of all starts by power updates as they were published."""
 
@@ -101,7 +104,7 @@ def operations(method: str, settings: LinearSettings) -> float:
         case "explicit":
             return starts + rows * (within + across + 2.0 * entries) + 4.0 * searched * entries
         case "passes":
-            return starts + rows * (contraction * searched + steps + within)
+            return starts + rows * (contraction * searched + within)
     published = PUBLISHED_PASSES * contraction * n_starts(settings)
     return starts + rows * (published + across)
 
@@ -113,9 +116,7 @@ def full_reads(method: str, settings: LinearSettings) -> int:
         return 2 + (steps if settings.gauss_newton_steps else 0)
     if method == "sample":
         return steps
-    if method == "passes":
-        return 35 + steps
-    return 1 if method == "explicit" else PUBLISHED_PASSES + 1
+    return {"explicit": 1, "passes": SEARCH_PASSES, "power": PUBLISHED_PASSES + 1}[method]
 
 
 def n_starts(settings: LinearSettings) -> int:

@@ -129,7 +129,7 @@ def _located(preparation: LinearPreparation, solve: Callable[[Located], Solved])
         case "explicit":
             return from_explicit_tensor(preparation)
         case "passes":
-            return from_passes(preparation, solve)
+            return from_passes(preparation)
     return from_power_updates(preparation)
 
 
