@@ -23,7 +23,8 @@ PARAMETERS = (
         Option(
             ("--method",),
             "Way to find the components: in a pilot sample, in a compressed or an explicit moment "
-            "tensor, in full passes, or by the published power updates; the cheapest by default.",
+            "tensor, in full passes, or by the published power updates; in a sample by default, "
+            "unless another costs clearly less.",
         ),
     ),
     Parameter(

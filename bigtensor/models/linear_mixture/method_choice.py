@@ -8,10 +8,14 @@ from dataclasses import replace
 from bigtensor.models.linear_mixture.settings import LinearSettings
 
 PRECISE = ("sample", "compressed", "explicit")
-"""Methods with full precision and few passes, of which the cheapest is taken."""
+"""Methods with full precision and few passes, among which is the choice."""
 
 STARTS_PER_COMPONENT, MORE_STARTS = 4, 20
 """Columns that methods without a search in the sample start from."""
+
+CLEARLY, WORTH = 0.5, 5e10
+"""Share of the price of a search in a sample, less so many operations, below which another method
+is taken: the second is about two seconds."""
 
 SEARCH_COLUMNS = 60
 """Columns a component that a search contracts the tensor with: measured at 56 to 73 with 10 and
@@ -42,18 +46,22 @@ def with_method(settings: LinearSettings) -> LinearSettings:
     """
     if settings.method != "auto":
         return settings
-    return replace(settings, method="sample" if settings.labels else cheapest_method(settings))
+    return replace(settings, method="sample" if settings.labels else taken_method(settings))
 
 
-def cheapest_method(settings: LinearSettings) -> str:
-    """Return the method of the lowest price among those of full precision.
+def taken_method(settings: LinearSettings) -> str:
+    """Return a method of full precision: the sample, unless another costs clearly less.
+
+    The search in a sample has every row of it as a start, and tells most about the rows.
 
     Parameters
     ----------
     settings : LinearSettings
     """
     open_to_choice = [method for method in PRECISE if not obstacle(method, settings)]
-    return min(open_to_choice, key=lambda method: price(method, settings))
+    cheapest = min(open_to_choice, key=lambda method: price(method, settings))
+    most = CLEARLY * price("sample", settings) - WORTH
+    return cheapest if price(cheapest, settings) < most else "sample"
 
 
 def obstacle(method: str, settings: LinearSettings) -> str:

@@ -130,7 +130,9 @@ def planned_methods(settings: LinearSettings, asked: str) -> list[PlannedMethod]
         if method == "compressed" and settings.n_components > least:
             continue
         is_taken = method == settings.method
-        reason = "the lowest price" if asked == "auto" else "asked for"
+        reason = "asked for"
+        if asked == "auto":
+            reason = "no other costs clearly less" if method == "sample" else "clearly less"
         found.append(
             PlannedMethod(
                 "method",

@@ -162,19 +162,21 @@ def plan_of(n_features, k, n_rows, **parameters):
 @pytest.mark.parametrize(
     ("n_features", "k", "n_rows", "method"),
     [
-        (20, 10, 20_000, "explicit"),
-        (50, 100, 20_000, "explicit"),
-        (100, 20, 30_000, "compressed"),
+        (20, 10, 20_000, "sample"),
+        (50, 100, 20_000, "sample"),
+        (50, 200, 40_000, "explicit"),
+        (200, 60, 20_000, "compressed"),
         (100, 60, 200_000, "sample"),
         (110, 120, 20_000, "sample"),
     ],
 )
-def test_auto__takes_the_lowest_price(n_features, k, n_rows, method):
+def test_auto__takes_a_sample_unless_another_costs_clearly_less(n_features, k, n_rows, method):
     plan = plan_of(n_features, k, n_rows)
     (taken,) = (other for other in plan.alternatives if other.is_taken)
     assert taken.value == method
     assert f"method {method}" in str(plan)
-    assert "taken: the lowest price" in str(plan)
+    reason = "no other costs clearly less" if method == "sample" else "clearly less"
+    assert f"taken: {reason}" in str(plan)
     names = [other.value for other in plan.alternatives]
     assert names == [name for name in METHODS[1:] if name != "compressed" or k <= n_features]
 
