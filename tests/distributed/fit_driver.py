@@ -7,15 +7,16 @@ import hashlib
 import logging
 import os
 import sys
+from typing import Any
 
 import zarr
 
-from bigtensor import GaussianMixture, KernelMixture, LinearMixture
+from bigtensor import GaussianMixture, KernelICA, KernelMixture, LinearMixture, SparseICA
 
 WORKERS = 2
 
 
-def model(name: str) -> KernelMixture | LinearMixture | GaussianMixture:
+def model(name: str) -> Any:
     """Return the unfitted model of a name, for stores of its simulator."""
     if name == "kernel":
         return KernelMixture(
@@ -24,6 +25,10 @@ def model(name: str) -> KernelMixture | LinearMixture | GaussianMixture:
     if name == "linear":
         views = {view: [f"{view}{i}" for i in range(6)] for view in "abc"}
         return LinearMixture(8, views, em_iterations=3, pilot_rows=4000, random_state=4)
+    if name == "sparse":
+        return SparseICA(8, polish_passes=4, pilot_rows=8000, random_state=4)
+    if name == "kernel sources":
+        return KernelICA(3, n_landmarks=50, pilot_rows=4000, random_state=4)
     return GaussianMixture(8, em_iterations=6, pilot_rows=4000, random_state=4)
 
 

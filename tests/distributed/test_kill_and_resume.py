@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from bigtensor import simulate
 from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.opening import open_samples
 from bigtensor.data.simulate.gaussian_mixture import write_gaussian_mixture
+from bigtensor.data.simulate.ica import write_ica
 from bigtensor.data.simulate.linear_mixture import write_linear_mixture
 from bigtensor.engine.cluster import DistributedRuntime
 from bigtensor.engine.events import Event
@@ -191,12 +193,17 @@ def test_driver__killed_at_many_moments(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["linear", "gaussian"])
+@pytest.mark.parametrize("name", ["linear", "gaussian", "sparse", "kernel sources"])
 def test_driver__of_a_moment_model_killed_and_run_again_gives_the_same_bits(
     name: str, tmp_path: Path
 ) -> None:
-    simulator = {"linear": write_linear_mixture, "gaussian": write_gaussian_mixture}[name]
-    simulator(tmp_path / "rows.zarr", 1_000_000, 8, n_features=6, noise=0.5, random_state=2)
+    write = {
+        "linear": partial(write_linear_mixture, noise=0.5),
+        "gaussian": partial(write_gaussian_mixture, noise=0.5),
+        "sparse": partial(write_ica, sources="sparse", noise=0.05),
+        "kernel sources": write_ica,
+    }[name]
+    write(tmp_path / "rows.zarr", 1_000_000, 8, n_features=6, random_state=2)
     found = fit_undisturbed(name, tmp_path / "rows.zarr", tmp_path)
     reused = 0
     for killed, _, _, resumed in killed_and_resumed(found, tmp_path, 6, "threads"):

@@ -3,12 +3,15 @@
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bigtensor import GaussianMixture, LinearMixture
+from bigtensor import GaussianMixture, KernelICA, LinearMixture, SparseICA
 from bigtensor.data.simulate.gaussian_mixture import write_gaussian_mixture
+from bigtensor.data.simulate.ica import write_ica
 from bigtensor.data.simulate.linear_mixture import write_linear_mixture
 from bigtensor.engine.local_cluster import local_cluster
 from tests.memory.test_worker_memory import MiB, peak_nbytes
@@ -25,22 +28,31 @@ pytestmark = [
 ]
 
 
-def model_of(name: str) -> LinearMixture | GaussianMixture:
+def model_of(name: str) -> Any:
     """Return the unfitted model of a name."""
     if name == "linear":
         views = {view: [f"{view}{i}" for i in range(D)] for view in "abc"}
         return LinearMixture(K, views, random_state=0)
+    if name == "sparse":
+        return SparseICA(K, random_state=0)
+    if name == "kernel":
+        return KernelICA(4, random_state=0)
     return GaussianMixture(K, random_state=0)
 
 
 def write(name: str, path: Path, rows: int) -> str:
     """Write rows of a model."""
-    write_rows = {"linear": write_linear_mixture, "gaussian": write_gaussian_mixture}[name]
-    write_rows(path, rows, K, n_features=D, noise=0.5, random_state=1)
+    write_rows = {
+        "linear": partial(write_linear_mixture, noise=0.5),
+        "gaussian": partial(write_gaussian_mixture, noise=0.5),
+        "sparse": partial(write_ica, sources="sparse", noise=0.05),
+        "kernel": write_ica,
+    }[name]
+    write_rows(path, rows, K, n_features=D, random_state=1)
     return str(path)
 
 
-@pytest.mark.parametrize("name", ["linear", "gaussian"])
+@pytest.mark.parametrize("name", ["linear", "gaussian", "sparse", "kernel"])
 def test_workers__stay_below_the_plan_and_flat(name: str, tmp_path: Path) -> None:
     measured = []
     for rows in SIZES:
@@ -51,7 +63,7 @@ def test_workers__stay_below_the_plan_and_flat(name: str, tmp_path: Path) -> Non
             fitted = model_of(name).fit(store, client=client)
             peak = max(client.run(peak_nbytes).values())
         print(f"{rows:,} rows: {peak / MiB:.0f} MiB measured, {plan.projected_nbytes / MiB:.0f}")
-        assert len(fitted.weights_) == K
+        assert fitted._fitted.n_components == (4 if name == "kernel" else K)
         assert peak <= plan.projected_nbytes <= 1.6 * peak
         measured.append(peak)
     assert max(measured) <= 1.1 * min(measured)
@@ -70,7 +82,7 @@ print(peak_nbytes(), plan.projected_nbytes)
 """
 
 
-@pytest.mark.parametrize("name", ["linear", "gaussian"])
+@pytest.mark.parametrize("name", ["linear", "gaussian", "sparse", "kernel"])
 def test_driver_with_threads__stays_below_the_plan_and_flat(name: str, tmp_path: Path) -> None:
     measured = []
     for rows in SIZES:

@@ -165,7 +165,7 @@ def plan_of(n_features, k, n_rows, **parameters):
         (20, 10, 20_000, "sample"),
         (50, 100, 20_000, "sample"),
         (50, 200, 40_000, "explicit"),
-        (200, 60, 20_000, "compressed"),
+        (300, 100, 20_000, "compressed"),
         (100, 60, 200_000, "sample"),
         (110, 120, 20_000, "sample"),
     ],
