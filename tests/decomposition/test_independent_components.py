@@ -5,9 +5,11 @@ import pytest
 
 from bigtensor.decomposition.independent_components import (
     mean_turn,
+    part_of_turn,
     principal_axes,
     squared_lengths,
     symmetric_orthogonalisation,
+    unscaled_axes,
 )
 from bigtensor.errors import DataError, IdentifiabilityError
 
@@ -86,3 +88,24 @@ def test_squared_lengths__are_not_negative():
     assert found == pytest.approx([2, 3], abs=1e-4)
     opposite = np.array([[1.0, -0.7], [-0.7, 1.0]])
     assert squared_lengths(columns, opposite)[2] == 0
+
+
+def test_unscaled_axes__are_eigenvectors_of_the_covariance():
+    covariance = covariance_of(6, 4)
+    axes = unscaled_axes(covariance, 1e-10)
+    assert axes.rank == 4
+    assert axes.whitening.T @ covariance @ axes.whitening == pytest.approx(np.eye(4), abs=1e-8)
+    assert axes.unwhitening @ axes.unwhitening.T == pytest.approx(covariance, abs=1e-8)
+    assert axes.whitening.T @ axes.unwhitening == pytest.approx(np.eye(4), abs=1e-8)
+    assert axes.scales.tolist() == [1.0] * 6
+    with pytest.raises(DataError, match="all features are constant"):
+        unscaled_axes(np.zeros((2, 2)), 1e-10)
+
+
+def test_part_of_turn__leads_half_the_angle_whatever_the_signs():
+    angle = 0.6
+    turned = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    half = part_of_turn(np.eye(2), turned * [1.0, -1.0], 0.5)
+    expected = np.array([[np.cos(0.3), -np.sin(0.3)], [np.sin(0.3), np.cos(0.3)]])
+    assert half == pytest.approx(expected)
+    assert part_of_turn(np.eye(2), turned, 1.0) is turned

@@ -18,12 +18,17 @@ from bigtensor.models.independent_sources.whitened_sample import (
     tanh_update,
 )
 
-STARTS = 10
-"""Random starts: kernel features are no exact mixtures, and have several local solutions."""
+STARTS = 30
+"""Random starts: kernel features are no exact mixtures, and have several local solutions.
 
-SEARCH_ROWS = 5_000
-SEARCH_ROWS_A_SOURCE = 200
-"""Least rows in which starts are compared."""
+On six real sets, 5 and 8 sources of three seeds agreed by a correlation of at least .999 in 6 of 12
+cases with 10 starts, and in 11 with 30.
+"""
+
+SEARCH_VALUES = 100_000
+"""Values, rows times sources, in which starts are compared; all rows for up to five sources."""
+
+LEAST_SEARCH_ROWS = 5_000
 
 UPDATES = 300
 _WATCHED = 20
@@ -69,7 +74,7 @@ def kernel_rotation(sample: WhitenedSample, random_state: int) -> DampedRotation
     k, rows = sample.n_axes, sample.block.rows
     signs = np.where((sample.block.values**3).mean(axis=0) < 0, -1.0, 1.0)
     oriented = replace(sample, block=replace(sample.block, values=sample.block.values * signs))
-    few = oriented.part(0, max(1, rows // max(SEARCH_ROWS, SEARCH_ROWS_A_SOURCE * k)))
+    few = oriented.part(0, max(1, rows // max(SEARCH_VALUES // k, LEAST_SEARCH_ROWS)))
     random = np.random.default_rng([random_state, 17])
     starts = (symmetric_orthogonalisation(random.standard_normal((k, k))) for _ in range(STARTS))
     found = [_settled(few, DampedRotation(start, 1.0)) for start in starts]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
+from sklearn.datasets import load_breast_cancer
 
 import bigtensor
 from bigtensor import KernelICA
@@ -82,6 +83,17 @@ def test_sites__give_the_model_of_all_rows(data):
     solved = prepared.solve(sums)
     together = KernelICA(4, n_landmarks=100, polish_passes=1, random_state=0).fit(data)
     assert np.abs(solved.transform(data) - together.transform(data)).max() < 1e-3
+
+
+@pytest.mark.parametrize("n_components", [3, 5])
+def test_seeds__lead_to_the_same_sources_of_real_rows(n_components):
+    rows = load_breast_cancer(return_X_y=True)[0]
+    one, other = (
+        KernelICA(n_components, random_state=seed).fit(rows).transform(rows) for seed in (0, 1)
+    )
+    k = n_components
+    agreement = np.abs(np.corrcoef(one.T, other.T)[:k, k:]).max(axis=1)
+    assert agreement.min() > 0.999
 
 
 def moved(rows, how):
