@@ -192,12 +192,13 @@ class Plan:
 
     def _smaller_alternative(self) -> Message:
         """Return the value of a parameter with states of half the size at most, if there is one."""
-        smaller = [
-            other for other in self.alternatives if 2 * other.state_nbytes <= self.state_nbytes
-        ]
-        if not smaller:
-            return Message("")
-        return "use " + Setting(smaller[0].parameter, smaller[0].value)
+        taken = [other.state_nbytes for other in self.alternatives if other.is_taken]
+        if taken != [self.state_nbytes]:
+            return Message("")  # the largest state is of a pass that all have
+        for other in self.alternatives:
+            if 2 * other.state_nbytes <= self.state_nbytes:
+                return "use " + Setting(other.parameter, other.value)
+        return Message("")
 
     @property
     def reserved_nbytes(self) -> int:

@@ -3,8 +3,8 @@
 ``python -m tests.benchmarks.accuracy --only error-against-m recovered-densities --out drawn.json``
 ``python -m tests.benchmarks.figures --from drawn.json --out docs/figures``
 
-The errors of discrete mixtures and of hidden Markov models are drawn from ``--only growth`` of
-``python -m tests.benchmarks.discrete`` and ``python -m tests.benchmarks.hidden_markov``.
+The errors of discrete mixtures, hidden Markov models and linear mixtures are drawn from ``--only
+growth`` of ``python -m tests.benchmarks.discrete``, ``.hidden_markov`` and ``.linear_mixture``.
 Only what a file holds is drawn.
 """
 
@@ -33,6 +33,7 @@ from tests.benchmarks.discrete import accuracy as discrete
 from tests.benchmarks.discrete import methods as discrete_methods
 from tests.benchmarks.hidden_markov import growth as markov
 from tests.benchmarks.hidden_markov import triples
+from tests.benchmarks.linear_mixture import growth as linear_mixture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,6 +106,23 @@ MARKOV_NAMES = {
     triples.EM_TIGHT: "EM, best of ten starts, to 1e-7",
     markov.EM_ONE: "EM, one start, to 1e-4",
     markov.SPECTRAL: "spectral alone",
+}
+
+LINEAR_LINES: dict[str, dict[str, Any]] = {
+    linear_mixture.ORACLE: {"color": FAINT, "linewidth": 7.0, "solid_capstyle": "round"},
+    linear_mixture.DEFAULT: {"color": "#0072B2", "linewidth": 2.6, "marker": "o"},
+    linear_mixture.MOMENTS: {"color": "#56B4E9", "linewidth": 1.2, "marker": "s"},
+    linear_mixture.SWEEPS: {"color": "#009E73", "linewidth": 1.4, "marker": "^"},
+    linear_mixture.POWER: {"color": "#D55E00", "linewidth": 1.8, "marker": "v"},
+}
+"""Methods of the figure of linear mixtures, widest line first."""
+
+LINEAR_NAMES = {
+    linear_mixture.ORACLE: "means of true labels",
+    linear_mixture.DEFAULT: "bigtensor",
+    linear_mixture.MOMENTS: "bigtensor, moments alone",
+    linear_mixture.SWEEPS: "joint least squares, full passes",
+    linear_mixture.POWER: "power updates as published",
 }
 
 KINDS = {"gaussian": "Gaussian components", "gamma": "Gaussian and Gamma components"}
@@ -225,6 +243,40 @@ def markov_error_against_triples(tables: Tables) -> Figure:
     return figure
 
 
+def linear_mixture_error(tables: Tables) -> Figure:
+    """Draw errors of columns against the number of passes, and against the number of rows."""
+    from matplotlib.figure import Figure
+
+    found = {title.split(",")[0]: table["rows"] for title, table in tables.items()}
+    with report_style():
+        figure = Figure(figsize=(8.2, 4.0), layout="constrained")
+        passes, rows = figure.subplots(1, 2, sharey=True)
+        of_passes, of_rows = found[linear_mixture.PASSES], found[linear_mixture.ROWS]
+        sizes = [row["rows"] for row in of_rows]
+        for method, style in LINEAR_LINES.items():
+            line = {"label": LINEAR_NAMES[method], "markersize": 4} | style
+            reached = [
+                (row["passes"], row["error"]) for row in of_passes if row["method"] == method
+            ]
+            if reached:
+                passes.plot(*zip(*reached, strict=True), **line)
+            if method in of_rows[0]:
+                rows.plot(
+                    [row["rows"] for row in of_rows], [row[method] for row in of_rows], **line
+                )
+        _logarithmic(passes, [1, 3, 10, 30, 60])
+        _logarithmic(rows, [row["rows"] for row in of_rows])
+        passes.set_xlabel("passes over all rows")
+        passes.set_ylabel("error of the columns")
+        by_label = {
+            label: handle
+            for axes in (passes, rows)
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(by_label.values(), by_label.keys(), loc="outside lower center", ncols=3)
+    return figure
+
+
 def _error_panels(
     tables: Tables, beginning: str, lines: Mapping[str, dict[str, Any]], names: Mapping[str, str]
 ) -> Figure:
@@ -259,6 +311,7 @@ FIGURES: dict[str, tuple[str, Callable[[Tables], Figure]]] = {
     "recovered-densities": (EXAMPLE, recovered_densities),
     "discrete-error-against-rows": (discrete.GROWTH, discrete_error_against_rows),
     "markov-error-against-triples": (markov.GROWTH, markov_error_against_triples),
+    "linear-mixture-error": (linear_mixture.PASSES, linear_mixture_error),
 }
 """Name of a figure to the beginning of the titles of its tables, and what draws it."""
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from bigtensor.decomposition.sample_tensors.requests import Requests, answered
 from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms, grams
 from bigtensor.decomposition.solution import FloatArray
 
@@ -147,12 +148,17 @@ def descended(contract: Contract, terms: Terms) -> Terms:
         Evaluated once a step: of rows in memory.
     terms : Terms
     """
+    return answered(requested_descent(terms), contract)
+
+
+def requested_descent(terms: Terms) -> Requests[Terms]:
+    """Ask for the contractions of `descended`."""
     if not terms.n_terms:
         return terms
     may_cancel = all(order % 2 == 0 for order in terms.orders)
-    step = gauss_newton_step(terms, contract(terms.factors))
+    step = gauss_newton_step(terms, (yield terms.factors))
     for _ in range(_FEW_STEPS if may_cancel else _MOST_STEPS):
-        moments = contract(step.terms.factors)
+        moments = yield step.terms.factors
         value = objective(step.terms, moments)
         if step.accepts(value):
             terms = step.terms
@@ -165,6 +171,11 @@ def descended(contract: Contract, terms: Terms) -> Terms:
         else:
             step = step.more_damped()
     return terms
+
+
+def most_steps() -> int:
+    """Return the largest number of contractions of a descent to terms of an odd order."""
+    return 1 + _MOST_STEPS
 
 
 class NormalEquations:

@@ -16,6 +16,14 @@ from bigtensor.models.mixture_description import (
 )
 from bigtensor.models.report_blocks import ReportParts, Section
 
+_WHERE = {
+    "sample": "in a pilot sample",
+    "compressed": "in the compressed moment tensor of all rows",
+    "explicit": "in the moment tensor of all rows",
+    "passes": "in passes over all rows",
+    "power": "in passes over all rows",
+}
+
 
 class LinearMixtureDescription(JudgedMixtureDescription):
     """Facts and words on a linear mixture, and the picture of its columns."""
@@ -43,16 +51,15 @@ def outcome_in_words(model: Any) -> list[Line]:
     model : fitted model
     """
     found = model.diagnostics_
-    return judged_outcome(found, "found in a pilot sample, refined by Gauss-Newton steps")
+    return judged_outcome(found, f"found {_WHERE[found['method']]}")
 
 
 def method_in_words(model: Any) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
     found = model.diagnostics_
-    passes = len(found["gauss_newton"]["objective"])
-    yield (
-        f"Components were found in {found['pilot']['rows']:,} rows by {found['pilot']['start']}, "
-        f"and refined by Gauss-Newton steps in {passes} passes over all rows."
+    steps = len(found["gauss_newton"]["movement"])
+    yield f"Components were found {_WHERE[found['method']]} by {found['pilot']['start']}." + (
+        f" {steps} Gauss-Newton step{'s' * (steps > 1)} over all rows followed." if steps else ""
     )
     if found["rows_out_of_reach"]:
         yield f"{found['rows_out_of_reach']:,} rows far from all others were left out of the sums."

@@ -35,11 +35,11 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
 
     Every row has a hidden component h; given it, view v is the column h of the factor of v plus
     noise that is independent between views. The third moment across the views,
-    :math:`\sum_h w_h\, a_h \otimes b_h \otimes c_h` (Anandkumar, Ge and Janzamin 2015, eq. 5), is
-    never formed: its contractions with candidate columns are sums over rows. Components are found
-    in a pilot sample, by power updates, joint least squares and deflation, and refined by
-    Gauss-Newton steps of one pass over all rows each. The number of components may be several times
-    the number of features of a view.
+    :math:`\sum_h w_h\, a_h \otimes b_h \otimes c_h` (Anandkumar, Ge and Janzamin 2015, eq. 5), need
+    not be formed: its contractions with candidate columns are sums over rows. Components are found
+    by power updates, joint least squares and deflation, and by Gauss-Newton steps of one pass over
+    all rows each. Where few features make the tensor small, it is formed in one pass. The number of
+    components may be several times the number of features of a view.
 
     Parameters
     ----------
@@ -64,13 +64,14 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
         price of every method.
     gauss_newton_steps : int, default 1
         Gauss-Newton steps over all rows. Every step needs a pass, and one more pass tells whether
-        the last has led nearer to the moment; a small step may follow it.
+        the last has led nearer to the moment; a small step may follow it. Only ``"sample"`` and
+        ``"compressed"`` ask for them.
     em_iterations : int, default 2
         EM iterations over all rows after the moments are solved, under Gaussian noise of one
         covariance a view. They are more precise than moments where noise is large.
     pilot_rows : int, optional
-        Rows of the sample in which the components are found. By default 200 a component, five a
-        feature, and at least 20,000.
+        Rows of the sample in which the components are found, or from which other methods take
+        the units and the starts. By default 200 a component, five a feature, and at least 20,000.
     missing : {"raise", "omit"}, default "raise"
         Whether rows with missing entries are an error, or are left out and counted.
     sample_dim : str, default "sample"
@@ -140,7 +141,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
 
     def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
         """Ask for the pilot sample, and find the components in it."""
-        return prepare(settings_of(self, shape, expected or shape.rows))
+        return prepare(self._settings(shape, expected or shape.rows))
 
     def _refine(self, preparation: LinearPreparation) -> Script:
         """Ask for the sums, and solve between them."""

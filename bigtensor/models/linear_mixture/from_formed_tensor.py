@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -18,11 +19,12 @@ from bigtensor.decomposition.sample_tensors.terms import Factors, Terms
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.decomposition.subspaces import cross_covariance_subspaces
 from bigtensor.decomposition.symmetrisation import multiply_modes
+from bigtensor.models.linear_mixture.from_sample import stepped
 from bigtensor.models.linear_mixture.located import LinearPreparation, Located
 from bigtensor.models.linear_mixture.search import drawn_from, search
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.sample_tensor import Refined, SampleTensor
-from bigtensor.models.script import Script
+from bigtensor.models.script import Estimate, Script, Solved
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.covariances import Covariances, CovariancesResult
@@ -69,11 +71,20 @@ def from_explicit_tensor(preparation: LinearPreparation) -> Script:
     return _located(found.terms, found.diagnostics, formed, total, seen.left_out)
 
 
-def from_compressed_tensor(preparation: LinearPreparation) -> Script:
+def from_compressed_tensor(
+    preparation: LinearPreparation, solve: Callable[[Located], Solved]
+) -> Script:
     """Ask for pair moments, then for the tensor in the directions that they tell.
 
     The columns of at most as many components as features span the directions of a view that depend
-    on the other views, so that nothing of the tensor is lost.
+    on the other views. Gauss-Newton steps on the whole tensor make up for the error of the
+    directions, of up to 7 % of that of the columns.
+
+    Parameters
+    ----------
+    preparation : LinearPreparation
+    solve : callable
+        Makes the solution that holds if no further pass follows.
 
     Returns
     -------
@@ -98,7 +109,11 @@ def from_compressed_tensor(preparation: LinearPreparation) -> Script:
         total.weight,
         settings,
     )
-    return _located(found.terms, found.diagnostics, formed, total, seen.left_out)
+    located = _located(found.terms, found.diagnostics, formed, total, seen.left_out)
+    if not settings.gauss_newton_steps:
+        return located
+    yield Estimate(partial(solve, located))
+    return (yield from stepped(preparation, found.terms, found.diagnostics, solve, total))
 
 
 def explicit_pass(tensor: SampleTensor, settings: LinearSettings) -> Pass[Any]:

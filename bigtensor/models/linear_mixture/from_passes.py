@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,15 +14,19 @@ from bigtensor.decomposition.sample_tensors.discovery import (
     requested_discovery,
     requested_left_weight,
 )
+from bigtensor.decomposition.sample_tensors.gauss_newton import requested_descent
 from bigtensor.decomposition.sample_tensors.power_method import requested_power_method
 from bigtensor.decomposition.sample_tensors.terms import Factors, Terms
 from bigtensor.models.linear_mixture.columns import columns_of, heaviest, no_component, terms_of
 from bigtensor.models.linear_mixture.from_formed_tensor import pairs_pass
-from bigtensor.models.linear_mixture.from_sample import stepped
 from bigtensor.models.linear_mixture.located import LinearPreparation, Located
 from bigtensor.models.linear_mixture.search import UPDATES, drawn_from
+from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.sample_tensor import Refined, SampleTensor, contraction_pass
-from bigtensor.models.script import Script, Solved, Step
+from bigtensor.models.script import Script, Step
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.covariances import Covariances, CovariancesResult
+from bigtensor.statistics.within_reach import ResultWithin, WithinReach
 
 PUBLISHED_UPDATES = 30
 """Power updates from every start, and again from every centre of a cluster."""
@@ -30,8 +34,8 @@ PUBLISHED_UPDATES = 30
 _Result = TypeVar("_Result")
 
 
-def from_passes(preparation: LinearPreparation, solve: Callable[[Located], Solved]) -> Script:
-    """Ask for every contraction of the search, and refine the terms by Gauss-Newton steps.
+def from_passes(preparation: LinearPreparation) -> Script:
+    """Ask for every contraction of the search, and of Gauss-Newton steps until they settle.
 
     The search is the same as in a sample; its starts are from the sample.
 
@@ -46,11 +50,16 @@ def from_passes(preparation: LinearPreparation, solve: Callable[[Located], Solve
     found: Discovery = yield from by_passes(requested_discovery(starts, none, wanted), tensor)
     if not found.terms.n_terms:
         raise no_component()
-    terms = heaviest(found.terms, tensor, settings.n_components)
+    settled = yield from by_passes(requested_descent(found.terms), tensor)
+    terms = heaviest(settled, tensor, settings.n_components)
     left = yield from by_passes(requested_left_weight(starts, terms, wanted), tensor)
+    seen = yield within_pass(tensor, settings)
+    total: CovariancesResult = seen.result
     told = {"start": "power updates", "rounds": found.rounds, "left_weight": left}
-    seen = {"components_seen": found.terms.n_terms}
-    return (yield from stepped(preparation, terms, told | seen, solve))
+    return Located(
+        Refined(terms, {"total": total}, total.weight, seen.left_out, no_steps()),
+        told | {"components_seen": settled.n_terms},
+    )
 
 
 def from_power_updates(preparation: LinearPreparation) -> Script:
@@ -77,10 +86,22 @@ def from_power_updates(preparation: LinearPreparation) -> Script:
     if not weights.size:
         raise no_component()
     located = terms_of(np.vstack(columns).T, tensor, weights)
-    steps: dict[str, Any] = {"objective": [], "accepted": [], "movement": []}
     told = {"start": "power updates as published", "rounds": 1, "components_seen": weights.size}
-    found = Refined(located, {"total": total}, total.weight, seen.left_out, steps)
+    found = Refined(located, {"total": total}, total.weight, seen.left_out, no_steps())
     return Located(found, told | {"left_weight": None})
+
+
+def within_pass(
+    tensor: SampleTensor, settings: LinearSettings
+) -> Pass[ResultWithin[CovariancesResult]]:
+    """Return the pass that sums the covariances within the views."""
+    statistic = Covariances(settings.columns, np.concatenate(tensor.references), settings.dtype)
+    return Pass("covariances", WithinReach(statistic, tensor.within))
+
+
+def no_steps() -> dict[str, Any]:
+    """Return the diagnostics of a fit without Gauss-Newton steps after its search."""
+    return {"objective": [], "accepted": [], "movement": []}
 
 
 def raw_tensor(tensor: SampleTensor) -> SampleTensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.models.linear_mixture.located import LinearPreparation, Located
 from bigtensor.models.sample_tensor import Refined, refined
 from bigtensor.models.script import Script, Solved
-from bigtensor.statistics.covariances import Covariances
+from bigtensor.statistics.base import Statistic
+from bigtensor.statistics.covariances import Covariances, CovariancesResult
 
 
 def from_sample(preparation: LinearPreparation, solve: Callable[[Located], Solved]) -> Script:
@@ -35,6 +37,7 @@ def stepped(
     terms: Terms,
     told: dict[str, Any],
     solve: Callable[[Located], Solved],
+    total: CovariancesResult | None = None,
 ) -> Script:
     """Ask for contractions with terms, and take Gauss-Newton steps between them.
 
@@ -45,19 +48,29 @@ def stepped(
     told : dict
         Of the search for the terms in all rows; empty without.
     solve : callable
+    total : CovariancesResult, optional
+        Of all rows. Without it the covariances are summed in the first pass.
 
     Returns
     -------
     Located
     """
     settings, tensor = preparation.settings, preparation.tensor
-    total = Covariances(settings.columns, np.concatenate(tensor.references), settings.dtype)
+    beside: dict[str, Statistic[Any]] = {}
+    if total is None:
+        point = np.concatenate(tensor.references)
+        beside["total"] = Covariances(settings.columns, point, settings.dtype)
+
+    def located(found: Refined) -> Located:
+        known = found if total is None else replace(found, first={"total": total})
+        return Located(known, told)
+
     found: Refined = yield from refined(
         terms,
         tensor,
         settings.gauss_newton_steps,
-        {"total": total},
+        beside,
         lambda _: None,
-        lambda found: solve(Located(found, told)),
+        lambda found: solve(located(found)),
     )
-    return Located(found, told)
+    return located(found)

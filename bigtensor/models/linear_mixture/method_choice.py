@@ -17,6 +17,9 @@ SEARCH_COLUMNS = 60
 """Columns a component that a search contracts the tensor with: measured at 56 to 73 with 10 and
 more components, and at 90 to 130 with fewer or with few features."""
 
+SEARCH_PASSES = 40
+"""Passes of a search over all rows: two to three rounds, and Gauss-Newton steps."""
+
 PUBLISHED_PASSES = 62
 """Contractions of all starts by power updates as they were published."""
 
@@ -26,12 +29,6 @@ from compressed stores with narrow chunks."""
 
 MOST_ENTRIES = 2**20
 """Entries of the largest tensor that is formed without being asked for, 8 MiB a task."""
-
-FEATURES_PER_COMPONENT = 4
-"""Features of every view, for each component, above which a compressed tensor loses no precision.
-
-With 100 features and 50 components its columns are 7 % less precise before EM iterations.
-"""
 
 
 def with_method(settings: LinearSettings) -> LinearSettings:
@@ -70,8 +67,6 @@ def obstacle(method: str, settings: LinearSettings) -> str:
     least, k = min(_features(settings)), settings.n_components
     if method == "compressed" and k > least:
         return "more components than features"
-    if method == "compressed" and FEATURES_PER_COMPONENT * k > least:
-        return "less precise with so many components"
     if method == "explicit" and tensor_entries(settings) > MOST_ENTRIES:
         return "a large tensor"
     if method == "passes":
@@ -97,19 +92,19 @@ def operations(method: str, settings: LinearSettings) -> float:
     d, searched = sum(features), SEARCH_COLUMNS * k
     contraction = 4.0 * d  # of a row with one column of every factor
     within, across = 2.0 * sum(size**2 for size in features), 2.0 * d**2
-    steps = (settings.gauss_newton_steps + 1) * contraction * k + within
+    steps = (settings.gauss_newton_steps + 1) * contraction * k
     starts = settings.pilot_rows * contraction * n_starts(settings)
     entries = tensor_entries(settings)
     match method:
         case "sample":
-            return settings.pilot_rows * contraction * searched + rows * steps
+            return settings.pilot_rows * contraction * searched + rows * (steps + within)
         case "compressed":
             formed = 2.0 * d * (k + 1) + 2.0 * (k + 1) ** 3
-            return starts + rows * (across + formed) + 4.0 * searched * k**3
+            return starts + rows * (across + formed + steps) + 4.0 * searched * k**3
         case "explicit":
             return starts + rows * (within + across + 2.0 * entries) + 4.0 * searched * entries
         case "passes":
-            return starts + rows * (contraction * searched + steps)
+            return starts + rows * (contraction * searched + within)
     published = PUBLISHED_PASSES * contraction * n_starts(settings)
     return starts + rows * (published + across)
 
@@ -117,8 +112,11 @@ def operations(method: str, settings: LinearSettings) -> float:
 def full_reads(method: str, settings: LinearSettings) -> int:
     """Return the passes over all rows before EM iterations, as many as there usually are."""
     steps = settings.gauss_newton_steps + 1
-    found = {"sample": 0, "compressed": 2, "explicit": 1, "passes": 35, "power": 63}[method]
-    return found + (steps if method in ("sample", "passes") else 0)
+    if method == "compressed":
+        return 2 + (steps if settings.gauss_newton_steps else 0)
+    if method == "sample":
+        return steps
+    return {"explicit": 1, "passes": SEARCH_PASSES, "power": PUBLISHED_PASSES + 1}[method]
 
 
 def n_starts(settings: LinearSettings) -> int:

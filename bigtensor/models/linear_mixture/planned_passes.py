@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.decomposition.sample_tensors.discovery import most_contractions
+from bigtensor.decomposition.sample_tensors.gauss_newton import most_steps
 from bigtensor.models.gaussian_components import GaussianComponents, posterior_pass
 from bigtensor.models.linear_mixture.declared_parameters import METHODS
 from bigtensor.models.linear_mixture.from_formed_tensor import (
@@ -15,7 +16,7 @@ from bigtensor.models.linear_mixture.from_formed_tensor import (
     explicit_pass,
     pairs_pass,
 )
-from bigtensor.models.linear_mixture.from_passes import raw_tensor
+from bigtensor.models.linear_mixture.from_passes import raw_tensor, within_pass
 from bigtensor.models.linear_mixture.method_choice import (
     PUBLISHED_PASSES,
     full_reads,
@@ -70,9 +71,11 @@ def _planned_method(settings: LinearSettings, tensor: SampleTensor) -> list[Plan
     if settings.method == "compressed":
         narrow = tuple(np.zeros((size, k + 1)) for size in tensor.sizes)
         by_columns = 8 * (k + 1) ** 2 * (k + 1 + 2 * columns)
+        steps = settings.gauss_newton_steps
         return [
             PlannedPass(pairs_pass(tensor, settings)),
             PlannedPass(compressed_pass(tensor, narrow), driver_nbytes=grams + by_columns),
+            *([PlannedPass(_contraction(tensor, k, {}), steps + 1)] if steps else []),
         ]
     if settings.method == "explicit":
         by_columns = 8 * 2 * columns * max(tensor.sizes) ** 2
@@ -80,6 +83,11 @@ def _planned_method(settings: LinearSettings, tensor: SampleTensor) -> list[Plan
         return [
             PlannedPass(explicit_pass(tensor, settings), driver_nbytes=grams + by_columns + entries)
         ]
+    if settings.method == "sample":
+        d = sum(len(reference) for reference in tensor.references)
+        total = {"total": Covariances(settings.columns, np.zeros(d), settings.dtype)}
+        steps = settings.gauss_newton_steps
+        return [PlannedPass(_contraction(tensor, k, total), steps + 1, driver_nbytes=grams)]
     many = n_starts(settings)
     if settings.method == "power":
         raw = raw_tensor(tensor)
@@ -87,18 +95,13 @@ def _planned_method(settings: LinearSettings, tensor: SampleTensor) -> list[Plan
             PlannedPass(_contraction(raw, many, {}), PUBLISHED_PASSES, driver_nbytes=grams),
             PlannedPass(pairs_pass(raw, settings)),
         ]
-    d = sum(len(reference) for reference in tensor.references)
-    total = {"total": Covariances(settings.columns, np.zeros(d), settings.dtype)}
-    steps = PlannedPass(
-        _contraction(tensor, k, total), settings.gauss_newton_steps + 1, driver_nbytes=grams
-    )
-    if settings.method == "sample":
-        return [steps]
     return [
         PlannedPass(
-            _contraction(tensor, many, {}), most_contractions(UPDATES), driver_nbytes=grams
+            _contraction(tensor, many, {}),
+            most_contractions(UPDATES) + most_steps(),
+            driver_nbytes=grams,
         ),
-        steps,
+        PlannedPass(within_pass(tensor, settings)),
     ]
 
 

@@ -125,11 +125,11 @@ def _located(preparation: LinearPreparation, solve: Callable[[Located], Solved])
         case "sample":
             return from_sample(preparation, solve)
         case "compressed":
-            return from_compressed_tensor(preparation)
+            return from_compressed_tensor(preparation, solve)
         case "explicit":
             return from_explicit_tensor(preparation)
         case "passes":
-            return from_passes(preparation, solve)
+            return from_passes(preparation)
     return from_power_updates(preparation)
 
 

@@ -13,11 +13,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.benchmarks.linear_mixture.accuracy import add_accuracy
+from tests.benchmarks.linear_mixture.explicit import add_explicit
+from tests.benchmarks.linear_mixture.growth import add_growth
 from tests.benchmarks.linear_mixture.labels import add_labels
+from tests.benchmarks.linear_mixture.methods import add_methods
 from tests.benchmarks.linear_mixture.power import add_power
 from tests.benchmarks.tables import Report
 
-PARTS = {"accuracy": add_accuracy, "power": add_power, "labels": add_labels}
+PARTS = {
+    "accuracy": add_accuracy,
+    "power": add_power,
+    "labels": add_labels,
+    "tensorly": add_explicit,
+    "methods": add_methods,
+    "growth": add_growth,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from bigtensor import simulate
+from bigtensor import LinearMixture, simulate
+from bigtensor.errors import ConditioningWarning
 
 Columns = list[NDArray[np.float64]]
 VIEWS = ("a", "b", "c")
@@ -53,6 +55,14 @@ class Drawn:
         sums = np.add.reduceat(self.values[order].astype(np.float64), edges, axis=0)
         means = sums / np.bincount(self.label, minlength=k)[:, None]
         return np.split(means.T, 3)
+
+
+def quiet_fit(model: LinearMixture, drawn: Drawn) -> Columns:
+    """Fit a model that may not find all components, and return its columns."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConditioningWarning)
+        model.fit(drawn.values)
+    return [of.to_numpy() for of in model.components_.values()]
 
 
 def column_errors(truth: Columns, found: Columns) -> tuple[float, float]:

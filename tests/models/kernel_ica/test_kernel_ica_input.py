@@ -65,9 +65,9 @@ def test_bad_rows__are_errors(rows):
 def test_rows_with_missing_values__are_left_out(rows):
     bad = rows.copy()
     bad[7, 2] = np.nan
+    model = KernelICA(3, missing="omit", random_state=0)
     with pytest.warns(MissingValueWarning, match="row 7, feature 'x2'"):
-        model = KernelICA(3, missing="omit", random_state=0).fit(bad)
-        answered = model.transform(bad)
+        answered = model.fit_transform(bad)
     assert np.isnan(answered[7]).all()
     without = np.delete(bad, 7, axis=0)
     alone = KernelICA(3, random_state=0).fit(without).transform(without)
