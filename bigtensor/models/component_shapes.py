@@ -28,6 +28,10 @@ The halves of a Gaussian are 2.7 apart, and those of 100 rows at most 3.1 in sim
 """
 
 
+MOST_VARIANCE = 0.95
+"""Share of the variance within components that wide features have together."""
+
+
 @dataclass(frozen=True, eq=False)
 class ComponentShapes:
     """Shapes of the rows of components.
@@ -57,13 +61,15 @@ class ComponentShapes:
         features : tuple of str
             Names of the columns.
         """
-        most, widest = int(np.argmax(np.abs(self.skewness))), int(np.argmax(self.variances))
-        share = float(self.variances[widest] / max(self.variances.sum(), np.finfo(float).tiny))
+        most, widest = int(np.argmax(np.abs(self.skewness))), np.argsort(-self.variances)
+        total = max(float(self.variances.sum()), np.finfo(float).tiny)
+        shares = np.cumsum(self.variances[widest]) / total
+        number = int(np.searchsorted(shares, MOST_VARIANCE)) + 1
         return {
             "two_groups": self.two_groups,
             "tails": self.tails,
             "most_skewed": {"feature": features[most], "skewness": float(self.skewness[most])},
-            "widest": {"feature": features[widest], "share": share},
+            "wide_features": [features[feature] for feature in widest[:number]],
         }
 
 

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from bigtensor.models.data_kinds import Data
-from bigtensor.models.data_shape import DataShape
 from bigtensor.models.gaussian_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.description import (
     GaussianMixtureDescription,
@@ -21,7 +20,6 @@ from bigtensor.models.gaussian_mixture.planned_passes import (
 )
 from bigtensor.models.gaussian_mixture.script import (
     STORED_CLASSES,
-    GaussianPreparation,
     prepare,
     refine,
 )
@@ -31,10 +29,10 @@ from bigtensor.models.gaussian_mixture.settings import (
 )
 from bigtensor.models.information_criteria import InformationCriteria
 from bigtensor.models.labelled_fit import LabelledFit
-from bigtensor.models.script import PlannedPass, Script
+from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 
 
-class GaussianMixture(LabelledFit, InformationCriteria):
+class GaussianMixture(ScriptedFit, LabelledFit, InformationCriteria):
     r"""Gaussian mixture with one covariance for all components, of any number of components.
 
     Two starts compete in a pilot sample by the likelihood that EM iterations reach from them:
@@ -109,6 +107,7 @@ class GaussianMixture(LabelledFit, InformationCriteria):
 
     takes = Data(kinds={"measured"})
     stored_classes = STORED_CLASSES
+    _steps = FitSteps(settings_of, prepare, refine, planned_preparation, planned_refinement)
     description = GaussianMixtureDescription()
 
     means_: NDArray[np.float64]
@@ -148,22 +147,6 @@ class GaussianMixture(LabelledFit, InformationCriteria):
         k, d = self.means_.shape
         of_covariance = d * (d + 1) // 2 if self.covariance_type == "tied" else 1
         return int(k - 1 + k * d + of_covariance)
-
-    def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
-        """Ask for the pilot sample, and find the components in it."""
-        return prepare(settings_of(self, shape, expected or shape.rows))
-
-    def _refine(self, preparation: GaussianPreparation) -> Script:
-        """Ask for the sums, and solve between them."""
-        return refine(preparation)
-
-    def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
-        """Return upper bounds of what `_prepare` will ask for."""
-        return planned_preparation(settings_of(self, shape, shape.rows))
-
-    def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
-        """Return upper bounds of what `_refine` will ask for."""
-        return planned_refinement(settings_of(self, shape, shape.rows))
 
     def _adopt(self, fitted: GaussianComponents) -> None:
         """Set `_fitted` and the fitted attributes."""

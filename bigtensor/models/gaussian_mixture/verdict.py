@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from bigtensor.errors import Setting
+from bigtensor.models.component_shapes import MOST_VARIANCE
 from bigtensor.models.faults import Fault, after_praise, with_verdict
 from bigtensor.models.gaussian_components import GaussianComponents, joined
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
@@ -31,8 +32,10 @@ ALIKE = 0.1
 SKEWED = 2.0
 """Skewness of a feature given the component that is told: an exponential has 2."""
 
-_MOST_SHARE = 0.9
-"""Share of one feature in the variance within components that speaks of other units."""
+_FEW_FEATURES = 8
+"""One in so many features with nearly all of the variance within components has other units."""
+
+_MOST_NAMES = 3
 
 
 def judged(
@@ -64,7 +67,7 @@ def judged(
     notes = [*doubled_weights(components.weights), *heavy_tails(shapes["tails"])]
     notes += _skewed(shapes["most_skewed"])
     if not settings.tied:
-        notes += _units(shapes["widest"])
+        notes += _units(shapes["wide_features"], settings.n_features)
     faults += [(None, note) for note in notes]
     praise = f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."
     return with_verdict(components, after_praise(faults, praise), praise, told)
@@ -124,14 +127,15 @@ def _skewed(most: dict[str, Any]) -> list[str]:
     ]
 
 
-def _units(widest: dict[str, Any]) -> list[str]:
-    """Return a sentence on a feature that has nearly all of the variance within components."""
-    if not _MOST_SHARE <= widest["share"] < 1:
+def _units(wide: list[str], n_features: int) -> list[str]:
+    """Return a sentence on a few features that have nearly all of the variance in components."""
+    if n_features == 1 or len(wide) > max(1, n_features // _FEW_FEATURES):
         return []
+    names = ", ".join(map(repr, wide[:_MOST_NAMES])) + (", ..." * (len(wide) > _MOST_NAMES))
+    have = f"s {names} have" if len(wide) > 1 else f" {names} has"
     return [
-        f"Feature {widest['feature']!r} has {widest['share']:.0%} of the variance within "
-        "components, for which one variance does not account. Standardise features of different "
-        "units."
+        f"Feature{have} {MOST_VARIANCE:.0%} of the variance within components, and the others "
+        "hardly count. Standardise features of different units."
     ]
 
 

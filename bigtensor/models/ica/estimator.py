@@ -8,17 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.models.data_kinds import Data
-from bigtensor.models.data_shape import DataShape
 from bigtensor.models.ica.description import ICADescription, outcome_in_words
 from bigtensor.models.ica.planned_passes import planned_preparation, planned_refinement
-from bigtensor.models.ica.script import STORED_CLASSES, ICAPreparation, prepare, refine
+from bigtensor.models.ica.script import STORED_CLASSES, prepare, refine
 from bigtensor.models.ica.settings import check_parameters, settings_of, without_effect
 from bigtensor.models.independent_sources.components import IndependentComponents
-from bigtensor.models.script import PlannedPass, Script
+from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 from bigtensor.models.transform import MixingAnswers
 
 
-class ICA(MixingAnswers):
+class ICA(ScriptedFit, MixingAnswers):
     r"""Independent component analysis, with noise and with more sources than features.
 
     Every row is :math:`x = m + A h + e`, with independent sources h of unit variance, at most one
@@ -101,6 +100,7 @@ class ICA(MixingAnswers):
 
     takes = Data(kinds={"measured"})
     stored_classes = STORED_CLASSES
+    _steps = FitSteps(settings_of, prepare, refine, planned_preparation, planned_refinement)
     description = ICADescription()
 
     mixing_: NDArray[np.float64]
@@ -138,22 +138,6 @@ class ICA(MixingAnswers):
         """The method that was used."""
         self._require_fitted()
         return str(self.diagnostics_["method"])
-
-    def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
-        """Ask for the pilot sample, and find the sources in it."""
-        return prepare(settings_of(self, shape, expected or shape.rows))
-
-    def _refine(self, preparation: ICAPreparation) -> Script:
-        """Ask for the sums, and solve between them."""
-        return refine(preparation)
-
-    def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
-        """Return upper bounds of what `_prepare` will ask for."""
-        return planned_preparation(settings_of(self, shape, shape.rows))
-
-    def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
-        """Return upper bounds of what `_refine` will ask for."""
-        return planned_refinement(settings_of(self, shape, shape.rows))
 
     def _adopt(self, fitted: IndependentComponents) -> None:
         """Set `_fitted` and the fitted attributes."""

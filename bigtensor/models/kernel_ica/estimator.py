@@ -8,22 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.models.data_kinds import Data
-from bigtensor.models.data_shape import DataShape
 from bigtensor.models.kernel_ica.description import KernelDescription, outcome_in_words
 from bigtensor.models.kernel_ica.planned_passes import planned_preparation, planned_refinement
 from bigtensor.models.kernel_ica.script import (
     STORED_CLASSES,
-    KernelPreparation,
     prepare,
     refine,
 )
 from bigtensor.models.kernel_ica.settings import check_parameters, settings_of, without_effect
 from bigtensor.models.kernel_ica.solution import KernelComponents
-from bigtensor.models.script import PlannedPass, Script
+from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 from bigtensor.models.transform import TransformAnswers
 
 
-class KernelICA(TransformAnswers):
+class KernelICA(ScriptedFit, TransformAnswers):
     r"""Independent component analysis in the feature space of a kernel.
 
     The features of every row are :math:`\phi(x) = m + A h + z`, with k independent sources h of
@@ -110,6 +108,7 @@ class KernelICA(TransformAnswers):
 
     takes = Data(kinds={"measured"})
     stored_classes = STORED_CLASSES
+    _steps = FitSteps(settings_of, prepare, refine, planned_preparation, planned_refinement)
     description = KernelDescription()
 
     landmarks_: NDArray[np.float64] | None
@@ -147,22 +146,6 @@ class KernelICA(TransformAnswers):
         self.missing = missing
         self.sample_dim = sample_dim
         self.random_state = random_state
-
-    def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
-        """Ask for the pilot sample, and find the sources in it."""
-        return prepare(settings_of(self, shape, expected or shape.rows))
-
-    def _refine(self, preparation: KernelPreparation) -> Script:
-        """Ask for the sums, and solve between them."""
-        return refine(preparation)
-
-    def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
-        """Return upper bounds of what `_prepare` will ask for."""
-        return planned_preparation(settings_of(self, shape, shape.rows))
-
-    def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
-        """Return upper bounds of what `_refine` will ask for."""
-        return planned_refinement(settings_of(self, shape, shape.rows))
 
     def _adopt(self, fitted: KernelComponents) -> None:
         """Set `_fitted` and the fitted attributes."""

@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.models.data_kinds import Data
-from bigtensor.models.data_shape import DataShape
-from bigtensor.models.script import PlannedPass, Script
+from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 from bigtensor.models.sparse_ica.description import SparseDescription, outcome_in_words
 from bigtensor.models.sparse_ica.planned_passes import planned_preparation, planned_refinement
 from bigtensor.models.sparse_ica.script import (
     STORED_CLASSES,
-    SparsePreparation,
     prepare,
     refine,
 )
@@ -23,7 +21,7 @@ from bigtensor.models.sparse_ica.solution import SparseComponents
 from bigtensor.models.transform import MixingAnswers
 
 
-class SparseICA(MixingAnswers):
+class SparseICA(ScriptedFit, MixingAnswers):
     r"""Sparse independent component analysis, also called dictionary learning.
 
     Every row is :math:`x = o + A h + e`, with independent sources h of which most are zero, and
@@ -93,6 +91,7 @@ class SparseICA(MixingAnswers):
 
     takes = Data(kinds={"measured"})
     stored_classes = STORED_CLASSES
+    _steps = FitSteps(settings_of, prepare, refine, planned_preparation, planned_refinement)
     description = SparseDescription()
 
     mixing_: NDArray[np.float64]
@@ -122,22 +121,6 @@ class SparseICA(MixingAnswers):
         self.missing = missing
         self.sample_dim = sample_dim
         self.random_state = random_state
-
-    def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
-        """Ask for the pilot sample, and find the sources in it."""
-        return prepare(settings_of(self, shape, expected or shape.rows))
-
-    def _refine(self, preparation: SparsePreparation) -> Script:
-        """Ask for the sums, and solve between them."""
-        return refine(preparation)
-
-    def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
-        """Return upper bounds of what `_prepare` will ask for."""
-        return planned_preparation(settings_of(self, shape, shape.rows))
-
-    def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
-        """Return upper bounds of what `_refine` will ask for."""
-        return planned_refinement(settings_of(self, shape, shape.rows))
 
     def _adopt(self, fitted: SparseComponents) -> None:
         """Set `_fitted` and the fitted attributes."""

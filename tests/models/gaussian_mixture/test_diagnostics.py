@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.random import default_rng
+from sklearn.datasets import load_breast_cancer
 
 from bigtensor import GaussianMixture
 
@@ -182,5 +183,10 @@ def test_features_of_other_units__are_told():
     assert any(
         "Feature 'x7' has" in sentence and "Standardise" in sentence for sentence in sentences
     )
+    cells = load_breast_cancer().data
+    _, _, sentences = fit(cells, 2)
+    assert any("Features 'x23', 'x3' have 95% of the variance" in words for words in sentences)
+    _, _, sentences = fit((cells - cells.mean(axis=0)) / cells.std(axis=0), 2)
+    assert not any("Standardise" in sentence for sentence in sentences)
     _, _, sentences = fit(rows - rows.mean(axis=0), 6, covariance_type="tied")
     assert not any("Standardise" in sentence for sentence in sentences)

@@ -262,7 +262,7 @@ def test_judged__gives_rows_of_a_dropped_component_to_the_nearest(tied):
         "two_groups": 0,
         "tails": 0.0,
         "most_skewed": {"feature": "a", "skewness": 0.0},
-        "widest": {"feature": "a", "share": 0.5},
+        "wide_features": ["a", "b"],
     }
     told = {"rows_out_of_reach": 0, "pilot": {"rows": 1000, "shapes": shapes}}
     with pytest.warns(ConditioningWarning, match="2 of the 3 components asked for"):

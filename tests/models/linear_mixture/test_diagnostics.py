@@ -123,7 +123,7 @@ def test_columns_without_negative_entries__are_found():
 def test_weights_of_one_to_ten__are_found(seed):
     shares = np.where(np.arange(K) < K // 2, 10.0, 1.0)
     rows, _, means = drawn(30_000, seed=seed, shares=shares / shares.sum())
-    model, said, _ = fit(rows, K)
+    model, said, _ = fit(rows, K, method="sample")
     assert not said
     assert farthest(model, means) < 0.25
 
@@ -133,7 +133,7 @@ def test_heavy_tails__are_told(freedom, told):
     rng = default_rng(1)
     means = columns(K, rng)
     rows = means[rng.integers(K, size=10_000)] + 0.15 * rng.standard_t(freedom, (10_000, 3 * D))
-    _, _, sentences = fit(rows, K)
+    _, _, sentences = fit(rows, K, method="sample")
     assert any("heavy tails" in words and "arcsinh" in words for words in sentences) == told
 
 
