@@ -254,17 +254,14 @@ def linear_mixture_error(tables: Tables) -> Figure:
         of_passes, of_rows = found[linear_mixture.PASSES], found[linear_mixture.ROWS]
         for method, style in LINEAR_LINES.items():
             line = {"label": LINEAR_NAMES[method], "markersize": 4} | style
-            reached = [
-                (row["passes"], row["error"]) for row in of_passes if row["method"] == method
-            ]
+            reached = [row for row in of_passes if row["method"] == method]
             if reached:
-                passes.plot(*zip(*reached, strict=True), **line)
+                counts = [row["passes"] for row in reached]
+                passes.plot(counts, [row["error"] for row in reached], **line)
             if method in of_rows[0]:
-                rows.plot(
-                    [row["rows"] for row in of_rows], [row[method] for row in of_rows], **line
-                )
+                rows.plot(sizes, [row[method] for row in of_rows], **line)
         _logarithmic(passes, [1, 3, 10, 30, 60])
-        _logarithmic(rows, [row["rows"] for row in of_rows])
+        _logarithmic(rows, sizes)
         passes.set_xlabel("passes over all rows")
         passes.set_ylabel("error of the columns")
         by_label = {
