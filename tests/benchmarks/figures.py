@@ -252,6 +252,7 @@ def linear_mixture_error(tables: Tables) -> Figure:
         figure = Figure(figsize=(8.2, 4.0), layout="constrained")
         passes, rows = figure.subplots(1, 2, sharey=True)
         of_passes, of_rows = found[linear_mixture.PASSES], found[linear_mixture.ROWS]
+        sizes = [row["rows"] for row in of_rows]
         for method, style in LINEAR_LINES.items():
             line = {"label": LINEAR_NAMES[method], "markersize": 4} | style
             reached = [row for row in of_passes if row["method"] == method]
