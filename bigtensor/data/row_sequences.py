@@ -198,7 +198,7 @@ def names_of_sequences(samples: Samples) -> tuple[str, ...] | None:
 
 
 def _is_table(data: Any) -> bool:
-    """Return True for a table with named columns, such as those of pandas, polars and pyarrow."""
+    """Return True for a table with named columns: a pandas, polars or pyarrow table."""
     return hasattr(data, "columns") and hasattr(data, "__getitem__")
 
 

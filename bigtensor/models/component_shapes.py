@@ -1,4 +1,4 @@
-"""Shapes of the rows of Gaussian components in a sample, beside those of a Gaussian."""
+"""Departures of the components of a sample from Gaussian shape."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from bigtensor.models.ica.declared_parameters import PARAMETERS
 from bigtensor.models.independent_sources.settings import (
     ROWS_OF_ROTATION,
     SourceSettings,
+    check_identifiable,
     check_rows,
     enough_rows,
-    most_sources,
     rows_for_cumulant,
 )
 
@@ -80,12 +80,7 @@ def _method(method: str, k: int, d: int) -> str:
             + f" exceeds the {d} feature{'s' * (d > 1)}, and whitened rows have at most as many "
             "sources as features: use " + Setting("method", "cumulant") + ", or fewer components"
         )
-    if k > most_sources(d):
-        raise ParameterError(
-            Setting("n_components", k)
-            + f" exceeds {most_sources(d)}, the number of sources that the fourth cumulant of {d} "
-            f"feature{'s' * (d > 1)} can tell apart: use fewer components or more features"
-        )
+    check_identifiable(k, d)
     return "cumulant"
 
 

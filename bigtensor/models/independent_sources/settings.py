@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import comb
 
-from bigtensor.errors import DataError, Setting
+from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.models.data_shape import NamedViews
 
 ROWS_A_SOURCE = 1000
@@ -120,3 +120,19 @@ def most_sources(n_features: int) -> int:
     """
     d = n_features
     return max(1, min((comb(d + 3, 4) - 1) // d, d * (d + 1) // 2))
+
+
+def check_identifiable(n_components: int, n_features: int) -> None:
+    """Raise a ParameterError if a fourth cumulant cannot tell so many sources apart.
+
+    Parameters
+    ----------
+    n_components, n_features : int
+    """
+    k, d = n_components, n_features
+    if k > most_sources(d):
+        raise ParameterError(
+            Setting("n_components", k)
+            + f" exceeds {most_sources(d)}, the number of sources that the fourth cumulant of {d} "
+            f"feature{'s' * (d > 1)} can tell apart: use fewer components or more features"
+        )

@@ -148,7 +148,7 @@ def is_valid(terms: Terms, tensor: SampleTensor, weight: float) -> NDArray[np.bo
 
 
 def heaviest(terms: Terms, tensor: SampleTensor, n_terms: int) -> Terms:
-    """Return at most so many terms, those of the largest weights as components."""
+    """Return the `n_terms` terms with the largest mixing weights, or all if there are fewer."""
     weights, _ = columns_of(terms, tensor)
     return terms.take(np.sort(np.argsort(-weights, kind="stable")[:n_terms]))
 

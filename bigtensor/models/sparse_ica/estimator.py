@@ -42,8 +42,8 @@ class SparseICA(ScriptedFit, MixingAnswers):
         The features to use, in any number of views. By default every feature.
     polish_passes : int, default 2
         Passes over all rows that encode them and solve for the columns again. With 0 the columns
-        are those of the fourth cumulant, which are less precise: no noise that is Gaussian biases
-        them, but their error is about five times as large.
+        are terms of the fourth cumulant. Gaussian noise does not bias them, but their error is two
+        to five times as large in simulations.
     gauss_newton_steps : int, default 2
         Most Gauss-Newton steps over all rows, without polish passes.
     pilot_rows : int, optional

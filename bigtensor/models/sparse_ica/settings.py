@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bigtensor.errors import Message, ParameterError, Setting
+from bigtensor.errors import Message, Setting
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.declarations import check_declared
 from bigtensor.models.independent_sources.settings import (
     SourceSettings,
+    check_identifiable,
     check_rows,
     enough_rows,
-    most_sources,
     rows_for_cumulant,
 )
 from bigtensor.models.sparse_ica.declared_parameters import PARAMETERS
@@ -44,12 +44,7 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> SparseSettings:
     d = len(shape.features)
     asked = None if model.n_components is None else int(model.n_components)
     k = asked or d
-    if k > most_sources(d):
-        raise ParameterError(
-            Setting("n_components", k)
-            + f" exceeds {most_sources(d)}, the number of sources that the fourth cumulant of {d} "
-            f"feature{'s' * (d > 1)} can tell apart: use fewer components or more features"
-        )
+    check_identifiable(k, d)
     check_rows(rows, k)
     enough = enough_rows(rows_for_cumulant(k), d)
     return SparseSettings(
