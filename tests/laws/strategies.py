@@ -137,7 +137,8 @@ def contrast_sums(offset, dtype="float64"):
 
 
 def sparse_code_sums(offset, dtype="float64"):
-    dictionary = default_rng(9).normal(size=(N_FEATURES, K + 4))
+    # fewer columns than features leave something of every row; else the residual is all rounding
+    dictionary = default_rng(9).normal(size=(N_FEATURES, K))
     dictionary /= np.linalg.norm(dictionary, axis=0)
     origin, scales = np.full(N_FEATURES, offset), np.linspace(1, 2, N_FEATURES)
     return SparseCodeSums(SparseCoder(dictionary, origin, scales, 0.3, dtype))
