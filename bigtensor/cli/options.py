@@ -89,7 +89,7 @@ def missing_option(function: Function) -> Function:
         "--missing",
         type=click.Choice(MISSING_RULES),
         help="Whether rows with NaN, infinities or missing codes are an error, or are left out "
-        "and counted; models of codes can leave out missing entries alone (marginalise).",
+        "and counted; some models can sum over missing entries alone (marginalise).",
     )(function)
 
 

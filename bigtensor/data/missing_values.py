@@ -1,7 +1,7 @@
 """Rules for rows with missing values."""
 
 MARGINALISE = "marginalise"
-"""The rule for missing codes by which a row keeps its other entries."""
+"""The rule for missing entries by which a row keeps its others."""
 
 MISSING_RULES = ("raise", "omit", MARGINALISE)
 """An error, or rows left out; `MARGINALISE` is for models that can."""

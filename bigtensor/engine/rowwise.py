@@ -368,7 +368,7 @@ def _evaluate_blocks(
             window = slice(block.start - first, block.start - first + block.rows)
             out = {name: array[window] for name, array in arrays.items()}
             finite = usable_rows(block, work, marginalised=task.marginalised)
-            found.append(first_invalid(block, finite))
+            found.append(first_invalid(block, finite, marginalised=task.marginalised))
             if finite is None:
                 function.evaluate(block, out, work)
             else:

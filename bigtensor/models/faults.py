@@ -51,3 +51,13 @@ def after_praise(faults: Sequence[Fault], praise: str) -> list[Fault]:
     if any(category is not None for category, _ in faults):
         return list(faults)
     return [(None, praise), *faults]
+
+
+def verdict_words(verdict: dict[str, Any]) -> str:
+    """Return the sentences of a verdict.
+
+    Parameters
+    ----------
+    verdict : dict
+    """
+    return " ".join(verdict["sentences"])

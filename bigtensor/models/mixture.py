@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 
 from bigtensor.decomposition.merge_tree import MergeTree
-from bigtensor.errors import DataError, NoPopulationsError, Setting
+from bigtensor.errors import NoPopulationsError, Setting
 from bigtensor.models.base import LatentVariableModel
+from bigtensor.models.density import mean_score
 from bigtensor.models.mixture_description import MixtureDescription, weight_table
 from bigtensor.models.parameters import check_choice, check_integer
 from bigtensor.models.populations import Populations
@@ -162,12 +163,7 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         DataError
             When no row is left to score.
         """
-        scores = np.asarray(self.score_samples(X))
-        weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight)
-        kept = ~np.isnan(scores)
-        if not weight[kept].sum() > 0:
-            raise DataError("no row with a positive weight can be scored: all were left out")
-        return float(np.average(scores[kept], weights=weight[kept]))
+        return mean_score(np.asarray(self.score_samples(X)), sample_weight)
 
     def fit_predict(self, X: Any, y: Any = None, **fit_parameters: Any) -> Any:
         """Fit the model and return the label of every row."""

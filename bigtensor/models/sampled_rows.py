@@ -15,7 +15,7 @@ from bigtensor.data.block import Block
 from bigtensor.data.samples import Samples
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.sub_blocks import sub_blocks
-from bigtensor.statistics.validity import finite_rows
+from bigtensor.statistics.validity import usable_rows
 
 _BLOCK_ROWS = 16_384
 
@@ -123,7 +123,7 @@ def read_windows(
     windows : sequence of slice
         Disjoint and ascending, in global row indices.
     marginalised : bool, default False
-        Rows with missing codes are valid.
+        Rows with missing codes or NaN are valid.
 
     Returns
     -------
@@ -131,7 +131,6 @@ def read_windows(
     valid : (rows,) bool array
         False for rows with missing values.
     """
-    judged = not (marginalised and samples.kind == "codes")
     edges = [*samples.offsets, samples.rows]
     ranges = [
         (max(window.start, first), min(window.stop, last))
@@ -144,7 +143,7 @@ def read_windows(
     done = 0
     for block in samples.blocks(ranges, _BLOCK_ROWS):
         shown = slice(done, done + block.rows)
-        finite = finite_rows(block, work) if judged else None
+        finite = usable_rows(block, work, marginalised=marginalised)
         if finite is not None:
             valid[shown] = finite[: block.rows]
         # a block is a window on a buffer that is used again

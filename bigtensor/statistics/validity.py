@@ -76,7 +76,7 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
     ----------
     statistic : Statistic
     marginalised : bool, default False
-        Show missing codes to the statistic, which sums over them.
+        Show missing codes and NaN to the statistic, which sums over them.
     weighted : bool, default True
         False for a statistic of the rows alone: no weight makes a row invalid.
     """
@@ -104,7 +104,7 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
         finite = usable_rows(block, work, marginalised=self.marginalised)
         weighted = _valid_weights(block, work) if self.weighted else None
         if finite is not None:
-            _note_value(counts, block, finite)
+            _note_value(counts, block, finite, self.marginalised)
         if weighted is not None:
             counts["bad_weights"] += np.count_nonzero(~weighted[: block.rows])
             _note_first(counts["first_bad_weight"], block, weighted)
@@ -164,7 +164,7 @@ def usable_rows(block: Block, work: Workspace, *, marginalised: bool) -> NDArray
     block : Block
     work : Workspace
     marginalised : bool
-        Rows with missing codes can be used.
+        Rows with missing codes or NaN can be used.
 
     Returns
     -------
@@ -172,10 +172,12 @@ def usable_rows(block: Block, work: Workspace, *, marginalised: bool) -> NDArray
         A buffer of the workspace.
     """
     codes = isinstance(block.values, np.ndarray) and block.values.dtype.kind in "iu"
-    return None if marginalised and codes else finite_rows(block, work)
+    return None if marginalised and codes else finite_rows(block, work, marginalised=marginalised)
 
 
-def finite_rows(block: Block, work: Workspace) -> NDArray[np.bool_] | None:
+def finite_rows(
+    block: Block, work: Workspace, *, marginalised: bool = False
+) -> NDArray[np.bool_] | None:
     """Return the rows and halo whose values have finite squares; None, quickly, when all do.
 
     Parameters
@@ -184,6 +186,8 @@ def finite_rows(block: Block, work: Workspace) -> NDArray[np.bool_] | None:
         Dense or CSR values. Dense integers are codes, of which negative ones are missing. Integers
         in CSR values are counts.
     work : Workspace
+    marginalised : bool, default False
+        NaN is usable.
 
     Returns
     -------
@@ -201,20 +205,24 @@ def finite_rows(block: Block, work: Workspace) -> NDArray[np.bool_] | None:
     if dense:
         column_mask = work.take("validity.column", shown, np.bool_)
         for column in range(values.shape[1]):
-            _usable(values[:, column], out=column_mask)
+            _usable(values[:, column], marginalised=marginalised, out=column_mask)
             np.logical_and(mask, column_mask, out=mask)
     else:
-        bad = np.flatnonzero(~_usable(numbers))
+        bad = np.flatnonzero(~_usable(numbers, marginalised=marginalised))
         mask[np.searchsorted(values.indptr, bad, side="right") - 1] = False
     return None if mask.all() else mask
 
 
-def _usable(numbers: NDArray[Any], out: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+def _usable(
+    numbers: NDArray[Any], *, marginalised: bool, out: NDArray[np.bool_] | None = None
+) -> NDArray[np.bool_]:
     """Return True for codes from 0 on, and for numbers that are not too large."""
     if numbers.dtype.kind != "f":
         return np.asarray(np.greater_equal(numbers, 0, out=out))
-    # NaN and infinities compare as larger
     largest = min(LARGEST_VALUE, float(np.finfo(numbers.dtype).max))
+    # every comparison with NaN is false
+    if marginalised:
+        return np.asarray(np.logical_not(np.abs(numbers) > largest, out=out))
     return np.asarray(np.less_equal(np.abs(numbers), largest, out=out))
 
 
@@ -262,14 +270,19 @@ def _note_first(first: NDArray[np.int64], block: Block, mask: NDArray[np.bool_])
     return position
 
 
-def _note_value(counts: State, block: Block, finite: NDArray[np.bool_]) -> None:
+def _note_value(
+    counts: State,
+    block: Block,
+    finite: NDArray[np.bool_],
+    marginalised: bool,
+) -> None:
     """Remember the first row and column with a value that is not finite."""
     before = int(counts["first_row"])
     position = _note_first(counts["first_row"], block, finite)
     if int(counts["first_row"]) < before:
         row = block.values[position : position + 1]
         row = row if isinstance(row, np.ndarray) else row.toarray()
-        counts["first_column"][...] = int(np.argmin(_usable(row[0])))
+        counts["first_column"][...] = int(np.argmin(_usable(row[0], marginalised=marginalised)))
 
 
 def _inner(state: State) -> State:
@@ -277,13 +290,15 @@ def _inner(state: State) -> State:
     return {name: array for name, array in state.items() if not name.startswith(_PREFIX)}
 
 
-def first_invalid(block: Block, finite: NDArray[np.bool_] | None) -> Validity:
-    """Return the findings of `finite_rows` in one block, as counts that can be added up."""
+def first_invalid(
+    block: Block, finite: NDArray[np.bool_] | None, *, marginalised: bool
+) -> Validity:
+    """Return the findings of `usable_rows` in one block, as counts that can be added up."""
     if finite is None:
         return Validity(block.rows, 0, None, None, 0, None)
     counts = {name: np.zeros((), np.int64) for name in ("first_row", "first_column")}
     counts["first_row"][...] = _NEVER
-    _note_value(counts, block, finite)
+    _note_value(counts, block, finite, marginalised)
     return Validity(
         rows=block.rows,
         dropped=int(np.count_nonzero(~finite[: block.rows])),

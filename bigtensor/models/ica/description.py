@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from bigtensor.models.description import Line
+from bigtensor.models.faults import verdict_words
 from bigtensor.models.independent_sources.description import (
     SourceDescription,
     largest_kurtosis,
     left_out_in_words,
 )
-from bigtensor.models.independent_sources.faults import verdict_words
 
 
 class ICADescription(SourceDescription):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bigtensor.decomposition.solution import FloatArray
-from bigtensor.models.independent_sources.faults import verdict_words
+from bigtensor.models.faults import verdict_words
 from bigtensor.models.report_blocks import Cell, Notice, ReportParts, Section, Table, Words
 from bigtensor.models.report_figures import Heatmap
 from bigtensor.models.transform import TransformDescription

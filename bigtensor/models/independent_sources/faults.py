@@ -164,13 +164,3 @@ def unsettled(diagnostics: dict[str, Any]) -> list[Fault]:
             + ").",
         )
     ]
-
-
-def verdict_words(verdict: dict[str, Any]) -> str:
-    """Return the sentences of a verdict.
-
-    Parameters
-    ----------
-    verdict : dict
-    """
-    return " ".join(verdict["sentences"])

@@ -9,12 +9,12 @@ import numpy as np
 
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.models.description import Line
+from bigtensor.models.faults import verdict_words
 from bigtensor.models.independent_sources.description import (
     SourceDescription,
     largest_kurtosis,
     left_out_in_words,
 )
-from bigtensor.models.independent_sources.faults import verdict_words
 
 
 class KernelDescription(SourceDescription):

@@ -1,0 +1,1 @@
+"""Tensor trains: products of small cores, one for every variable."""

@@ -1,0 +1,76 @@
+"""Start of a nonnegative tensor train from clusters of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain
+
+Floats = NDArray[np.float64]
+
+_STAY = 0.9
+"""Share of a state that stays, of a cluster that is sure, and of emissions that are its own."""
+
+
+def background_weights(bumps: Floats, binned: Floats, least: float, iterations: int = 30) -> Floats:
+    """Return the distribution of the bumps of one variable.
+
+    Parameters
+    ----------
+    bumps : (p, points) float64 array
+    binned : (points,) float64 array
+        Weight of the rows at every point.
+    least : float
+        Rows that every bump has at least.
+    iterations : int
+        Of expectation maximisation from equal shares.
+    """
+    weights = np.full(len(bumps), 1 / len(bumps))
+    for _ in range(iterations):
+        density = np.maximum(weights @ bumps, np.finfo(np.float64).tiny)
+        weights = weights * (bumps @ (binned / density)) + least
+        weights /= weights.sum()
+    return weights
+
+
+def train_of_clusters(
+    order: NDArray[np.int64],
+    bumps: Sequence[Floats],
+    background: Sequence[Floats],
+    binned: Sequence[Floats],
+    shares: Floats,
+) -> NonnegativeTrain:
+    """Return a train whose states are clusters of rows, which mostly stay along the chain.
+
+    Parameters
+    ----------
+    order : (d,) int64 array
+    bumps : sequence of (p, points) float64 arrays
+    background : sequence of (p,) float64 arrays
+    binned : sequence of (points, r) float64 arrays
+        Of every variable: weight of the rows of every cluster at every point.
+    shares : (r,) float64 array
+        Of the clusters.
+    """
+    r = len(shares)
+    stay = _STAY * np.eye(r) + (1 - _STAY) / r
+    cores = []
+    for place, j in enumerate(order):
+        mixed = stay @ binned[j].T
+        density = np.maximum(background[j] @ bumps[j], np.finfo(np.float64).tiny)
+        own = background[j] * ((mixed / density) @ bumps[j].T)
+        own /= np.maximum(own.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        emissions = _STAY * own + (1 - _STAY) * background[j]
+        if len(order) == 1:
+            core = (shares @ emissions)[None, :, None]
+        elif place == 0:
+            core = (shares[:, None] * emissions).T[None]
+        elif place == len(order) - 1:
+            core = emissions[:, :, None]
+        else:
+            core = stay[:, None, :] * emissions.T[None]
+        cores.append(core / core.sum(axis=(1, 2), keepdims=True))
+    return NonnegativeTrain(np.asarray(order), tuple(cores))

@@ -1,0 +1,120 @@
+"""Coordinates of rows: standardised, as normal scores, or along principal axes of either."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.features.buffers import Buffers, Scratch
+from bigtensor.features.normal_scores import NormalScores
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """An invertible function of rows, with the logarithm of its derivative.
+
+    Measured variables are standardised, then replaced by normal scores, then rotated, as far as
+    asked for. Categorical variables stay as they are.
+
+    Attributes
+    ----------
+    measured : (m,) int64 array
+        Columns of measured variables.
+    centre, scale : (m,) float64 arrays
+        Standardised variables are ``(x - centre) / scale``.
+    scores : NormalScores, optional
+        Of standardised variables.
+    axes : (m, m) float64 array, optional
+        Coordinates are ``(s - mean) @ axes``. A rotated row needs all its entries.
+    mean : (m,) float64 array
+    """
+
+    measured: NDArray[np.int64]
+    centre: Floats
+    scale: Floats
+    scores: NormalScores | None
+    axes: Floats | None
+    mean: Floats
+
+    @property
+    def log_volume(self) -> float:
+        """Logarithm of the constant part of the derivative of a complete row."""
+        if self.axes is None:
+            return 0.0
+        return float(np.linalg.slogdet(self.axes)[1])
+
+    def write(
+        self, rows: NDArray[np.floating], out: Floats, log_slope: Floats, work: Scratch
+    ) -> None:
+        """Write the coordinates of rows, and the logarithm of the derivative.
+
+        Parameters
+        ----------
+        rows : (n, d) array
+            NaN is missing.
+        out : (n, d) float64 array
+        log_slope : (n,) float64 array
+            Of the entries that are not missing.
+        work : Scratch
+        """
+        n, m = len(rows), len(self.measured)
+        np.copyto(out, rows)
+        log_slope[:] = 0
+        if not m:
+            return
+        values = work.take("coordinates.values", (n, m), "float64")
+        np.take(out, self.measured, axis=1, out=values)
+        values -= self.centre
+        values /= self.scale
+        logs = np.log(self.scale)
+        missing = work.take("coordinates.missing", (n, m), "bool")
+        np.isnan(values, out=missing)
+        if missing.any():
+            log_slope -= (~missing) @ logs
+        else:
+            log_slope -= logs.sum()
+        if self.scores is not None:
+            self.scores.write(values, log_slope)
+        if self.axes is not None:
+            values -= self.mean
+            rotated = work.take("coordinates.rotated", (n, m), "float64")
+            values = np.matmul(values, self.axes, out=rotated)
+            log_slope += self.log_volume
+        out[:, self.measured] = values
+
+    def inverse(self, coordinates: Floats) -> Floats:
+        """Return the rows that have some coordinates, (n, d)."""
+        rows = coordinates.copy()
+        values = coordinates[:, self.measured]
+        if self.axes is not None:
+            values = np.linalg.solve(self.axes.T, values.T).T + self.mean
+        if self.scores is not None:
+            values = self.scores.inverse(values)
+        rows[:, self.measured] = values * self.scale + self.centre
+        return rows
+
+    def some(self, variables: NDArray[np.int64]) -> Coordinates:
+        """Return the coordinates of some variables, without axes.
+
+        Parameters
+        ----------
+        variables : (m,) int64 array
+            Ascending.
+        """
+        at = np.flatnonzero(np.isin(self.measured, variables))
+        scores = None if self.scores is None else self.scores.some(at)
+        columns = np.searchsorted(variables, self.measured[at])
+        return Coordinates(columns, self.centre[at], self.scale[at], scores, None, self.mean[at])
+
+    def buffers(self, rows: int) -> Buffers:
+        """Return the buffers of `write`."""
+        m = len(self.measured)
+        return {
+            "coordinates.values": ((rows, m), "float64"),
+            "coordinates.rotated": ((rows, m), "float64"),
+            "coordinates.missing": ((rows, m), "bool"),
+        }

@@ -1,0 +1,213 @@
+"""Modes of several variables: the points on which their local functions are tabulated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.features.row_loops import row_loop
+
+Floats = NDArray[np.float64]
+
+FEW_SYMBOLS = 10
+"""Most distinct values of a numeric variable that is categorical."""
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Evenly spaced nodes of a measured variable.
+
+    Functions are linear between nodes, and fall exponentially outside. Their integrals are exact.
+
+    Attributes
+    ----------
+    start : float
+        First node.
+    step : float
+        Positive.
+    count : int
+        At least two.
+    tail : float
+        Distance outside in which functions fall by a factor e.
+    """
+
+    start: float
+    step: float
+    count: int
+    tail: float
+
+    @property
+    def points(self) -> Floats:
+        """The nodes, (count,)."""
+        return np.asarray(self.start + self.step * np.arange(self.count), np.float64)
+
+    @property
+    def masses(self) -> Floats:
+        """Integral of the function that is one at a node and zero at all others, (count,)."""
+        masses = np.full(self.count, self.step)
+        masses[[0, -1]] = self.step / 2 + self.tail
+        return masses
+
+    @property
+    def first_moments(self) -> Floats:
+        """Integrals of these functions times the variable, (count,)."""
+        moments = self.step * self.points
+        half, low, high = self.step**2 / 6, self.points[0], self.points[-1]
+        moments[0] = low * self.step / 2 + half + self.tail * (low - self.tail)
+        moments[-1] = high * self.step / 2 - half + self.tail * (high + self.tail)
+        return moments
+
+
+@dataclass(frozen=True, eq=False)
+class Symbols:
+    """Values of a categorical variable; any other value counts as one more symbol.
+
+    Attributes
+    ----------
+    values : (count - 1,) float64 array
+        Ascending.
+    """
+
+    values: Floats
+
+    @property
+    def count(self) -> int:
+        """Number of symbols, with the one that stands for all other values."""
+        return len(self.values) + 1
+
+
+Mode = Nodes | Symbols
+
+
+@dataclass(frozen=True, eq=False)
+class Modes:
+    """Modes of the variables of a row, one after the other.
+
+    Every variable has one more point after its own, which stands for a missing entry.
+
+    Attributes
+    ----------
+    modes : tuple of Nodes or Symbols
+    """
+
+    modes: tuple[Mode, ...]
+
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """First point of every variable, and the number of all points: (d + 1,)."""
+        return np.cumsum([0, *(mode.count + 1 for mode in self.modes)])
+
+    @property
+    def missing(self) -> NDArray[np.int64]:
+        """Point of every variable that stands for a missing entry, (d,)."""
+        return self.first[1:] - 1
+
+    def locator(self) -> Locator:
+        """Return the function that finds the points around the values of rows."""
+        is_nodes = [isinstance(mode, Nodes) for mode in self.modes]
+        numbers = np.array(
+            [
+                (mode.start, mode.step, mode.tail) if isinstance(mode, Nodes) else (0.0, 0.0, 0.0)
+                for mode in self.modes
+            ]
+        )
+        values = np.concatenate(
+            [
+                np.concatenate([mode.values, [np.inf, np.inf]])
+                if isinstance(mode, Symbols)
+                else np.zeros(mode.count + 1)
+                for mode in self.modes
+            ]
+        )
+        return Locator(self.first, np.array(is_nodes), numbers, values)
+
+    def some(self, variables: Sequence[int]) -> Modes:
+        """Return the modes of some variables."""
+        return Modes(tuple(self.modes[j] for j in variables))
+
+
+@dataclass(frozen=True, eq=False)
+class Locator:
+    """Points around the values of rows, and the shares with which functions count there.
+
+    Attributes
+    ----------
+    first : (d + 1,) int64 array
+    is_nodes : (d,) bool array
+    numbers : (d, 3) float64 array
+        First node, step and tail of measured variables.
+    values : (points,) float64 array
+        Symbols of categorical variables.
+    """
+
+    first: NDArray[np.int64]
+    is_nodes: NDArray[np.bool_]
+    numbers: Floats
+    values: Floats
+
+    def locate(
+        self,
+        rows: NDArray[np.floating],
+        point: NDArray[np.int32],
+        left: NDArray[np.floating],
+        right: NDArray[np.floating],
+    ) -> None:
+        """Write the point at or below every value, and the shares of it and of the next one.
+
+        Parameters
+        ----------
+        rows : (n, d) array
+            NaN is missing.
+        point : (n, d) int32 array
+        left, right : (n, d) float array
+        """
+        _locate(rows, self.first, self.is_nodes, self.numbers, self.values, point, left, right)
+
+
+@row_loop
+def _locate(
+    rows: NDArray[np.floating],
+    first: NDArray[np.int64],
+    is_nodes: NDArray[np.bool_],
+    numbers: Floats,
+    values: Floats,
+    point: NDArray[np.int32],
+    left: NDArray[np.floating],
+    right: NDArray[np.floating],
+) -> None:
+    """Write points and shares; see `Locator.locate`."""
+    for row in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            value = np.float64(rows[row, j])
+            last = first[j + 1] - 2
+            low, share, above = first[j + 1] - 1, 1.0, 0.0
+            if np.isnan(value):
+                pass
+            elif is_nodes[j]:
+                place = (value - numbers[j, 0]) / numbers[j, 1]
+                if place <= 0:
+                    low = first[j]
+                    share = np.exp(place * numbers[j, 1] / numbers[j, 2])
+                elif place >= last - first[j]:
+                    low = last
+                    share = np.exp((last - first[j] - place) * numbers[j, 1] / numbers[j, 2])
+                else:
+                    below = np.int64(place)
+                    low = first[j] + below
+                    above = place - below
+                    share = 1.0 - above
+            else:
+                begin, end = first[j], last
+                while begin < end:
+                    middle = (begin + end) // 2
+                    if values[middle] < value:
+                        begin = middle + 1
+                    else:
+                        end = middle
+                low = begin if values[begin] == value else last
+            point[row, j] = low
+            left[row, j] = share
+            right[row, j] = above

@@ -1,0 +1,142 @@
+"""Answers of every density of rows: log-densities, and draws."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import DensityMixin
+
+from bigtensor.errors import DataError, ParameterError, Setting
+from bigtensor.models.base import LatentVariableModel
+from bigtensor.models.description import ModelDescription
+from bigtensor.models.parameters import check_choice, check_integer
+from bigtensor.statistics.base import RowFunction
+
+LOG_DENSITY = "log_density"
+"""Name of the answer for every row."""
+
+
+class FittedDensity(Protocol):
+    """Contract of the solution of a density."""
+
+    def log_densities(self) -> RowFunction:
+        """Return the function that gives the log-density of every row."""
+
+    def draw(self, n_samples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draw rows, features beside each other in the order of the views."""
+
+
+class DensityAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
+    """Base of densities of rows."""
+
+    description: ClassVar[ModelDescription] = ModelDescription()
+
+    _fitted: FittedDensity | None
+
+    def score_samples(self, X: Any) -> Any:
+        """Return the log-density of every row, in nats: ``(rows,)`` float64.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        """
+        return self._evaluate(X, LOG_DENSITY)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002
+        """Return the mean log-density of the rows, in nats. Rows left out do not count.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        y : ignored
+        sample_weight : (rows,) array-like, optional
+            Weights of the rows, not negative. Weights stored with the data are not used.
+
+        Raises
+        ------
+        DataError
+            When no row is left to score.
+        """
+        return mean_score(np.asarray(self.score_samples(X)), sample_weight)
+
+    def sample(self, n_samples: int = 1, random_state: int | None = None) -> NDArray[np.float64]:
+        """Draw rows from the fitted density.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, optional
+            None stands for the seed of the model.
+
+        Returns
+        -------
+        (n_samples, features) float64 array
+            Features in the order of the data of the fit, unless some were not used.
+        """
+        check_integer("n_samples", n_samples, 1)
+        seed = self.random_state if random_state is None else random_state
+        rng = np.random.default_rng(0 if seed is None else seed)
+        return self._density().draw(n_samples, rng)[:, np.argsort(self.views_.order)]
+
+    def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:
+        """Return the function that answers for every row."""
+        for output in outputs:
+            check_choice("outputs", output, (LOG_DENSITY,))
+        return self._density().log_densities()
+
+    def _density(self) -> FittedDensity:
+        """Return the solution, or raise sklearn's NotFittedError."""
+        self._require_fitted()
+        assert self._fitted is not None
+        return self._fitted
+
+
+def mean_score(scores: NDArray[np.float64], sample_weight: Any) -> float:
+    """Return the weighted mean of log-densities that are not NaN.
+
+    Raises
+    ------
+    DataError
+        When no row with a positive weight has one.
+    """
+    weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight)
+    kept = ~np.isnan(scores)
+    if not weight[kept].sum() > 0:
+        raise DataError("no row with a positive weight can be scored: all were left out")
+    return float(np.average(scores[kept], weights=weight[kept]))
+
+
+class DensityDescription(ModelDescription):
+    """Facts and words on any density."""
+
+    def row_outputs(
+        self,
+        model: Any,  # noqa: ARG002
+        level: str | None = None,
+        *,
+        probabilities: bool = False,
+    ) -> tuple[str, ...]:
+        """Return the name of the log-density.
+
+        Parameters
+        ----------
+        model : fitted model
+        level, probabilities
+            Of mixtures alone.
+
+        Raises
+        ------
+        ParameterError
+            When a level or probabilities are asked for.
+        """
+        if level is not None or probabilities:
+            raise ParameterError(
+                "a density has neither levels nor probabilities: leave "
+                + (Setting("level") if level is not None else Setting("probabilities"))
+                + " out"
+            )
+        return (LOG_DENSITY,)

@@ -1,0 +1,1 @@
+"""Densities of many variables: nonnegative tensor trains along a latent chain."""

@@ -1,0 +1,207 @@
+"""Choice of coordinates, widths, rank and steps by validation in the pilot sample."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.models.script import Step
+from bigtensor.models.tensor_train_density.coordinate_systems import (
+    SHRINKAGES,
+    coordinates_of,
+    is_rotated,
+)
+from bigtensor.models.tensor_train_density.pilot import PilotRows
+from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
+from bigtensor.models.tensor_train_density.settings import TrainSettings
+from bigtensor.statistics.tensor_train.located_rows import LocatedRows
+from bigtensor.statistics.tensor_train.train_loops import write_log_densities
+
+Floats = NDArray[np.float64]
+
+MOST_STEPS = 25
+"""Steps of expectation maximisation in the sample."""
+
+_PATIENCE = 4
+"""Steps without a gain after which validation stops."""
+
+_FOLDS = 5
+"""Folds of a sample of few rows; one in four rows is held out of many."""
+
+_MANY_ROWS = 2000
+
+_FIRST_RANKS = (1, 4)
+"""Ranks with which coordinates are compared."""
+
+FEW_WIDTHS = 3
+"""Sets of widths, the widest ones, that few rows choose from."""
+
+_FIRST_WIDTHS = (0.5, 1.2)
+"""Widths with which coordinates are compared."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What a train of the sample is fitted with.
+
+    Attributes
+    ----------
+    system : str
+        Coordinates.
+    shrinkage : float
+        Of the correlation of rotated coordinates.
+    widths : tuple of float
+    rank : int
+    """
+
+    system: str
+    shrinkage: float
+    widths: tuple[float, ...]
+    rank: int
+
+
+@dataclass(frozen=True)
+class Validated:
+    """A candidate, and the steps and mean log-density of held-out rows that it has with them.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    steps : int
+    score : float
+        In nats.
+    """
+
+    candidate: Candidate
+    steps: int
+    score: float
+
+
+class Validation:
+    """Held-out log-densities of candidates; each is computed once.
+
+    Parameters
+    ----------
+    rows : PilotRows
+    settings : TrainSettings
+    """
+
+    def __init__(self, rows: PilotRows, settings: TrainSettings) -> None:
+        self._random_state = settings.random_state
+        # every fold keeps what its candidates share
+        self._folds = [
+            (rows.take(np.flatnonzero(~inside)), rows.take(np.flatnonzero(inside)))
+            for inside in _folds(len(rows.weight), settings.random_state)
+        ]
+        self._known: dict[Candidate, Validated] = {}
+        # candidates of other ranks share orders and backgrounds
+        self._problem = lru_cache(len(self._folds))(self._make_problem)
+
+    @property
+    def tried(self) -> list[Validated]:
+        """All candidates so far."""
+        return list(self._known.values())
+
+    def best(self, candidates: Iterable[Candidate]) -> Validated:
+        """Return the candidate with the largest score, the first of equals."""
+        return max((self.of(candidate) for candidate in candidates), key=lambda found: found.score)
+
+    def of(self, candidate: Candidate) -> Validated:
+        """Return the best number of steps of a candidate, and its score."""
+        if candidate not in self._known:
+            curves = zip(
+                *(self._curve(candidate, fold) for fold in range(len(self._folds))), strict=False
+            )
+            self._known[candidate] = _best_step(candidate, curves)
+        return self._known[candidate]
+
+    def _curve(self, candidate: Candidate, fold: int) -> Generator[Floats]:
+        """Yield sum of weighted log-densities and weight of the held-out rows after every step."""
+        problem, located, weight = self._problem(replace(candidate, rank=0), fold)
+        log_density = np.empty(len(weight))
+        for train, tables in problem.steps(problem.start(candidate.rank, self._random_state)):
+            write_log_densities(
+                *(located.point, located.left, located.right),
+                *(train.order, tables, log_density),
+            )
+            yield np.array([weight @ (log_density + located.log_slope), weight.sum()])
+
+    def _make_problem(
+        self, candidate: Candidate, fold: int
+    ) -> tuple[SampleProblem, LocatedRows, Floats]:
+        """Return the rows outside a fold as a problem, and those inside at its points."""
+        fitted, held = self._folds[fold]
+        problem = problem_of(fitted, candidate)
+        return problem, problem.locate(held), held.weight
+
+
+def problem_of(rows: PilotRows, candidate: Candidate) -> SampleProblem:
+    """Return the rows in the coordinates of a candidate, with its bumps."""
+    coordinates = coordinates_of(rows, candidate.system, candidate.shrinkage)
+    return SampleProblem.of_rows(rows, coordinates, candidate.widths)
+
+
+def chosen(
+    rows: PilotRows, settings: TrainSettings
+) -> Generator[Step, None, tuple[Validated, list[Validated]]]:
+    """Choose coordinates, then widths, then the rank.
+
+    Returns
+    -------
+    best : Validated
+    tried : list of Validated
+    """
+    validation = Validation(rows, settings)
+    yield Step("choosing coordinates")
+    widths = settings.widths[0] if len(settings.widths) == 1 else _FIRST_WIDTHS
+    ranks = settings.ranks if len(settings.ranks) == 1 else _FIRST_RANKS
+    systems = [
+        Candidate(system, shrinkage, widths, rank)
+        for system in _possible(rows, settings)
+        for shrinkage in (SHRINKAGES if is_rotated(system) else (0.0,))
+        for rank in ranks
+    ]
+    best = validation.best(systems)
+    yield Step("choosing widths")
+    narrow = settings.widths if len(rows.weight) >= _MANY_ROWS else settings.widths[-FEW_WIDTHS:]
+    pairs = product(narrow, sorted({best.candidate.rank, ranks[-1]}))
+    best = validation.best(
+        replace(best.candidate, widths=widths, rank=rank) for widths, rank in pairs
+    )
+    yield Step("choosing the rank")
+    best = validation.best(replace(best.candidate, rank=rank) for rank in settings.ranks)
+    return best, validation.tried
+
+
+def _possible(rows: PilotRows, settings: TrainSettings) -> tuple[str, ...]:
+    """Return the coordinates that these rows can have."""
+    if len(rows.measured) > 1 and rows.is_complete:
+        return settings.systems
+    simple = tuple(system for system in settings.systems if not is_rotated(system))
+    return simple or settings.systems
+
+
+def _folds(n: int, random_state: int) -> list[NDArray[np.bool_]]:
+    """Return which rows are held out in every fold."""
+    many = n >= _MANY_ROWS
+    count = 4 if many else min(_FOLDS, n)
+    fold = np.random.default_rng(random_state).permutation(n) % count
+    return [fold == number for number in range(1 if many else count)]
+
+
+def _best_step(candidate: Candidate, curves: Iterable[tuple[Floats, ...]]) -> Validated:
+    """Return the step at which the folds together have the largest held-out log-density."""
+    best = Validated(candidate, 0, -np.inf)
+    for step, folds in enumerate(islice(curves, MOST_STEPS + 1)):
+        total, weight = np.sum(folds, axis=0)
+        score = float(total / weight)
+        if score > best.score:
+            best = Validated(candidate, step, score)
+        elif step >= best.steps + _PATIENCE:
+            break
+    return best

@@ -1,0 +1,81 @@
+"""Coordinates of the rows of a pilot sample."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.features.coordinates import Coordinates
+from bigtensor.models.tensor_train_density.pilot import PilotRows
+from bigtensor.statistics.base import Workspace
+
+Floats = NDArray[np.float64]
+
+SHRINKAGES = (0.0, 0.01, 0.03, 0.08, 0.2)
+"""Shares of the identity in the correlation of rotated coordinates, to choose from."""
+
+_LEAST_EIGENVALUE = 1e-4
+"""Of a correlation matrix, so that no axis is stretched more than a hundredfold."""
+
+_WIDTHS_OF_AXIS = 2.0
+"""Standard deviations of the data along the narrowest axis, in units of the least width."""
+
+
+def is_rotated(system: str) -> bool:
+    """Return True for coordinates that are no functions of single variables."""
+    return system.endswith(("pca", "zca"))
+
+
+def coordinates_of(rows: PilotRows, system: str, shrinkage: float) -> Coordinates:
+    """Return coordinates of the kind that a name stands for.
+
+    Parameters
+    ----------
+    rows : PilotRows
+    system : {"z", "ns", "pca", "ns-pca", "zca", "ns-zca"}
+    shrinkage : float
+        Share of the identity in the correlation of rotated coordinates.
+    """
+    found = rows.standard
+    if not len(rows.measured):
+        return found
+    if system.startswith("ns"):
+        found = replace(found, scores=rows.normal_scores)
+    if is_rotated(system):
+        values = rows.standardised.copy()
+        if found.scores is not None:
+            found.scores.write(values, np.zeros(len(values)))
+        mean = np.average(values, axis=0, weights=rows.weight)
+        least = max(_LEAST_EIGENVALUE, ((rows.least_width or 0.0) / _WIDTHS_OF_AXIS) ** 2)
+        correlation = _correlation(values - mean, rows.weight, shrinkage)
+        axes = _axes(correlation, least, symmetric=system.endswith("zca"))
+        found = replace(found, axes=axes, mean=mean)
+    return found
+
+
+def coordinates_in_memory(coordinates: Coordinates, values: Floats) -> tuple[Floats, Floats]:
+    """Return the coordinates of rows, and the logarithms of their derivatives."""
+    found, log_slope = np.empty_like(values), np.empty(len(values))
+    coordinates.write(values, found, log_slope, Workspace())
+    return found, log_slope
+
+
+def _correlation(centred: Floats, weight: Floats, shrinkage: float) -> Floats:
+    """Return the correlation of standardised variables, with a share of the identity."""
+    covariance = (centred.T * weight) @ centred / weight.sum()
+    deviations = np.sqrt(np.diag(covariance))
+    correlation = covariance / np.outer(deviations, deviations)
+    return np.asarray((1 - shrinkage) * correlation + shrinkage * np.eye(len(correlation)))
+
+
+def _axes(correlation: Floats, least: float, *, symmetric: bool) -> Floats:
+    """Return a matrix that makes rows uncorrelated, (m, m).
+
+    Principal axes, or the whitening that is closest to the variables (Kessy, Lewin and Strimmer
+    2018).
+    """
+    eigenvalues, vectors = np.linalg.eigh(correlation)
+    whitening = vectors / np.sqrt(np.maximum(eigenvalues, least))
+    return np.asarray(whitening @ vectors.T if symmetric else whitening)

@@ -1,0 +1,337 @@
+"""Density of many variables: a nonnegative tensor train along a latent chain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bigtensor.data.views import Views
+from bigtensor.errors import ParameterError, Setting, ViewError
+from bigtensor.models.containers import is_labelled
+from bigtensor.models.data_kinds import Data
+from bigtensor.models.density import DensityAnswers
+from bigtensor.models.parameters import check_choice
+from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
+from bigtensor.models.tensor_train_density.description import TrainDescription, outcome_in_words
+from bigtensor.models.tensor_train_density.planned_passes import (
+    planned_preparation,
+    planned_refinement,
+)
+from bigtensor.models.tensor_train_density.script import STORED_CLASSES, prepare, refine
+from bigtensor.models.tensor_train_density.settings import check_parameters, settings_of
+from bigtensor.models.tensor_train_density.solution import TrainDensity
+from bigtensor.statistics.tensor_train.conditional_curves import ConditionalCurves
+from bigtensor.statistics.tensor_train.imputation import (
+    IMPUTED,
+    METHODS,
+    ImputedRows,
+    PredictedVariable,
+)
+from bigtensor.statistics.tensor_train.log_densities import LOG_DENSITY, LogDensities
+
+
+class TensorTrainDensity(ScriptedFit, DensityAnswers):
+    """Density of many variables, with every marginal and conditional.
+
+    A latent chain runs along the variables, in an order that puts dependent ones beside each other.
+    Between two latent states, a variable is drawn from a mixture of bumps that depends on both.
+    This is a nonnegative tensor train (Song and Dai 2013, with nonnegative cores). All sums are
+    over states, so that marginals, conditionals and draws are exact, and the density integrates
+    to one.
+
+    Coordinates, widths of bumps, rank and the number of steps are chosen by validation in a
+    pilot sample; passes of expectation maximisation over all rows follow. Measured variables with
+    at most 10 distinct values are categorical: their part of the density is a probability.
+    Missing entries are summed over, in the fit and in every answer.
+
+    Parameters
+    ----------
+    rank : int or "auto", default "auto"
+        Number of values of the latent states; by default the best of 1, 2, 4, 8 and 16.
+    coordinates : str, default "queries"
+        ``"z"``: standardised variables. ``"ns"``: normal scores, smooth increasing functions that
+        make every variable nearly Gaussian. ``"pca"``, ``"ns-pca"``: these along principal axes.
+        ``"zca"``, ``"ns-zca"``: these whitened symmetrically. ``"queries"`` chooses between
+        ``"z"`` and ``"ns"``, which answer every query. ``"density"`` chooses among all six; the
+        rotated ones give log-densities of complete rows, and draws.
+    widths : sequence of float or "auto", default "auto"
+        Standard deviations of the bumps, in standard deviations of the coordinates.
+    least_width : float or "auto", default "auto"
+        Smallest standard deviation of a bump, in standard deviations of the variables. By default
+        only ties in the data limit it: bumps are not narrower than the distance of neighbouring
+        values.
+    n_trains : int or "auto", default "auto"
+        Number of tensor trains from different starts, whose average is the density. By default 3 up
+        to 20,000 rows, and 1 beyond.
+    passes : int, default 4
+        Most passes of expectation maximisation over all rows, where there are more than in the
+        pilot sample. They end when rows that are held out gain no more.
+    pilot_rows : int, default 20000
+        Rows of the sample in which everything is chosen.
+    views : mapping of str to feature names or columns, optional
+        The features to use, in any number of views. By default every feature.
+    missing : {"marginalise", "raise", "omit"}, default "marginalise"
+        Whether missing entries are summed over, are an error, or make their rows left out.
+    sample_dim : str, default "sample"
+        Name of the sample dimension of labelled data.
+    random_state : int, optional
+        Seed of the sample and of the starts. None stands for 0: the same data give the same model.
+
+    Attributes
+    ----------
+    rank_ : int
+    coordinates_ : str
+        One of the six coordinate systems.
+    order_ : list of str
+        The variables along the chain.
+    views_ : Views
+        The views as they were found in the data.
+    diagnostics_ : dict
+        Every decision taken on the way: candidates with their validation log-densities, steps,
+        categorical variables, held-out log-density by pass, the plan, and a ``verdict``.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        For labelled data.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bigtensor import TensorTrainDensity
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> model = TensorTrainDensity().fit(X)
+    >>> model.score_samples(X).shape
+    (150,)
+    >>> model.conditional({"x3": 0.2}).sample(5, random_state=0).shape
+    (5, 3)
+    """
+
+    takes = Data(kinds={"measured", "codes"}, marginalises=True)
+    stored_classes = STORED_CLASSES
+    _steps = FitSteps(settings_of, prepare, refine, planned_preparation, planned_refinement)
+    description = TrainDescription()
+
+    rank_: int
+    coordinates_: str
+    order_: list[str]
+    _fitted: TrainDensity | None
+
+    def __init__(
+        self,
+        rank: int | str = "auto",
+        coordinates: str = "queries",
+        *,
+        widths: Any = "auto",
+        least_width: float | str = "auto",
+        n_trains: int | str = "auto",
+        views: Any = None,
+        passes: int = 4,
+        pilot_rows: int = 20_000,
+        missing: str = "marginalise",
+        sample_dim: str = "sample",
+        random_state: int | None = None,
+    ) -> None:
+        self.rank = rank
+        self.coordinates = coordinates
+        self.widths = widths
+        self.least_width = least_width
+        self.n_trains = n_trains
+        self.views = views
+        self.passes = passes
+        self.pilot_rows = pilot_rows
+        self.missing = missing
+        self.sample_dim = sample_dim
+        self.random_state = random_state
+
+    def score_samples(
+        self, X: Any, *, of: Iterable[str] | None = None, given: Iterable[str] | None = None
+    ) -> Any:
+        """Return the log-density of every row, in nats: ``(rows,)`` float64.
+
+        Missing entries are summed over.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        of : iterable of str, optional
+            Variables whose density is asked for; by default all that are not given.
+        given : iterable of str, optional
+            Variables that are known: the density is conditional on them.
+
+        Raises
+        ------
+        ParameterError
+            When a variable is unknown or in both, or the coordinates answer no such query.
+        """
+        if of is None and given is None:
+            return super().score_samples(X)
+        density = self._answering()
+        known = self._marked(given)
+        asked = ~known if of is None else self._marked(of)
+        if (asked & known).any():
+            both = [density.features[j] for j in np.flatnonzero(asked & known)]
+            raise ParameterError(f"variables are asked for and given: {', '.join(both)}")
+        return self._evaluate(X, LOG_DENSITY, LogDensities(density.tables_of_rows, asked, known))
+
+    def marginal(self, variables: Iterable[str]) -> TensorTrainDensity:
+        """Return the density of some variables, as a fitted model.
+
+        Parameters
+        ----------
+        variables : iterable of str
+            Names of features; columns of plain arrays are named ``x0``, ``x1`` and so on.
+
+        Returns
+        -------
+        TensorTrainDensity
+            With the variables in the order of this model.
+
+        Raises
+        ------
+        ParameterError
+            When a variable is unknown, there is none, or the coordinates have no marginals.
+        """
+        kept = self._marked(variables)
+        return self._of_others({int(j): None for j in np.flatnonzero(~kept)})
+
+    def conditional(self, given: Mapping[str, float]) -> TensorTrainDensity:
+        """Return the density of the other variables given some, as a fitted model.
+
+        Parameters
+        ----------
+        given : mapping of str to float
+            Values of variables.
+
+        Returns
+        -------
+        TensorTrainDensity
+            With the other variables in the order of this model.
+
+        Raises
+        ------
+        ParameterError
+            When a variable is unknown, none is left, or the coordinates have no conditionals.
+        """
+        marked = self._marked(given)
+        features = self._density().features
+        return self._of_others({int(j): float(given[features[j]]) for j in np.flatnonzero(marked)})
+
+    def impute(self, X: Any, method: str = "mean") -> Any:
+        """Return rows whose missing entries are replaced by what the others say of them.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`, with NaN for missing entries.
+        method : {"mean", "median", "sample"}, default "mean"
+            Of the conditional distribution of an entry given the entries of its row that are known.
+            Draws of several entries of a row are drawn together. Categorical variables have their
+            most probable value in place of a mean or median.
+
+        Returns
+        -------
+        (rows, features) float64 array, DataArray or dask array
+            Features in the order of the views, lazy if ``X`` is lazy.
+        """
+        check_choice("method", method, METHODS)
+        density = self._answering()
+        seed = self.random_state or 0
+        function = ImputedRows(density.tables_of_rows, density.modes.modes, method, seed)
+        return self._evaluate(X, IMPUTED, function)
+
+    def predict(self, X: Any, variable: str, interval: float = 0.8) -> xr.Dataset:
+        """Return one variable of every row from its other entries, with an interval.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`. Entries of the variable are not looked at, and may be missing.
+        variable : str
+        interval : float, default 0.8
+            Probability between the bounds.
+
+        Returns
+        -------
+        Dataset
+            ``mean`` (of a categorical variable its most probable value), ``median``, ``lower`` and
+            ``upper`` along the samples.
+        """
+        density = self._answering()
+        (j,) = np.flatnonzero(self._marked([variable]))
+        if not 0 < interval < 1:
+            raise ParameterError(f"interval is {interval!r}; expected a number between 0 and 1")
+        curves = ConditionalCurves(density.tables_of_rows, int(j), density.modes.modes[j])
+        samples = self._open_again(X)
+        arrays, _ = self._evaluate_in_memory(samples, PredictedVariable(curves, interval))
+        found = {name: (self.sample_dim, array) for name, array in arrays.items()}
+        coords = {}
+        if is_labelled(X) and isinstance(X, xr.DataArray | xr.Dataset):
+            coords = {
+                name: coord for name, coord in X.coords.items() if coord.dims == (self.sample_dim,)
+            }
+        return xr.Dataset(found, coords, {"variable": variable, "interval": interval})
+
+    def _adopt(self, fitted: TrainDensity) -> None:
+        """Set `_fitted` and the fitted attributes."""
+        self._fitted = fitted
+        self.rank_ = fitted.n_components
+        self.coordinates_ = self.diagnostics_["system"]
+        self.order_ = [fitted.features[j] for j in fitted.trains[0].order]
+
+    _check_parameters = check_parameters
+
+    def _outcome_in_words(self) -> list[tuple[str, str]]:
+        """Return how the fit ended, as names and words."""
+        return outcome_in_words(self)
+
+    def _density(self) -> TrainDensity:
+        """Return the solution, or raise sklearn's NotFittedError."""
+        self._require_fitted()
+        assert self._fitted is not None
+        return self._fitted
+
+    def _answering(self) -> TrainDensity:
+        """Return the solution if it answers queries on some of the variables."""
+        density = self._density()
+        if density.is_rotated:
+            raise ParameterError(
+                f"the coordinates are {self.coordinates_!r}, which mix the variables: they give "
+                "log-densities of complete rows and draws, but neither marginals nor conditionals; "
+                "fit with " + Setting("coordinates", "queries")
+            )
+        return density
+
+    def _marked(self, variables: Iterable[str] | None) -> NDArray[np.bool_]:
+        """Return which variables are named."""
+        features = self._density().features
+        names = [] if variables is None else list(variables)
+        unknown = [name for name in names if name not in features]
+        if unknown:
+            raise ViewError(
+                f"unknown variables: {', '.join(map(str, unknown))}; the density has "
+                f"{', '.join(features)}"
+            )
+        return np.isin(features, names)
+
+    def _of_others(self, values: Mapping[int, float | None]) -> TensorTrainDensity:
+        """Return the density without some variables, given or summed over, as a fitted model."""
+        density = self._answering()
+        if len(values) == len(density.features):
+            raise ParameterError("no variable is left: a density needs one at least")
+        if not values:
+            return self
+        found = density.without(values)
+        model = type(self)(**self.get_params(deep=False))
+        in_data = [self.views_.feature_names[place] for place in np.argsort(self.views_.order)]
+        names = [feature for feature in in_data if feature in found.features]
+        model.views_ = Views.resolve({name: [name] for name in found.features}, names)
+        model.n_features_in_ = len(names)
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = np.asarray(names, dtype=object)
+        model.diagnostics_ = self.diagnostics_
+        model._adopt(found)
+        return model

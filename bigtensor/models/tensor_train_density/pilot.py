@@ -1,0 +1,146 @@
+"""Pilot sample of a density: its variables, and the least widths that their values allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.errors import DataError
+from bigtensor.features.coordinates import Coordinates
+from bigtensor.features.modes import FEW_SYMBOLS, Symbols
+from bigtensor.features.normal_scores import NormalScores
+from bigtensor.models.tensor_train_density.settings import TrainSettings
+from bigtensor.statistics.row_sample import Sample
+
+Floats = NDArray[np.float64]
+
+_TIED = 0.5
+"""Share of distinct values below which a sample is one of a grid."""
+
+_OUTLYING = 3.0
+"""Standard deviations of a sample without its outermost values that the scale has at most."""
+
+_TRIMMED = 0.005
+"""Share of the sample at either end that is outermost."""
+
+
+LEAST_SMOOTHING = 0.1
+"""Least standard deviation of the kernel of marginal distributions, unless told."""
+
+_RULE = 0.9
+"""Factor of the rule of thumb for the width of a kernel of n rows, times n^(-1/5)."""
+
+
+@dataclass(frozen=True, eq=False)
+class PilotRows:
+    """Rows of the pilot sample.
+
+    Attributes
+    ----------
+    values : (n, d) float64 array
+        NaN is missing.
+    weight : (n,) float64 array
+        With a mean of one.
+    symbols : tuple of Symbols or None
+        Of categorical variables; None for measured ones.
+    least_width : float, optional
+        Least standard deviation of a bump that the user allows.
+    """
+
+    values: Floats
+    weight: Floats
+    symbols: tuple[Symbols | None, ...]
+    least_width: float | None
+
+    @classmethod
+    def of_sample(cls, sample: Sample, settings: TrainSettings) -> PilotRows:
+        """Return the rows of a sample.
+
+        Raises
+        ------
+        DataError
+            When no row has a positive weight.
+        """
+        values = sample.values.astype(np.float64)
+        if sample.values.dtype.kind != "f":
+            values[sample.values < 0] = np.nan
+        weight = np.ones(len(values)) if sample.weight is None else sample.weight
+        if not weight.sum() > 0:
+            raise DataError("the rows have no positive weight, so that they have no density")
+        symbols: list[Symbols | None]
+        if settings.symbols:
+            symbols = [Symbols(np.arange(count, dtype=np.float64)) for count in settings.symbols]
+        else:
+            symbols = [_symbols(column) for column in values.T]
+        return cls(values, weight / weight.mean(), tuple(symbols), settings.least_width)
+
+    @cached_property
+    def standard(self) -> Coordinates:
+        """Coordinates that standardise measured variables."""
+        columns = self.values[:, self.measured].T
+        centre = np.array([np.nanmean(column) for column in columns])
+        scale = np.array([spread(column) for column in columns])
+        return Coordinates(self.measured, centre, scale, None, None, np.zeros(len(columns)))
+
+    @cached_property
+    def standardised(self) -> Floats:
+        """Standardised measured variables."""
+        found = self.values[:, self.measured] - self.standard.centre
+        return np.asarray(found / self.standard.scale)
+
+    @cached_property
+    def normal_scores(self) -> NormalScores:
+        """Normal scores of standardised variables."""
+        least = LEAST_SMOOTHING if self.least_width is None else self.least_width
+        rule = _RULE * len(self.values) ** -0.2
+        widths = [max(least, rule, tie_width(column)) for column in self.standardised.T]
+        return NormalScores.of_sample(self.standardised, np.array(widths))
+
+    @cached_property
+    def measured(self) -> NDArray[np.int64]:
+        """Columns of measured variables."""
+        return np.flatnonzero([symbols is None for symbols in self.symbols]).astype(np.int64)
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """True if no entry of a measured variable is missing."""
+        return not bool(np.isnan(self.values[:, self.measured]).any())
+
+    def take(self, rows: NDArray[np.intp]) -> PilotRows:
+        """Return some rows, with the variables of all."""
+        return replace(self, values=self.values[rows], weight=self.weight[rows])
+
+
+def _symbols(column: Floats) -> Symbols | None:
+    """Return the values of a variable that has few of them, which come again."""
+    known = column[~np.isnan(column)]
+    distinct = np.unique(known)
+    # of few rows, any variable has few values
+    if len(distinct) <= FEW_SYMBOLS and 2 * len(distinct) <= max(len(known), 2):
+        return Symbols(distinct)
+    return None
+
+
+def spread(column: Floats) -> float:
+    """Return the standard deviation of a sample, unless a few outlying values make it up."""
+    known = column[~np.isnan(column)]
+    low, high = np.quantile(known, [_TRIMMED, 1 - _TRIMMED])
+    trimmed = known[(known >= low) & (known <= high)]
+    inner = float(trimmed.std())
+    whole = float(known.std())
+    return min(whole, _OUTLYING * inner) if inner > 0 else whole
+
+
+def tie_width(column: Floats) -> float:
+    """Return the typical distance of neighbouring values of a sample with ties, else zero.
+
+    Narrower bumps would make the density at these values as large as one likes.
+    """
+    known = np.sort(column[~np.isnan(column)])
+    distinct = np.unique(known)
+    if len(distinct) < 2 or len(distinct) >= _TIED * len(known):
+        return 0.0
+    return float(np.median(np.diff(distinct)))

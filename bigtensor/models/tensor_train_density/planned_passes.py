@@ -1,0 +1,66 @@
+"""Passes that a fit may ask for, with statistics of the sizes to come."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bigtensor.features.bumps import MOST_NODES
+from bigtensor.features.coordinates import Coordinates
+from bigtensor.features.modes import Locator
+from bigtensor.features.normal_scores import NormalScores
+from bigtensor.models.script import PlannedPass
+from bigtensor.models.tensor_train_density.script import pilot_pass
+from bigtensor.models.tensor_train_density.settings import TrainSettings
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.tensor_train.located_rows import RowLocator
+from bigtensor.statistics.tensor_train.train_counts import TrainCounts
+
+_COPIES = 12
+"""Numbers that the driver holds for every entry of the sample: values, points and shares."""
+
+_TABLES = 4
+"""Tables of a train that the driver holds at once."""
+
+
+def planned_preparation(settings: TrainSettings) -> list[PlannedPass]:
+    """Return upper bounds of the passes before the sums over all rows."""
+    sample = 8 * _COPIES * settings.pilot_rows * len(settings.features)
+    tables = _TABLES * settings.n_trains * _table_nbytes(settings)
+    return [PlannedPass(pilot_pass(settings), driver_nbytes=sample + tables)]
+
+
+def planned_refinement(settings: TrainSettings) -> list[PlannedPass]:
+    """Return upper bounds of the sums over all rows."""
+    d = len(settings.features)
+    points, r = _points(settings), max(settings.ranks)
+    scores = NormalScores(np.zeros((d, 2)), np.zeros((d, 2)), np.ones((d, 2)))
+    coordinates = Coordinates(
+        *(np.arange(d, dtype=np.int64), np.zeros(d), np.ones(d), scores, np.eye(d), np.zeros(d))
+    )
+    locator = Locator(
+        *(np.zeros(d + 1, np.int64), np.ones(d, np.bool_), np.zeros((d, 3)), np.zeros(points))
+    )
+    # a view of one number stands for tables of the right size
+    table = np.broadcast_to(np.zeros(()), (points + 1, r, r))
+    trains = settings.n_trains
+    sums = TrainCounts(
+        RowLocator(coordinates, locator),
+        (np.arange(d, dtype=np.int64),) * trains,
+        (table,) * trains,
+        np.full(trains, 1 / trains),
+    )
+    passes = settings.passes if settings.is_sampled else 1
+    driver = _TABLES * trains * _table_nbytes(settings)
+    return [PlannedPass(Pass("expectation", sums), passes, driver_nbytes=driver)]
+
+
+def _points(settings: TrainSettings) -> int:
+    """Return the largest number of points of all variables."""
+    if settings.symbols:
+        return sum(count + 2 for count in settings.symbols)
+    return len(settings.features) * (MOST_NODES + 1)
+
+
+def _table_nbytes(settings: TrainSettings) -> int:
+    """Return the bytes of the matrices of one train at all points."""
+    return 8 * (_points(settings) + 1) * max(settings.ranks) ** 2

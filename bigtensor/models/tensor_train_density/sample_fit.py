@@ -1,0 +1,193 @@
+"""Trains of a pilot sample, by expectation maximisation in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, node_tables, updated
+from bigtensor.decomposition.tensor_train.start import background_weights, train_of_clusters
+from bigtensor.decomposition.tensor_train.variable_order import chain_order, dependence
+from bigtensor.features.bumps import bumps_on, nodes_of
+from bigtensor.features.clustering import kmeans
+from bigtensor.features.coordinates import Coordinates
+from bigtensor.features.modes import Mode, Modes
+from bigtensor.models.tensor_train_density.coordinate_systems import coordinates_in_memory
+from bigtensor.models.tensor_train_density.pilot import PilotRows, tie_width
+from bigtensor.statistics.tensor_train.located_rows import LocatedRows
+from bigtensor.statistics.tensor_train.train_loops import add_counts
+
+Floats = NDArray[np.float64]
+
+PRIOR_WEIGHT = 1.0
+"""Rows that the background adds to every state."""
+
+REACH = 8.0
+"""Largest distance of a node from the median, in standard deviations; tails begin there."""
+
+_ROWS_OF_ORDER = 5000
+"""Rows in which the dependence of variables is measured."""
+
+_ROWS_OF_CLUSTERS = 5000
+"""Rows whose clusters are the states of the start."""
+
+_OUTSIDE = 0.5
+"""Rows that all bumps of a variable together have beside those of the sample."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampleProblem:
+    """Rows of a sample at the points of their modes, and the bumps there.
+
+    Attributes
+    ----------
+    coordinates : Coordinates
+    modes : Modes
+    bumps : tuple of (p, points) float64 arrays
+    located : LocatedRows
+    values : (n, d) float64 array
+        Coordinates of the rows.
+    weight : (n,) float64 array
+    """
+
+    coordinates: Coordinates
+    modes: Modes
+    bumps: tuple[Floats, ...]
+    located: LocatedRows
+    values: Floats
+    weight: Floats
+
+    @classmethod
+    def of_rows(
+        cls, rows: PilotRows, coordinates: Coordinates, widths: tuple[float, ...]
+    ) -> SampleProblem:
+        """Return the problem of some rows.
+
+        Parameters
+        ----------
+        rows : PilotRows
+        coordinates : Coordinates
+        widths : tuple of float
+            Standard deviations of bumps, ascending.
+        """
+        values, log_slope = coordinates_in_memory(coordinates, rows.values)
+        modes: list[Mode] = []
+        bumps: list[Floats] = []
+        for column, symbols in zip(values.T, rows.symbols, strict=True):
+            if symbols is None:
+                known = column[~np.isnan(column)]
+                least = max(rows.least_width or 0.0, tie_width(known))
+                own = tuple(dict.fromkeys(max(width, least) for width in widths))
+                mode = nodes_of(known, own, REACH)
+                modes.append(mode)
+                bumps.append(bumps_on(mode, own))
+            else:
+                modes.append(symbols)
+                bumps.append(bumps_on(symbols, ()))
+        found = Modes(tuple(modes))
+        located = located_at(found, values, log_slope)
+        return cls(coordinates, found, tuple(bumps), located, values, rows.weight)
+
+    @cached_property
+    def first(self) -> NDArray[np.int64]:
+        """First point of every variable."""
+        return self.modes.first
+
+    @cached_property
+    def background(self) -> tuple[Floats, ...]:
+        """Distribution of the bumps of every variable."""
+        binned = self._binned(np.zeros(len(self.weight), np.intp), 1)
+        return tuple(
+            background_weights(bumps, of_points[:, 0], _OUTSIDE / len(bumps))
+            for bumps, of_points in zip(self.bumps, binned, strict=True)
+        )
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """Order of the variables."""
+        some = self.located.take(slice(_ROWS_OF_ORDER))
+        features = []
+        for j, bumps in enumerate(self.bumps):
+            point = some.point[:, j] - self.first[j]
+            above = np.minimum(point + 1, bumps.shape[1] - 1)
+            found = bumps[:, point] * some.left[:, j] + bumps[:, above] * some.right[:, j]
+            # a missing entry says nothing
+            known = point < bumps.shape[1] - 1
+            centre = found[:, known].mean(axis=1) if known.any() else np.zeros(len(bumps))
+            features.append(np.where(known, found, centre[:, None]).T)
+        return chain_order(dependence(features, self.weight[:_ROWS_OF_ORDER]))
+
+    def locate(self, rows: PilotRows) -> LocatedRows:
+        """Return other rows at the points of the modes."""
+        values, log_slope = coordinates_in_memory(self.coordinates, rows.values)
+        return located_at(self.modes, values, log_slope)
+
+    def start(self, rank: int, random_state: int) -> NonnegativeTrain:
+        """Return a train whose states are clusters of the rows."""
+        n = min(len(self.values), _ROWS_OF_CLUSTERS)
+        known = self.values[:n]
+        rank = min(rank, int(np.count_nonzero(self.weight[:n] > 0)))
+        labels = np.full(len(self.values), -1, np.intp)
+        if rank == 1:
+            labels[:n] = 0
+        else:
+            found = kmeans(_standardised(known), rank, random_state, weight=self.weight[:n])
+            labels[:n] = found.labels
+        binned = self._binned(labels, rank)
+        shares = np.bincount(labels[:n], self.weight[:n], minlength=rank) + _OUTSIDE
+        return train_of_clusters(
+            self.order, self.bumps, self.background, binned, shares / shares.sum()
+        )
+
+    def steps(self, train: NonnegativeTrain) -> Iterator[tuple[NonnegativeTrain, Floats]]:
+        """Yield the train and its tables, and then after every expectation maximisation step."""
+        log_density = np.empty(len(self.weight))
+        while True:
+            tables = node_tables(train, self.bumps, self.first)
+            yield train, tables
+            counts = np.zeros_like(tables)
+            at = self.located
+            add_counts(
+                *(at.point, at.left, at.right, self.weight),
+                *(train.order, tables, counts, log_density),
+            )
+            train = updated(train, self.bumps, self.first, counts, self.background, PRIOR_WEIGHT)
+
+    def _binned(self, labels: NDArray[np.intp], count: int) -> list[Floats]:
+        """Return the weight of the rows of every label at every point, by variable."""
+        used = labels >= 0
+        binned = []
+        for j, bumps in enumerate(self.bumps):
+            size = bumps.shape[1]
+            point = self.located.point[used, j] - self.first[j]
+            above = np.minimum(point + 1, size - 1)
+            found = np.zeros(size * count)
+            for at, share in ((point, self.located.left), (above, self.located.right)):
+                weight = self.weight[used] * share[used, j]
+                found += np.bincount(at * count + labels[used], weight, minlength=size * count)
+            of_points = found.reshape(size, count)
+            # a missing entry says nothing about bumps
+            of_points[-1] = 0
+            binned.append(of_points)
+        return binned
+
+
+def located_at(modes: Modes, values: Floats, log_slope: Floats) -> LocatedRows:
+    """Return coordinates at the points of modes."""
+    point = np.empty(values.shape, np.int32)
+    left, right = np.empty(values.shape), np.empty(values.shape)
+    modes.locator().locate(values, point, left, right)
+    return LocatedRows(point, left, right, log_slope)
+
+
+def _standardised(values: Floats) -> Floats:
+    """Return columns of mean zero and variance one, with missing entries at the mean."""
+    known = ~np.isnan(values)
+    counts = np.maximum(known.sum(axis=0), 1)
+    centred = np.where(known, values - np.where(known, values, 0).sum(axis=0) / counts, 0)
+    variances = np.square(centred).sum(axis=0) / counts
+    return centred / np.sqrt(np.where(variances > 0, variances, 1))

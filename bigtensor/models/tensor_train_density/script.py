@@ -1,0 +1,160 @@
+"""Script of a tensor-train density: choices in a pilot sample, then passes over all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain
+from bigtensor.features.coordinates import Coordinates
+from bigtensor.features.modes import Locator, Modes, Nodes, Symbols
+from bigtensor.features.normal_scores import NormalScores
+from bigtensor.models.script import Estimate, Script, Solved, Step
+from bigtensor.models.tensor_train_density.choice import Validated, chosen, problem_of
+from bigtensor.models.tensor_train_density.pilot import PilotRows
+from bigtensor.models.tensor_train_density.sample_checks import sample_checks
+from bigtensor.models.tensor_train_density.sample_fit import PRIOR_WEIGHT, SampleProblem
+from bigtensor.models.tensor_train_density.settings import HOLD_OUT, TrainSettings
+from bigtensor.models.tensor_train_density.solution import TrainDensity
+from bigtensor.models.tensor_train_density.verdict import judged
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.row_sample import RowSample, Sample
+from bigtensor.statistics.tensor_train.located_rows import RowLocator
+from bigtensor.statistics.tensor_train.train_counts import TrainCounts, TrainCountsResult
+from bigtensor.statistics.windows import sample_windows
+
+LEAST_GAIN = 1e-3
+"""Gain of rows held out by a pass, in nats, below which it is the last."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainPreparation:
+    """Choices from the pilot sample.
+
+    Attributes
+    ----------
+    settings : TrainSettings
+    density : TrainDensity
+        Of the pilot sample.
+    pilot : dict
+        Choices and numbers of the sample.
+    diagnostics : dict
+        The same.
+    """
+
+    settings: TrainSettings
+    density: TrainDensity
+    pilot: dict[str, Any]
+    diagnostics: dict[str, Any]
+
+
+STORED_CLASSES = (
+    *(TrainDensity, TrainPreparation, TrainSettings, NonnegativeTrain, Coordinates, NormalScores),
+    *(Modes, Nodes, Symbols, Locator, RowLocator, TrainCounts),
+)
+"""Dataclasses that a saved model, prepared or fitted, is made of."""
+
+
+def pilot_pass(settings: TrainSettings) -> Pass[Sample]:
+    """Return the pass that draws the sample."""
+    statistic = RowSample(
+        *(settings.pilot_rows, len(settings.features), settings.dtype),
+        *(settings.random_state, settings.has_weight),
+    )
+    return Pass("pilot", statistic, sample_windows(settings.rows, settings.pilot_rows))
+
+
+def prepare(settings: TrainSettings) -> Script:
+    """Ask for a pilot sample, and choose everything in it that more rows do not decide better."""
+    sample: Sample = yield pilot_pass(settings)
+    rows = PilotRows.of_sample(sample, settings)
+    best, tried = yield from chosen(rows, settings)
+    yield Step("fitting the sample")
+    problem = problem_of(rows, best.candidate)
+    # the last step is a pass over all rows
+    steps = max(0, best.steps - 1)
+    trains = tuple(
+        next(islice(problem.steps(problem.start(best.candidate.rank, seed)), steps, None))[0]
+        for seed in _seeds(settings)
+    )
+    told = {**_told(rows, problem, best, tried, settings), **sample_checks(rows, settings)}
+    return TrainPreparation(settings, _density(problem, trains, settings), told, told)
+
+
+def refine(preparation: TrainPreparation) -> Script:
+    """Ask for steps of expectation maximisation as long as rows held out gain."""
+    settings, density = preparation.settings, preparation.density
+    if not settings.is_sampled:
+        found = yield from _counted(density, settings, 0)
+        if preparation.pilot["steps"]:
+            density = density.updated(found, PRIOR_WEIGHT)
+        return _solved(density, preparation, [])
+    before, scores = density, []
+    for _ in range(settings.passes):
+        found = yield from _counted(density, settings, HOLD_OUT)
+        scores.append(found.held_out)
+        if len(scores) > 1 and scores[-1] - scores[-2] < LEAST_GAIN:
+            density = density if scores[-1] > scores[-2] else before
+            break
+        before, density = density, density.updated(found, PRIOR_WEIGHT)
+        yield Estimate(partial(_solved, density, preparation, list(scores)))
+    return _solved(density, preparation, scores)
+
+
+def _counted(
+    density: TrainDensity, settings: TrainSettings, hold_out: int
+) -> Generator[Pass[TrainCountsResult], TrainCountsResult, TrainCountsResult]:
+    """Ask for the sums of one step."""
+    return (yield Pass("expectation", density.counts(hold_out, settings.random_state)))
+
+
+def _solved(density: TrainDensity, preparation: TrainPreparation, scores: list[float]) -> Solved:
+    """Return the density as it is, with a verdict."""
+    told = {**preparation.pilot, "held_out_log_density": scores}
+    return judged(density, preparation.settings, told)
+
+
+def _seeds(settings: TrainSettings) -> list[int]:
+    """Return one seed a train."""
+    spawned = np.random.SeedSequence(settings.random_state).generate_state(settings.n_trains)
+    return [int(seed) for seed in spawned]
+
+
+def _density(
+    problem: SampleProblem, trains: tuple[NonnegativeTrain, ...], settings: TrainSettings
+) -> TrainDensity:
+    """Return the mixture of trains, with equal shares."""
+    shares = np.full(len(trains), 1 / len(trains))
+    return TrainDensity(
+        *(problem.coordinates, problem.modes, problem.bumps, problem.background),
+        *(trains, shares, settings.views),
+    )
+
+
+def _told(
+    rows: PilotRows,
+    problem: SampleProblem,
+    best: Validated,
+    tried: list[Validated],
+    settings: TrainSettings,
+) -> dict[str, Any]:
+    """Return choices and numbers of the sample."""
+    names = settings.features
+    return {
+        "pilot_rows": len(rows.weight),
+        "steps": best.steps,
+        "validation_log_density": best.score,
+        **asdict(best.candidate),
+        "order": [names[j] for j in problem.order],
+        "categorical": [
+            name for name, found in zip(names, rows.symbols, strict=True) if found is not None
+        ],
+        "tried": [
+            {**asdict(one.candidate), "steps": one.steps, "log_density": one.score} for one in tried
+        ],
+    }

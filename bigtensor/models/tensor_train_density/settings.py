@@ -1,0 +1,142 @@
+"""Resolved parameters of a tensor-train density."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from bigtensor.errors import DataError, ParameterError, Setting
+from bigtensor.models.data_shape import DataShape, NamedViews
+from bigtensor.models.declarations import check_declared
+from bigtensor.models.tensor_train_density.declared_parameters import PARAMETERS
+
+LEAST_ROWS = 5
+"""Rows without which nothing can be validated."""
+
+RANKS = (1, 2, 4, 8, 16)
+"""Ranks that validation chooses from; multiples of four suit the loops."""
+
+WIDTHS = ((0.1, 0.3, 0.9), (0.2, 0.6), (0.5, 1.2), (0.8, 1.2))
+"""Standard deviations of bumps that validation chooses from."""
+
+SYSTEMS = {
+    "queries": ("z", "ns"),
+    "density": ("z", "ns", "pca", "ns-pca", "zca", "ns-zca"),
+}
+"""Coordinates that validation chooses from."""
+
+FEW_ROWS = 20_000
+"""Rows below which several trains are averaged."""
+
+TRAINS = 3
+
+HOLD_OUT = 20
+"""One in so many rows is held out from passes, to stop them."""
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """Resolved parameters, and the size of the data.
+
+    Attributes
+    ----------
+    views : tuple of (name, features)
+    ranks : tuple of int
+        To choose from.
+    systems : tuple of str
+        Coordinates to choose from.
+    widths : tuple of tuple of float
+        Standard deviations of bumps to choose from.
+    least_width : float, optional
+        Of all bumps; None where only the data limit it.
+    n_trains, passes, pilot_rows, rows : int
+    symbols : tuple of int
+        Number of categories of every feature; empty for measured data.
+    dtype : str
+    has_weight : bool
+    random_state : int
+    """
+
+    views: NamedViews
+    ranks: tuple[int, ...]
+    systems: tuple[str, ...]
+    widths: tuple[tuple[float, ...], ...]
+    least_width: float | None
+    n_trains: int
+    passes: int
+    pilot_rows: int
+    rows: int
+    symbols: tuple[int, ...]
+    dtype: str
+    has_weight: bool
+    random_state: int
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(name for _, members in self.views for name in members)
+
+    @property
+    def is_sampled(self) -> bool:
+        """True if the pilot sample holds some of the rows only."""
+        return self.rows > self.pilot_rows
+
+
+def settings_of(model: Any, shape: DataShape, rows: int) -> TrainSettings:
+    """Return the resolved parameters of a model.
+
+    Raises
+    ------
+    DataError
+        When there are too few rows.
+    """
+    if rows < LEAST_ROWS:
+        raise DataError(
+            f"{rows} row{'s' * (rows > 1)} cannot be fitted and validated; a density needs "
+            f"{LEAST_ROWS} rows at least (n_samples={rows})"
+        )
+    few = rows <= FEW_ROWS
+    return TrainSettings(
+        views=shape.views,
+        ranks=RANKS if model.rank == "auto" else (int(model.rank),),
+        systems=SYSTEMS.get(model.coordinates, (model.coordinates,)),
+        widths=WIDTHS if _is_auto(model.widths) else (_ascending(model.widths),),
+        least_width=None if model.least_width == "auto" else float(model.least_width),
+        n_trains=(TRAINS if few else 1) if model.n_trains == "auto" else int(model.n_trains),
+        passes=int(model.passes),
+        pilot_rows=min(rows, int(model.pilot_rows)),
+        rows=rows,
+        symbols=tuple(len(names) for names in shape.categories),
+        dtype=shape.dtype,
+        has_weight=shape.has_weight,
+        random_state=model.random_state or 0,
+    )
+
+
+def check_parameters(model: Any) -> None:
+    """Raise a ParameterError for a parameter of a `TensorTrainDensity` that is out of range."""
+    check_declared(model, PARAMETERS)
+    if _is_auto(model.widths):
+        return
+    try:
+        given = list(model.widths)
+    except TypeError:
+        given = []
+    are_positive = [isinstance(width, Real) and float(width) > 0 for width in given]
+    if not given or not all(are_positive):
+        raise ParameterError(
+            Setting("widths")
+            + f" is {model.widths!r}; expected 'auto' or positive numbers, the standard deviations "
+            "of bumps in standard deviations of the variables"
+        )
+
+
+def _is_auto(widths: Any) -> bool:
+    """Return True if widths are chosen by validation."""
+    return isinstance(widths, str) and widths == "auto"
+
+
+def _ascending(widths: Any) -> tuple[float, ...]:
+    """Return widths in ascending order."""
+    return tuple(sorted(float(width) for width in widths))

@@ -1,0 +1,187 @@
+"""Fitted density: trains in common coordinates, and the functions of rows that they give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from bigtensor.decomposition.tensor_train.contraction import contracted, drawn_points
+from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, node_tables, updated
+from bigtensor.features.coordinates import Coordinates
+from bigtensor.features.modes import Mode, Modes, Nodes
+from bigtensor.models.data_shape import NamedViews
+from bigtensor.models.tensor_train_density.coordinate_systems import coordinates_in_memory
+from bigtensor.statistics.tensor_train.located_rows import RowLocator
+from bigtensor.statistics.tensor_train.log_densities import LogDensities, TrainTables
+from bigtensor.statistics.tensor_train.train_counts import TrainCounts, TrainCountsResult
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainDensity:
+    """A mixture of nonnegative tensor trains in common coordinates.
+
+    Attributes
+    ----------
+    coordinates : Coordinates
+    modes : Modes
+    bumps : tuple of (p, points) float64 arrays
+        Of every variable.
+    background : tuple of (p,) float64 arrays
+        Distribution of the bumps of every variable, the prior of all states.
+    trains : tuple of NonnegativeTrain
+    shares : (trains,) float64 array
+        Of the trains in the mixture.
+    views : tuple of (name, features)
+    """
+
+    coordinates: Coordinates
+    modes: Modes
+    bumps: tuple[Floats, ...]
+    background: tuple[Floats, ...]
+    trains: tuple[NonnegativeTrain, ...]
+    shares: Floats
+    views: NamedViews
+
+    @property
+    def n_components(self) -> int:
+        """Largest number of values of a latent state."""
+        return max(train.rank for train in self.trains)
+
+    @cached_property
+    def rows(self) -> RowLocator:
+        """Function of rows that the tables are looked up with."""
+        return RowLocator(self.coordinates, self.modes.locator())
+
+    @cached_property
+    def tables(self) -> tuple[Floats, ...]:
+        """Matrices from state to state at every point, of every train."""
+        first = self.modes.first
+        return tuple(node_tables(train, self.bumps, first) for train in self.trains)
+
+    @property
+    def orders(self) -> tuple[NDArray[np.int64], ...]:
+        """Order of the variables in every train."""
+        return tuple(train.order for train in self.trains)
+
+    @cached_property
+    def tables_of_rows(self) -> TrainTables:
+        """The mixture of trains, for functions of rows."""
+        return TrainTables(self.rows, self.orders, self.tables, self.shares)
+
+    @property
+    def is_rotated(self) -> bool:
+        """True if coordinates mix variables, so that a row has to be complete."""
+        return self.coordinates.axes is not None
+
+    def log_densities(self) -> LogDensities:
+        """Return the function that gives the log-density of every row."""
+        d = len(self.modes.modes)
+        return LogDensities(self.tables_of_rows, np.ones(d, np.bool_), np.zeros(d, np.bool_))
+
+    def draw(self, n_samples: int, rng: np.random.Generator) -> Floats:
+        """Draw rows, features beside each other in the order of the views."""
+        which = rng.choice(len(self.trains), n_samples, p=self.shares)
+        found = np.empty((n_samples, len(self.modes.modes)))
+        masses = [masses_of(mode) for mode in self.modes.modes]
+        for k, (train, tables) in enumerate(zip(self.trains, self.tables, strict=True)):
+            rows = np.flatnonzero(which == k)
+            points = drawn_points(train, tables, self.modes.first, masses, len(rows), rng)
+            for j, mode in enumerate(self.modes.modes):
+                found[rows, j] = drawn_values(mode, points[:, j], rng)
+        return self.coordinates.inverse(found)
+
+    def without(self, values: Mapping[int, float | None]) -> TrainDensity:
+        """Return the density of the other variables.
+
+        Parameters
+        ----------
+        values : mapping of int to float or None
+            Variables to take out: given at a value, or summed over. Coordinates have no axes.
+        """
+        d = len(self.modes.modes)
+        rows = np.full((1, d), np.nan)
+        for j, value in values.items():
+            rows[0, j] = np.nan if value is None else value
+        coordinates, _ = coordinates_in_memory(self.coordinates, rows)
+        point, left, right = (np.empty((1, d), kind) for kind in ("int32", "float64", "float64"))
+        self.rows.locator.locate(coordinates, point, left, right)
+        trains, logs = [], []
+        for train, tables in zip(self.trains, self.tables, strict=True):
+            at = {
+                j: left[0, j] * tables[point[0, j]] + right[0, j] * tables[point[0, j] + 1]
+                for j in values
+            }
+            found, log_mass = contracted(train, at)
+            trains.append(found)
+            logs.append(log_mass)
+        kept = np.array([j for j in range(d) if j not in values], np.int64)
+        names = [self.features[j] for j in kept]
+        return TrainDensity(
+            coordinates=self.coordinates.some(kept),
+            modes=self.modes.some(kept.tolist()),
+            bumps=tuple(self.bumps[j] for j in kept),
+            background=tuple(self.background[j] for j in kept),
+            trains=tuple(trains),
+            shares=softmax(np.log(self.shares) + np.array(logs)),
+            views=tuple((name, (name,)) for name in names),
+        )
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        return tuple(name for _, members in self.views for name in members)
+
+    def counts(self, hold_out: int, random_state: int) -> TrainCounts:
+        """Return the sums over rows that one step of expectation maximisation needs."""
+        return TrainCounts(self.rows, self.orders, self.tables, self.shares, hold_out, random_state)
+
+    def updated(self, found: TrainCountsResult, prior_weight: float) -> TrainDensity:
+        """Return the density after a step of expectation maximisation.
+
+        Parameters
+        ----------
+        found : TrainCountsResult
+        prior_weight : float
+            Rows that the background adds to every state.
+        """
+        first = self.modes.first
+        trains = tuple(
+            updated(train, self.bumps, first, counts, self.background, prior_weight)
+            for train, counts in zip(self.trains, found.counts, strict=True)
+        )
+        return replace(self, trains=trains)
+
+
+def masses_of(mode: Mode) -> Floats:
+    """Return the integrals of the functions that are one at a point of a mode alone."""
+    return mode.masses if isinstance(mode, Nodes) else np.ones(mode.count)
+
+
+def drawn_values(mode: Mode, points: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+    """Draw values from the functions that are one at a point alone, and linear beside it.
+
+    Parameters
+    ----------
+    mode : Nodes or Symbols
+    points : (n,) int64 array
+        Counted from the first of the mode.
+    rng : Generator
+    """
+    if not isinstance(mode, Nodes):
+        # another symbol has no value
+        return np.append(mode.values, np.nan)[points]
+    # a triangle about the point; at the ends half of one, and an exponential tail
+    offset = mode.step * (rng.random(len(points)) + rng.random(len(points)) - 1)
+    in_tail = rng.random(len(points)) < mode.tail / (mode.tail + mode.step / 2)
+    tail = mode.tail * rng.exponential(size=len(points))
+    for end, sign in ((0, 1.0), (mode.count - 1, -1.0)):
+        at = points == end
+        offset[at] = sign * np.where(in_tail[at], -tail[at], np.abs(offset[at]))
+    return mode.points[points] + offset

@@ -1,0 +1,96 @@
+"""Judgement of a fitted density: what should worry, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bigtensor.errors import ConditioningWarning, ConstantFeatureWarning, Message, Setting
+from bigtensor.models.faults import Fault, with_verdict
+from bigtensor.models.script import Solved
+from bigtensor.models.tensor_train_density.settings import TrainSettings
+from bigtensor.models.tensor_train_density.solution import TrainDensity
+
+
+def judged(density: TrainDensity, settings: TrainSettings, diagnostics: dict[str, Any]) -> Solved:
+    """Return a density with the verdict on it, and warn of faults.
+
+    Parameters
+    ----------
+    density : TrainDensity
+    settings : TrainSettings
+    diagnostics : dict
+        With ``constant``, ``all_missing``, ``repeated``, ``duplicated``, ``rank`` and ``system``.
+    """
+    faults = [
+        *_constant(diagnostics["constant"]),
+        *_all_missing(diagnostics["all_missing"]),
+        *_repeated(diagnostics["repeated"]),
+        *_duplicated(diagnostics["duplicated"]),
+    ]
+    d = len(settings.features)
+    trains = len(density.trains)
+    praise = (
+        f"A density of {d} variable{'s' * (d > 1)}: {trains} tensor "
+        f"train{'s' * (trains > 1)} of rank {diagnostics['rank']}."
+    )
+    return with_verdict(density, faults, praise, diagnostics)
+
+
+def _constant(names: list[str]) -> list[Fault]:
+    """Return a sentence on variables with one value."""
+    if not names:
+        return []
+    return [
+        (
+            ConstantFeatureWarning,
+            f"Constant in the sample: {', '.join(names)}. A constant variable is categorical, with "
+            "this value and any other: leave it out ("
+            + Setting("views")
+            + ") if its other values are not rare.",
+        )
+    ]
+
+
+def _all_missing(names: list[str]) -> list[Fault]:
+    """Return a sentence on variables without a value."""
+    if not names:
+        return []
+    return [
+        (
+            ConstantFeatureWarning,
+            f"Without any value in the sample: {', '.join(names)}. Nothing is known about such a "
+            "variable: leave it out (" + Setting("views") + ").",
+        )
+    ]
+
+
+def _repeated(names: list[str]) -> list[Fault]:
+    """Return a sentence on variables with a value that comes again and again."""
+    if not names:
+        return []
+    return [
+        (
+            ConditioningWarning,
+            f"One value has more than a third of the entries of {', '.join(names)}. The density "
+            "there is as large as the narrowest bump allows: it compares rows with each other, not "
+            "with other models; " + Setting("least_width") + " limits it.",
+        )
+    ]
+
+
+def _duplicated(pairs: list[list[str]]) -> list[Fault]:
+    """Return a sentence on variables that are functions of each other."""
+    if not pairs:
+        return []
+    named = "; ".join(f"{left} and {right}" for left, right in pairs)
+    return [
+        (
+            ConditioningWarning,
+            Message(
+                f"Linear functions of each other: {named}. Their joint density is as large as the "
+                "narrowest bumps allow: leave one of them out ("
+            )
+            + Setting("views")
+            + ").",
+        )
+    ]

@@ -1,0 +1,1 @@
+"""Statistics and row functions of tensor trains."""

@@ -1,0 +1,177 @@
+"""Density of one variable given the others, row by row, with its mean and quantiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from bigtensor.features.buffers import Buffers
+from bigtensor.features.coordinates import Coordinates
+from bigtensor.features.modes import Mode, Nodes
+from bigtensor.features.row_loops import row_loop
+from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.tensor_train.located_rows import LocatedRows
+from bigtensor.statistics.tensor_train.log_densities import TrainTables
+from bigtensor.statistics.tensor_train.train_loops import write_curves
+
+Floats = NDArray[np.float64]
+
+_CELL_POINTS = 8
+"""Points of a Gauss-Legendre rule between two nodes."""
+
+_TAIL_POINTS = 16
+"""Points of a Gauss-Laguerre rule in a tail."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalCurves:
+    """Density of one variable at the points of its mode, given the other entries of a row.
+
+    Parameters
+    ----------
+    trains : TrainTables
+        In coordinates without axes.
+    variable : int
+    mode : Nodes or Symbols
+        Of the variable.
+    """
+
+    trains: TrainTables
+    variable: int
+    mode: Mode
+
+    @cached_property
+    def coordinates(self) -> Coordinates:
+        """Coordinates of the variable alone."""
+        return self.trains.rows.coordinates.some(np.array([self.variable]))
+
+    @cached_property
+    def moments(self) -> Floats:
+        """Integrals of the variable times the functions that are one at a point alone."""
+        if not isinstance(self.mode, Nodes):
+            raise TypeError("a categorical variable has no mean")
+        return _moments(self.mode, self.coordinates)
+
+    def write(self, located: LocatedRows, work: Workspace) -> Floats:
+        """Return the density at the points, (n, points), a buffer of the workspace.
+
+        Parameters
+        ----------
+        located : LocatedRows
+            Entries of the variable are not looked at.
+        work : Workspace
+        """
+        n, size = len(located.point), self.mode.count + 1
+        first = int(self.trains.rows.locator.first[self.variable])
+        count = len(self.trains.tables)
+        curves = work.take("curves.of_trains", (count, n, size), "float64")
+        weights = work.take("curves.log_density", (count, n), "float64")
+        for k, (order, tables) in enumerate(
+            zip(self.trains.orders, self.trains.tables, strict=True)
+        ):
+            place = int(np.flatnonzero(order == self.variable)[0])
+            write_curves(
+                located.point,
+                located.left,
+                located.right,
+                order,
+                tables,
+                place,
+                first,
+                curves[k],
+                weights[k],
+            )
+        weights += np.log(self.trains.shares)[:, None]
+        found = work.take("curves.curves", (n, size), "float64")
+        np.einsum("kn,knt->nt", softmax(weights, axis=0), curves, out=found)
+        return found[:, :-1]
+
+    def means(self, curves: Floats) -> Floats:
+        """Return the mean of a measured variable, (n,)."""
+        return np.asarray(curves @ self.moments)
+
+    def quantiles(self, curves: Floats, levels: Floats) -> Floats:
+        """Return quantiles of the variable, (n,).
+
+        Parameters
+        ----------
+        curves : (n, points) float64 array
+        levels : (n,) float64 array
+            Between zero and one.
+        """
+        if isinstance(self.mode, Nodes):
+            mode, found = self.mode, np.empty((len(curves), 1))
+            _write_quantiles(curves, levels, mode.start, mode.step, mode.tail, found)
+            return np.asarray(self.coordinates.inverse(found)[:, 0])
+        known = np.cumsum(curves[:, : len(self.mode.values)], axis=1)
+        reached = known < (levels * known[:, -1])[:, None]
+        places = np.minimum(reached.sum(axis=1), len(self.mode.values) - 1)
+        return np.asarray(self.mode.values[places])
+
+    def most_probable(self, curves: Floats) -> Floats:
+        """Return the most probable symbol of a categorical variable, (n,)."""
+        assert not isinstance(self.mode, Nodes)
+        places = np.argmax(curves[:, : len(self.mode.values)], axis=1)
+        return np.asarray(self.mode.values[places])
+
+    def buffers(self, rows: int) -> Buffers:
+        """Return the buffers of ``rows`` rows."""
+        size, count = self.mode.count + 1, len(self.trains.tables)
+        return {
+            "curves.of_trains": ((count, rows, size), "float64"),
+            "curves.log_density": ((count, rows), "float64"),
+            "curves.curves": ((rows, size), "float64"),
+        }
+
+
+def _moments(nodes: Nodes, coordinates: Coordinates) -> Floats:
+    """Return the integrals of a variable times the functions of its nodes, (points,)."""
+    points, weights = np.polynomial.legendre.leggauss(_CELL_POINTS)
+    parts, weights = (points + 1) / 2, weights / 2 * nodes.step
+    left, right = 1 - parts, parts
+    at = nodes.points[:-1, None] + nodes.step * parts
+    values = coordinates.inverse(at.reshape(-1, 1)).reshape(at.shape)
+    moments = np.zeros(nodes.count)
+    moments[:-1] += values @ (weights * left)
+    moments[1:] += values @ (weights * right)
+    distances, weights = np.polynomial.laguerre.laggauss(_TAIL_POINTS)
+    for end, sign in ((0, -1), (-1, 1)):
+        beyond = nodes.points[end] + sign * nodes.tail * distances
+        moments[end] += nodes.tail * weights @ coordinates.inverse(beyond[:, None])[:, 0]
+    return moments
+
+
+@row_loop
+def _write_quantiles(
+    curves: Floats, levels: Floats, start: float, step: float, tail: float, found: Floats
+) -> None:
+    """Write where the integral of a piecewise linear density has a level."""
+    last = curves.shape[1] - 1
+    for row in range(curves.shape[0]):
+        level = levels[row]
+        mass = curves[row, 0] * tail
+        if level <= mass:
+            found[row, 0] = start + tail * np.log(level / mass)
+            continue
+        t = 0
+        cell = 0.0
+        while t < last:
+            cell = step * (curves[row, t] + curves[row, t + 1]) / 2
+            if mass + cell >= level:
+                break
+            mass += cell
+            t += 1
+        if t == last:
+            above = max(1 - level, 1e-300)
+            rest = max(curves[row, last] * tail, above)
+            found[row, 0] = start + step * last - tail * np.log(above / rest)
+            continue
+        low, rise = curves[row, t], curves[row, t + 1] - curves[row, t]
+        area = (level - mass) / step
+        root = np.sqrt(max(low * low + 2 * rise * area, 0.0))
+        part = 2 * area / (low + root) if low + root > 0 else 0.0
+        found[row, 0] = start + step * (t + min(part, 1.0))

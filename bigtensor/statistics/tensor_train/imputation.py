@@ -1,0 +1,137 @@
+"""Missing entries of rows, and one variable of every row, from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.features.buffers import buffers_nbytes
+from bigtensor.features.modes import Mode, Nodes
+from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
+from bigtensor.statistics.row_keys import block_keys
+from bigtensor.statistics.tensor_train.conditional_curves import ConditionalCurves
+from bigtensor.statistics.tensor_train.log_densities import TrainTables
+
+METHODS = ("mean", "median", "sample")
+
+IMPUTED = "imputed"
+"""Name of the output of `ImputedRows`."""
+
+_UNIFORM = 2.0**-64
+"""Turns a key into a number between zero and one."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImputedRows(RowFunction):
+    """Rows whose missing entries are replaced by what the others say of them.
+
+    Parameters
+    ----------
+    trains : TrainTables
+    modes : tuple of Nodes or Symbols
+        Of all variables.
+    method : {"mean", "median", "sample"}
+        Draws are of all missing entries of a row together, and depend on its index alone. A
+        categorical variable has its most probable symbol in place of a mean or median.
+    random_state : int
+    """
+
+    trains: TrainTables
+    modes: tuple[Mode, ...]
+    method: str
+    random_state: int = 0
+
+    block_rows: ClassVar[int] = 1024
+
+    @property
+    def outputs(self) -> tuple[RowOutput, ...]:
+        """The rows, in the order of the views."""
+        return (RowOutput(IMPUTED, "float64", {"feature": len(self.modes)}),)
+
+    def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
+        """Write the rows of ``block`` without missing entries."""
+        values = np.array(block.values[: block.rows], np.float64)
+        if block.values.dtype.kind != "f":
+            values[values < 0] = np.nan
+        found = out[IMPUTED]
+        np.copyto(found, values)
+        for j, mode in enumerate(self.modes):
+            rows = np.flatnonzero(np.isnan(values[:, j]))
+            if not rows.size:
+                continue
+            # draws of later entries are given those of earlier ones
+            known = found if self.method == "sample" else values
+            shown = replace(
+                block.keep(np.isin(np.arange(len(block.values)), rows)), values=known[rows]
+            )
+            of_variable = ConditionalCurves(self.trains, j, mode)
+            curves = of_variable.write(self.trains.rows.located(shown, work), work)
+            found[rows, j] = self._values(of_variable, curves, shown)
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the workspace for blocks of ``rows`` rows."""
+        curves = max(
+            buffers_nbytes(ConditionalCurves(self.trains, j, mode).buffers(rows))
+            for j, mode in enumerate(self.modes)
+        )
+        copies = 8 * rows * (3 * len(self.modes) + 8)
+        return curves + copies + buffers_nbytes(self.trains.buffers(rows))
+
+    def _values(
+        self, of_variable: ConditionalCurves, curves: NDArray[np.float64], rows: Block
+    ) -> NDArray[np.float64]:
+        """Return the entries that stand for missing ones of one variable."""
+        if self.method == "sample":
+            keys = block_keys(self.random_state, f"impute{of_variable.variable}", rows)
+            return of_variable.quantiles(curves, (keys.astype(np.float64) + 0.5) * _UNIFORM)
+        if not isinstance(of_variable.mode, Nodes):
+            return of_variable.most_probable(curves)
+        if self.method == "mean":
+            return of_variable.means(curves)
+        return of_variable.quantiles(curves, np.full(len(curves), 0.5))
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedVariable(RowFunction):
+    """One variable of every row from the others, with an interval.
+
+    Parameters
+    ----------
+    curves : ConditionalCurves
+    interval : float
+        Probability between the lower and the upper bound.
+    """
+
+    curves: ConditionalCurves
+    interval: float
+
+    block_rows: ClassVar[int] = 1024
+
+    @property
+    def outputs(self) -> tuple[RowOutput, ...]:
+        """Mean (of a categorical variable the most probable symbol), median, and bounds."""
+        return tuple(RowOutput(name, "float64") for name in ("mean", "median", "lower", "upper"))
+
+    def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
+        """Write the answers for the rows of ``block``."""
+        located = self.curves.trains.rows.located(block, work)
+        found = self.curves.write(located, work)
+        is_measured = isinstance(self.curves.mode, Nodes)
+        out["mean"][:] = (
+            self.curves.means(found) if is_measured else self.curves.most_probable(found)
+        )
+        below = (1 - self.interval) / 2
+        for name, level in (("median", 0.5), ("lower", below), ("upper", 1 - below)):
+            out[name][:] = self.curves.quantiles(found, np.full(block.rows, level))
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the workspace for blocks of ``rows`` rows."""
+        return (
+            buffers_nbytes({**self.curves.buffers(rows), **self.curves.trains.rows.buffers(rows)})
+            + 8 * 8 * rows
+        )

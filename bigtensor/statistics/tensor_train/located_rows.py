@@ -1,0 +1,88 @@
+"""Rows at the points of the modes of a tensor train."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.features.buffers import Buffers
+from bigtensor.features.coordinates import Coordinates
+from bigtensor.features.modes import Locator
+from bigtensor.statistics.base import Workspace
+
+
+@dataclass(frozen=True, eq=False)
+class LocatedRows:
+    """Points at or below the coordinates of rows, and the shares with which functions count there.
+
+    Attributes
+    ----------
+    point : (n, d) int32 array
+    left, right : (n, d) float64 arrays
+        Shares of the point and of the next one.
+    log_slope : (n,) float64 array
+        Logarithm of the derivative of the coordinates.
+    """
+
+    point: NDArray[np.int32]
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+    log_slope: NDArray[np.float64]
+
+    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_] | slice) -> LocatedRows:
+        """Return some rows."""
+        return LocatedRows(
+            self.point[rows], self.left[rows], self.right[rows], self.log_slope[rows]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RowLocator:
+    """Function of rows that a tensor train looks its tables up with.
+
+    Attributes
+    ----------
+    coordinates : Coordinates
+    locator : Locator
+    """
+
+    coordinates: Coordinates
+    locator: Locator
+
+    def located(self, block: Block, work: Workspace) -> LocatedRows:
+        """Return the rows of a block at their points, in buffers of the workspace."""
+        arrays = {name: work.take(name, *spec) for name, spec in self._own(block.rows).items()}
+        values, log_slope = arrays["located.coordinates"], arrays["located.log_slope"]
+        self.coordinates.write(_dense(block), values, log_slope, work)
+        found = LocatedRows(
+            arrays["located.point"], arrays["located.left"], arrays["located.right"], log_slope
+        )
+        self.locator.locate(values, found.point, found.left, found.right)
+        return found
+
+    def buffers(self, rows: int) -> Buffers:
+        """Return the buffers of blocks of ``rows`` rows."""
+        return {**self._own(rows), **self.coordinates.buffers(rows)}
+
+    def _own(self, rows: int) -> Buffers:
+        """Return the buffers of the located rows."""
+        d = len(self.locator.first) - 1
+        return {
+            "located.coordinates": ((rows, d), "float64"),
+            "located.point": ((rows, d), "int32"),
+            "located.left": ((rows, d), "float64"),
+            "located.right": ((rows, d), "float64"),
+            "located.log_slope": ((rows,), "float64"),
+        }
+
+
+def _dense(block: Block) -> NDArray[np.floating]:
+    """Return the values of a block as numbers, NaN where a code is missing."""
+    values: NDArray[Any] = np.asarray(block.values[: block.rows])
+    if values.dtype.kind == "f":
+        return values
+    return np.where(values < 0, np.nan, values.astype(np.float64))

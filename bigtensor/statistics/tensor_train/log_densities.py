@@ -1,0 +1,109 @@
+"""Log-densities of rows under a mixture of tensor trains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.features.buffers import Buffers, buffers_nbytes
+from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
+from bigtensor.statistics.tensor_train.located_rows import LocatedRows, RowLocator
+from bigtensor.statistics.tensor_train.train_loops import write_log_densities
+
+LOG_DENSITY = "log_density"
+"""Name of the output."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainTables:
+    """Mixture of tensor trains, by their matrices at all points.
+
+    Attributes
+    ----------
+    rows : RowLocator
+    orders : tuple of (d,) int64 arrays
+    tables : tuple of (points + 1, r, r) float64 arrays
+    shares : (trains,) float64 array
+    """
+
+    rows: RowLocator
+    orders: tuple[NDArray[np.int64], ...]
+    tables: tuple[NDArray[np.float64], ...]
+    shares: NDArray[np.float64]
+
+    def write_log_densities(
+        self, located: LocatedRows, out: NDArray[np.float64], work: Workspace
+    ) -> None:
+        """Write the log-density of located rows, in the units of the data."""
+        (n,) = out.shape
+        of_train = work.take("densities.of_train", (n,), "float64")
+        out[:] = -np.inf
+        for order, table, share in zip(self.orders, self.tables, self.shares, strict=True):
+            write_log_densities(
+                *(located.point, located.left, located.right),
+                *(order, table, of_train),
+            )
+            of_train += np.log(share)
+            np.logaddexp(out, of_train, out=out)
+        out += located.log_slope
+
+    def buffers(self, rows: int) -> Buffers:
+        """Return the buffers of blocks of ``rows`` rows."""
+        return {"densities.of_train": ((rows,), "float64"), **self.rows.buffers(rows)}
+
+
+@dataclass(frozen=True, eq=False)
+class LogDensities(RowFunction):
+    """Log-density of some variables given others, in nats.
+
+    Parameters
+    ----------
+    trains : TrainTables
+    variables : (d,) bool array
+        Variables whose density is asked for.
+    given : (d,) bool array
+        Variables that are known; all others are summed over.
+    """
+
+    trains: TrainTables
+    variables: NDArray[np.bool_]
+    given: NDArray[np.bool_]
+
+    block_rows: ClassVar[int] = 4096
+
+    @property
+    def outputs(self) -> tuple[RowOutput, ...]:
+        """The log-density."""
+        return (RowOutput(LOG_DENSITY, "float64"),)
+
+    def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
+        """Write the log-densities of the rows of ``block``."""
+        found = out[LOG_DENSITY]
+        self._write(block, self.variables | self.given, found, work)
+        if self.given.any():
+            rest = work.take("densities.given", found.shape, "float64")
+            self._write(block, self.given, rest, work)
+            found -= rest
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the workspace for blocks of ``rows`` rows."""
+        d = len(self.variables)
+        return buffers_nbytes(self.trains.buffers(rows)) + rows * 8 * (d + 1)
+
+    def _write(
+        self, block: Block, known: NDArray[np.bool_], out: NDArray[np.float64], work: Workspace
+    ) -> None:
+        """Write the log-density of some variables."""
+        if not known.all():
+            values = work.take("densities.known", (block.rows, len(known)), "float64")
+            np.copyto(values, block.values[: block.rows])
+            if block.values.dtype.kind != "f":
+                values[values < 0] = np.nan
+            values[:, ~known] = np.nan
+            block = replace(block.without_halo(), values=values)
+        self.trains.write_log_densities(self.trains.rows.located(block, work), out, work)

@@ -1,0 +1,127 @@
+"""Expected counts of latent moves along tensor trains: one step of expectation maximisation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.errors import DataError
+from bigtensor.features.buffers import Buffers, buffers_nbytes
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.folds import fold_of_block
+from bigtensor.statistics.tensor_train.located_rows import RowLocator
+from bigtensor.statistics.tensor_train.train_loops import add_counts
+
+
+@dataclass(frozen=True, eq=False)
+class TrainCountsResult:
+    """Expected counts of every train, and mean log-densities.
+
+    Attributes
+    ----------
+    counts : tuple of (points + 1, r, r) float64 arrays
+        Of the rows that are not held out: sums of latent states before a variable, and messages
+        from the variables after it, over the density, at every point.
+    fitted, held_out : float
+        Mean logarithm of the density, in nats, of the rows that count and of those held out; NaN
+        without any.
+    weight : float
+        Of the rows that count.
+    """
+
+    counts: tuple[NDArray[np.float64], ...]
+    fitted: float
+    held_out: float
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class TrainCounts(SumStatistic[TrainCountsResult]):
+    """Sums over rows that the next cores of tensor trains follow from.
+
+    Parameters
+    ----------
+    rows : RowLocator
+    orders : tuple of (d,) int64 arrays
+        Variables in the order of every train.
+    tables : tuple of (points + 1, r, r) float64 arrays
+        Matrices from state to state at every point, of every train.
+    shares : (trains,) float64 array
+        Weights of the trains in their mixture, whose log-density is summed.
+    hold_out : int
+        One in so many rows is held out, by its global index; 0 for none.
+    random_state : int
+    """
+
+    rows: RowLocator
+    orders: tuple[NDArray[np.int64], ...]
+    tables: tuple[NDArray[np.float64], ...]
+    shares: NDArray[np.float64]
+    hold_out: int = 0
+    random_state: int = 0
+
+    block_rows: ClassVar[int] = 4096
+
+    def state_arrays(self) -> Mapping[str, ArraySpec]:
+        """Return the arrays of the state."""
+        counts = {f"counts{k}": (table.shape, "float64") for k, table in enumerate(self.tables)}
+        return {**counts, "log_density": ((2,), "float64"), "weight": ((2,), "float64")}
+
+    def update(self, state: State, block: Block, work: Workspace) -> None:
+        """Add one block."""
+        if not block.rows:
+            return
+        n = block.rows
+        located = self.rows.located(block, work)
+        arrays = {name: work.take(name, *spec) for name, spec in self._own(n).items()}
+        weight, counted = arrays["counts.weight"], arrays["counts.counted"]
+        weight[:] = 1 if block.weight is None else block.weight[:n]
+        counted[:] = weight
+        if self.hold_out:
+            folds = fold_of_block(block.without_halo(), self.hold_out, self.random_state)
+            counted[folds == 0] = 0
+        of_train, density = arrays["counts.log_density"], arrays["counts.mixture"]
+        density[:] = -np.inf
+        for k, (order, table, share) in enumerate(
+            zip(self.orders, self.tables, self.shares, strict=True)
+        ):
+            add_counts(
+                *(located.point, located.left, located.right, counted),
+                *(order, table, state[f"counts{k}"], of_train),
+            )
+            of_train += np.log(share)
+            np.logaddexp(density, of_train, out=density)
+        density += located.log_slope
+        for place, part in enumerate((counted, weight - counted)):
+            state["weight"][place] += part.sum()
+            state["log_density"][place] += part @ density
+
+    def finalize(self, state: State) -> TrainCountsResult:
+        """Divide the sums of log-densities by the weights.
+
+        Raises
+        ------
+        DataError
+            When no row has a positive weight.
+        """
+        weight = float(state["weight"][0])
+        if not weight > 0:
+            raise DataError("the rows have no positive weight, so that they have no density")
+        with np.errstate(invalid="ignore"):
+            means = state["log_density"] / state["weight"]
+        counts = tuple(state[f"counts{k}"] for k in range(len(self.tables)))
+        return TrainCountsResult(counts, float(means[0]), float(means[1]), weight)
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the workspace for blocks of ``rows`` rows."""
+        return buffers_nbytes({**self._own(rows), **self.rows.buffers(rows)}) + 16 * rows
+
+    def _own(self, rows: int) -> Buffers:
+        """Return the buffers of a block, beside those of its located rows."""
+        names = ("weight", "counted", "log_density", "mixture")
+        return {f"counts.{name}": ((rows,), "float64") for name in names}
