@@ -116,7 +116,9 @@ def _quantiles(column: Floats, width: float, levels: Floats) -> Floats:
 def _slopes(knots: Floats, scores: Floats) -> Floats:
     """Return the geometric means of the slopes on both sides of every knot."""
     secants = np.diff(scores) / np.diff(knots)
-    return np.asarray(np.sqrt(np.concatenate([secants[:1], secants]) * np.concatenate([secants, secants[-1:]])))
+    return np.asarray(
+        np.sqrt(np.concatenate([secants[:1], secants]) * np.concatenate([secants, secants[-1:]]))
+    )
 
 
 @row_loop
