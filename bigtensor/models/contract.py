@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self, Unpack
@@ -296,6 +296,17 @@ class ModelContract(RowAnswers):
         self.views_ = Views.resolve({name: list(of) for name, of in views}, features)
         self.n_features_in_ = len(features)
         self.categories_ = dict(categories)
+
+    def _adopt_features_of(self, whole: ModelContract, features: Sequence[str]) -> None:
+        """Set the attributes that describe some features of another fitted model."""
+        in_data = [whole.views_.feature_names[place] for place in np.argsort(whole.views_.order)]
+        names = [name for name in in_data if name in features]
+        self.views_ = Views.resolve({name: [name] for name in features}, names)
+        self.n_features_in_ = len(names)
+        if hasattr(whole, "feature_names_in_"):
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        if hasattr(whole, "categories_"):
+            self.categories_ = {name: whole.categories_[name] for name in names}
 
     def _remember_features(self, X: Any, samples: Samples, views: Views) -> None:
         """Set the attributes that describe the features of a fit."""

@@ -9,8 +9,13 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 
 from bigtensor.data.block import Block
+from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, node_tables
+from bigtensor.features.bumps import bumps_on
+from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels import GaussianKernel
+from bigtensor.features.modes import Modes, Nodes, Symbols
+from bigtensor.features.normal_scores import NormalScores
 from bigtensor.features.nystroem import Nystroem
 from bigtensor.statistics.base import Statistic, SumStatistic
 from bigtensor.statistics.class_densities import ClassDensities
@@ -36,6 +41,8 @@ from bigtensor.statistics.sparse_codes import SparseCoder
 from bigtensor.statistics.state_of import StateOf
 from bigtensor.statistics.tabulated_densities import TabulatedDensities
 from bigtensor.statistics.tensor_contractions import TensorContractions
+from bigtensor.statistics.tensor_train.located_rows import RowLocator
+from bigtensor.statistics.tensor_train.train_counts import TrainCounts
 from bigtensor.statistics.triple_moments import TripleMoments
 from bigtensor.statistics.validity import Checked
 from bigtensor.statistics.within_reach import Reach, WithinReach
@@ -144,6 +151,26 @@ def sparse_code_sums(offset, dtype="float64"):
     return SparseCodeSums(SparseCoder(dictionary, origin, scales, 0.3, dtype))
 
 
+def train_counts(offset, hold_out=0):
+    modes = Modes((*(Nodes(-3, 0.5, 13, 1.0) for _ in range(3)), Symbols(np.array([-1.0, 0, 1]))))
+    bumps = [bumps_on(mode, (0.7, 1.5)) for mode in modes.modes]
+    rng, orders, tables = default_rng(3), [], []
+    for _ in range(2):
+        orders.append(rng.permutation(N_FEATURES))
+        shapes = [(1, K), (K, K), (K, K), (K, 1)]
+        cores = [
+            rng.dirichlet(np.ones(len(bumps[j]) * after), before).reshape(before, -1, after)
+            for j, (before, after) in zip(orders[-1], shapes, strict=True)
+        ]
+        tables.append(node_tables(NonnegativeTrain(orders[-1], tuple(cores)), bumps, modes.first))
+    measured, ones = np.arange(3), np.ones(3)
+    scores = NormalScores.of_sample(rng.normal(size=(50, 3)), 0.3 * ones)
+    coordinates = Coordinates(measured, offset * ones, 2 * ones, scores, None, 0 * ones)
+    rows = RowLocator(coordinates, modes.locator())
+    shares = np.array([0.4, 0.6])
+    return TrainCounts(rows, tuple(orders), tuple(tables), shares, hold_out, 7)
+
+
 def triple_moments(offset):
     groups = [
         GroupMap((name,), (nystroem(offset, seed, d=s.stop - s.start),))
@@ -244,6 +271,7 @@ CASES = [
     Case("gaussian_sums_of_a_full_covariance", gaussian_sums_of_a_full_covariance),
     Case("contrast_sums", contrast_sums),
     Case("sparse_code_sums", sparse_code_sums),
+    Case("train_counts", train_counts),
     in_float32(contrast_sums),
     in_float32(gaussian_sums),
     in_float32(gaussian_sums_of_a_full_covariance),

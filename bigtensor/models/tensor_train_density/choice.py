@@ -146,7 +146,7 @@ def problem_of(rows: PilotRows, candidate: Candidate) -> SampleProblem:
     return SampleProblem.of_rows(rows, coordinates, candidate.widths)
 
 
-def chosen(
+def choose(
     rows: PilotRows, settings: TrainSettings
 ) -> Generator[Step, None, tuple[Validated, list[Validated]]]:
     """Choose coordinates, then widths, then the rank.
@@ -157,25 +157,28 @@ def chosen(
     tried : list of Validated
     """
     validation = Validation(rows, settings)
-    yield Step("choosing coordinates")
-    widths = settings.widths[0] if len(settings.widths) == 1 else _FIRST_WIDTHS
     ranks = settings.ranks if len(settings.ranks) == 1 else _FIRST_RANKS
-    systems = [
-        Candidate(system, shrinkage, widths, rank)
-        for system in _possible(rows, settings)
-        for shrinkage in (SHRINKAGES if is_rotated(system) else (0.0,))
-        for rank in ranks
-    ]
-    best = validation.best(systems)
-    yield Step("choosing widths")
+    widths = settings.widths[0] if len(settings.widths) == 1 else _FIRST_WIDTHS
     narrow = settings.widths if len(rows.weight) >= _MANY_ROWS else settings.widths[-FEW_WIDTHS:]
-    pairs = product(narrow, sorted({best.candidate.rank, ranks[-1]}))
-    best = validation.best(
-        replace(best.candidate, widths=widths, rank=rank) for widths, rank in pairs
-    )
+    yield Step("choosing coordinates")
+    # rotated and other coordinates have other widths and ranks, so that each kind is followed
+    kinds: dict[bool, list[Candidate]] = {}
+    for system in _possible(rows, settings):
+        for shrinkage in SHRINKAGES if is_rotated(system) else (0.0,):
+            found = [Candidate(system, shrinkage, widths, rank) for rank in ranks]
+            kinds.setdefault(is_rotated(system), []).extend(found)
+    best = [validation.best(candidates).candidate for candidates in kinds.values()]
+    yield Step("choosing widths")
+    pairs = product(best, narrow, sorted({ranks[-1], *(found.rank for found in best)}))
+    by_widths = [replace(found, widths=widths, rank=rank) for found, widths, rank in pairs]
+    best = [
+        validation.best(one for one in by_widths if one.system == found.system).candidate
+        for found in best
+    ]
     yield Step("choosing the rank")
-    best = validation.best(replace(best.candidate, rank=rank) for rank in settings.ranks)
-    return best, validation.tried
+    pairs_of_rank = product(best, settings.ranks)
+    final = validation.best(replace(found, rank=rank) for found, rank in pairs_of_rank)
+    return final, validation.tried
 
 
 def _possible(rows: PilotRows, settings: TrainSettings) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bigtensor.data.views import Views
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.models.containers import is_labelled
 from bigtensor.models.data_kinds import Data
@@ -243,7 +242,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         function = ImputedRows(density.tables_of_rows, density.modes.modes, method, seed)
         return self._evaluate(X, IMPUTED, function)
 
-    def predict(self, X: Any, variable: str, interval: float = 0.8) -> xr.Dataset:
+    def predict_variable(self, X: Any, variable: str, interval: float = 0.8) -> xr.Dataset:
         """Return one variable of every row from its other entries, with an interval.
 
         Parameters
@@ -326,12 +325,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
             return self
         found = density.without(values)
         model = type(self)(**self.get_params(deep=False))
-        in_data = [self.views_.feature_names[place] for place in np.argsort(self.views_.order)]
-        names = [feature for feature in in_data if feature in found.features]
-        model.views_ = Views.resolve({name: [name] for name in found.features}, names)
-        model.n_features_in_ = len(names)
-        if hasattr(self, "feature_names_in_"):
-            model.feature_names_in_ = np.asarray(names, dtype=object)
+        model._adopt_features_of(self, found.features)
         model.diagnostics_ = self.diagnostics_
         model._adopt(found)
         return model

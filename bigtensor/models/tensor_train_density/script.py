@@ -15,7 +15,7 @@ from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import Locator, Modes, Nodes, Symbols
 from bigtensor.features.normal_scores import NormalScores
 from bigtensor.models.script import Estimate, Script, Solved, Step
-from bigtensor.models.tensor_train_density.choice import Validated, chosen, problem_of
+from bigtensor.models.tensor_train_density.choice import Validated, choose, problem_of
 from bigtensor.models.tensor_train_density.pilot import PilotRows
 from bigtensor.models.tensor_train_density.sample_checks import sample_checks
 from bigtensor.models.tensor_train_density.sample_fit import PRIOR_WEIGHT, SampleProblem
@@ -73,7 +73,7 @@ def prepare(settings: TrainSettings) -> Script:
     """Ask for a pilot sample, and choose everything in it that more rows do not decide better."""
     sample: Sample = yield pilot_pass(settings)
     rows = PilotRows.of_sample(sample, settings)
-    best, tried = yield from chosen(rows, settings)
+    best, tried = yield from choose(rows, settings)
     yield Step("fitting the sample")
     problem = problem_of(rows, best.candidate)
     # the last step is a pass over all rows
