@@ -97,7 +97,7 @@ def methods(k: int, d: int) -> dict[str, Callable[[Array], Array]]:
     own["cumulant"] = lambda X: ICA(k, "cumulant", random_state=0).fit(X).mixing_
     for fun in ("logcosh", "cube"):
         peer = FastICA(k, fun=fun, whiten="unit-variance", random_state=0, max_iter=500)
-        own[f"FastICA {fun}"] = lambda X, peer=peer: peer.fit(X).mixing_
+        own[f"FastICA {fun}"] = lambda X, peer=peer: _fast_ica(peer, X)
     try:
         from picard import Picard
     except ImportError:
@@ -106,6 +106,14 @@ def methods(k: int, d: int) -> dict[str, Callable[[Array], Array]]:
         model = Picard(k, ortho=False, extended=extended, random_state=0)
         own[name] = lambda X, model=model: model.fit(X.astype(np.float64)).mixing_
     return own
+
+
+def _fast_ica(peer: FastICA, X: Array) -> Array:
+    """Return the mixing columns, of rows in float64 where the iterations fail in float32."""
+    try:
+        return np.asarray(peer.fit(X).mixing_)
+    except np.linalg.LinAlgError:
+        return np.asarray(peer.fit(X.astype(np.float64)).mixing_)
 
 
 def measured(problem: Problem, seeds: int) -> list[Row]:
