@@ -115,6 +115,16 @@ SIMULATORS = {
         ),
         "the true mixing columns",
     ),
+    "latent-chain": Simulator(
+        "bigtensor.data.simulate.latent_chain",
+        "write_latent_chain",
+        "Variables that a latent chain runs along, for densities; components are states.",
+        (
+            Choice("n_features", 10, "Number of variables."),
+            Choice("stay", 0.7, "Probability that the state stays in any case."),
+        ),
+        "the state of the first variable",
+    ),
     "gaussian-mixture": Simulator(
         "bigtensor.data.simulate.gaussian_mixture",
         "write_gaussian_mixture",

@@ -11,6 +11,11 @@ from bigtensor.data.simulate.gaussian_mixture import gaussian_mixture, write_gau
 from bigtensor.data.simulate.hidden_markov import hidden_markov, write_hidden_markov
 from bigtensor.data.simulate.ica import ica, write_ica
 from bigtensor.data.simulate.kernel_mixture import kernel_mixture, write_kernel_mixture
+from bigtensor.data.simulate.latent_chain import (
+    latent_chain,
+    latent_chain_density,
+    write_latent_chain,
+)
 from bigtensor.data.simulate.linear_mixture import linear_mixture, write_linear_mixture
 from bigtensor.data.simulate.truth import (
     density_error,
@@ -32,6 +37,8 @@ __all__ = [
     "kernel_mixture",
     "kernel_mixture_density",
     "labelled_kernel_density",
+    "latent_chain",
+    "latent_chain_density",
     "linear_mixture",
     "write_correlated_cells",
     "write_cytometry",
@@ -40,5 +47,6 @@ __all__ = [
     "write_hidden_markov",
     "write_ica",
     "write_kernel_mixture",
+    "write_latent_chain",
     "write_linear_mixture",
 ]

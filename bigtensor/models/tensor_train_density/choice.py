@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice, product
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from bigtensor.statistics.tensor_train.train_loops import write_log_densities
 
 Floats = NDArray[np.float64]
 
-MOST_STEPS = 25
+MOST_STEPS = 40
 """Steps of expectation maximisation in the sample."""
 
 _PATIENCE = 4
@@ -35,10 +35,16 @@ _FOLDS = 5
 
 _MANY_ROWS = 2000
 
-_FIRST_RANKS = (1, 4)
+_FINALISTS = 2
+"""Coordinate systems whose rank is chosen."""
+
+_LARGER = 2
+"""Larger ranks that are tried after the best one."""
+
+_FIRST_RANKS = (1, 5)
 """Ranks with which coordinates are compared."""
 
-FEW_WIDTHS = 3
+FEW_WIDTHS = 4
 """Sets of widths, the widest ones, that few rows choose from."""
 
 _FIRST_WIDTHS = (0.5, 1.2)
@@ -109,7 +115,19 @@ class Validation:
 
     def best(self, candidates: Iterable[Candidate]) -> Validated:
         """Return the candidate with the largest score, the first of equals."""
-        return max((self.of(candidate) for candidate in candidates), key=lambda found: found.score)
+        return max((self.of(candidate) for candidate in candidates), key=_score)
+
+    def best_rank(self, candidate: Candidate, ranks: tuple[int, ...]) -> Validated:
+        """Return the best of ascending ranks, up to where two larger ones gain nothing."""
+        found = [self.of(replace(candidate, rank=ranks[0]))]
+        for rank in ranks[1:]:
+            found.append(self.of(replace(candidate, rank=rank)))
+            if (
+                len(found) > _LARGER
+                and max(found[-_LARGER:], key=_score).score < found[-_LARGER - 1].score
+            ):
+                break
+        return max(found, key=_score)
 
     def of(self, candidate: Candidate) -> Validated:
         """Return the best number of steps of a candidate, and its score."""
@@ -161,24 +179,33 @@ def choose(
     widths = settings.widths[0] if len(settings.widths) == 1 else _FIRST_WIDTHS
     narrow = settings.widths if len(rows.weight) >= _MANY_ROWS else settings.widths[-FEW_WIDTHS:]
     yield Step("choosing coordinates")
-    # rotated and other coordinates have other widths and ranks, so that each kind is followed
-    kinds: dict[bool, list[Candidate]] = {}
-    for system in _possible(rows, settings):
-        for shrinkage in SHRINKAGES if is_rotated(system) else (0.0,):
-            found = [Candidate(system, shrinkage, widths, rank) for rank in ranks]
-            kinds.setdefault(is_rotated(system), []).extend(found)
-    best = [validation.best(candidates).candidate for candidates in kinds.values()]
-    yield Step("choosing widths")
-    pairs = product(best, narrow, sorted({ranks[-1], *(found.rank for found in best)}))
-    by_widths = [replace(found, widths=widths, rank=rank) for found, widths, rank in pairs]
+    # the best widths differ from system to system, so that each is followed
     best = [
-        validation.best(one for one in by_widths if one.system == found.system).candidate
+        validation.best(
+            Candidate(system, shrinkage, widths, rank)
+            for shrinkage in (SHRINKAGES if is_rotated(system) else (0.0,))
+            for rank in ranks
+        )
+        for system in _possible(rows, settings)
+    ]
+    yield Step("choosing widths")
+    best = [
+        validation.best(
+            replace(found.candidate, widths=widths, rank=rank)
+            for widths in narrow
+            for rank in sorted({ranks[-1], found.candidate.rank})
+        )
         for found in best
     ]
     yield Step("choosing the rank")
-    pairs_of_rank = product(best, settings.ranks)
-    final = validation.best(replace(found, rank=rank) for found, rank in pairs_of_rank)
-    return final, validation.tried
+    best = sorted(best, key=_score)[-_FINALISTS:]
+    by_rank = [validation.best_rank(found.candidate, settings.ranks) for found in best]
+    return max(by_rank, key=_score), validation.tried
+
+
+def _score(found: Validated) -> float:
+    """Return the mean log-density of held-out rows."""
+    return found.score
 
 
 def _possible(rows: PilotRows, settings: TrainSettings) -> tuple[str, ...]:

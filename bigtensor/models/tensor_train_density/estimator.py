@@ -50,7 +50,8 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
     Parameters
     ----------
     rank : int or "auto", default "auto"
-        Number of values of the latent states; by default the best of 1, 2, 4, 8 and 16.
+        Number of values of the latent states; by default the best of 1, 2, 3, 5, 8, 12
+        and 18 in validation.
     coordinates : str, default "queries"
         ``"z"``: standardised variables. ``"ns"``: normal scores, smooth increasing functions that
         make every variable nearly Gaussian. ``"pca"``, ``"ns-pca"``: these along principal axes.

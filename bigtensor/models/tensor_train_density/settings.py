@@ -14,10 +14,10 @@ from bigtensor.models.tensor_train_density.declared_parameters import PARAMETERS
 LEAST_ROWS = 5
 """Rows without which nothing can be validated."""
 
-RANKS = (1, 2, 4, 8, 16)
-"""Ranks that validation chooses from; multiples of four suit the loops."""
+RANKS = (1, 2, 3, 5, 8, 12, 18)
+"""Ranks that validation chooses from."""
 
-WIDTHS = ((0.1, 0.3, 0.9), (0.2, 0.6), (0.5, 1.2), (0.8, 1.2))
+WIDTHS = ((0.1, 0.3, 0.9), (0.2, 0.6), (0.3, 0.9), (0.5, 1.2), (0.8, 1.2))
 """Standard deviations of bumps that validation chooses from."""
 
 SYSTEMS = {

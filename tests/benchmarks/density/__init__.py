@@ -1,0 +1,1 @@
+"""Densities of many variables, beside kernel, mixture and copula estimates."""

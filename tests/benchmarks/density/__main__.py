@@ -1,0 +1,65 @@
+"""Densities of many variables beside their peers.
+
+``python -m tests.benchmarks.density --models 10 --data ../shared/data --out density.json``
+
+Run it with ``OMP_NUM_THREADS=1``: times are processor times on one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from bigtensor.engine.blas import single_blas_thread
+from tests.benchmarks.density.chains import anomalies, few_rows, many_rows, orders, speed
+from tests.benchmarks.density.real_sets import FOLDS, SETS, bars, set_rows
+from tests.benchmarks.tables import Report
+
+TABLES = ("few", "orders", "many", "speed", "anomalies", "real")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the tables, and return how many rows miss a bar."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", type=int, default=3, help="Models of every simulated table.")
+    parser.add_argument("--folds", type=int, default=FOLDS)
+    parser.add_argument("--sets", nargs="*", default=list(SETS), choices=SETS)
+    parser.add_argument("--only", choices=TABLES)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args(arguments)
+    report = Report("density", {"models": given.models, "folds": given.folds}, given.out)
+    wanted = {given.only} if given.only else set(TABLES)
+    with single_blas_thread():
+        if "few" in wanted:
+            report.add("12 variables, 1,500 rows: nats above the entropy", few_rows(given.models))
+        if "orders" in wanted:
+            report.add("16 variables, 2,000 rows: order", orders(given.models))
+        if "many" in wanted:
+            report.add("10 variables, 1,000,000 rows: passes", many_rows(given.models))
+        if "speed" in wanted:
+            report.add("10 variables, rank 8: processor time of a pass", speed())
+        if "anomalies" in wanted:
+            report.add("8 variables, 4,000 rows: area under the curve", anomalies(given.models))
+        if "real" in wanted:
+            _add_real_sets(report, given.data, given.sets, given.folds)
+    print(f"\n{len(report.missed)} rows miss a bar")
+    return len(report.missed)
+
+
+def _add_real_sets(report: Report, data: Path, sets: Sequence[str], folds: int) -> None:
+    """Add the tables of real sets, if they are there."""
+    if not (data / "uci").is_dir():
+        print(f"\n{data / 'uci'} is not there; real sets are left out")
+        return
+    rows = []
+    for name in sets:
+        of_set = set_rows(data, name, folds)
+        report.add(name, of_set)
+        rows += of_set
+    report.add("sets on which the train is ahead", bars(rows))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
