@@ -67,8 +67,9 @@ def chain_order(dependences: Floats) -> Order:
     order = max(
         (_improved(start, dependences) for start in starts), key=lambda o: _value(o, dependences)
     )
-    # both directions are the same chain
-    return order if order[0] < order[-1] else order[::-1].copy()
+    # both directions are the same chain; the choice does not depend on numbers of variables
+    along = dependences[order[:-1], order[1:]]
+    return order if along[0] >= along[-1] else order[::-1].copy()
 
 
 def _value(order: Order, dependences: Floats) -> float:

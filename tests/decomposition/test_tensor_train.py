@@ -1,0 +1,167 @@
+"""Tensor trains: expectation maximisation, contraction, draws and the order of variables."""
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+from bigtensor.decomposition.tensor_train.contraction import contracted, drawn_points
+from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, node_tables, updated
+from bigtensor.decomposition.tensor_train.start import background_weights, train_of_clusters
+from bigtensor.decomposition.tensor_train.variable_order import chain_order, dependence
+
+SIZES = (4, 3, 5, 2)
+FIRST = np.cumsum([0, *(size + 1 for size in SIZES)])
+BUMPS = [np.column_stack([np.eye(size), np.ones(size)]) for size in SIZES]
+"""Every variable is categorical, so that a train is a table of probabilities."""
+
+
+def random_train(order, rank, seed=0):
+    rng = default_rng(seed)
+    cores = []
+    for place, j in enumerate(order):
+        before = 1 if place == 0 else rank
+        after = 1 if place == len(order) - 1 else rank
+        drawn = rng.dirichlet(np.ones(SIZES[j] * after), before)
+        cores.append(drawn.reshape(before, SIZES[j], after))
+    return NonnegativeTrain(np.array(order), tuple(cores))
+
+
+def table(train, sizes=SIZES):
+    """Return the whole table of probabilities, in the order of the numbers of variables."""
+    whole = np.ones((1, 1))
+    for core in train.cores:
+        whole = np.tensordot(whole, core, axes=1)
+    whole = whole[0, ..., 0] if whole.ndim > 2 else whole
+    return np.transpose(whole.reshape([sizes[j] for j in train.order]), np.argsort(train.order))
+
+
+def test_tables__hold_the_cores_and_the_missing_entry():
+    train = random_train([2, 0, 3, 1], 3)
+    tables = node_tables(train, BUMPS, FIRST)
+    assert tables.shape == (FIRST[-1] + 1, 3, 3)
+    assert (tables[-1] == 0).all()
+    for j, core in zip(train.order, train.cores, strict=True):
+        rows, columns = core.shape[0], core.shape[2]
+        of_variable = tables[FIRST[j] : FIRST[j + 1], :rows, :columns]
+        assert of_variable[:-1] == pytest.approx(core.transpose(1, 0, 2))
+        assert of_variable[-1] == pytest.approx(core.sum(axis=1))
+    assert table(train).sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_contraction__equals_sums_and_slices_of_the_table():
+    train = random_train([2, 0, 3, 1], 3)
+    tables, whole = node_tables(train, BUMPS, FIRST), table(train)
+    # variable 0 is given, variable 3 is summed over
+    matrices = {0: tables[FIRST[0] + 1], 3: tables[FIRST[4] - 1]}
+    found, log_mass = contracted(train, matrices)
+    expected = whole[1].sum(axis=-1)
+    assert log_mass == pytest.approx(np.log(expected.sum()))
+    assert table(found, (SIZES[1], SIZES[2])) == pytest.approx(expected / expected.sum())
+
+
+def test_expectation_maximisation__climbs_to_the_empirical_table():
+    """A train of full rank can be any table, and its likelihood is largest at the empirical one."""
+    order, rank = [0, 1, 2, 3], 10
+    truth = default_rng(5).dirichlet(np.full(120, 0.3)).reshape(SIZES)
+    train, likelihoods = random_train(order, rank, seed=2), []
+    for _ in range(400):
+        whole = table(train)
+        likelihoods.append(float((truth * np.log(whole)).sum()))
+        counts = np.zeros((FIRST[-1] + 1, rank, rank))
+        tables = node_tables(train, BUMPS, FIRST)
+        for j in range(4):
+            for symbol in range(SIZES[j]):
+                before, after = messages(train, tables, truth, whole, j, symbol)
+                counts[FIRST[j] + symbol] = before.T @ after
+        background = [np.full(size, 1 / size) for size in SIZES]
+        train = updated(train, BUMPS, FIRST, counts, background, 0.0)
+    assert (np.diff(likelihoods) > -1e-12).all()
+    entropy = float((truth * np.log(truth)).sum())
+    assert likelihoods[-1] == pytest.approx(entropy, abs=0.02)
+
+
+def messages(train, tables, truth, whole, j, symbol):
+    """Return, of every row of the table with a symbol, its states before and messages after."""
+    before, after = [], []
+    index = np.argwhere(np.take(np.ones(SIZES), [symbol], axis=j) > 0)
+    for cell in index:
+        cell = cell.copy()
+        cell[j] = symbol
+        left = np.eye(tables.shape[1])[0]
+        for i in train.order[:j]:
+            left = left @ tables[FIRST[i] + cell[i]]
+        right = np.ones(tables.shape[1])
+        for i in train.order[:j:-1]:
+            right = tables[FIRST[i] + cell[i]] @ right
+        share = truth[tuple(cell)] / whole[tuple(cell)]
+        before.append(share * left)
+        after.append(right)
+    return np.array(before), np.array(after)
+
+
+def test_draws__have_the_probabilities_of_the_table():
+    train = random_train([2, 0, 3, 1], 3, seed=4)
+    tables = node_tables(train, BUMPS, FIRST)
+    masses = [np.ones(size) for size in SIZES]
+    drawn = drawn_points(train, tables, FIRST, masses, 400_000, default_rng(1))
+    counts = np.zeros(SIZES)
+    np.add.at(counts, tuple(drawn.T), 1)
+    expected = table(train)
+    # five standard errors of a count
+    assert np.abs(counts / 4e5 - expected).max() < 5 * np.sqrt(expected.max() / 4e5)
+
+
+def test_background__is_the_mixture_of_bumps_with_the_largest_likelihood():
+    bumps = np.array([[0.7, 0.3, 0.0, 1.0], [0.0, 0.2, 0.8, 1.0]])
+    truth = np.array([0.25, 0.75])
+    binned = np.append(truth @ bumps[:, :3], 0) * 1000
+    found = background_weights(bumps, binned, 0.0, 200)
+    assert found == pytest.approx(truth, abs=1e-6)
+
+
+def test_start__is_a_train_of_probabilities():
+    rng = default_rng(0)
+    binned = [np.vstack([rng.random((size, 3)), np.zeros((1, 3))]) for size in SIZES]
+    background = [rng.dirichlet(np.ones(size)) for size in SIZES]
+    order = np.array([3, 1, 0, 2])
+    train = train_of_clusters(order, BUMPS, background, binned, np.array([0.2, 0.5, 0.3]))
+    for core in train.cores:
+        assert core.sum(axis=(1, 2)) == pytest.approx(np.ones(core.shape[0]), abs=1e-12)
+        assert (core > 0).all()
+
+
+def chain_rows(order, n=4000, seed=0):
+    rng = default_rng(seed)
+    values = np.empty((n, len(order)))
+    last = rng.normal(size=n)
+    for j in order:
+        last = 0.8 * last + 0.6 * rng.normal(size=n)
+        values[:, j] = last
+    return values
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_order__is_that_of_the_chain(seed):
+    true = default_rng(seed).permutation(9)
+    values = chain_rows(true, seed=seed)
+    found = chain_order(dependence([column[:, None] for column in values.T], np.ones(len(values))))
+    assert found.tolist() in (true.tolist(), true[::-1].tolist())
+
+
+def test_order__does_not_depend_on_the_numbers_of_variables():
+    values = chain_rows(default_rng(3).permutation(8))
+    features = [column[:, None] for column in values.T]
+    weight = np.ones(len(values))
+    shuffled = default_rng(7).permutation(8)
+    own = chain_order(dependence(features, weight))
+    other = chain_order(dependence([features[j] for j in shuffled], weight))
+    assert shuffled[other].tolist() == own.tolist()
+
+
+def test_dependence__is_the_squared_correlation_of_single_features():
+    values = default_rng(0).multivariate_normal([0, 0], [[1, 0.5], [0.5, 2]], 5000)
+    found = dependence([values[:, [0]], values[:, [1]]], np.ones(5000))
+    correlation = np.corrcoef(values.T)[0, 1]
+    # a ridge of a hundredth of the variance
+    assert found[0, 1] == pytest.approx(correlation**2 / 1.01**2, rel=1e-9)
+    assert found[0, 0] == 0
