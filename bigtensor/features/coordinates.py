@@ -58,7 +58,7 @@ class Coordinates:
             NaN is missing.
         out : (n, d) float64 array
         log_slope : (n,) float64 array
-            Of the entries that are not missing.
+            Of the entries that are not missing; NaN for rotated rows that are not complete.
         work : Scratch
         """
         n, m = len(rows), len(self.measured)
@@ -75,6 +75,8 @@ class Coordinates:
         np.isnan(values, out=missing)
         if missing.any():
             log_slope -= (~missing) @ logs
+            if self.axes is not None:
+                log_slope[missing.any(axis=1)] = np.nan
         else:
             log_slope -= logs.sum()
         if self.scores is not None:

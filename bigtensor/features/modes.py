@@ -12,6 +12,12 @@ from bigtensor.features.row_loops import row_loop
 
 Floats = NDArray[np.float64]
 
+TAIL_MOMENTS = 3
+"""Moments below this order are finite: tails fall with one more than this power."""
+
+_LEAST_SHARE = 1e-300
+"""Of a value in a tail, so that no density is zero."""
+
 FEW_SYMBOLS = 10
 """Most distinct values of a numeric variable that is categorical."""
 
@@ -20,7 +26,8 @@ FEW_SYMBOLS = 10
 class Nodes:
     """Evenly spaced nodes of a measured variable.
 
-    Functions are linear between nodes, and fall exponentially outside. Their integrals are exact.
+    Functions are linear between nodes. Outside, at a distance u, they fall with
+    ``(1 + u / tail)^-4``: the density of an outlier is small, and not zero. Integrals are exact.
 
     Attributes
     ----------
@@ -31,7 +38,7 @@ class Nodes:
     count : int
         At least two.
     tail : float
-        Distance outside in which functions fall by a factor e.
+        Length of the tails, positive.
     """
 
     start: float
@@ -48,16 +55,21 @@ class Nodes:
     def masses(self) -> Floats:
         """Integral of the function that is one at a node and zero at all others, (count,)."""
         masses = np.full(self.count, self.step)
-        masses[[0, -1]] = self.step / 2 + self.tail
+        masses[[0, -1]] = self.step / 2 + self.tail / TAIL_MOMENTS
         return masses
+
+    @property
+    def tail_moment(self) -> float:
+        """Integral of the distance times a tail."""
+        return self.tail**2 / (TAIL_MOMENTS * (TAIL_MOMENTS - 1))
 
     @property
     def first_moments(self) -> Floats:
         """Integrals of these functions times the variable, (count,)."""
         moments = self.step * self.points
-        half, low, high = self.step**2 / 6, self.points[0], self.points[-1]
-        moments[0] = low * self.step / 2 + half + self.tail * (low - self.tail)
-        moments[-1] = high * self.step / 2 - half + self.tail * (high + self.tail)
+        distance = self.step**2 / 6 - self.tail_moment
+        moments[0] = self.points[0] * self.masses[0] + distance
+        moments[-1] = self.points[-1] * self.masses[-1] - distance
         return moments
 
 
@@ -190,10 +202,12 @@ def _locate(
                 place = (value - numbers[j, 0]) / numbers[j, 1]
                 if place <= 0:
                     low = first[j]
-                    share = np.exp(place * numbers[j, 1] / numbers[j, 2])
+                    base = 1 - place * numbers[j, 1] / numbers[j, 2]
+                    share = max(1 / (base * base * base * base), _LEAST_SHARE)
                 elif place >= last - first[j]:
                     low = last
-                    share = np.exp((last - first[j] - place) * numbers[j, 1] / numbers[j, 2])
+                    base = 1 + (place - last + first[j]) * numbers[j, 1] / numbers[j, 2]
+                    share = max(1 / (base * base * base * base), _LEAST_SHARE)
                 else:
                     below = np.int64(place)
                     low = first[j] + below

@@ -39,6 +39,10 @@ def dependence(features: list[Floats], weight: Floats) -> Floats:
         eigenvalues, vectors = np.linalg.eigh(covariance)
         kept = eigenvalues > _LEAST_EIGENVALUE * max(eigenvalues[-1], np.finfo(np.float64).tiny)
         ridge = _RIDGE * eigenvalues.mean()
+        if not kept.any():
+            # a constant variable tells nothing
+            white.append(np.zeros((len(values), 1)))
+            continue
         white.append(centred @ (vectors[:, kept] / np.sqrt(eigenvalues[kept] + ridge)))
     ends = np.cumsum([0, *(part.shape[1] for part in white)])
     joined = np.concatenate(white, axis=1)

@@ -10,6 +10,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.errors import DataError, Setting
 from bigtensor.models.script import Step
 from bigtensor.models.tensor_train_density.coordinate_systems import (
     SHRINKAGES,
@@ -209,10 +210,25 @@ def _score(found: Validated) -> float:
 
 
 def _possible(rows: PilotRows, settings: TrainSettings) -> tuple[str, ...]:
-    """Return the coordinates that these rows can have."""
+    """Return the coordinates that these rows can have.
+
+    Raises
+    ------
+    DataError
+        When rows with missing entries are to be rotated.
+    """
     if len(rows.measured) > 1 and rows.is_complete:
         return settings.systems
     simple = tuple(system for system in settings.systems if not is_rotated(system))
+    if not simple and not rows.is_complete:
+        raise DataError(
+            f"entries are missing, and the coordinates {settings.systems[0]!r} are of complete "
+            "rows: leave such rows out ("
+            + Setting("missing", "omit")
+            + "), or use "
+            + Setting("coordinates", "queries")
+        )
+    # one variable has nothing to be rotated with
     return simple or settings.systems
 
 

@@ -218,6 +218,9 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         """
         marked = self._marked(given)
         features = self._density().features
+        for name, value in given.items():
+            if not np.isfinite(value):
+                raise ParameterError(f"{name} is given as {value!r}; expected a finite number")
         return self._of_others({int(j): float(given[features[j]]) for j in np.flatnonzero(marked)})
 
     def impute(self, X: Any, method: str = "mean") -> Any:

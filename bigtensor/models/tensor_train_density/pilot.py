@@ -71,6 +71,8 @@ class PilotRows:
         if not weight.sum() > 0:
             raise DataError("the rows have no positive weight, so that they have no density")
         symbols: list[Symbols | None]
+        if np.isnan(values).all():
+            raise DataError("no row has a value: every entry is missing")
         if settings.symbols:
             symbols = [Symbols(np.arange(count, dtype=np.float64)) for count in settings.symbols]
         else:

@@ -13,7 +13,7 @@ from scipy.special import softmax
 from bigtensor.decomposition.tensor_train.contraction import contracted, drawn_points
 from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, node_tables, updated
 from bigtensor.features.coordinates import Coordinates
-from bigtensor.features.modes import Mode, Modes, Nodes
+from bigtensor.features.modes import TAIL_MOMENTS, Mode, Modes, Nodes
 from bigtensor.models.data_shape import NamedViews
 from bigtensor.models.tensor_train_density.coordinate_systems import coordinates_in_memory
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
@@ -177,10 +177,11 @@ def drawn_values(mode: Mode, points: NDArray[np.int64], rng: np.random.Generator
     if not isinstance(mode, Nodes):
         # another symbol has no value
         return np.append(mode.values, np.nan)[points]
-    # a triangle about the point; at the ends half of one, and an exponential tail
+    # a triangle about the point; at the ends half of one, and a tail
     offset = mode.step * (rng.random(len(points)) + rng.random(len(points)) - 1)
-    in_tail = rng.random(len(points)) < mode.tail / (mode.tail + mode.step / 2)
-    tail = mode.tail * rng.exponential(size=len(points))
+    of_tail = mode.tail / TAIL_MOMENTS
+    in_tail = rng.random(len(points)) < of_tail / (of_tail + mode.step / 2)
+    tail = mode.tail * (rng.random(len(points)) ** (-1 / TAIL_MOMENTS) - 1)
     for end, sign in ((0, 1.0), (mode.count - 1, -1.0)):
         at = points == end
         offset[at] = sign * np.where(in_tail[at], -tail[at], np.abs(offset[at]))

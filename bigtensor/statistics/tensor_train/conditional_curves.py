@@ -11,7 +11,7 @@ from scipy.special import softmax
 
 from bigtensor.features.buffers import Buffers
 from bigtensor.features.coordinates import Coordinates
-from bigtensor.features.modes import Mode, Nodes
+from bigtensor.features.modes import TAIL_MOMENTS, Mode, Nodes
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
@@ -22,9 +22,6 @@ Floats = NDArray[np.float64]
 
 _CELL_POINTS = 8
 """Points of a Gauss-Legendre rule between two nodes."""
-
-_TAIL_POINTS = 16
-"""Points of a Gauss-Laguerre rule in a tail."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,10 +135,12 @@ def _moments(nodes: Nodes, coordinates: Coordinates) -> Floats:
     moments = np.zeros(nodes.count)
     moments[:-1] += values @ (weights * left)
     moments[1:] += values @ (weights * right)
-    distances, weights = np.polynomial.laguerre.laggauss(_TAIL_POINTS)
+    # tails begin beyond the sample, where the variable is linear in its coordinate
     for end, sign in ((0, -1), (-1, 1)):
-        beyond = nodes.points[end] + sign * nodes.tail * distances
-        moments[end] += nodes.tail * weights @ coordinates.inverse(beyond[:, None])[:, 0]
+        at = nodes.points[end] + sign * np.array([0, nodes.tail])
+        value, beyond = coordinates.inverse(at[:, None])[:, 0]
+        mass = nodes.tail / TAIL_MOMENTS
+        moments[end] += value * mass + (beyond - value) / nodes.tail * nodes.tail_moment
     return moments
 
 
@@ -153,9 +152,9 @@ def _write_quantiles(
     last = curves.shape[1] - 1
     for row in range(curves.shape[0]):
         level = levels[row]
-        mass = curves[row, 0] * tail
+        mass = curves[row, 0] * tail / TAIL_MOMENTS
         if level <= mass:
-            found[row, 0] = start + tail * np.log(level / mass)
+            found[row, 0] = start - tail * ((mass / level) ** (1 / TAIL_MOMENTS) - 1)
             continue
         t = 0
         cell = 0.0
@@ -167,8 +166,9 @@ def _write_quantiles(
             t += 1
         if t == last:
             above = max(1 - level, 1e-300)
-            rest = max(curves[row, last] * tail, above)
-            found[row, 0] = start + step * last - tail * np.log(above / rest)
+            rest = max(curves[row, last] * tail / TAIL_MOMENTS, above)
+            distance = tail * ((rest / above) ** (1 / TAIL_MOMENTS) - 1)
+            found[row, 0] = start + step * last + distance
             continue
         low, rise = curves[row, t], curves[row, t + 1] - curves[row, t]
         area = (level - mass) / step

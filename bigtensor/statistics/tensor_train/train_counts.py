@@ -81,6 +81,8 @@ class TrainCounts(SumStatistic[TrainCountsResult]):
         arrays = {name: work.take(name, *spec) for name, spec in self._own(n).items()}
         weight, counted = arrays["counts.weight"], arrays["counts.counted"]
         weight[:] = 1 if block.weight is None else block.weight[:n]
+        # rotated coordinates have no place for rows with missing entries
+        weight[np.isnan(located.log_slope)] = 0
         counted[:] = weight
         if self.hold_out:
             folds = fold_of_block(block.without_halo(), self.hold_out, self.random_state)
@@ -99,7 +101,7 @@ class TrainCounts(SumStatistic[TrainCountsResult]):
         density += located.log_slope
         for place, part in enumerate((counted, weight - counted)):
             state["weight"][place] += part.sum()
-            state["log_density"][place] += part @ density
+            state["log_density"][place] += part @ np.where(part > 0, density, 0)
 
     def finalize(self, state: State) -> TrainCountsResult:
         """Divide the sums of log-densities by the weights.

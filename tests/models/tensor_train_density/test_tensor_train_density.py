@@ -1,0 +1,317 @@
+"""Fits against the truth of simulated chains, and answers against numerical integrals."""
+
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.integrate import quad
+from scipy.stats import kstest
+from sklearn.datasets import load_iris, load_wine
+from sklearn.mixture import GaussianMixture
+
+import bigtensor
+from bigtensor import TensorTrainDensity, simulate
+from bigtensor.errors import (
+    ConditioningWarning,
+    ConstantFeatureWarning,
+    DataError,
+    ParameterError,
+    ViewError,
+)
+from bigtensor.report.html import render_report
+
+
+def excess(truth, model, test):
+    """Return by how many nats the density of test rows is below the true one."""
+    true = simulate.latent_chain_density(truth, np.asarray(test))
+    return float((true - np.asarray(model.score_samples(test))).mean())
+
+
+@pytest.fixture(scope="module")
+def chain():
+    return simulate.latent_chain(6_000, 3, 5, 0.7, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def model(chain):
+    return TensorTrainDensity(random_state=0).fit(chain["X"][:3_000])
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X = load_iris().data
+    return X, TensorTrainDensity(3, "ns", widths=(0.3, 0.9), n_trains=2, random_state=0).fit(X)
+
+
+def test_density__is_near_the_truth(chain, model):
+    test = chain["X"][3_000:]
+    assert excess(chain, model, test) < 0.1
+    peer = GaussianMixture(8, random_state=0).fit(chain["X"].values[:3_000])
+    assert excess(chain, model, test) < 0.3 * excess(chain, peer, test.values)
+    assert model.order_ in ([f"x{j}" for j in range(5)], [f"x{j}" for j in reversed(range(5))])
+
+
+def test_marginals_of_missing_entries__are_near_the_truth(chain, model):
+    test = chain["X"][3_000:]
+    test = test.where(np.random.default_rng(0).random(test.shape) > 0.4)
+    assert abs(excess(chain, model, test)) < 0.08
+
+
+def test_passes__bring_many_rows_nearer_to_the_truth():
+    chain = simulate.latent_chain(130_000, 4, 8, 0.7, random_state=3)
+    values, test = chain["X"].values[:120_000], chain["X"].values[120_000:]
+    settings = {"rank": 5, "coordinates": "z", "widths": (0.3,), "pilot_rows": 2_000}
+    some = TensorTrainDensity(**settings).fit(values[:2_000])
+    many = TensorTrainDensity(**settings, passes=4).fit(values)
+    assert excess(chain, many, test) < 0.5 * excess(chain, some, test)
+    held_out = many.diagnostics_["held_out_log_density"]
+    assert len(held_out) == 4
+    assert (np.diff(held_out) > 0).all()
+
+
+@pytest.mark.parametrize("coordinates", ["z", "ns"])
+def test_every_conditional__integrates_to_one(iris, coordinates):
+    X, _ = iris
+    model = TensorTrainDensity(3, coordinates, widths=(0.3, 0.9), random_state=0).fit(X)
+    for j, name in enumerate(["x0", "x1", "x2", "x3"]):
+        density = model.marginal([name])
+        other = model.conditional({f"x{i}": float(X[70, i]) for i in range(4) if i != j})
+        for one in (density, other):
+            ends = [-np.inf, *np.linspace(X[:, j].min() - 1, X[:, j].max() + 1, 400), np.inf]
+            total = sum(
+                quad(lambda x, m=one: np.exp(m.score_samples([[x]])[0]), *piece, limit=200)[0]
+                for piece in ((ends[0], ends[1]), (ends[-2], ends[-1]))
+            )
+            grid = np.linspace(ends[1], ends[-2], 400_001)
+            total += np.trapezoid(np.exp(one.score_samples(grid[:, None])), grid)
+            assert total == pytest.approx(1, abs=1e-6)
+
+
+def test_marginals_and_conditionals__agree_with_log_densities(iris):
+    X, model = iris
+    joint, some = model.score_samples(X), model.score_samples(X, of=["x0", "x2"])
+    assert model.marginal(["x2", "x0"]).score_samples(X[:, [0, 2]]) == pytest.approx(some)
+    rest = model.score_samples(X, given=["x0", "x2"])
+    assert some + rest == pytest.approx(joint)
+    one = model.conditional({"x0": X[3, 0], "x2": X[3, 2]})
+    assert one.score_samples(X[3:4, [1, 3]]) == pytest.approx(rest[3:4])
+    both = one.marginal(["x3"]).score_samples(X[3:4, [3]])
+    assert both == pytest.approx(model.score_samples(X, of=["x3"], given=["x0", "x2"])[3:4])
+
+
+def test_samples__have_every_marginal_and_a_conditional(iris):
+    _, model = iris
+    drawn = model.sample(4_000, random_state=1)
+    given = model.conditional({"x3": 0.3})
+    conditional = given.sample(4_000, random_state=2)
+    for density, rows, names in (
+        (model, drawn, ["x0", "x1", "x2", "x3"]),
+        (given, conditional, ["x0", "x1", "x2"]),
+    ):
+        for j, name in enumerate(names):
+            one = density.marginal([name])
+            grid = np.linspace(rows[:, j].min() - 1, rows[:, j].max() + 1, 20_001)
+            heights = np.exp(one.score_samples(grid[:, None]))
+            steps = np.diff(grid) * (heights[1:] + heights[:-1]) / 2
+            distribution = np.append(0, np.cumsum(steps)) / steps.sum()
+            test = kstest(rows[:, j], lambda x, g=grid, d=distribution: np.interp(x, g, d))
+            assert test.pvalue > 1e-3
+
+
+def test_imputation__is_nearer_than_means_and_covers(iris):
+    X, model = iris
+    holes = X.copy()
+    missing = np.random.default_rng(0).random(X.shape) < 0.2
+    holes[missing] = np.nan
+    found = model.impute(holes)
+    assert np.array_equal(found[~missing], X[~missing])
+    by_mean = np.broadcast_to(X.mean(axis=0), X.shape)
+    assert np.square(found - X)[missing].mean() < 0.2 * np.square(by_mean - X)[missing].mean()
+    drawn = np.stack([model.impute(holes, "sample")[missing]])
+    assert np.isfinite(drawn).all()
+    assert np.array_equal(model.impute(holes, "sample")[missing], drawn[0])
+    median = model.impute(holes, "median")
+    assert np.abs(median - found)[missing].max() < 1.5
+
+
+def test_prediction_of_a_variable__has_a_mean_and_an_interval(iris):
+    X, model = iris
+    rows = xr.DataArray(X, {"sample": np.arange(150) * 2}, ("sample", "feature"))
+    found = model.predict_variable(rows, "x2")
+    inside = (X[:, 2] > found["lower"]) & (X[:, 2] < found["upper"])
+    assert 0.8 < float(inside.mean()) < 0.99
+    assert np.array_equal(found["sample"], np.arange(150) * 2)
+    holes = X.copy()
+    holes[:, 2] = np.nan
+    assert model.impute(holes)[:, 2] == pytest.approx(found["mean"].to_numpy())
+    for row in (0, 80):
+        curve = model.conditional({f"x{j}": float(X[row, j]) for j in (0, 1, 3)})
+        grid = np.linspace(-10, 20, 200_001)
+        density = np.exp(curve.score_samples(grid[:, None]))
+        mean = np.trapezoid(grid * density, grid)
+        assert float(found["mean"][row]) == pytest.approx(mean, abs=1e-3)
+        below = np.trapezoid(np.where(grid < float(found["lower"][row]), density, 0), grid)
+        assert below == pytest.approx(0.1, abs=1e-3)
+
+
+def test_scales_shifts_and_order__change_nothing():
+    X = load_wine().data[:, :6]
+    scale, shift = np.array([1e-3, 10, 1, 5, 1e4, 2]), np.arange(6.0)
+    settings = {"rank": 3, "widths": (0.3, 0.9), "n_trains": 1}
+    own = TensorTrainDensity(**settings).fit(X).score_samples(X)
+    moved = TensorTrainDensity(**settings).fit(X * scale + shift).score_samples(X * scale + shift)
+    assert moved + np.log(scale).sum() == pytest.approx(own, abs=1e-9)
+
+
+def test_answers__come_in_the_container_of_the_rows(chain, model, tmp_path):
+    rows = chain["X"][3_000:]
+    scores = model.score_samples(rows)
+    assert isinstance(scores, xr.DataArray)
+    lazy = model.score_samples(rows.chunk({"sample": 700}))
+    assert lazy.chunks is not None
+    assert np.allclose(lazy, scores)
+    holes = rows.where(np.random.default_rng(0).random(rows.shape) > 0.2)
+    imputed = model.impute(holes.chunk({"sample": 700}))
+    assert imputed.chunks is not None
+    assert np.allclose(imputed, model.impute(holes), atol=1e-8)
+    model.write(rows, tmp_path / "s.zarr", outputs=("log_density",), scheduler="threads")
+    assert np.array_equal(xr.open_zarr(tmp_path / "s.zarr")["log_density"], scores)
+    loaded = bigtensor.load(model.save(tmp_path / "m.zarr"))
+    assert np.array_equal(loaded.score_samples(rows), scores)
+    part = model.conditional({"x1": 0.5})
+    kept = bigtensor.load(part.save(tmp_path / "p.zarr"))
+    assert np.array_equal(kept.sample(5, 1), part.sample(5, 1))
+    assert list(part.feature_names_in_) == ["x0", "x2", "x3", "x4"]
+
+
+def test_report__names_the_choices(model):
+    page = render_report(model)
+    assert "rank" in page
+    assert "normal scores" in page or "standardised variables" in page
+
+
+def test_categorical_variables__have_probabilities():
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 3, 900)
+    X = np.column_stack([kind, kind + 0.4 * rng.normal(size=900)])
+    model = TensorTrainDensity(random_state=0).fit(X)
+    assert model.diagnostics_["categorical"] == ["x0"]
+    symbols = np.column_stack([[0, 1, 2, 5], np.full(4, np.nan)])
+    shares = np.exp(model.score_samples(symbols))
+    assert shares.sum() == pytest.approx(1, abs=1e-9)
+    assert shares[:3] == pytest.approx(np.bincount(kind) / 900, abs=0.01)
+    holes = X.copy()
+    holes[:, 0] = np.nan
+    assert (model.impute(holes)[:, 0] == kind).mean() > 0.75
+    assert set(np.unique(model.sample(500)[:, 0])) <= {0, 1, 2}
+
+
+def gaussian_rows(n=300):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    X[:, 1] += X[:, 0]
+    return X
+
+
+def fitted(X, **settings):
+    return TensorTrainDensity(**{"rank": 2, "widths": (0.5, 1.2), **settings}).fit(X)
+
+
+def test_rotated_coordinates__answer_for_complete_rows_alone():
+    X = gaussian_rows()
+    model = fitted(X, coordinates="zca")
+    with pytest.raises(ParameterError, match="mix the variables"):
+        model.marginal(["x0"])
+    with pytest.raises(ParameterError, match="coordinates='queries'"):
+        model.impute(X)
+    holes = X.copy()
+    holes[3, 1] = np.nan
+    assert np.flatnonzero(np.isnan(model.score_samples(holes))).tolist() == [3]
+    with pytest.raises(DataError, match="are of complete rows"):
+        fitted(holes, coordinates="zca")
+    drawn = model.sample(5_000)
+    assert np.cov(drawn.T) == pytest.approx(np.cov(X.T), abs=0.3)
+
+
+@pytest.mark.parametrize(
+    ("change", "warning", "words"),
+    [
+        (lambda X: np.column_stack([X, np.full(300, 5.0)]), ConstantFeatureWarning, "Constant"),
+        (lambda X: np.column_stack([X, -3 * X[:, 0] + 1]), ConditioningWarning, "x0 and x3"),
+        (
+            lambda X: np.column_stack([X, np.full(300, np.nan)]),
+            ConstantFeatureWarning,
+            "Without any value",
+        ),
+        (
+            lambda X: np.column_stack([X, np.where(np.arange(300) < 150, 0, X[:, 0])]),
+            ConditioningWarning,
+            "more than a third of the entries of x3",
+        ),
+    ],
+)
+def test_degenerate_variables__are_told(change, warning, words):
+    with pytest.warns(warning, match=words):
+        model = fitted(change(gaussian_rows()))
+    assert not model.diagnostics_["verdict"]["good"]
+    assert np.isfinite(model.score_samples(change(gaussian_rows()))).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_too_few_rows__are_refused(n):
+    with pytest.raises(DataError, match=f"{n} row"):
+        fitted(gaussian_rows(n))
+
+
+def test_no_value_at_all__is_refused():
+    with pytest.raises(DataError, match="every entry is missing"):
+        fitted(np.full((50, 2), np.nan))
+
+
+def test_one_variable__is_a_density_of_one_variable():
+    X = gaussian_rows(2_000)[:, :1]
+    model = TensorTrainDensity().fit(X)
+    assert model.score(X) == pytest.approx(-0.5 * np.log(2 * np.pi * np.e), abs=0.05)
+
+
+def test_an_outlier__has_a_small_density_and_harms_nobody():
+    X = gaussian_rows()
+    own = fitted(X).score(X)
+    X[3, 1] = 1e6
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = fitted(X)
+    scores = model.score_samples(X)
+    assert np.isfinite(scores).all()
+    assert np.argmin(scores) == 3
+    assert np.delete(scores, 3).mean() > own - 0.1
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"rank": 0}, "rank is 0; expected an integer from 1"),
+        ({"coordinates": "polar"}, "coordinates is 'polar'"),
+        ({"widths": (-1,)}, "widths is"),
+        ({"widths": "wide"}, "widths is"),
+        ({"least_width": 0}, "least_width is 0"),
+    ],
+)
+def test_parameters_out_of_range__are_named(settings, words):
+    with pytest.raises(ParameterError, match=words):
+        fitted(gaussian_rows(), **settings)
+
+
+def test_bad_queries__are_refused(iris):
+    X, model = iris
+    with pytest.raises(ViewError, match="unknown variables: q"):
+        model.marginal(["q"])
+    with pytest.raises(ParameterError, match="no variable is left"):
+        model.marginal([])
+    with pytest.raises(ParameterError, match="finite number"):
+        model.conditional({"x0": np.nan})
+    with pytest.raises(ParameterError, match="asked for and given: x0"):
+        model.score_samples(X, of=["x0"], given=["x0"])
+    with pytest.raises(ParameterError, match="between 0 and 1"):
+        model.predict_variable(X, "x0", interval=2)
