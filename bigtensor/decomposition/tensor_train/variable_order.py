@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import depth_first_order, minimum_spanning_tree
@@ -12,6 +14,9 @@ Order = NDArray[np.int64]
 _LEAST_EIGENVALUE = 1e-4
 """Share of the largest variance of features below which an axis is left out."""
 
+MOST_FEATURES = 12
+"""Leading features of a variable; the others would add noise and memory."""
+
 _RIDGE = 1e-2
 """Added to the variances of features, in units of their mean."""
 
@@ -20,15 +25,15 @@ _LEAST_GAIN = 1e-12
 """Improvement of an order, in units of the largest dependence, that is more than rounding."""
 
 
-def dependence(features: list[Floats], weight: Floats) -> Floats:
+def dependence(features: Iterable[Floats], weight: Floats) -> Floats:
     """Return how much every variable tells about every other one, (d, d).
 
-    The entries are squared norms of correlations of features, which are whitened.
+    The entries are squared norms of correlations of the leading features, which are whitened.
 
     Parameters
     ----------
-    features : list of (n, p_j) float64 arrays
-        Of every variable.
+    features : iterable of (n, p_j) float64 arrays
+        Of every variable, one at a time.
     weight : (n,) float64 array
     """
     share = weight / weight.sum()
@@ -38,6 +43,7 @@ def dependence(features: list[Floats], weight: Floats) -> Floats:
         covariance = (centred.T * share) @ centred
         eigenvalues, vectors = np.linalg.eigh(covariance)
         kept = eigenvalues > _LEAST_EIGENVALUE * max(eigenvalues[-1], np.finfo(np.float64).tiny)
+        kept[:-MOST_FEATURES] = False
         ridge = _RIDGE * eigenvalues.mean()
         if not kept.any():
             # a constant variable tells nothing

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from bigtensor.decomposition.tensor_train.variable_order import MOST_FEATURES
 from bigtensor.features.bumps import MOST_NODES
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import Locator
 from bigtensor.features.normal_scores import NormalScores
 from bigtensor.models.script import PlannedPass
+from bigtensor.models.tensor_train_density.sample_fit import REACH, ROWS_OF_ORDER
 from bigtensor.models.tensor_train_density.script import pilot_pass
 from bigtensor.models.tensor_train_density.settings import TrainSettings
 from bigtensor.statistics.base import Pass
@@ -18,15 +20,21 @@ from bigtensor.statistics.tensor_train.train_counts import TrainCounts
 _COPIES = 12
 """Numbers that the driver holds for every entry of the sample: values, points and shares."""
 
+_FEATURE_COPIES = 7
+"""Copies of the features of a variable, and of the leading features of all."""
+
 _TABLES = 4
 """Tables of a train that the driver holds at once."""
 
 
 def planned_preparation(settings: TrainSettings) -> list[PlannedPass]:
     """Return upper bounds of the passes before the sums over all rows."""
-    sample = 8 * _COPIES * settings.pilot_rows * len(settings.features)
-    tables = _TABLES * settings.n_trains * _table_nbytes(settings)
-    return [PlannedPass(pilot_pass(settings), driver_nbytes=sample + tables)]
+    d, bumps = len(settings.features), _most_bumps(settings)
+    sample = 8 * _COPIES * settings.pilot_rows * d
+    rows = min(settings.pilot_rows, ROWS_OF_ORDER)
+    order = 8 * _FEATURE_COPIES * rows * (bumps + d * MOST_FEATURES)
+    tables = _TABLES * (settings.n_trains * _table_nbytes(settings) + 8 * bumps * _points(settings))
+    return [PlannedPass(pilot_pass(settings), driver_nbytes=sample + order + tables)]
 
 
 def planned_refinement(settings: TrainSettings) -> list[PlannedPass]:
@@ -52,6 +60,18 @@ def planned_refinement(settings: TrainSettings) -> list[PlannedPass]:
     passes = settings.passes if settings.is_sampled else 1
     driver = _TABLES * trains * _table_nbytes(settings)
     return [PlannedPass(Pass("expectation", sums), passes, driver_nbytes=driver)]
+
+
+def _most_bumps(settings: TrainSettings) -> int:
+    """Return the largest number of bumps of a variable."""
+    if settings.symbols:
+        return max(settings.symbols) + 1
+    # a bump may not be narrower than the distance of the nodes allows
+    counts = (
+        sum(min(MOST_NODES, int(2 * (REACH + widths[0]) / width) + 2) for width in widths)
+        for widths in settings.widths
+    )
+    return max(counts) + 2
 
 
 def _points(settings: TrainSettings) -> int:

@@ -29,7 +29,7 @@ PRIOR_WEIGHT = 1.0
 REACH = 8.0
 """Largest distance of a node from the median, in standard deviations; tails begin there."""
 
-_ROWS_OF_ORDER = 5000
+ROWS_OF_ORDER = 3000
 """Rows in which the dependence of variables is measured."""
 
 _ROWS_OF_CLUSTERS = 5000
@@ -109,8 +109,11 @@ class SampleProblem:
     @cached_property
     def order(self) -> NDArray[np.int64]:
         """Order of the variables."""
-        some = self.located.take(slice(_ROWS_OF_ORDER))
-        features = []
+        return chain_order(dependence(self._features(), self.weight[:ROWS_OF_ORDER]))
+
+    def _features(self) -> Iterator[Floats]:
+        """Yield the bumps of every variable at some rows, (n, p)."""
+        some = self.located.take(slice(ROWS_OF_ORDER))
         for j, bumps in enumerate(self.bumps):
             point = some.point[:, j] - self.first[j]
             above = np.minimum(point + 1, bumps.shape[1] - 1)
@@ -118,8 +121,7 @@ class SampleProblem:
             # a missing entry says nothing
             known = point < bumps.shape[1] - 1
             centre = found[:, known].mean(axis=1) if known.any() else np.zeros(len(bumps))
-            features.append(np.where(known, found, centre[:, None]).T)
-        return chain_order(dependence(features, self.weight[:_ROWS_OF_ORDER]))
+            yield np.where(known, found, centre[:, None]).T
 
     def locate(self, rows: PilotRows) -> LocatedRows:
         """Return other rows at the points of the modes."""

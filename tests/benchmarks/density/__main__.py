@@ -14,9 +14,10 @@ from pathlib import Path
 from bigtensor.engine.blas import single_blas_thread
 from tests.benchmarks.density.chains import anomalies, few_rows, many_rows, orders, speed
 from tests.benchmarks.density.real_sets import FOLDS, SETS, bars, set_rows
+from tests.benchmarks.density.two_clusters import two_clusters
 from tests.benchmarks.tables import Report
 
-TABLES = ("few", "orders", "many", "speed", "anomalies", "real")
+TABLES = ("clusters", "few", "orders", "many", "speed", "anomalies", "real")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,6 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report = Report("density", {"models": given.models, "folds": given.folds}, given.out)
     wanted = {given.only} if given.only else set(TABLES)
     with single_blas_thread():
+        if "clusters" in wanted:
+            title = (
+                "two clusters, 100 rows: squared error of rank two over that of the kernel estimate"
+            )
+            report.add(title, two_clusters(10 * given.models))
         if "few" in wanted:
             report.add("12 variables, 1,500 rows: nats above the entropy", few_rows(given.models))
         if "orders" in wanted:
