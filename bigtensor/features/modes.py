@@ -72,6 +72,40 @@ class Nodes:
         moments[-1] = self.points[-1] * self.masses[-1] - distance
         return moments
 
+    def mass_below(
+        self,
+        heights: Floats,
+        point: NDArray[np.integer],
+        left: Floats,
+        right: Floats,
+    ) -> Floats:
+        """Return the integrals of densities up to located values, (n,).
+
+        Parameters
+        ----------
+        heights : (n, count) float64 array
+            Densities at the nodes, one a row.
+        point : (n,) integer array
+            Node at or below every value.
+        left, right : (n,) float64 arrays
+            Shares of this node and of the next one.
+        """
+        rows = np.arange(len(point))
+        cells = self.step * (heights[:, 1:] + heights[:, :-1]) / 2
+        tail = heights[:, 0] * self.tail / TAIL_MOMENTS
+        before = np.concatenate([np.zeros((len(point), 1)), np.cumsum(cells, axis=1)], axis=1)
+        above = heights[rows, np.minimum(point + 1, self.count - 1)]
+        rise = above - heights[rows, point]
+        inside = self.step * right * (heights[rows, point] + rise * right / 2)
+        found = tail + before[rows, point] + inside
+        # shares in a tail are powers of the distance
+        outside = (right == 0) & (left < 1)
+        part = np.where(outside, left, 1.0) ** (TAIL_MOMENTS / (TAIL_MOMENTS + 1))
+        low, high = outside & (point == 0), outside & (point == self.count - 1)
+        beyond = heights[rows, point] * self.tail / TAIL_MOMENTS
+        found = np.where(low, beyond * part, found)
+        return np.asarray(np.where(high, found + beyond * (1 - part), found))
+
 
 @dataclass(frozen=True, eq=False)
 class Symbols:

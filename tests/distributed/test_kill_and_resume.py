@@ -21,6 +21,7 @@ from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.opening import open_samples
 from bigtensor.data.simulate.gaussian_mixture import write_gaussian_mixture
 from bigtensor.data.simulate.ica import write_ica
+from bigtensor.data.simulate.latent_chain import write_latent_chain
 from bigtensor.data.simulate.linear_mixture import write_linear_mixture
 from bigtensor.engine.cluster import DistributedRuntime
 from bigtensor.engine.events import Event
@@ -193,7 +194,7 @@ def test_driver__killed_at_many_moments(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["linear", "gaussian", "sparse", "kernel sources"])
+@pytest.mark.parametrize("name", ["linear", "gaussian", "sparse", "kernel sources", "train"])
 def test_driver__of_a_moment_model_killed_and_run_again_gives_the_same_bits(
     name: str, tmp_path: Path
 ) -> None:
@@ -202,6 +203,7 @@ def test_driver__of_a_moment_model_killed_and_run_again_gives_the_same_bits(
         "gaussian": partial(write_gaussian_mixture, noise=0.5),
         "sparse": partial(write_ica, sources="sparse", noise=0.05),
         "kernel sources": write_ica,
+        "train": write_latent_chain,
     }[name]
     write(tmp_path / "rows.zarr", 1_000_000, 8, n_features=6, random_state=2)
     found = fit_undisturbed(name, tmp_path / "rows.zarr", tmp_path)

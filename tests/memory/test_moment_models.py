@@ -9,14 +9,22 @@ from typing import Any
 
 import pytest
 
-from bigtensor import GaussianMixture, KernelICA, LinearMixture, SparseICA
+from bigtensor import (
+    GaussianMixture,
+    KernelICA,
+    LinearMixture,
+    SparseICA,
+    TensorTrainDensity,
+)
 from bigtensor.data.simulate.gaussian_mixture import write_gaussian_mixture
 from bigtensor.data.simulate.ica import write_ica
+from bigtensor.data.simulate.latent_chain import write_latent_chain
 from bigtensor.data.simulate.linear_mixture import write_linear_mixture
 from bigtensor.engine.local_cluster import local_cluster
 from tests.memory.test_worker_memory import MiB, peak_nbytes
 
 K, D = 15, 10
+RANK = 8
 SIZES = (1_000_000, 4_000_000)
 
 pytestmark = [
@@ -37,6 +45,8 @@ def model_of(name: str) -> Any:
         return SparseICA(K, random_state=0)
     if name == "kernel":
         return KernelICA(4, random_state=0)
+    if name == "train":
+        return TensorTrainDensity(RANK, random_state=0)
     return GaussianMixture(K, random_state=0)
 
 
@@ -47,12 +57,13 @@ def write(name: str, path: Path, rows: int) -> str:
         "gaussian": partial(write_gaussian_mixture, noise=0.5),
         "sparse": partial(write_ica, sources="sparse", noise=0.05),
         "kernel": write_ica,
+        "train": write_latent_chain,
     }[name]
     write_rows(path, rows, K, n_features=D, random_state=1)
     return str(path)
 
 
-@pytest.mark.parametrize("name", ["linear", "gaussian", "sparse", "kernel"])
+@pytest.mark.parametrize("name", ["linear", "gaussian", "sparse", "kernel", "train"])
 def test_workers__stay_below_the_plan_and_flat(name: str, tmp_path: Path) -> None:
     measured = []
     for rows in SIZES:
@@ -63,7 +74,7 @@ def test_workers__stay_below_the_plan_and_flat(name: str, tmp_path: Path) -> Non
             fitted = model_of(name).fit(store, client=client)
             peak = max(client.run(peak_nbytes).values())
         print(f"{rows:,} rows: {peak / MiB:.0f} MiB measured, {plan.projected_nbytes / MiB:.0f}")
-        assert fitted._fitted.n_components == (4 if name == "kernel" else K)
+        assert fitted._fitted.n_components == {"kernel": 4, "train": RANK}.get(name, K)
         assert peak <= plan.projected_nbytes <= 1.6 * peak
         measured.append(peak)
     assert max(measured) <= 1.1 * min(measured)
@@ -82,7 +93,7 @@ print(peak_nbytes(), plan.projected_nbytes)
 """
 
 
-@pytest.mark.parametrize("name", ["linear", "gaussian", "sparse", "kernel"])
+@pytest.mark.parametrize("name", ["linear", "gaussian", "sparse", "kernel", "train"])
 def test_driver_with_threads__stays_below_the_plan_and_flat(name: str, tmp_path: Path) -> None:
     measured = []
     for rows in SIZES:

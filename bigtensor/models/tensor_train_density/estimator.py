@@ -31,6 +31,7 @@ from bigtensor.statistics.tensor_train.imputation import (
     PredictedVariable,
 )
 from bigtensor.statistics.tensor_train.log_densities import LOG_DENSITY, LogDensities
+from bigtensor.statistics.tensor_train.surprises import SURPRISE, Surprises
 
 
 class TensorTrainDensity(ScriptedFit, DensityAnswers):
@@ -277,6 +278,62 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
                 name: coord for name, coord in X.coords.items() if coord.dims == (self.sample_dim,)
             }
         return xr.Dataset(found, coords, {"variable": variable, "interval": interval})
+
+    def surprise(self, X: Any) -> Any:
+        """Return how unusual every entry of a row is, given the other entries of the row.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+
+        Returns
+        -------
+        (rows, features) float64 array, DataArray or dask array
+            Negative logarithm of the probability of an entry at least as far out, in nats: twice
+            the smaller of the conditional probabilities below and above a measured entry, and the
+            conditional probability of a categorical one. It depends on no unit. Missing entries
+            have NaN. Features are in the order of the views.
+        """
+        density = self._answering()
+        return self._evaluate(X, SURPRISE, Surprises(density.tables_of_rows, density.modes.modes))
+
+    def mutual_information(
+        self,
+        variables: Iterable[str],
+        others: Iterable[str],
+        n_samples: int = 10_000,
+        random_state: int | None = None,
+    ) -> float:
+        """Return the mutual information of two sets of variables, in nats.
+
+        Parameters
+        ----------
+        variables, others : iterable of str
+        n_samples : int, default 10000
+            Draws from the density that the mean is taken over.
+        random_state : int, optional
+            None stands for the seed of the model.
+
+        Returns
+        -------
+        float
+            The standard error is of order ``1 / sqrt(n_samples)``.
+        """
+        left, right = list(variables), list(others)
+        joint = self.marginal([*left, *right])
+        drawn = joint.sample(n_samples, random_state)
+        scores = [np.asarray(joint._scores_in_order(drawn, names)) for names in (None, left, right)]
+        return float((scores[0] - scores[1] - scores[2]).mean())
+
+    def _scores_in_order(self, rows: NDArray[np.float64], of: list[str] | None) -> Any:
+        """Return log-densities of rows whose columns are in the order of the fit."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return self.score_samples(rows, of=of)
+        coords = {"feature": list(names)}
+        labelled = xr.DataArray(rows, coords, (self.sample_dim, "feature"))
+        return self.score_samples(labelled, of=of)
 
     def _adopt(self, fitted: TrainDensity) -> None:
         """Set `_fitted` and the fitted attributes."""

@@ -155,6 +155,34 @@ def test_prediction_of_a_variable__has_a_mean_and_an_interval(iris):
         assert below == pytest.approx(0.1, abs=1e-3)
 
 
+def test_surprises__are_conditional_probabilities(iris):
+    X, model = iris
+    rows = X[[0, 60, 120]].copy()
+    rows[1, 1] = 30.0
+    rows[2, 0] = np.nan
+    found = model.surprise(rows)
+    assert np.isnan(found[2, 0])
+    assert np.nanargmax(found[1]) == 1
+    for row, j in ((0, 0), (0, 2), (2, 3), (2, 1)):
+        given = {f"x{i}": float(rows[row, i]) for i in range(4) if i != j}
+        given = {name: value for name, value in given.items() if np.isfinite(value)}
+        one = model.conditional(given).marginal([f"x{j}"])
+        grid = np.linspace(-60, float(rows[row, j]), 400_001)
+        below = np.trapezoid(np.exp(one.score_samples(grid[:, None])), grid)
+        # the tail below the grid has a mass of about 1e-6
+        expected = -np.log(2 * min(below, 1 - below))
+        assert found[row, j] == pytest.approx(expected, rel=2e-3, abs=2e-3)
+
+
+def test_mutual_information__is_that_of_gaussian_variables():
+    rng = np.random.default_rng(0)
+    X = rng.multivariate_normal([0, 0, 0], [[1, 0.8, 0], [0.8, 1, 0], [0, 0, 1]], 5_000)
+    model = TensorTrainDensity(8, "ns", widths=(0.3, 0.9), random_state=0).fit(X)
+    exact = -0.5 * np.log(1 - 0.64)
+    assert model.mutual_information(["x0"], ["x1"]) == pytest.approx(exact, abs=0.07)
+    assert model.mutual_information(["x2"], ["x0", "x1"]) == pytest.approx(0, abs=0.03)
+
+
 def test_scales_shifts_and_order__change_nothing():
     X = load_wine().data[:, :6]
     scale, shift = np.array([1e-3, 10, 1, 5, 1e4, 2]), np.arange(6.0)

@@ -13,6 +13,7 @@ from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.tensor_train.conditional_curves import ConditionalCurves
 from bigtensor.statistics.tensor_train.imputation import ImputedRows, PredictedVariable
 from bigtensor.statistics.tensor_train.log_densities import LogDensities, TrainTables
+from bigtensor.statistics.tensor_train.surprises import Surprises
 from bigtensor.testing import (
     ROW_FUNCTION_LAWS,
     STATISTIC_LAWS,
@@ -178,6 +179,7 @@ FUNCTIONS = {
     "prediction": lambda statistic: PredictedVariable(
         ConditionalCurves(tables_of(statistic), 0, small_modes()[0]), 0.8
     ),
+    "surprise": lambda statistic: Surprises(tables_of(statistic), small_modes()),
     "symbol": lambda statistic: PredictedVariable(
         ConditionalCurves(tables_of(statistic), 3, small_modes()[3]), 0.8
     ),

@@ -1,0 +1,82 @@
+"""How unusual every entry of a row is, given the other entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.features.buffers import buffers_nbytes
+from bigtensor.features.modes import Mode, Nodes
+from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
+from bigtensor.statistics.tensor_train.conditional_curves import ConditionalCurves
+from bigtensor.statistics.tensor_train.located_rows import LocatedRows
+from bigtensor.statistics.tensor_train.log_densities import TrainTables
+
+SURPRISE = "surprise"
+"""Name of the output."""
+
+_LEAST = 1e-300
+"""Probability below which none is told apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Surprises(RowFunction):
+    """Negative logarithm of the probability of an entry as far out, given the others of its row.
+
+    Of a measured variable, twice the smaller of the probabilities below and above the entry; of a
+    categorical one, the probability of its symbol.
+
+    Parameters
+    ----------
+    trains : TrainTables
+        In coordinates without axes.
+    modes : tuple of Nodes or Symbols
+        Of all variables.
+    """
+
+    trains: TrainTables
+    modes: tuple[Mode, ...]
+
+    block_rows: ClassVar[int] = 1024
+
+    @property
+    def outputs(self) -> tuple[RowOutput, ...]:
+        """The surprise of every entry in nats, NaN of missing ones."""
+        return (RowOutput(SURPRISE, "float64", {"feature": len(self.modes)}),)
+
+    def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
+        """Write the surprises of the rows of ``block``."""
+        located = self.trains.rows.located(block, work)
+        for j, mode in enumerate(self.modes):
+            curves = ConditionalCurves(self.trains, j, mode).write(located, work)
+            probability = self._probability(j, mode, located, curves)
+            out[SURPRISE][:, j] = -np.log(np.maximum(probability, _LEAST))
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the workspace for blocks of ``rows`` rows."""
+        curves = max(
+            buffers_nbytes(ConditionalCurves(self.trains, j, mode).buffers(rows))
+            for j, mode in enumerate(self.modes)
+        )
+        return 3 * curves + buffers_nbytes(self.trains.buffers(rows)) + 16 * 8 * rows
+
+    def _probability(
+        self, j: int, mode: Mode, located: LocatedRows, curves: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the probability of entries as far out as those of one variable; NaN if missing."""
+        first = int(self.trains.rows.locator.first[j])
+        point = located.point[:, j] - first
+        is_missing = point == mode.count
+        rows = np.arange(len(point))
+        at = np.minimum(point, mode.count - 1)
+        if not isinstance(mode, Nodes):
+            found = curves[rows, at]
+        else:
+            below = mode.mass_below(curves, at, located.left[:, j], located.right[:, j])
+            found = np.clip(2 * np.minimum(below, 1 - below), 0, 1)
+        return np.where(is_missing, np.nan, found)
