@@ -93,7 +93,7 @@ def predict(
     state.
 
     Of a model with sources, such as ica, the store holds source (sample, component) in place of
-    labels.
+    labels; of a density, log_density (sample).
     """
     store, out = _places(cells, out, into)
     if into is None:
