@@ -156,6 +156,7 @@ def check_views(views: NamedViews) -> None:
         + remedy
         + ", such as "
         + Setting("views", {"a": ["x0", "x1"], "b": ["x2"], "c": ["x3"]})
+        + " of four features"
     )
 
 

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from bigtensor.engine.blas import single_blas_thread
 from tests.benchmarks.density.chains import anomalies, few_rows, many_rows, orders, speed
+from tests.benchmarks.density.imputation import imputation_rows
 from tests.benchmarks.density.real_sets import FOLDS, SETS, bars, set_rows
 from tests.benchmarks.density.two_clusters import two_clusters
 from tests.benchmarks.tables import Report
 
-TABLES = ("clusters", "few", "orders", "many", "speed", "anomalies", "real")
+TABLES = ("clusters", "few", "orders", "many", "speed", "anomalies", "imputation", "real")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,6 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             report.add("10 variables, rank 8: processor time of a pass", speed())
         if "anomalies" in wanted:
             report.add("8 variables, 4,000 rows: area under the curve", anomalies(given.models))
+        if "imputation" in wanted and (given.data / "uci").is_dir():
+            report.add("20 % of the entries missing", imputation_rows(given.data, given.models))
         if "real" in wanted:
             _add_real_sets(report, given.data, given.sets, given.folds)
     print(f"\n{len(report.missed)} rows miss a bar")

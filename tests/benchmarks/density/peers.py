@@ -168,7 +168,8 @@ class Vine:
         """Choose the vine and its pair copulas."""
         import pyvinecopulib as pv
 
-        families = [pv.indep, pv.tll] if self.nonparametric else pv.parametric
+        known = pv.families
+        families = [known.indep, known.tll] if self.nonparametric else known.parametric
         controls = pv.FitControlsVinecop(family_set=families)
         if X.shape[1] > MANY_VARIABLES:
             controls.trunc_lvl = MOST_LEVELS
