@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 
+from bigtensor.data.missing_values import MARGINALISE
 from bigtensor.data.samples import Samples
 from bigtensor.data.views import Views, ViewsLike
 from bigtensor.errors import Message, ParameterError
@@ -192,9 +193,9 @@ class ModelContract(RowAnswers):
         return (*cls.stored_classes, Views, Rounds, Statistics, Part, Pass)
 
     def __sklearn_tags__(self) -> Tags:
-        """Return the tags of scikit-learn: missing values are taken if they are left out."""
+        """Return the tags of scikit-learn: missing values are taken if rows or sums leave them out."""
         tags: Tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing == "omit"
+        tags.input_tags.allow_nan = self.missing in ("omit", MARGINALISE)
         return tags
 
     def _html_repr(self) -> str:

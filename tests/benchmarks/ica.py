@@ -112,7 +112,7 @@ def _fast_ica(peer: FastICA, X: Array) -> Array:
     """Return the mixing columns, of rows in float64 where the iterations fail in float32."""
     try:
         return np.asarray(peer.fit(X).mixing_)
-    except np.linalg.LinAlgError:
+    except ValueError:
         return np.asarray(peer.fit(X.astype(np.float64)).mixing_)
 
 

@@ -69,7 +69,7 @@ class PilotRows:
             values[sample.values < 0] = np.nan
         weight = np.ones(len(values)) if sample.weight is None else sample.weight
         if not weight.sum() > 0:
-            raise DataError("the rows have no positive weight, so that they have no density")
+            raise DataError("all weights are zero, so that the rows have no density")
         symbols: list[Symbols | None]
         if np.isnan(values).all():
             raise DataError("no row has a value: every entry is missing")

@@ -113,7 +113,7 @@ class TrainCounts(SumStatistic[TrainCountsResult]):
         """
         weight = float(state["weight"][0])
         if not weight > 0:
-            raise DataError("the rows have no positive weight, so that they have no density")
+            raise DataError("all weights are zero, so that the rows have no density")
         with np.errstate(invalid="ignore"):
             means = state["log_density"] / state["weight"]
         counts = tuple(state[f"counts{k}"] for k in range(len(self.tables)))
