@@ -193,7 +193,7 @@ class ModelContract(RowAnswers):
         return (*cls.stored_classes, Views, Rounds, Statistics, Part, Pass)
 
     def __sklearn_tags__(self) -> Tags:
-        """Return the tags of scikit-learn: missing values are taken if rows or sums leave them out."""
+        """Return the tags of scikit-learn: whether missing values are taken."""
         tags: Tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing in ("omit", MARGINALISE)
         return tags

@@ -291,7 +291,7 @@ def _inner(state: State) -> State:
 
 
 def first_invalid(
-    block: Block, finite: NDArray[np.bool_] | None, *, marginalised: bool
+    block: Block, finite: NDArray[np.bool_] | None, *, marginalised: bool = False
 ) -> Validity:
     """Return the findings of `usable_rows` in one block, as counts that can be added up."""
     if finite is None:

@@ -194,6 +194,18 @@ def test_first_invalid__counts_like_a_checked_statistic():
     assert first_invalid(Block(X, SLICES, 0, 20), None) == Validity(20, 0, None, None, 0, None)
 
 
+def test_checked__nan_is_shown_if_it_is_marginalised_and_infinity_is_not():
+    x = X.copy()
+    x[4, 2], x[9, 0] = np.inf, np.nan
+    checked = Checked(Total(), marginalised=True)
+    state = checked.init()
+    checked.update(state, Block(x, SLICES, 100, 20), Workspace())
+    validity, (total, count) = checked.finalize(state)
+    assert validity == Validity(20, 1, 104, 2, 0, None)
+    assert np.isnan(total)
+    assert count == 19
+
+
 def test_explain__names_the_first_row_feature_and_weight():
     words = explain(Validity(2_000_000, 3, 1_234_567, 2, 1, 17), ["FSC", "CD3", "CD4"])
     assert "3 of 2,000,000 rows cannot be used" in words
