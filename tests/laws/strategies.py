@@ -13,6 +13,7 @@ from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, node_ta
 from bigtensor.features.bumps import bumps_on
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.group_map import GroupMap
+from bigtensor.features.kernel_basis import KernelBasis
 from bigtensor.features.kernels import GaussianKernel
 from bigtensor.features.modes import Modes, Nodes, Symbols
 from bigtensor.features.normal_scores import NormalScores
@@ -42,6 +43,7 @@ from bigtensor.statistics.state_of import StateOf
 from bigtensor.statistics.tabulated_densities import TabulatedDensities
 from bigtensor.statistics.tensor_contractions import TensorContractions
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
+from bigtensor.statistics.tensor_train.neighbour_sketches import NeighbourSketches
 from bigtensor.statistics.tensor_train.train_counts import TrainCounts
 from bigtensor.statistics.triple_moments import TripleMoments
 from bigtensor.statistics.validity import Checked
@@ -171,6 +173,11 @@ def train_counts(offset, hold_out=0):
     return TrainCounts(rows, tuple(orders), tuple(tables), shares, hold_out, 7)
 
 
+def neighbour_sketches(offset):
+    bases = (KernelBasis.of_range(offset - 5, offset + 5, 2.0) for _ in range(N_FEATURES))
+    return NeighbourSketches(tuple(bases))
+
+
 def triple_moments(offset):
     groups = [
         GroupMap((name,), (nystroem(offset, seed, d=s.stop - s.start),))
@@ -272,6 +279,8 @@ CASES = [
     Case("contrast_sums", contrast_sums),
     Case("sparse_code_sums", sparse_code_sums),
     Case("train_counts", train_counts),
+    # eigenvectors of nearly equal eigenvalues are other ones after an offset
+    Case("neighbour_sketches", neighbour_sketches, moves=False),
     in_float32(contrast_sums),
     in_float32(gaussian_sums),
     in_float32(gaussian_sums_of_a_full_covariance),

@@ -8,6 +8,9 @@ from typing import Any
 from bigtensor.models.density import DensityDescription
 from bigtensor.models.description import Facts, Line
 from bigtensor.models.faults import verdict_words
+from bigtensor.models.report_blocks import Notice, ReportParts
+from bigtensor.models.sampled_rows import SampledRows
+from bigtensor.models.tensor_train_density.sections import sections_of
 
 _SYSTEMS = {
     "z": "standardised variables",
@@ -48,6 +51,22 @@ class TrainDescription(DensityDescription):
         """
         return f"rank {facts['rank']}" if "rank" in facts else ""
 
+    def report(self, model: Any, rows: SampledRows | None) -> ReportParts:
+        """Return notices, sentences and sections of the report.
+
+        Parameters
+        ----------
+        model : fitted model
+        rows : SampledRows, optional
+        """
+        verdict = model.diagnostics_["verdict"]
+        notice = Notice("good" if verdict["good"] else "warning", verdict_words(verdict))
+        return ReportParts(
+            notices=(notice,),
+            method=tuple(_method_in_words(model.diagnostics_)),
+            sections=sections_of(model, rows),
+        )
+
 
 def outcome_in_words(model: Any) -> list[Line]:
     """Return how a fit ended, as names and words.
@@ -63,6 +82,23 @@ def outcome_in_words(model: Any) -> list[Line]:
         ("held out", f"{found['validation_log_density']:.4g} nats a row in the sample"),
         ("verdict", verdict_words(found["verdict"])),
     ]
+
+
+def _method_in_words(found: Mapping[str, Any]) -> Iterator[str]:
+    """Return sentences on how a density was fitted."""
+    yield (
+        f"Coordinates ({_SYSTEMS[found['system']]}), widths of bumps, rank and steps were chosen "
+        f"by validation in {found['pilot_rows']:,} rows."
+    )
+    scores = found["held_out_log_density"]
+    if scores:
+        yield (
+            f"{len(scores)} passes of expectation maximisation over all rows followed; rows held "
+            f"out had a mean log-density of {scores[0]:.4f} nats before and {scores[-1]:.4f} "
+            "before the last."
+        )
+    if found["categorical"]:
+        yield f"Categorical variables: {', '.join(found['categorical'])}."
 
 
 def _choices(found: Mapping[str, Any]) -> Iterator[str]:

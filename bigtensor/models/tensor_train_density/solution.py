@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from bigtensor.data.block import Block
 from bigtensor.decomposition.tensor_train.contraction import contracted, drawn_points
 from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, node_tables, updated
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import TAIL_MOMENTS, Mode, Modes, Nodes
 from bigtensor.models.data_shape import NamedViews
 from bigtensor.models.tensor_train_density.coordinate_systems import coordinates_in_memory
+from bigtensor.statistics.base import RowFunction, Workspace
+from bigtensor.statistics.sub_blocks import sub_blocks
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
 from bigtensor.statistics.tensor_train.log_densities import LogDensities, TrainTables
+from bigtensor.statistics.tensor_train.surprises import Surprises
 from bigtensor.statistics.tensor_train.train_counts import TrainCounts, TrainCountsResult
 
 Floats = NDArray[np.float64]
@@ -84,6 +89,14 @@ class TrainDensity:
         """Return the function that gives the log-density of every row."""
         d = len(self.modes.modes)
         return LogDensities(self.tables_of_rows, np.ones(d, np.bool_), np.zeros(d, np.bool_))
+
+    def log_densities_of(self, rows: Floats) -> Floats:
+        """Return the log-densities of rows in memory, (n,)."""
+        return np.asarray(_evaluated(self.log_densities(), rows))
+
+    def surprises_of(self, rows: Floats) -> Floats:
+        """Return how unusual every entry of rows in memory is given the others, (n, d)."""
+        return np.asarray(_evaluated(Surprises(self.tables_of_rows, self.modes.modes), rows))
 
     def draw(self, n_samples: int, rng: np.random.Generator) -> Floats:
         """Draw rows, features beside each other in the order of the views."""
@@ -157,6 +170,16 @@ class TrainDensity:
             for train, counts in zip(self.trains, found.counts, strict=True)
         )
         return replace(self, trains=trains)
+
+
+def _evaluated(function: RowFunction, rows: Floats) -> NDArray[Any]:
+    """Return the output of a function of rows."""
+    (output,) = function.outputs
+    found = np.empty((len(rows), *output.dims.values()), output.dtype)
+    work = Workspace()
+    for window, block in sub_blocks(Block(rows, {}, 0, len(rows)), function.block_rows):
+        function.evaluate(block, {output.name: found[window]}, work)
+    return found
 
 
 def masses_of(mode: Mode) -> Floats:

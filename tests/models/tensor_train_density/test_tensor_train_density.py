@@ -215,8 +215,22 @@ def test_answers__come_in_the_container_of_the_rows(chain, model, tmp_path):
 
 def test_report__names_the_choices(model):
     page = render_report(model)
-    assert "rank" in page
+    assert "Choice by validation" in page
     assert "normal scores" in page or "standardised variables" in page
+    assert "Unusual rows" not in page
+
+
+def test_report_of_rows__shows_margins_pairs_and_unusual_rows(iris):
+    X, model = iris
+    rows = X.copy()
+    rows[3, 2] = np.nan
+    rows[5, 1] = 40.0
+    page = render_report(model, data=rows)
+    for title in ("Single variables", "Data and draws", "Unusual rows", "Dependence"):
+        assert title in page
+    # the entry that was changed is the most unusual one of all rows
+    assert page.index("Unusual rows") < page.rindex("<td>x1</td>")
+    assert ">40<" in page
 
 
 def test_categorical_variables__have_probabilities():
