@@ -35,7 +35,9 @@ def imputation_rows(data: Path, seeds: int) -> list[Row]:
             for method, (mean, draws) in _imputed(given, seed).items():
                 error = (mean - X)[holes]
                 low, high = np.quantile(draws[:, holes], [0.1, 0.9], axis=0)
-                inside = ((X[holes] >= low) & (X[holes] <= high)).mean()
+                inside = np.where(
+                    np.isnan(low), np.nan, (X[holes] >= low) & (X[holes] <= high)
+                ).mean()
                 scores = (np.sqrt(np.mean(error**2)), np.mean(np.abs(error)), inside)
                 found.setdefault(method, []).append(scores)
         for method, scores in found.items():
@@ -46,7 +48,7 @@ def imputation_rows(data: Path, seeds: int) -> list[Row]:
                     "method": method,
                     "root mean squared error": round(float(root), 3),
                     "mean absolute error": round(float(absolute), 3),
-                    "80 % intervals cover": round(float(covered), 3),
+                    "80 % intervals cover": "-" if np.isnan(covered) else round(float(covered), 3),
                 }
             )
     return rows
