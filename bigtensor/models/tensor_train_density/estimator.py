@@ -245,7 +245,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         density = self._answering()
         seed = self.random_state or 0
         function = ImputedRows(density.tables_of_rows, density.modes.modes, method, seed)
-        return self._evaluate(X, IMPUTED, function)
+        return self._with_names(self._evaluate(X, IMPUTED, function))
 
     def predict_variable(self, X: Any, variable: str, interval: float = 0.8) -> xr.Dataset:
         """Return one variable of every row from its other entries, with an interval.
@@ -296,7 +296,8 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
             have NaN. Features are in the order of the views.
         """
         density = self._answering()
-        return self._evaluate(X, SURPRISE, Surprises(density.tables_of_rows, density.modes.modes))
+        function = Surprises(density.tables_of_rows, density.modes.modes)
+        return self._with_names(self._evaluate(X, SURPRISE, function))
 
     def mutual_information(
         self,
@@ -325,6 +326,12 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         drawn = joint.sample(n_samples, random_state)
         scores = [np.asarray(joint._scores_in_order(drawn, names)) for names in (None, left, right)]
         return float((scores[0] - scores[1] - scores[2]).mean())
+
+    def _with_names(self, answer: Any) -> Any:
+        """Return labelled answers for every entry with the names of the features."""
+        if not isinstance(answer, xr.DataArray):
+            return answer
+        return answer.assign_coords(feature=list(self.views_.feature_names))
 
     def _scores_in_order(self, rows: NDArray[np.float64], of: list[str] | None) -> Any:
         """Return log-densities of rows whose columns are in the order of the fit."""

@@ -202,6 +202,8 @@ def test_answers__come_in_the_container_of_the_rows(chain, model, tmp_path):
     holes = rows.where(np.random.default_rng(0).random(rows.shape) > 0.2)
     imputed = model.impute(holes.chunk({"sample": 700}))
     assert imputed.chunks is not None
+    assert list(imputed["feature"].values) == [f"x{j}" for j in range(5)]
+    assert model.surprise(holes)["feature"].equals(imputed["feature"])
     assert np.allclose(imputed, model.impute(holes), atol=1e-8)
     model.write(rows, tmp_path / "s.zarr", outputs=("log_density",), scheduler="threads")
     assert np.array_equal(xr.open_zarr(tmp_path / "s.zarr")["log_density"], scores)
