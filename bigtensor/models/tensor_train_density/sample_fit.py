@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from bigtensor.features.modes import Mode, Modes
 from bigtensor.models.tensor_train_density.coordinate_systems import coordinates_in_memory
 from bigtensor.models.tensor_train_density.pilot import PilotRows, tie_width
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
-from bigtensor.statistics.tensor_train.train_loops import add_counts
+from bigtensor.statistics.tensor_train.train_loops import add_counts, write_log_densities
 
 Floats = NDArray[np.float64]
 
@@ -158,6 +159,22 @@ class SampleProblem:
                 *(train.order, tables, counts, log_density),
             )
             train = updated(train, self.bumps, self.first, counts, self.background, PRIOR_WEIGHT)
+
+    def fitted(self, rank: int, random_state: int, steps: int) -> tuple[NonnegativeTrain, float]:
+        """Return a train after some steps from a start, and its log-likelihood.
+
+        Parameters
+        ----------
+        rank : int
+        random_state : int
+            Of the start.
+        steps : int
+        """
+        start = self.start(rank, random_state)
+        train, tables = next(islice(self.steps(start), steps, None))
+        log_density, at = np.empty(len(self.weight)), self.located
+        write_log_densities(at.point, at.left, at.right, train.order, tables, log_density)
+        return train, float(self.weight @ log_density)
 
     def _binned(self, labels: NDArray[np.intp], count: int) -> list[Floats]:
         """Return the weight of the rows of every label at every point, by variable."""

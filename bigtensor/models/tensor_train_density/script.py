@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,9 @@ from bigtensor.statistics.row_sample import RowSample, Sample
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
 from bigtensor.statistics.tensor_train.train_counts import TrainCounts, TrainCountsResult
 from bigtensor.statistics.windows import sample_windows
+
+MORE_STARTS = 3
+"""Starts beside as many as trains, of which those with the smallest likelihood are left out."""
 
 LEAST_GAIN = 1e-3
 """Gain of rows held out by a pass, in nats, below which it is the last."""
@@ -78,10 +80,10 @@ def prepare(settings: TrainSettings) -> Script:
     problem = problem_of(rows, best.candidate)
     # the last step is a pass over all rows
     steps = max(0, best.steps - 1)
-    trains = tuple(
-        next(islice(problem.steps(problem.start(best.candidate.rank, seed)), steps, None))[0]
-        for seed in _seeds(settings)
-    )
+    fitted = [problem.fitted(best.candidate.rank, seed, steps) for seed in _seeds(settings)]
+    # some starts end in local maxima
+    fitted.sort(key=lambda train_and_score: -train_and_score[1])
+    trains = tuple(train for train, _ in fitted[: settings.n_trains])
     told = {**_told(rows, problem, best, tried, settings), **sample_checks(rows, settings)}
     return TrainPreparation(settings, _density(problem, trains, settings), told, told)
 
@@ -120,8 +122,9 @@ def _solved(density: TrainDensity, preparation: TrainPreparation, scores: list[f
 
 
 def _seeds(settings: TrainSettings) -> list[int]:
-    """Return one seed a train."""
-    spawned = np.random.SeedSequence(settings.random_state).generate_state(settings.n_trains)
+    """Return one seed a start."""
+    count = settings.n_trains + MORE_STARTS
+    spawned = np.random.SeedSequence(settings.random_state).generate_state(count)
     return [int(seed) for seed in spawned]
 
 
