@@ -1,5 +1,7 @@
 """Tensor trains: expectation maximisation, contraction, draws and the order of variables."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from numpy.random import default_rng
@@ -7,6 +9,7 @@ from numpy.random import default_rng
 from bigtensor.decomposition.tensor_train.contraction import contracted, drawn_points
 from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, node_tables, updated
 from bigtensor.decomposition.tensor_train.start import background_weights, train_of_clusters
+from bigtensor.decomposition.tensor_train.structure import balanced, chain, variables_of
 from bigtensor.decomposition.tensor_train.variable_order import chain_order, dependence
 
 SIZES = (4, 3, 5, 2)
@@ -15,24 +18,36 @@ BUMPS = [np.column_stack([np.eye(size), np.ones(size)]) for size in SIZES]
 """Every variable is categorical, so that a train is a table of probabilities."""
 
 
-def random_train(order, rank, seed=0):
+STRUCTURES = pytest.mark.parametrize("structure", [chain, balanced], ids=["chain", "balanced"])
+
+
+def random_train(order, rank, seed=0, structure=chain):
     rng = default_rng(seed)
-    cores = []
-    for place, j in enumerate(order):
-        before = 1 if place == 0 else rank
-        after = 1 if place == len(order) - 1 else rank
-        drawn = rng.dirichlet(np.ones(SIZES[j] * after), before)
-        cores.append(drawn.reshape(before, SIZES[j], after))
-    return NonnegativeTrain(np.array(order), tuple(cores))
+    cores, nodes = [], structure(order)
+    for number, (j, child, _) in enumerate(nodes):
+        before, after = 1 if number == 0 else rank, 1 if child < 0 else rank
+        middle = rank if j < 0 else SIZES[j]
+        drawn = rng.dirichlet(np.ones(middle * after), before)
+        cores.append(drawn.reshape(before, middle, after))
+    return NonnegativeTrain(nodes, tuple(cores))
 
 
-def table(train, sizes=SIZES):
+def table(train):
     """Return the whole table of probabilities, in the order of the numbers of variables."""
-    whole = np.ones((1, 1))
-    for core in train.cores:
-        whole = np.tensordot(whole, core, axes=1)
-    whole = whole[0, ..., 0] if whole.ndim > 2 else whole
-    return np.transpose(whole.reshape([sizes[j] for j in train.order]), np.argsort(train.order))
+
+    def below(number):
+        """Return the table of the variables from a node on, by the state that enters it."""
+        j, first, second = train.nodes[number]
+        core = train.cores[number]
+        if j < 0:
+            left, right = below(first), below(second)
+            flat = np.einsum(
+                "zuv,ux,vy->zxy", core, left.reshape(len(left), -1), right.reshape(len(right), -1)
+            )
+            return flat.reshape(len(core), *left.shape[1:], *right.shape[1:])
+        return core[:, :, 0] if first < 0 else np.tensordot(core, below(first), axes=1)
+
+    return np.transpose(below(0)[0], np.argsort(train.order))
 
 
 def test_tables__hold_the_cores_and_the_missing_entry():
@@ -48,15 +63,31 @@ def test_tables__hold_the_cores_and_the_missing_entry():
     assert table(train).sum() == pytest.approx(1, abs=1e-12)
 
 
-def test_contraction__equals_sums_and_slices_of_the_table():
-    train = random_train([2, 0, 3, 1], 3)
+@STRUCTURES
+def test_contraction__equals_sums_and_slices_of_the_table(structure):
+    train = random_train([2, 0, 3, 1], 3, structure=structure)
     tables, whole = node_tables(train, BUMPS, FIRST), table(train)
     # variable 0 is given, variable 3 is summed over
     matrices = {0: tables[FIRST[0] + 1], 3: tables[FIRST[4] - 1]}
     found, log_mass = contracted(train, matrices)
     expected = whole[1].sum(axis=-1)
     assert log_mass == pytest.approx(np.log(expected.sum()))
-    assert table(found, (SIZES[1], SIZES[2])) == pytest.approx(expected / expected.sum())
+    assert table(found) == pytest.approx(expected / expected.sum())
+    for core in found.cores:
+        assert core.sum(axis=(1, 2)) == pytest.approx(np.ones(len(core)), abs=1e-12)
+
+
+@STRUCTURES
+def test_contraction__leaves_any_subset_of_the_variables(structure):
+    train = random_train([1, 3, 0, 2], 2, seed=3, structure=structure)
+    tables, whole = node_tables(train, BUMPS, FIRST), table(train)
+    for left in product([False, True], repeat=4):
+        if not any(left):
+            continue
+        gone = [j for j in range(4) if not left[j]]
+        found, log_mass = contracted(train, {j: tables[FIRST[j + 1] - 1] for j in gone})
+        assert log_mass == pytest.approx(0, abs=1e-12)
+        assert table(found) == pytest.approx(whole.sum(axis=tuple(gone)))
 
 
 def test_expectation_maximisation__climbs_to_the_empirical_table():
@@ -67,14 +98,14 @@ def test_expectation_maximisation__climbs_to_the_empirical_table():
     for _ in range(400):
         whole = table(train)
         likelihoods.append(float((truth * np.log(whole)).sum()))
-        counts = np.zeros((FIRST[-1] + 1, rank, rank))
+        counts, no_branchings = np.zeros((FIRST[-1] + 1, rank, rank)), np.zeros((0,) + 3 * (rank,))
         tables = node_tables(train, BUMPS, FIRST)
         for j in range(4):
             for symbol in range(SIZES[j]):
                 before, after = messages(train, tables, truth, whole, j, symbol)
                 counts[FIRST[j] + symbol] = before.T @ after
         background = [np.full(size, 1 / size) for size in SIZES]
-        train = updated(train, BUMPS, FIRST, counts, background, 0.0)
+        train = updated(train, BUMPS, FIRST, (counts, no_branchings), background, 0.0)
     assert (np.diff(likelihoods) > -1e-12).all()
     entropy = float((truth * np.log(truth)).sum())
     assert likelihoods[-1] == pytest.approx(entropy, abs=0.02)
@@ -99,8 +130,9 @@ def messages(train, tables, truth, whole, j, symbol):
     return np.array(before), np.array(after)
 
 
-def test_draws__have_the_probabilities_of_the_table():
-    train = random_train([2, 0, 3, 1], 3, seed=4)
+@STRUCTURES
+def test_draws__have_the_probabilities_of_the_table(structure):
+    train = random_train([2, 0, 3, 1], 3, seed=4, structure=structure)
     tables = node_tables(train, BUMPS, FIRST)
     masses = [np.ones(size) for size in SIZES]
     drawn = drawn_points(train, tables, FIRST, masses, 400_000, default_rng(1))
@@ -119,12 +151,30 @@ def test_background__is_the_mixture_of_bumps_with_the_largest_likelihood():
     assert found == pytest.approx(truth, abs=1e-6)
 
 
-def test_start__is_a_train_of_probabilities():
+@STRUCTURES
+@pytest.mark.parametrize("d", [1, 2, 3, 7, 8])
+def test_structures__have_every_variable_once_and_parents_before_children(structure, d):
+    order = default_rng(d).permutation(d)
+    nodes = structure(order)
+    assert variables_of(nodes).tolist() == order.tolist()
+    children = nodes[:, 1:][nodes[:, 1:] >= 0]
+    assert sorted(children) == list(range(1, len(nodes)))
+    for number, (j, first, second) in enumerate(nodes):
+        assert all(child < 0 or child > number for child in (first, second))
+        assert (second >= 0) == (j < 0)
+    branchings = nodes[nodes[:, 0] < 0, 0]
+    assert sorted(-1 - branchings) == list(range(len(branchings)))
+
+
+@STRUCTURES
+def test_start__is_a_train_of_probabilities(structure):
     rng = default_rng(0)
     binned = [np.vstack([rng.random((size, 3)), np.zeros((1, 3))]) for size in SIZES]
     background = [rng.dirichlet(np.ones(size)) for size in SIZES]
     order = np.array([3, 1, 0, 2])
-    train = train_of_clusters(order, BUMPS, background, binned, np.array([0.2, 0.5, 0.3]))
+    train = train_of_clusters(
+        structure(order), BUMPS, background, binned, np.array([0.2, 0.5, 0.3])
+    )
     for core in train.cores:
         assert core.sum(axis=(1, 2)) == pytest.approx(np.ones(core.shape[0]), abs=1e-12)
         assert (core > 0).all()

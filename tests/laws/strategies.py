@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 
 from bigtensor.data.block import Block
-from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, node_tables
+from bigtensor.decomposition.tensor_train.cores import (
+    NonnegativeTrain,
+    branch_tables,
+    node_tables,
+)
+from bigtensor.decomposition.tensor_train.structure import chain
 from bigtensor.features.bumps import bumps_on
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.group_map import GroupMap
@@ -44,6 +49,7 @@ from bigtensor.statistics.tabulated_densities import TabulatedDensities
 from bigtensor.statistics.tensor_contractions import TensorContractions
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
 from bigtensor.statistics.tensor_train.neighbour_sketches import NeighbourSketches
+from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 from bigtensor.statistics.tensor_train.train_counts import TrainCounts
 from bigtensor.statistics.triple_moments import TripleMoments
 from bigtensor.statistics.validity import Checked
@@ -153,24 +159,27 @@ def sparse_code_sums(offset, dtype="float64"):
     return SparseCodeSums(SparseCoder(dictionary, origin, scales, 0.3, dtype))
 
 
-def train_counts(offset, hold_out=0):
+def train_counts(offset, hold_out=0, structure=chain):
     modes = Modes((*(Nodes(-3, 0.5, 13, 1.0) for _ in range(3)), Symbols(np.array([-1.0, 0, 1]))))
     bumps = [bumps_on(mode, (0.7, 1.5)) for mode in modes.modes]
-    rng, orders, tables = default_rng(3), [], []
+    rng, trains = default_rng(3), []
     for _ in range(2):
-        orders.append(rng.permutation(N_FEATURES))
-        shapes = [(1, K), (K, K), (K, K), (K, 1)]
-        cores = [
-            rng.dirichlet(np.ones(len(bumps[j]) * after), before).reshape(before, -1, after)
-            for j, (before, after) in zip(orders[-1], shapes, strict=True)
-        ]
-        tables.append(node_tables(NonnegativeTrain(orders[-1], tuple(cores)), bumps, modes.first))
+        nodes = structure(rng.permutation(N_FEATURES))
+        cores = []
+        for number, (j, child, _) in enumerate(nodes):
+            before, after = 1 if number == 0 else K, 1 if child < 0 else K
+            middle = K if j < 0 else len(bumps[j])
+            drawn = rng.dirichlet(np.ones(middle * after), before)
+            cores.append(drawn.reshape(before, middle, after))
+        train = NonnegativeTrain(nodes, tuple(cores))
+        points = node_tables(train, bumps, modes.first)
+        trains.append(TabulatedTrain(nodes, points, branch_tables(train)))
     measured, ones = np.arange(3), np.ones(3)
     scores = NormalScores.of_sample(rng.normal(size=(50, 3)), 0.3 * ones)
     coordinates = Coordinates(measured, offset * ones, 2 * ones, scores, None, 0 * ones)
     rows = RowLocator(coordinates, modes.locator())
     shares = np.array([0.4, 0.6])
-    return TrainCounts(rows, tuple(orders), tuple(tables), shares, hold_out, 7)
+    return TrainCounts(rows, tuple(trains), shares, hold_out, 7)
 
 
 def neighbour_sketches(offset):

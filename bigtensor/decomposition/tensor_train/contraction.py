@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain
+from bigtensor.decomposition.tensor_train.structure import NO_CHILD, Nodes
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Node that is left, with the nodes that are left below it.
+
+    Attributes
+    ----------
+    variable : int, optional
+        None for a branching.
+    core : (r, p, r') array
+        Not scaled.
+    children : tuple of _Part
+    """
+
+    variable: int | None
+    core: Floats
+    children: tuple[_Part, ...]
 
 
 def contracted(
@@ -31,31 +51,107 @@ def contracted(
     log_mass : float
         Logarithm of the density of the given variables.
     """
-    left = sorted(set(train.order.tolist()) - set(matrices))
-    number = {j: place for place, j in enumerate(left)}
-    order, cores = [], []
-    before = np.eye(1)
-    for j, core in zip(train.order.tolist(), train.cores, strict=True):
+    below: dict[int, Floats | _Part] = {NO_CHILD: np.ones(1)}
+    log_mass = 0.0
+    for number in reversed(range(len(train.nodes))):
+        j, *children = train.nodes[number].tolist()
+        core, variable = train.cores[number], j
         if j in matrices:
-            rows, columns = core.shape[0], core.shape[2]
-            before = before @ matrices[j][:rows, :columns]
-        else:
-            order.append(number[j])
-            cores.append(np.tensordot(before, core, axes=1))
-            before = np.eye(core.shape[2])
-    cores[-1] = np.tensordot(cores[-1], before, axes=1)
-    log_mass, after = 0.0, np.ones(1)
-    for place in reversed(range(len(cores))):
-        onward = cores[place] * after
-        mass = onward.sum(axis=(1, 2))
+            core, variable = matrices[j][: core.shape[0], : core.shape[2]], None
+        elif j < 0:
+            variable = None
+        parts = [below[child] for child in children[: 2 if j < 0 else 1]]
+        found, scale = _scaled(_joined(variable, core, parts))
+        below[number] = found
+        log_mass += scale
+    root = below[0]
+    assert isinstance(root, _Part)
+    flat, nodes = _flattened(root)
+    cores, scale = _normalised(nodes, [part.core for part in flat])
+    left = np.array(sorted(set(train.order.tolist()) - set(matrices)))
+    nodes[:, 0] = [
+        j if part.variable is None else np.searchsorted(left, part.variable)
+        for j, part in zip(nodes[:, 0], flat, strict=True)
+    ]
+    return NonnegativeTrain(nodes, cores), log_mass + scale
+
+
+def _joined(variable: int | None, core: Floats, below: list[Floats | _Part]) -> Floats | _Part:
+    """Return a node with what is left below it: a vector if no variable is.
+
+    Parameters
+    ----------
+    variable : int, optional
+        None for a branching, and for a variable that is taken out.
+    core : array
+        Incoming state, bump of a variable that is left, and one state for every entry of `below`.
+    below : list of array or _Part
+        Masses by state, or parts.
+    """
+    parts = tuple(part for part in below if isinstance(part, _Part))
+    for back, part in enumerate(reversed(below), 1):
+        if not isinstance(part, _Part):
+            axis = core.ndim - back
+            core = np.expand_dims(np.tensordot(core, part, (axis, 0)), axis)
+    kept = [core.ndim - len(below) + k for k, part in enumerate(below) if isinstance(part, _Part)]
+    if variable is not None:
+        return _Part(variable, core, parts)
+    if len(parts) == 2:
+        return _Part(None, core, parts)
+    if not parts:
+        return core.reshape(len(core))
+    # states that lead to one part alone are states of that part
+    onward = core.reshape(len(core), core.shape[kept[0]])
+    return replace(parts[0], core=np.tensordot(onward, parts[0].core, 1))
+
+
+def _scaled(found: Floats | _Part) -> tuple[Floats | _Part, float]:
+    """Return a part or masses with a largest entry of one, and the logarithm of the factor."""
+    core = found.core if isinstance(found, _Part) else found
+    largest = max(float(core.max()), np.finfo(np.float64).tiny)
+    scaled = core / largest
+    log = float(np.log(largest))
+    return (replace(found, core=scaled) if isinstance(found, _Part) else scaled), log
+
+
+def _flattened(root: _Part) -> tuple[list[_Part], Nodes]:
+    """Return the parts of a tree, parents before children, and their nodes."""
+    parts: list[_Part] = []
+    rows: list[list[int]] = []
+    branchings = 0
+    waiting = [(root, NO_CHILD, 0)]
+    while waiting:
+        part, parent, side = waiting.pop()
+        number = len(parts)
+        if parent != NO_CHILD:
+            rows[parent][side] = number
+        branchings += part.variable is None
+        rows.append([-branchings if part.variable is None else 0, NO_CHILD, NO_CHILD])
+        parts.append(part)
+        children = list(enumerate(part.children, 1))
+        waiting += [(child, number, side) for side, child in reversed(children)]
+    return parts, np.array(rows, np.int64)
+
+
+def _normalised(nodes: Nodes, cores: list[Floats]) -> tuple[tuple[Floats, ...], float]:
+    """Return cores of which every state sums to one, and the logarithm of the mass."""
+    log_mass = 0.0
+    masses: dict[int, Floats] = {}
+    for number in reversed(range(len(nodes))):
+        core = cores[number]
+        j, first, second = nodes[number].tolist()
+        if j < 0:
+            core = core * masses[first][None, :, None] * masses[second][None, None, :]
+        elif first != NO_CHILD:
+            core = core * masses[first]
+        mass = core.sum(axis=(1, 2))
         # a state that cannot be reached keeps some distribution, which nothing depends on
-        unreachable = mass <= 0
-        onward[unreachable] = 1
-        cores[place] = onward / onward.sum(axis=(1, 2), keepdims=True)
-        largest = float(mass.max())
+        core = np.where((mass > 0)[:, None, None], core, 1)
+        cores[number] = core / core.sum(axis=(1, 2), keepdims=True)
+        largest = max(float(mass.max()), np.finfo(np.float64).tiny)
         log_mass += float(np.log(largest))
-        after = mass / largest
-    return NonnegativeTrain(np.array(order, np.int64), tuple(cores)), log_mass
+        masses[number] = mass / largest
+    return tuple(cores), log_mass
 
 
 def drawn_points(
@@ -78,17 +174,38 @@ def drawn_points(
     count : int
     rng : Generator
     """
-    state = np.zeros(count, np.intp)
-    points = np.empty((count, len(train.order)), np.int64)
-    for j in train.order:
-        of_variable = tables[first[j] : first[j] + len(masses[j])] * masses[j][:, None, None]
-        uniform = rng.random(count)
-        onward = np.empty(count, np.intp)
-        for z in np.unique(state):
-            here = np.flatnonzero(state == z)
-            steps = np.cumsum(of_variable[:, z].ravel())
-            drawn = np.searchsorted(steps, uniform[here] * steps[-1], side="right")
-            drawn = np.minimum(drawn, steps.size - 1)
-            points[here, j], onward[here] = np.divmod(drawn, tables.shape[1])
-        state = onward
+    states = {0: np.zeros(count, np.intp)}
+    points = np.empty((count, len(masses)), np.int64)
+    for number, (j, *children) in enumerate(train.nodes.tolist()):
+        core = train.cores[number]
+        if j >= 0:
+            of_variable = tables[first[j] : first[j] + len(masses[j]), : len(core)]
+            core = (of_variable * masses[j][:, None, None]).transpose(1, 0, 2)
+        drawn = _drawn_pairs(core, states.pop(number), rng)
+        if j < 0:
+            states[children[0]], states[children[1]] = drawn
+        else:
+            points[:, j], states[children[0]] = drawn
     return points
+
+
+def _drawn_pairs(
+    core: Floats, state: NDArray[np.intp], rng: np.random.Generator
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Draw two numbers of every row from the joint probabilities that its state has.
+
+    Parameters
+    ----------
+    core : (r, m, r') array
+        Not negative.
+    state : (n,) int array
+    rng : Generator
+    """
+    uniform = rng.random(len(state))
+    drawn = np.empty(len(state), np.intp)
+    for z in np.unique(state):
+        here = np.flatnonzero(state == z)
+        steps = np.cumsum(core[z].ravel())
+        found = np.searchsorted(steps, uniform[here] * steps[-1], side="right")
+        drawn[here] = np.minimum(found, steps.size - 1)
+    return np.divmod(drawn, core.shape[2])

@@ -1,4 +1,4 @@
-"""Nonnegative tensor trains: latent chains whose emissions are mixtures of bumps."""
+"""Nonnegative tensor trains: latent chains or trees whose emissions are mixtures of bumps."""
 
 from __future__ import annotations
 
@@ -8,27 +8,35 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.decomposition.tensor_train.structure import variables_of
+
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class NonnegativeTrain:
-    """Cores of a nonnegative tensor train, in the order of the chain.
+    """Cores of a nonnegative tensor train, in the order of the nodes of its chain or tree.
 
-    The latent state before the first variable and after the last has one value. From state z, a
-    core draws a bump a of its variable and the next state z' with the probability ``G[z, a, z']``
-    (Song and Dai 2013, section 4, with nonnegative cores).
+    A latent state enters every node; the one that enters the first has one value. From state z, the
+    core of a variable draws a bump a and the next state z' with the probability ``G[z, a, z']``
+    (Song and Dai 2013, section 4, with nonnegative cores). A branching draws the states z' and z''
+    of its two children with the probability ``G[z, z', z'']``.
 
     Attributes
     ----------
-    order : (d,) int64 array
-        Variable of every core.
+    nodes : (m, 3) int64 array
+        From `structure`.
     cores : tuple of (r, p, r') float64 arrays
-        Not negative; every ``G[z]`` sums to one.
+        Of every node; not negative; every ``G[z]`` sums to one. After a last variable, r' is one.
     """
 
-    order: NDArray[np.int64]
+    nodes: NDArray[np.int64]
     cores: tuple[Floats, ...]
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Variables in the order of the nodes, (d,)."""
+        return variables_of(self.nodes)
 
     @property
     def rank(self) -> int:
@@ -61,7 +69,9 @@ def node_tables(
     """
     r = train.rank
     tables = np.zeros((int(first[-1]) + 1, r, r))
-    for j, core in zip(train.order, train.cores, strict=True):
+    for j, core in zip(train.nodes[:, 0], train.cores, strict=True):
+        if j < 0:
+            continue
         rows, columns = core.shape[0], core.shape[2]
         by_bump = core.transpose(1, 0, 2).reshape(-1, rows * columns)
         at_points = (bumps[j].T @ by_bump).reshape(-1, rows, columns)
@@ -69,39 +79,59 @@ def node_tables(
     return tables
 
 
+def branch_tables(train: NonnegativeTrain) -> Floats:
+    """Return the cores of the branchings, (branchings, r, r, r), with zeros behind small ones.
+
+    Parameters
+    ----------
+    train : NonnegativeTrain
+    """
+    r = train.rank
+    cores = [core for j, core in zip(train.nodes[:, 0], train.cores, strict=True) if j < 0]
+    tables = np.zeros((len(cores), r, r, r))
+    for table, core in zip(tables, cores, strict=True):
+        table[tuple(slice(size) for size in core.shape)] = core
+    return tables
+
+
 def updated(
     train: NonnegativeTrain,
     bumps: Sequence[Floats],
     first: NDArray[np.int64],
-    counts: Floats,
+    sums: tuple[Floats, Floats],
     background: Sequence[Floats],
     weight: float,
 ) -> NonnegativeTrain:
     """Return the cores after one step of expectation maximisation with a prior.
 
-    The prior adds `weight` observations to every state, whose bumps are drawn from the background
-    whatever the next state.
+    The prior adds `weight` observations to every state. Their bumps are drawn from the background
+    whatever the next state, and their branches from all pairs of states alike.
 
     Parameters
     ----------
     train : NonnegativeTrain
     bumps : sequence of (p, points) float64 arrays
     first : (d + 1,) int64 array
-    counts : (points + 1, r, r) float64 array
-        Sums of states before and messages after, divided by the density, at every point.
+    sums : ((points + 1, r, r), (branchings, r, r, r)) float64 arrays
+        Of states before and messages after, divided by the density, at every point and branching.
     background : sequence of (p,) float64 arrays
         Distribution of the bumps of every variable.
     weight : float
     """
     cores = []
-    for j, core in zip(train.order, train.cores, strict=True):
+    counts, branchings = sums
+    for j, core in zip(train.nodes[:, 0], train.cores, strict=True):
         rows, columns = core.shape[0], core.shape[2]
-        of_variable = counts[first[j] : first[j + 1], :rows, :columns]
-        by_bump = bumps[j] @ of_variable.reshape(-1, rows * columns)
-        expected = core * by_bump.reshape(-1, rows, columns).transpose(1, 0, 2)
-        moves = expected.sum(axis=1)
-        moves += np.finfo(np.float64).tiny
-        shares = moves / moves.sum(axis=1, keepdims=True)
-        expected += weight * background[j][None, :, None] * shares[:, None, :]
+        if j < 0:
+            expected = core * branchings[-1 - j][tuple(slice(size) for size in core.shape)]
+            expected += weight / core[0].size
+        else:
+            of_variable = counts[first[j] : first[j + 1], :rows, :columns]
+            by_bump = bumps[j] @ of_variable.reshape(-1, rows * columns)
+            expected = core * by_bump.reshape(-1, rows, columns).transpose(1, 0, 2)
+            moves = expected.sum(axis=1)
+            moves += np.finfo(np.float64).tiny
+            shares = moves / moves.sum(axis=1, keepdims=True)
+            expected += weight * background[j][None, :, None] * shares[:, None, :]
         cores.append(expected / expected.sum(axis=(1, 2), keepdims=True))
-    return NonnegativeTrain(train.order, tuple(cores))
+    return NonnegativeTrain(train.nodes, tuple(cores))

@@ -37,17 +37,18 @@ def background_weights(bumps: Floats, binned: Floats, least: float, iterations: 
 
 
 def train_of_clusters(
-    order: NDArray[np.int64],
+    nodes: NDArray[np.int64],
     bumps: Sequence[Floats],
     background: Sequence[Floats],
     binned: Sequence[Floats],
     shares: Floats,
 ) -> NonnegativeTrain:
-    """Return a train whose states are clusters of rows, which mostly stay along the chain.
+    """Return a train whose states are clusters of rows, which mostly stay from node to node.
 
     Parameters
     ----------
-    order : (d,) int64 array
+    nodes : (m, 3) int64 array
+        From `structure`.
     bumps : sequence of (p, points) float64 arrays
     background : sequence of (p,) float64 arrays
     binned : sequence of (points, r) float64 arrays
@@ -58,19 +59,23 @@ def train_of_clusters(
     r = len(shares)
     stay = _STAY * np.eye(r) + (1 - _STAY) / r
     cores = []
-    for place, j in enumerate(order):
-        mixed = stay @ binned[j].T
-        density = np.maximum(background[j] @ bumps[j], np.finfo(np.float64).tiny)
-        own = background[j] * ((mixed / density) @ bumps[j].T)
-        own /= np.maximum(own.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-        emissions = _STAY * own + (1 - _STAY) * background[j]
-        if len(order) == 1:
-            core = (shares @ emissions)[None, :, None]
-        elif place == 0:
-            core = (shares[:, None] * emissions).T[None]
-        elif place == len(order) - 1:
-            core = emissions[:, :, None]
+    for number, (j, child, _) in enumerate(nodes):
+        if j < 0:
+            core = stay[:, :, None] * stay[:, None, :]
         else:
-            core = stay[:, None, :] * emissions.T[None]
+            mixed = stay @ binned[j].T
+            density = np.maximum(background[j] @ bumps[j], np.finfo(np.float64).tiny)
+            own = background[j] * ((mixed / density) @ bumps[j].T)
+            own /= np.maximum(own.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+            emissions = _STAY * own + (1 - _STAY) * background[j]
+            if child < 0:
+                core = emissions[:, :, None]
+            elif number == 0:
+                # the first variable draws the state that it is of
+                core = np.eye(r)[:, None, :] * emissions.T[None]
+            else:
+                core = stay[:, None, :] * emissions.T[None]
+        if number == 0:
+            core = np.tensordot(shares, core, axes=1)[None]
         cores.append(core / core.sum(axis=(1, 2), keepdims=True))
-    return NonnegativeTrain(np.asarray(order), tuple(cores))
+    return NonnegativeTrain(nodes, tuple(cores))

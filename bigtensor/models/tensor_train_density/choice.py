@@ -20,8 +20,8 @@ from bigtensor.models.tensor_train_density.coordinate_systems import (
 from bigtensor.models.tensor_train_density.pilot import PilotRows
 from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
 from bigtensor.models.tensor_train_density.settings import TrainSettings
+from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
-from bigtensor.statistics.tensor_train.train_loops import write_log_densities
 
 Floats = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ class Validation:
     """
 
     def __init__(self, rows: PilotRows, settings: TrainSettings) -> None:
-        self._random_state = settings.random_state
+        self._random_state, self._structure = settings.random_state, settings.structure
         # every fold keeps what its candidates share
         self._folds = [
             (rows.take(np.flatnonzero(~inside)), rows.take(np.flatnonzero(inside)))
@@ -142,12 +142,9 @@ class Validation:
     def _curve(self, candidate: Candidate, fold: int) -> Generator[Floats]:
         """Yield sum of weighted log-densities and weight of the held-out rows after every step."""
         problem, located, weight = self._problem(replace(candidate, rank=0), fold)
-        log_density = np.empty(len(weight))
-        for train, tables in problem.steps(problem.start(candidate.rank, self._random_state)):
-            write_log_densities(
-                *(located.point, located.left, located.right),
-                *(train.order, tables, log_density),
-            )
+        log_density, work = np.empty(len(weight)), Workspace()
+        for _, tables in problem.steps(problem.start(candidate.rank, self._random_state)):
+            tables.write_log_densities(located, log_density, work)
             yield np.array([weight @ (log_density + located.log_slope), weight.sum()])
 
     def _make_problem(
@@ -155,14 +152,14 @@ class Validation:
     ) -> tuple[SampleProblem, LocatedRows, Floats]:
         """Return the rows outside a fold as a problem, and those inside at its points."""
         fitted, held = self._folds[fold]
-        problem = problem_of(fitted, candidate)
+        problem = problem_of(fitted, candidate, self._structure)
         return problem, problem.locate(held), held.weight
 
 
-def problem_of(rows: PilotRows, candidate: Candidate) -> SampleProblem:
+def problem_of(rows: PilotRows, candidate: Candidate, structure: str) -> SampleProblem:
     """Return the rows in the coordinates of a candidate, with its bumps."""
     coordinates = coordinates_of(rows, candidate.system, candidate.shrinkage)
-    return SampleProblem.of_rows(rows, coordinates, candidate.widths)
+    return SampleProblem.of_rows(rows, coordinates, candidate.widths, structure)
 
 
 def choose(

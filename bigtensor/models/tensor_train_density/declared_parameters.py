@@ -4,6 +4,8 @@ from bigtensor.models.declarations import Choice, Option, Parameter, Positive, W
 
 COORDINATES = ("queries", "density", "z", "ns", "pca", "ns-pca", "zca", "ns-zca")
 
+STRUCTURES = ("chain", "balanced")
+
 MOST_RANK = 64
 MOST_TRAINS = 100
 MOST_PASSES = 10**4
@@ -26,6 +28,12 @@ PARAMETERS = (
             "principal axes (pca) or whitened (zca). 'queries' chooses between z and ns, which "
             "answer every query, and 'density' among all.",
         ),
+    ),
+    Parameter(
+        "structure",
+        "chain",
+        Choice(STRUCTURES),
+        Option(("--structure",), "Latent states along a chain, or in a balanced binary tree."),
     ),
     Parameter("widths", "auto", None),
     Parameter(

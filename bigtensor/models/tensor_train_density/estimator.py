@@ -59,6 +59,9 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         ``"zca"``, ``"ns-zca"``: these whitened symmetrically. ``"queries"`` chooses between
         ``"z"`` and ``"ns"``, which answer every query. ``"density"`` chooses among all six; the
         rotated ones give log-densities of complete rows, and draws.
+    structure : {"chain", "balanced"}, default "chain"
+        What the latent states run along: a chain of the variables, or a balanced binary tree over
+        the same order, whose leaves they are.
     widths : sequence of float or "auto", default "auto"
         Standard deviations of the bumps, in standard deviations of the coordinates.
     least_width : float or "auto", default "auto"
@@ -125,6 +128,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         rank: int | str = "auto",
         coordinates: str = "queries",
         *,
+        structure: str = "chain",
         widths: Any = "auto",
         least_width: float | str = "auto",
         n_trains: int | str = "auto",
@@ -137,6 +141,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
     ) -> None:
         self.rank = rank
         self.coordinates = coordinates
+        self.structure = structure
         self.widths = widths
         self.least_width = least_width
         self.n_trains = n_trains

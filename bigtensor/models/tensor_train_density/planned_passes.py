@@ -10,11 +10,12 @@ from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import Locator
 from bigtensor.features.normal_scores import NormalScores
 from bigtensor.models.script import PlannedPass
-from bigtensor.models.tensor_train_density.sample_fit import REACH, ROWS_OF_ORDER
+from bigtensor.models.tensor_train_density.sample_fit import REACH, ROWS_OF_ORDER, STRUCTURES
 from bigtensor.models.tensor_train_density.script import pilot_pass
 from bigtensor.models.tensor_train_density.settings import TrainSettings
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
+from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 from bigtensor.statistics.tensor_train.train_counts import TrainCounts
 
 _COPIES = 12
@@ -50,11 +51,12 @@ def planned_refinement(settings: TrainSettings) -> list[PlannedPass]:
     )
     # a view of one number stands for tables of the right size
     table = np.broadcast_to(np.zeros(()), (points + 1, r, r))
+    nodes = STRUCTURES[settings.structure](range(d))
+    branches = np.broadcast_to(np.zeros(()), (len(nodes) - d, r, r, r))
     trains = settings.n_trains
     sums = TrainCounts(
         RowLocator(coordinates, locator),
-        (np.arange(d, dtype=np.int64),) * trains,
-        (table,) * trains,
+        (TabulatedTrain(nodes, table, branches),) * trains,
         np.full(trains, 1 / trains),
     )
     passes = settings.passes if settings.is_sampled else 1
@@ -83,4 +85,6 @@ def _points(settings: TrainSettings) -> int:
 
 def _table_nbytes(settings: TrainSettings) -> int:
     """Return the bytes of the matrices of one train at all points."""
-    return 8 * (_points(settings) + 1) * max(settings.ranks) ** 2
+    branchings = len(settings.features) - 1 if settings.structure == "balanced" else 0
+    r = max(settings.ranks)
+    return 8 * ((_points(settings) + 1) * r**2 + branchings * r**3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -10,8 +10,14 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, node_tables, updated
+from bigtensor.decomposition.tensor_train.cores import (
+    NonnegativeTrain,
+    branch_tables,
+    node_tables,
+    updated,
+)
 from bigtensor.decomposition.tensor_train.start import background_weights, train_of_clusters
+from bigtensor.decomposition.tensor_train.structure import balanced, chain
 from bigtensor.decomposition.tensor_train.variable_order import chain_order, dependence
 from bigtensor.features.bumps import bumps_on, nodes_of
 from bigtensor.features.clustering import kmeans
@@ -19,13 +25,17 @@ from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import Mode, Modes
 from bigtensor.models.tensor_train_density.coordinate_systems import coordinates_in_memory
 from bigtensor.models.tensor_train_density.pilot import PilotRows, tie_width
+from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
-from bigtensor.statistics.tensor_train.train_loops import add_counts, write_log_densities
+from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 
 Floats = NDArray[np.float64]
 
 PRIOR_WEIGHT = 1.0
 """Rows that the background adds to every state."""
+
+STRUCTURES = {"chain": chain, "balanced": balanced}
+"""What the latent states run along."""
 
 REACH = 8.0
 """Largest distance of a node from the median, in standard deviations; tails begin there."""
@@ -53,6 +63,7 @@ class SampleProblem:
     values : (n, d) float64 array
         Coordinates of the rows.
     weight : (n,) float64 array
+    structure : {"chain", "balanced"}
     """
 
     coordinates: Coordinates
@@ -61,10 +72,11 @@ class SampleProblem:
     located: LocatedRows
     values: Floats
     weight: Floats
+    structure: str
 
     @classmethod
     def of_rows(
-        cls, rows: PilotRows, coordinates: Coordinates, widths: tuple[float, ...]
+        cls, rows: PilotRows, coordinates: Coordinates, widths: tuple[float, ...], structure: str
     ) -> SampleProblem:
         """Return the problem of some rows.
 
@@ -74,6 +86,7 @@ class SampleProblem:
         coordinates : Coordinates
         widths : tuple of float
             Standard deviations of bumps, ascending.
+        structure : {"chain", "balanced"}
         """
         values, log_slope = coordinates_in_memory(coordinates, rows.values)
         modes: list[Mode] = []
@@ -91,7 +104,7 @@ class SampleProblem:
                 bumps.append(bumps_on(symbols, ()))
         found = Modes(tuple(modes))
         located = located_at(found, values, log_slope)
-        return cls(coordinates, found, tuple(bumps), located, values, rows.weight)
+        return cls(coordinates, found, tuple(bumps), located, values, rows.weight, structure)
 
     @cached_property
     def first(self) -> NDArray[np.int64]:
@@ -111,6 +124,11 @@ class SampleProblem:
     def order(self) -> NDArray[np.int64]:
         """Order of the variables."""
         return chain_order(dependence(self._features(), self.weight[:ROWS_OF_ORDER]))
+
+    @cached_property
+    def nodes(self) -> NDArray[np.int64]:
+        """Nodes of the chain or tree along the order of the variables."""
+        return STRUCTURES[self.structure](self.order.tolist())
 
     def _features(self) -> Iterator[Floats]:
         """Yield the bumps of every variable at some rows, (n, p)."""
@@ -143,22 +161,18 @@ class SampleProblem:
         binned = self._binned(labels, rank)
         shares = np.bincount(labels[:n], self.weight[:n], minlength=rank) + _OUTSIDE
         return train_of_clusters(
-            self.order, self.bumps, self.background, binned, shares / shares.sum()
+            self.nodes, self.bumps, self.background, binned, shares / shares.sum()
         )
 
-    def steps(self, train: NonnegativeTrain) -> Iterator[tuple[NonnegativeTrain, Floats]]:
+    def steps(self, train: NonnegativeTrain) -> Iterator[tuple[NonnegativeTrain, TabulatedTrain]]:
         """Yield the train and its tables, and then after every expectation maximisation step."""
-        log_density = np.empty(len(self.weight))
+        log_density, work = np.empty(len(self.weight)), Workspace()
         while True:
-            tables = node_tables(train, self.bumps, self.first)
+            tables = tabulated(train, self.bumps, self.first)
             yield train, tables
-            counts = np.zeros_like(tables)
-            at = self.located
-            add_counts(
-                *(at.point, at.left, at.right, self.weight),
-                *(train.order, tables, counts, log_density),
-            )
-            train = updated(train, self.bumps, self.first, counts, self.background, PRIOR_WEIGHT)
+            sums = np.zeros_like(tables.points), np.zeros_like(tables.branches)
+            tables.add_counts(self.located, self.weight, sums, log_density, work)
+            train = updated(train, self.bumps, self.first, sums, self.background, PRIOR_WEIGHT)
 
     def fitted(self, rank: int, random_state: int, steps: int) -> tuple[NonnegativeTrain, float]:
         """Return a train after some steps from a start, and its log-likelihood.
@@ -172,8 +186,8 @@ class SampleProblem:
         """
         start = self.start(rank, random_state)
         train, tables = next(islice(self.steps(start), steps, None))
-        log_density, at = np.empty(len(self.weight)), self.located
-        write_log_densities(at.point, at.left, at.right, train.order, tables, log_density)
+        log_density = np.empty(len(self.weight))
+        tables.write_log_densities(self.located, log_density, Workspace())
         return train, float(self.weight @ log_density)
 
     def _binned(self, labels: NDArray[np.intp], count: int) -> list[Floats]:
@@ -193,6 +207,22 @@ class SampleProblem:
             of_points[-1] = 0
             binned.append(of_points)
         return binned
+
+
+def tabulated(
+    train: NonnegativeTrain, bumps: Sequence[Floats], first: NDArray[np.int64]
+) -> TabulatedTrain:
+    """Return a train by its matrices at all points.
+
+    Parameters
+    ----------
+    train : NonnegativeTrain
+    bumps : sequence of (p, points) float64 arrays
+        Of every variable.
+    first : (d + 1,) int64 array
+        First point of every variable.
+    """
+    return TabulatedTrain(train.nodes, node_tables(train, bumps, first), branch_tables(train))
 
 
 def located_at(modes: Modes, values: Floats, log_slope: Floats) -> LocatedRows:

@@ -24,6 +24,7 @@ from bigtensor.models.tensor_train_density.verdict import judged
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.row_sample import RowSample, Sample
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
+from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 from bigtensor.statistics.tensor_train.train_counts import TrainCounts, TrainCountsResult
 from bigtensor.statistics.windows import sample_windows
 
@@ -57,7 +58,7 @@ class TrainPreparation:
 
 STORED_CLASSES = (
     *(TrainDensity, TrainPreparation, TrainSettings, NonnegativeTrain, Coordinates, NormalScores),
-    *(Modes, Nodes, Symbols, Locator, RowLocator, TrainCounts),
+    *(Modes, Nodes, Symbols, Locator, RowLocator, TrainCounts, TabulatedTrain),
 )
 """Dataclasses that a saved model, prepared or fitted, is made of."""
 
@@ -77,7 +78,7 @@ def prepare(settings: TrainSettings) -> Script:
     rows = PilotRows.of_sample(sample, settings)
     best, tried = yield from choose(rows, settings)
     yield Step("fitting the sample")
-    problem = problem_of(rows, best.candidate)
+    problem = problem_of(rows, best.candidate, settings.structure)
     # the last step is a pass over all rows
     steps = max(0, best.steps - 1)
     fitted = [problem.fitted(best.candidate.rank, seed, steps) for seed in _seeds(settings)]

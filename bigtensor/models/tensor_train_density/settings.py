@@ -50,6 +50,7 @@ class TrainSettings:
         Standard deviations of bumps to choose from.
     least_width : float, optional
         Of all bumps; None where only the data limit it.
+    structure : {"chain", "balanced"}
     n_trains, passes, pilot_rows, rows : int
     symbols : tuple of int
         Number of categories of every feature; empty for measured data.
@@ -63,6 +64,7 @@ class TrainSettings:
     systems: tuple[str, ...]
     widths: tuple[tuple[float, ...], ...]
     least_width: float | None
+    structure: str
     n_trains: int
     passes: int
     pilot_rows: int
@@ -103,6 +105,7 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> TrainSettings:
         systems=SYSTEMS.get(model.coordinates, (model.coordinates,)),
         widths=WIDTHS if _is_auto(model.widths) else (_ascending(model.widths),),
         least_width=None if model.least_width == "auto" else float(model.least_width),
+        structure=model.structure,
         n_trains=(TRAINS if few else 1) if model.n_trains == "auto" else int(model.n_trains),
         passes=int(model.passes),
         pilot_rows=min(rows, int(model.pilot_rows)),

@@ -13,16 +13,18 @@ from scipy.special import softmax
 
 from bigtensor.data.block import Block
 from bigtensor.decomposition.tensor_train.contraction import contracted, drawn_points
-from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, node_tables, updated
+from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, updated
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import TAIL_MOMENTS, Mode, Modes, Nodes
 from bigtensor.models.data_shape import NamedViews
 from bigtensor.models.tensor_train_density.coordinate_systems import coordinates_in_memory
+from bigtensor.models.tensor_train_density.sample_fit import tabulated
 from bigtensor.statistics.base import RowFunction, Workspace
 from bigtensor.statistics.sub_blocks import sub_blocks
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
 from bigtensor.statistics.tensor_train.log_densities import LogDensities, TrainTables
 from bigtensor.statistics.tensor_train.surprises import Surprises
+from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 from bigtensor.statistics.tensor_train.train_counts import TrainCounts, TrainCountsResult
 
 Floats = NDArray[np.float64]
@@ -65,20 +67,15 @@ class TrainDensity:
         return RowLocator(self.coordinates, self.modes.locator())
 
     @cached_property
-    def tables(self) -> tuple[Floats, ...]:
-        """Matrices from state to state at every point, of every train."""
+    def tabulated(self) -> tuple[TabulatedTrain, ...]:
+        """The trains by their matrices at all points."""
         first = self.modes.first
-        return tuple(node_tables(train, self.bumps, first) for train in self.trains)
-
-    @property
-    def orders(self) -> tuple[NDArray[np.int64], ...]:
-        """Order of the variables in every train."""
-        return tuple(train.order for train in self.trains)
+        return tuple(tabulated(train, self.bumps, first) for train in self.trains)
 
     @cached_property
     def tables_of_rows(self) -> TrainTables:
         """The mixture of trains, for functions of rows."""
-        return TrainTables(self.rows, self.orders, self.tables, self.shares)
+        return TrainTables(self.rows, self.tabulated, self.shares)
 
     @property
     def is_rotated(self) -> bool:
@@ -103,9 +100,9 @@ class TrainDensity:
         which = rng.choice(len(self.trains), n_samples, p=self.shares)
         found = np.empty((n_samples, len(self.modes.modes)))
         masses = [masses_of(mode) for mode in self.modes.modes]
-        for k, (train, tables) in enumerate(zip(self.trains, self.tables, strict=True)):
+        for k, (train, tables) in enumerate(zip(self.trains, self.tabulated, strict=True)):
             rows = np.flatnonzero(which == k)
-            points = drawn_points(train, tables, self.modes.first, masses, len(rows), rng)
+            points = drawn_points(train, tables.points, self.modes.first, masses, len(rows), rng)
             for j, mode in enumerate(self.modes.modes):
                 found[rows, j] = drawn_values(mode, points[:, j], rng)
         return self.coordinates.inverse(found)
@@ -126,9 +123,10 @@ class TrainDensity:
         point, left, right = (np.empty((1, d), kind) for kind in ("int32", "float64", "float64"))
         self.rows.locator.locate(coordinates, point, left, right)
         trains, logs = [], []
-        for train, tables in zip(self.trains, self.tables, strict=True):
+        for train, tables in zip(self.trains, self.tabulated, strict=True):
             at = {
-                j: left[0, j] * tables[point[0, j]] + right[0, j] * tables[point[0, j] + 1]
+                j: left[0, j] * tables.points[point[0, j]]
+                + right[0, j] * tables.points[point[0, j] + 1]
                 for j in values
             }
             found, log_mass = contracted(train, at)
@@ -153,7 +151,7 @@ class TrainDensity:
 
     def counts(self, hold_out: int, random_state: int) -> TrainCounts:
         """Return the sums over rows that one step of expectation maximisation needs."""
-        return TrainCounts(self.rows, self.orders, self.tables, self.shares, hold_out, random_state)
+        return TrainCounts(self.rows, self.tabulated, self.shares, hold_out, random_state)
 
     def updated(self, found: TrainCountsResult, prior_weight: float) -> TrainDensity:
         """Return the density after a step of expectation maximisation.
@@ -166,8 +164,8 @@ class TrainDensity:
         """
         first = self.modes.first
         trains = tuple(
-            updated(train, self.bumps, first, counts, self.background, prior_weight)
-            for train, counts in zip(self.trains, found.counts, strict=True)
+            updated(train, self.bumps, first, sums, self.background, prior_weight)
+            for train, sums in zip(self.trains, found.sums, strict=True)
         )
         return replace(self, trains=trains)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,9 +15,8 @@ from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import TAIL_MOMENTS, Mode, Nodes
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.tensor_train.located_rows import LocatedRows
 from bigtensor.statistics.tensor_train.log_densities import TrainTables
-from bigtensor.statistics.tensor_train.train_loops import write_curves
+from bigtensor.statistics.tensor_train.messages import TrainMessages
 
 Floats = NDArray[np.float64]
 
@@ -53,36 +53,30 @@ class ConditionalCurves:
             raise TypeError("a categorical variable has no mean")
         return _moments(self.mode, self.coordinates)
 
-    def write(self, located: LocatedRows, work: Workspace) -> Floats:
+    def write(self, messages: Sequence[TrainMessages], work: Workspace) -> Floats:
         """Return the density at the points, (n, points), a buffer of the workspace.
 
         Parameters
         ----------
-        located : LocatedRows
-            Entries of the variable are not looked at.
+        messages : sequence of TrainMessages
+            Of every train; entries of the variable are not looked at.
         work : Workspace
         """
-        n, size = len(located.point), self.mode.count + 1
+        n, size = len(messages[0].logs), self.mode.count + 1
         first = int(self.trains.rows.locator.first[self.variable])
-        count = len(self.trains.tables)
+        count = len(messages)
         curves = work.take("curves.of_trains", (count, n, size), "float64")
         weights = work.take("curves.log_density", (count, n), "float64")
-        for k, (order, tables) in enumerate(
-            zip(self.trains.orders, self.trains.tables, strict=True)
-        ):
-            place = int(np.flatnonzero(order == self.variable)[0])
-            write_curves(
-                located.point,
-                located.left,
-                located.right,
-                order,
-                tables,
-                place,
-                first,
-                curves[k],
-                weights[k],
-            )
-        weights += np.log(self.trains.shares)[:, None]
+        for k, of_train in enumerate(messages):
+            table = of_train.train.points[first : first + size]
+            r = table.shape[1]
+            states = work.take(f"curves.states{k}", (n, r, r), "float64")
+            weights[k] = of_train.around(of_train.train.node_of(self.variable), states)
+            np.matmul(states.reshape(n, r * r), table.reshape(size, r * r).T, out=curves[k])
+        # the last point of a variable is its missing entry: the density of the others
+        rest = curves[:, :, -1:].copy()
+        curves /= rest
+        weights += np.log(rest[:, :, 0])
         found = work.take("curves.curves", (n, size), "float64")
         np.einsum("kn,knt->nt", softmax(weights, axis=0), curves, out=found)
         return found[:, :-1]
@@ -117,8 +111,10 @@ class ConditionalCurves:
 
     def buffers(self, rows: int) -> Buffers:
         """Return the buffers of ``rows`` rows."""
-        size, count = self.mode.count + 1, len(self.trains.tables)
+        size, count = self.mode.count + 1, len(self.trains.trains)
+        ranks = [train.points.shape[1] for train in self.trains.trains]
         return {
+            **{f"curves.states{k}": ((rows, r, r), "float64") for k, r in enumerate(ranks)},
             "curves.of_trains": ((count, rows, size), "float64"),
             "curves.log_density": ((count, rows), "float64"),
             "curves.curves": ((rows, size), "float64"),

@@ -16,6 +16,7 @@ from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.row_keys import block_keys
 from bigtensor.statistics.tensor_train.conditional_curves import ConditionalCurves
 from bigtensor.statistics.tensor_train.log_densities import TrainTables
+from bigtensor.statistics.tensor_train.messages import message_buffers, messages_of
 
 METHODS = ("mean", "median", "sample")
 
@@ -46,7 +47,7 @@ class ImputedRows(RowFunction):
     method: str
     random_state: int = 0
 
-    block_rows: ClassVar[int] = 1024
+    block_rows: ClassVar[int] = 256
 
     @property
     def outputs(self) -> tuple[RowOutput, ...]:
@@ -70,7 +71,8 @@ class ImputedRows(RowFunction):
                 block.keep(np.isin(np.arange(len(block.values)), rows)), values=known[rows]
             )
             of_variable = ConditionalCurves(self.trains, j, mode)
-            curves = of_variable.write(self.trains.rows.located(shown, work), work)
+            located = self.trains.rows.located(shown, work)
+            curves = of_variable.write(messages_of(self.trains, located, work), work)
             found[rows, j] = self._values(of_variable, curves, shown)
 
     def work_nbytes(self, rows: int) -> int:
@@ -80,7 +82,8 @@ class ImputedRows(RowFunction):
             for j, mode in enumerate(self.modes)
         )
         copies = 8 * rows * (3 * len(self.modes) + 8)
-        return curves + copies + buffers_nbytes(self.trains.buffers(rows))
+        messages = buffers_nbytes(message_buffers(self.trains, rows))
+        return curves + messages + copies + buffers_nbytes(self.trains.buffers(rows))
 
     def _values(
         self, of_variable: ConditionalCurves, curves: NDArray[np.float64], rows: Block
@@ -110,7 +113,7 @@ class PredictedVariable(RowFunction):
     curves: ConditionalCurves
     interval: float
 
-    block_rows: ClassVar[int] = 1024
+    block_rows: ClassVar[int] = 256
 
     @property
     def outputs(self) -> tuple[RowOutput, ...]:
@@ -119,8 +122,9 @@ class PredictedVariable(RowFunction):
 
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
         """Write the answers for the rows of ``block``."""
-        located = self.curves.trains.rows.located(block, work)
-        found = self.curves.write(located, work)
+        trains = self.curves.trains
+        located = trains.rows.located(block, work)
+        found = self.curves.write(messages_of(trains, located, work), work)
         is_measured = isinstance(self.curves.mode, Nodes)
         out["mean"][:] = (
             self.curves.means(found) if is_measured else self.curves.most_probable(found)
@@ -131,7 +135,6 @@ class PredictedVariable(RowFunction):
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
-        return (
-            buffers_nbytes({**self.curves.buffers(rows), **self.curves.trains.rows.buffers(rows)})
-            + 8 * 8 * rows
-        )
+        trains = self.curves.trains
+        own = buffers_nbytes({**self.curves.buffers(rows), **message_buffers(trains, rows)})
+        return own + buffers_nbytes(trains.rows.buffers(rows)) + 8 * 8 * rows

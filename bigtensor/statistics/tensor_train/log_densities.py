@@ -13,7 +13,7 @@ from bigtensor.data.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows, RowLocator
-from bigtensor.statistics.tensor_train.train_loops import write_log_densities
+from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 
 LOG_DENSITY = "log_density"
 """Name of the output."""
@@ -21,19 +21,17 @@ LOG_DENSITY = "log_density"
 
 @dataclass(frozen=True, eq=False)
 class TrainTables:
-    """Mixture of tensor trains, by their matrices at all points.
+    """Mixture of tensor trains, with the function of rows that they are looked up with.
 
     Attributes
     ----------
     rows : RowLocator
-    orders : tuple of (d,) int64 arrays
-    tables : tuple of (points + 1, r, r) float64 arrays
+    trains : tuple of TabulatedTrain
     shares : (trains,) float64 array
     """
 
     rows: RowLocator
-    orders: tuple[NDArray[np.int64], ...]
-    tables: tuple[NDArray[np.float64], ...]
+    trains: tuple[TabulatedTrain, ...]
     shares: NDArray[np.float64]
 
     def write_log_densities(
@@ -43,18 +41,21 @@ class TrainTables:
         (n,) = out.shape
         of_train = work.take("densities.of_train", (n,), "float64")
         out[:] = -np.inf
-        for order, table, share in zip(self.orders, self.tables, self.shares, strict=True):
-            write_log_densities(
-                *(located.point, located.left, located.right),
-                *(order, table, of_train),
-            )
+        for train, share in zip(self.trains, self.shares, strict=True):
+            train.write_log_densities(located, of_train, work)
             of_train += np.log(share)
             np.logaddexp(out, of_train, out=out)
         out += located.log_slope
 
     def buffers(self, rows: int) -> Buffers:
         """Return the buffers of blocks of ``rows`` rows."""
-        return {"densities.of_train": ((rows,), "float64"), **self.rows.buffers(rows)}
+        own: Buffers = {"densities.of_train": ((rows,), "float64")}
+        return {**own, **self.train_buffers, **self.rows.buffers(rows)}
+
+    @property
+    def train_buffers(self) -> Buffers:
+        """Buffers of the largest train, for any number of rows."""
+        return max((train.buffers for train in self.trains), key=buffers_nbytes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.tensor_train.conditional_curves import ConditionalCurves
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
 from bigtensor.statistics.tensor_train.log_densities import TrainTables
+from bigtensor.statistics.tensor_train.messages import message_buffers, messages_of
 
 SURPRISE = "surprise"
 """Name of the output."""
@@ -42,7 +43,7 @@ class Surprises(RowFunction):
     trains: TrainTables
     modes: tuple[Mode, ...]
 
-    block_rows: ClassVar[int] = 1024
+    block_rows: ClassVar[int] = 256
 
     @property
     def outputs(self) -> tuple[RowOutput, ...]:
@@ -52,8 +53,9 @@ class Surprises(RowFunction):
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
         """Write the surprises of the rows of ``block``."""
         located = self.trains.rows.located(block, work)
+        messages = messages_of(self.trains, located, work)
         for j, mode in enumerate(self.modes):
-            curves = ConditionalCurves(self.trains, j, mode).write(located, work)
+            curves = ConditionalCurves(self.trains, j, mode).write(messages, work)
             probability = self._probability(j, mode, located, curves)
             out[SURPRISE][:, j] = -np.log(np.maximum(probability, _LEAST))
 
@@ -63,7 +65,8 @@ class Surprises(RowFunction):
             buffers_nbytes(ConditionalCurves(self.trains, j, mode).buffers(rows))
             for j, mode in enumerate(self.modes)
         )
-        return 3 * curves + buffers_nbytes(self.trains.buffers(rows)) + 16 * 8 * rows
+        messages = buffers_nbytes(message_buffers(self.trains, rows))
+        return 3 * curves + messages + buffers_nbytes(self.trains.buffers(rows)) + 16 * 8 * rows
 
     def _probability(
         self, j: int, mode: Mode, located: LocatedRows, curves: NDArray[np.float64]

@@ -15,7 +15,7 @@ from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.folds import fold_of_block
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
-from bigtensor.statistics.tensor_train.train_loops import add_counts
+from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +24,10 @@ class TrainCountsResult:
 
     Attributes
     ----------
-    counts : tuple of (points + 1, r, r) float64 arrays
-        Of the rows that are not held out: sums of latent states before a variable, and messages
-        from the variables after it, over the density, at every point.
+    sums : tuple of ((points + 1, r, r), (branchings, r, r, r)) float64 arrays
+        Of the rows that are not held out, for every train: sums of latent states before a variable,
+        and messages from the variables after it, over the density, at every point; and likewise at
+        every branching.
     fitted, held_out : float
         Mean logarithm of the density, in nats, of the rows that count and of those held out; NaN
         without any.
@@ -34,7 +35,7 @@ class TrainCountsResult:
         Of the rows that count.
     """
 
-    counts: tuple[NDArray[np.float64], ...]
+    sums: tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]
     fitted: float
     held_out: float
     weight: float
@@ -47,10 +48,7 @@ class TrainCounts(SumStatistic[TrainCountsResult]):
     Parameters
     ----------
     rows : RowLocator
-    orders : tuple of (d,) int64 arrays
-        Variables in the order of every train.
-    tables : tuple of (points + 1, r, r) float64 arrays
-        Matrices from state to state at every point, of every train.
+    trains : tuple of TabulatedTrain
     shares : (trains,) float64 array
         Weights of the trains in their mixture, whose log-density is summed.
     hold_out : int
@@ -59,8 +57,7 @@ class TrainCounts(SumStatistic[TrainCountsResult]):
     """
 
     rows: RowLocator
-    orders: tuple[NDArray[np.int64], ...]
-    tables: tuple[NDArray[np.float64], ...]
+    trains: tuple[TabulatedTrain, ...]
     shares: NDArray[np.float64]
     hold_out: int = 0
     random_state: int = 0
@@ -69,7 +66,10 @@ class TrainCounts(SumStatistic[TrainCountsResult]):
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""
-        counts = {f"counts{k}": (table.shape, "float64") for k, table in enumerate(self.tables)}
+        counts: dict[str, ArraySpec] = {}
+        for k, train in enumerate(self.trains):
+            counts[f"counts{k}"] = (train.points.shape, "float64")
+            counts[f"branchings{k}"] = (train.branches.shape, "float64")
         return {**counts, "log_density": ((2,), "float64"), "weight": ((2,), "float64")}
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
@@ -89,13 +89,9 @@ class TrainCounts(SumStatistic[TrainCountsResult]):
             counted[folds == 0] = 0
         of_train, density = arrays["counts.log_density"], arrays["counts.mixture"]
         density[:] = -np.inf
-        for k, (order, table, share) in enumerate(
-            zip(self.orders, self.tables, self.shares, strict=True)
-        ):
-            add_counts(
-                *(located.point, located.left, located.right, counted),
-                *(order, table, state[f"counts{k}"], of_train),
-            )
+        for k, (train, share) in enumerate(zip(self.trains, self.shares, strict=True)):
+            sums = state[f"counts{k}"], state[f"branchings{k}"]
+            train.add_counts(located, counted, sums, of_train, work)
             of_train += np.log(share)
             np.logaddexp(density, of_train, out=density)
         density += located.log_slope
@@ -116,12 +112,16 @@ class TrainCounts(SumStatistic[TrainCountsResult]):
             raise DataError("all weights are zero, so that the rows have no density")
         with np.errstate(invalid="ignore"):
             means = state["log_density"] / state["weight"]
-        counts = tuple(state[f"counts{k}"] for k in range(len(self.tables)))
-        return TrainCountsResult(counts, float(means[0]), float(means[1]), weight)
+        sums = tuple(
+            (state[f"counts{k}"], state[f"branchings{k}"]) for k in range(len(self.trains))
+        )
+        return TrainCountsResult(sums, float(means[0]), float(means[1]), weight)
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
-        return buffers_nbytes({**self._own(rows), **self.rows.buffers(rows)}) + 16 * rows
+        of_train = max(buffers_nbytes(train.buffers) for train in self.trains)
+        of_rows = buffers_nbytes({**self._own(rows), **self.rows.buffers(rows)})
+        return of_train + of_rows + 16 * rows
 
     def _own(self, rows: int) -> Buffers:
         """Return the buffers of a block, beside those of its located rows."""

@@ -1,4 +1,8 @@
-"""Loops over located rows along a tensor train: densities, and expected counts."""
+"""Loops over located rows along a tensor train: from its leaves, and back from its root.
+
+The density of the variables from a node on, by the state that enters it, is ``below`` the node; the
+density of all other variables, by the same state, is ``above`` it. Both are scaled.
+"""
 
 from __future__ import annotations
 
@@ -8,36 +12,55 @@ from numpy.typing import NDArray
 from bigtensor.features.row_loops import RowLoop
 
 
-def _write_log_densities(
+def _write_below(
     point: NDArray[np.int32],
     left: NDArray[np.floating],
     right: NDArray[np.floating],
-    order: NDArray[np.int64],
+    nodes: NDArray[np.int64],
     tables: NDArray[np.floating],
+    branches: NDArray[np.floating],
+    below: NDArray[np.floating],
+    scales: NDArray[np.floating],
     log_density: NDArray[np.float64],
 ) -> None:
-    """Write the logarithm of the density of every row."""
-    r = tables.shape[1]
-    state, onward = np.empty(r, tables.dtype), np.empty(r, tables.dtype)
+    """Write what is below every node, times the scale that makes its sum one, and log-densities.
+
+    Below nodes is an (n, m, r) array, scales an (n, m) array.
+    """
+    m, r = nodes.shape[0], tables.shape[1]
+    zero = tables[0, 0, 0] * 0
     for row in range(point.shape[0]):
-        state[:] = 0
-        state[0] = 1
         product, total = 1.0, 0.0
-        for place in range(order.shape[0]):
-            j = order[place]
-            t, below, above = point[row, j], left[row, j], right[row, j]
-            onward[:] = 0
-            for z in range(r):
-                one, two = below * state[z], above * state[z]
-                for w in range(r):
-                    onward[w] += one * tables[t, z, w] + two * tables[t + 1, z, w]
-            density = 0.0
-            for w in range(r):
-                density += onward[w]
+        for back in range(m):
+            node = m - 1 - back
+            j, first, second = nodes[node, 0], nodes[node, 1], nodes[node, 2]
+            density = zero
+            if j < 0:
+                for z in range(r):
+                    message = zero
+                    for u in range(r):
+                        part = zero
+                        for v in range(r):
+                            part += branches[-1 - j, z, u, v] * below[row, second, v]
+                        message += below[row, first, u] * part
+                    below[row, node, z] = message
+                    density += message
+            else:
+                t, share, rest = point[row, j], left[row, j], right[row, j]
+                for z in range(r):
+                    one, two = tables[t, z, 0], tables[t + 1, z, 0]
+                    if first >= 0:
+                        one, two = zero, zero
+                        for w in range(r):
+                            one += tables[t, z, w] * below[row, first, w]
+                            two += tables[t + 1, z, w] * below[row, first, w]
+                    message = share * one + rest * two
+                    below[row, node, z] = message
+                    density += message
             product *= density
-            scale = 1 / density
-            for w in range(r):
-                state[w] = onward[w] * scale
+            scales[row, node] = 1 / density
+            for z in range(r):
+                below[row, node, z] *= scales[row, node]
             if product < 1e-200 or product > 1e200:
                 total += np.log(product)
                 product = 1.0
@@ -49,120 +72,114 @@ def _add_counts(
     left: NDArray[np.floating],
     right: NDArray[np.floating],
     weight: NDArray[np.float64],
-    order: NDArray[np.int64],
+    nodes: NDArray[np.int64],
     tables: NDArray[np.floating],
+    branches: NDArray[np.floating],
+    below: NDArray[np.floating],
+    scales: NDArray[np.floating],
     counts: NDArray[np.float64],
-    log_density: NDArray[np.float64],
+    branchings: NDArray[np.float64],
 ) -> None:
-    """Add expected moves between states at every point, and write logarithms of densities."""
-    d, r = order.shape[0], tables.shape[1]
-    states = np.empty((d + 1, r), tables.dtype)
-    matrices = np.empty((d, r, r), tables.dtype)
-    scales = np.empty(d, tables.dtype)
-    after, before = np.empty(r, tables.dtype), np.empty(r, tables.dtype)
+    """Add, over the density of a row, what is above and below every point and branching."""
+    m, r = nodes.shape[0], tables.shape[1]
+    above = np.empty((m, r), tables.dtype)
+    weighted, onward = np.empty(r, tables.dtype), np.empty(r, tables.dtype)
     for row in range(point.shape[0]):
-        states[0] = 0
-        states[0, 0] = 1
-        product, total = 1.0, 0.0
-        for place in range(d):
-            j = order[place]
-            t, below, above = point[row, j], left[row, j], right[row, j]
-            states[place + 1] = 0
-            for z in range(r):
-                here = states[place, z]
-                for w in range(r):
-                    entry = below * tables[t, z, w] + above * tables[t + 1, z, w]
-                    matrices[place, z, w] = entry
-                    states[place + 1, w] += here * entry
-            density = 0.0
+        above[0] = 0
+        above[0, 0] = 1
+        for node in range(m):
+            j, first, second = nodes[node, 0], nodes[node, 1], nodes[node, 2]
+            onward[:] = 0
+            if j < 0:
+                above[second] = 0
+                for z in range(r):
+                    here = scales[row, node] * above[node, z]
+                    for u in range(r):
+                        one, part = here * below[row, first, u], tables[0, 0, 0] * 0
+                        two = weight[row] * one
+                        for v in range(r):
+                            entry = branches[-1 - j, z, u, v]
+                            part += entry * below[row, second, v]
+                            above[second, v] += one * entry
+                            branchings[-1 - j, z, u, v] += two * below[row, second, v]
+                        onward[u] += here * part
+                above[first] = onward
+                continue
+            t, share, rest = point[row, j], left[row, j], right[row, j]
+            if first < 0:
+                for z in range(r):
+                    here = weight[row] * scales[row, node] * above[node, z]
+                    counts[t, z, 0] += here * share
+                    counts[t + 1, z, 0] += here * rest
+                continue
             for w in range(r):
-                density += states[place + 1, w]
-            product *= density
-            scales[place] = 1 / density
-            for w in range(r):
-                states[place + 1, w] *= scales[place]
-            if product < 1e-200 or product > 1e200:
-                total += np.log(product)
-                product = 1.0
-        log_density[row] = total + np.log(product)
-        after[:] = 1
-        share = weight[row]
-        for back in range(d):
-            place = d - 1 - back
-            j = order[place]
-            t, below, above = point[row, j], left[row, j], right[row, j]
-            scale = scales[place]
+                weighted[w] = weight[row] * below[row, first, w]
             for z in range(r):
-                here = share * scale * states[place, z]
-                one, two = here * below, here * above
-                message = tables[t, 0, 0] * 0
+                here = scales[row, node] * above[node, z]
+                one, two = here * share, here * rest
                 for w in range(r):
-                    message += matrices[place, z, w] * after[w]
-                    counts[t, z, w] += one * after[w]
-                    counts[t + 1, z, w] += two * after[w]
-                before[z] = message * scale
-            for z in range(r):
-                after[z] = before[z]
+                    onward[w] += one * tables[t, z, w] + two * tables[t + 1, z, w]
+                for w in range(r):
+                    counts[t, z, w] += one * weighted[w]
+                    counts[t + 1, z, w] += two * weighted[w]
+            above[first] = onward
 
 
-def _write_curves(
+def _write_above(
     point: NDArray[np.int32],
     left: NDArray[np.floating],
     right: NDArray[np.floating],
-    order: NDArray[np.int64],
+    nodes: NDArray[np.int64],
     tables: NDArray[np.floating],
-    place: int,
-    first: int,
-    curves: NDArray[np.float64],
-    log_density: NDArray[np.float64],
+    branches: NDArray[np.floating],
+    below: NDArray[np.floating],
+    scales: NDArray[np.floating],
+    above: NDArray[np.floating],
+    logs: NDArray[np.float64],
 ) -> None:
-    """Write the density of one variable at its points, given the others, and theirs."""
-    d, r = order.shape[0], tables.shape[1]
-    state, after, other = np.empty(r), np.empty(r), np.empty(r)
+    """Write what is above every node with a sum of one, and logarithms of all divisors.
+
+    Above nodes is an (n, m, r) array; logarithms, below and above, are an (n, m, 2) array.
+    """
+    m, r = nodes.shape[0], tables.shape[1]
     for row in range(point.shape[0]):
-        total = 0.0
-        state[:] = 0
-        state[0] = 1
-        for here in range(place):
-            j = order[here]
-            t, below, above = point[row, j], left[row, j], right[row, j]
-            density = 0.0
-            for w in range(r):
-                value = 0.0
-                for z in range(r):
-                    value += state[z] * (below * tables[t, z, w] + above * tables[t + 1, z, w])
-                other[w] = value
-                density += value
-            total += np.log(density)
-            for w in range(r):
-                state[w] = other[w] / density
-        after[:] = 1
-        for back in range(d - 1 - place):
-            j = order[d - 1 - back]
-            t, below, above = point[row, j], left[row, j], right[row, j]
-            largest = 0.0
+        for back in range(m):
+            node = m - 1 - back
+            logs[row, node, 0] = -np.log(scales[row, node])
+            for child in nodes[node, 1:]:
+                if child >= 0:
+                    logs[row, node, 0] += logs[row, child, 0]
+        above[row, :, :] = 0
+        above[row, 0, 0] = 1
+        logs[row, 0, 1] = 0
+        for node in range(m):
+            j, first, second = nodes[node, 0], nodes[node, 1], nodes[node, 2]
+            if first < 0:
+                continue
             for z in range(r):
-                value = 0.0
+                here = above[row, node, z]
+                if j < 0:
+                    for u in range(r):
+                        for v in range(r):
+                            entry = here * branches[-1 - j, z, u, v]
+                            above[row, first, u] += entry * below[row, second, v]
+                            above[row, second, v] += entry * below[row, first, u]
+                    continue
+                t, share, rest = point[row, j], left[row, j], right[row, j]
                 for w in range(r):
-                    value += (below * tables[t, z, w] + above * tables[t + 1, z, w]) * after[w]
-                other[z] = value
-                largest = max(largest, value)
-            total += np.log(largest)
-            for z in range(r):
-                after[z] = other[z] / largest
-        for t in range(curves.shape[1]):
-            value = 0.0
-            for z in range(r):
-                for w in range(r):
-                    value += state[z] * tables[first + t, z, w] * after[w]
-            curves[row, t] = value
-        # the last point of a variable is its missing entry: the density of the others
-        rest = curves[row, curves.shape[1] - 1]
-        for t in range(curves.shape[1]):
-            curves[row, t] /= rest
-        log_density[row] = total + np.log(rest)
+                    entry = share * tables[t, z, w] + rest * tables[t + 1, z, w]
+                    above[row, first, w] += here * entry
+            both = logs[row, node, 1]
+            for child, sibling in ((first, second), (second, first)):
+                if child < 0:
+                    continue
+                density = above[row, child].sum()
+                above[row, child] /= density
+                logs[row, child, 1] = both + np.log(density)
+                if sibling >= 0:
+                    logs[row, child, 1] += logs[row, sibling, 0]
 
 
-write_log_densities = RowLoop(_write_log_densities, any_order=True, fused=True)
+write_below = RowLoop(_write_below, any_order=True, fused=True)
 add_counts = RowLoop(_add_counts, any_order=True, fused=True)
-write_curves = RowLoop(_write_curves, any_order=True, fused=True)
+write_above = RowLoop(_write_above, any_order=True, fused=True)

@@ -15,10 +15,11 @@ from bigtensor.engine.blas import single_blas_thread
 from tests.benchmarks.density.chains import anomalies, few_rows, many_rows, orders, speed
 from tests.benchmarks.density.imputation import imputation_rows
 from tests.benchmarks.density.real_sets import FOLDS, SETS, bars, set_rows
+from tests.benchmarks.density.trees import structures
 from tests.benchmarks.density.two_clusters import two_clusters
 from tests.benchmarks.tables import Report
 
-TABLES = ("clusters", "few", "orders", "many", "speed", "anomalies", "imputation", "real")
+TABLES = ("clusters", "few", "orders", "trees", "many", "speed", "anomalies", "imputation", "real")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             report.add("12 variables, 1,500 rows: nats above the entropy", few_rows(given.models))
         if "orders" in wanted:
             report.add("16 variables, 2,000 rows: order", orders(given.models))
+        if "trees" in wanted:
+            report.add("16 variables, 2,000 rows: chain and tree", structures(given.models))
         if "many" in wanted:
             report.add("10 variables, 1,000,000 rows: passes", many_rows(given.models))
         if "speed" in wanted:

@@ -1,5 +1,6 @@
 """Loops along tensor trains against sums over all latent paths."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -7,20 +8,32 @@ import pytest
 from numpy.random import default_rng
 
 from bigtensor.data.block import Block
+from bigtensor.decomposition.tensor_train.structure import balanced, chain
 from bigtensor.features.modes import Nodes, Symbols
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.tensor_train.conditional_curves import ConditionalCurves
 from bigtensor.statistics.tensor_train.imputation import ImputedRows, PredictedVariable
+from bigtensor.statistics.tensor_train.located_rows import LocatedRows
 from bigtensor.statistics.tensor_train.log_densities import LogDensities, TrainTables
+from bigtensor.statistics.tensor_train.messages import messages_of
 from bigtensor.statistics.tensor_train.surprises import Surprises
+from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 from bigtensor.testing import (
     ROW_FUNCTION_LAWS,
     STATISTIC_LAWS,
     RowFunctionCase,
     StatisticCase,
 )
-from tests.laws.strategies import N_FEATURES, train_counts
+from tests.laws.strategies import N_FEATURES, K, train_counts
+
+STRUCTURES = {"chain": chain, "balanced": balanced}
+
+
+@pytest.fixture(params=STRUCTURES)
+def statistic(request):
+    """Return the counts of two trains along a chain or a tree."""
+    return train_counts(0.0, structure=STRUCTURES[request.param])
 
 
 def rows(n=60, missing=0.2, seed=0):
@@ -32,32 +45,35 @@ def rows(n=60, missing=0.2, seed=0):
     return values
 
 
-def located_matrices(statistic, values):
-    """Return the matrix of every train, variable and row, and the logarithm of derivatives."""
-    block = Block(values, {}, 0, len(values))
-    at = statistic.rows.located(block, Workspace())
-    matrices = [
-        [
-            at.left[:, j, None, None] * table[at.point[:, j]]
-            + at.right[:, j, None, None] * table[at.point[:, j] + 1]
-            for j in range(N_FEATURES)
-        ]
-        for table in statistic.tables
+def located(statistic, values):
+    return statistic.rows.located(Block(values, {}, 0, len(values)), Workspace())
+
+
+def matrices_of(train, at, row):
+    """Return the matrix of every variable at one row."""
+    return [
+        at.left[row, j] * train.points[at.point[row, j]]
+        + at.right[row, j] * train.points[at.point[row, j] + 1]
+        for j in range(N_FEATURES)
     ]
-    return matrices, at
 
 
-def density_by_paths(order, matrices, row, r):
-    """Return the sum over all latent paths of the product of matrix entries."""
-    total = 0.0
-    for path in product(range(r), repeat=N_FEATURES):
-        states = (0, *path)
-        total += np.prod([matrices[j][row][states[i], states[i + 1]] for i, j in enumerate(order)])
-    return total
+def paths(train, matrices):
+    """Yield every assignment of states to nodes, and the product of entries that it has."""
+    for states in product(range(K), repeat=len(train.nodes) - 1):
+        entering = (0, *states)
+        entry = 1.0
+        for node, (j, first, second) in enumerate(train.nodes):
+            before = entering[node]
+            if j < 0:
+                entry *= train.branches[-1 - j, before, entering[first], entering[second]]
+            else:
+                entry *= matrices[j][before, entering[first] if first >= 0 else 0]
+        yield entering, entry
 
 
 def tables_of(statistic):
-    return TrainTables(statistic.rows, statistic.orders, statistic.tables, statistic.shares)
+    return TrainTables(statistic.rows, statistic.trains, statistic.shares)
 
 
 def everything(statistic):
@@ -74,15 +90,13 @@ def evaluated(function, values):
     return out
 
 
-def test_log_densities__are_sums_over_paths():
-    statistic, values = train_counts(0.0), rows(20)
-    matrices, at = located_matrices(statistic, values)
+def test_log_densities__are_sums_over_paths(statistic):
+    values = rows(8)
+    at = located(statistic, values)
     direct = [
         sum(
-            share * density_by_paths(order, of_train, row, table.shape[1])
-            for share, order, of_train, table in zip(
-                statistic.shares, statistic.orders, matrices, statistic.tables, strict=True
-            )
+            share * sum(entry for _, entry in paths(train, matrices_of(train, at, row)))
+            for share, train in zip(statistic.shares, statistic.trains, strict=True)
         )
         for row in range(len(values))
     ]
@@ -90,26 +104,75 @@ def test_log_densities__are_sums_over_paths():
     assert found == pytest.approx(np.log(direct) + at.log_slope, abs=1e-12)
 
 
-def test_counts__are_derivatives_of_the_log_likelihood():
-    statistic, values = train_counts(0.0), rows(15, seed=1)
+def test_messages__are_sums_over_paths_by_state(statistic):
+    values = rows(4)
+    at = located(statistic, values)
+    for of_train in messages_of(tables_of(statistic), at, Workspace()):
+        for row in range(len(values)):
+            direct = np.zeros((len(of_train.train.nodes), K))
+            for entering, entry in paths(of_train.train, matrices_of(of_train.train, at, row)):
+                direct[np.arange(len(entering)), entering] += entry
+            scale = np.exp(of_train.logs[row].sum(axis=1, keepdims=True))
+            found = of_train.below[row] * of_train.above[row] * scale
+            assert found == pytest.approx(direct, rel=1e-10)
+
+
+def test_counts__are_derivatives_of_the_log_likelihood(statistic):
+    values = rows(15, seed=1)
     weight = default_rng(2).random(15)
     found = sum_in_memory(statistic, Block(values, {}, 0, 15, weight))
-    for k, (order, table) in enumerate(zip(statistic.orders, statistic.tables, strict=True)):
+    for train, (counts, branchings) in zip(statistic.trains, found.sums, strict=True):
         for j in range(N_FEATURES):
             first, last = statistic.rows.locator.first[j : j + 2]
             # the derivative by a factor of all entries of one variable is the weight of the rows
-            sums = (found.counts[k] * table)[first:last].sum()
+            sums = (counts * train.points)[first:last].sum()
             assert sums == pytest.approx(weight.sum(), rel=1e-12)
-        step, point = 1e-6, int(statistic.rows.locator.first[order[1]]) + 5
-        changed = []
-        for sign in (1, -1):
-            other = table.copy()
-            other[point, 1, 2] += sign * step
-            alone = TrainTables(statistic.rows, (order,), (other,), np.ones(1))
-            one = LogDensities(alone, np.ones(N_FEATURES, bool), np.zeros(N_FEATURES, bool))
-            changed.append(weight @ evaluated(one, values)["log_density"])
-        slope = (changed[0] - changed[1]) / (2 * step)
-        assert found.counts[k][point, 1, 2] == pytest.approx(slope, rel=1e-5, abs=1e-7)
+        for of_branching, table in zip(branchings, train.branches, strict=True):
+            assert (of_branching * table).sum() == pytest.approx(weight.sum(), rel=1e-12)
+        # the state after a last variable has one value
+        is_leaf = train.nodes[train.node_of(1), 1] < 0
+        entries = [
+            ("points", counts, (int(statistic.rows.locator.first[1]) + 5, 1, 2 - 2 * is_leaf))
+        ]
+        if len(branchings):
+            entries.append(("branches", branchings, (0, 0, 1, 2)))
+        for name, sums, at in entries:
+            direct = slope(statistic, train, name, at, weight, values)
+            assert sums[at] == pytest.approx(direct, rel=1e-5, abs=1e-7)
+
+
+def slope(statistic, train, name, at, weight, values):
+    """Return the numerical derivative of a log-likelihood by one entry of a table."""
+    changed, step = [], 1e-6
+    for sign in (1, -1):
+        tables = {"points": train.points.copy(), "branches": train.branches.copy()}
+        tables[name][at] += sign * step
+        other = TabulatedTrain(train.nodes, **tables)
+        alone = TrainTables(statistic.rows, (other,), np.ones(1))
+        one = LogDensities(alone, np.ones(N_FEATURES, bool), np.zeros(N_FEATURES, bool))
+        changed.append(weight @ evaluated(one, values)["log_density"])
+    return (changed[0] - changed[1]) / (2 * step)
+
+
+def test_single_precision__gives_the_same_counts():
+    statistic, n = train_counts(0.0), 20_000
+    at, weight = located(statistic, rows(n)), np.ones(n)
+    train = statistic.trains[0]
+    sums, logs = [], []
+    for dtype in ("float64", "float32"):
+        single = TabulatedTrain(
+            train.nodes, train.points.astype(dtype), train.branches.astype(dtype)
+        )
+        shares = at.left.astype(dtype), at.right.astype(dtype)
+        sums.append(np.zeros_like(train.points))
+        logs.append(np.empty(n))
+        of_rows = LocatedRows(at.point, *shares, at.log_slope)
+        branchings = np.zeros((0, K, K, K))
+        single.add_counts(of_rows, weight, (sums[-1], branchings), logs[-1], Workspace())
+    assert np.abs(sums[1] - sums[0]).max() < 1e-5 * sums[0].max()
+    assert logs[1].mean() == pytest.approx(logs[0].mean(), rel=1e-7)
+    # single precision it was
+    assert (logs[1] != logs[0]).any()
 
 
 def test_held_out_rows__add_to_their_own_sum_alone():
@@ -124,12 +187,13 @@ def test_held_out_rows__add_to_their_own_sum_alone():
 
 
 @pytest.mark.parametrize("variable", range(N_FEATURES))
-def test_curves__are_ratios_of_densities(variable):
-    statistic, values = train_counts(0.0), rows(10, missing=0.0)
+def test_curves__are_ratios_of_densities(statistic, variable):
+    values = rows(10, missing=0.0)
     mode = small_modes()[variable]
     curves = ConditionalCurves(tables_of(statistic), variable, mode)
-    at = statistic.rows.located(Block(values, {}, 0, 10), Workspace())
-    found = curves.write(at, Workspace()).copy()
+    at = located(statistic, values)
+    messages = messages_of(tables_of(statistic), at, Workspace())
+    found = curves.write(messages, Workspace()).copy()
     masses = getattr(mode, "masses", np.ones(mode.count))
     assert found @ masses == pytest.approx(np.ones(10), rel=1e-12)
     known = np.arange(N_FEATURES) == variable
@@ -156,8 +220,8 @@ def small_modes():
 def test_quantiles__invert_the_integral():
     statistic, values = train_counts(0.0), rows(8, missing=0.0)
     curves = ConditionalCurves(tables_of(statistic), 1, small_modes()[1])
-    at = statistic.rows.located(Block(values, {}, 0, 8), Workspace())
-    found = curves.write(at, Workspace()).copy()
+    messages = messages_of(tables_of(statistic), located(statistic, values), Workspace())
+    found = curves.write(messages, Workspace()).copy()
     # many levels in the tails, where quantiles grow with the third root
     parts = np.linspace(1e-4, 1 - 1e-4, 400_001)
     levels = parts**3 / (parts**3 + (1 - parts) ** 3)
@@ -187,11 +251,13 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("law", STATISTIC_LAWS, ids=lambda law: law.__name__)
-def test_statistic_laws__hold_with_rows_held_out(law):
-    law(StatisticCase(train_counts(0.0, hold_out=3), rows(150, missing=0.0)))
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_statistic_laws__hold_with_rows_held_out(structure, law):
+    make = partial(train_counts, hold_out=3, structure=STRUCTURES[structure])
+    law(StatisticCase(make(0.0), rows(150, missing=0.0)))
 
 
 @pytest.mark.parametrize("law", ROW_FUNCTION_LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("kind", FUNCTIONS)
-def test_row_function_laws__hold(law, kind):
-    law(RowFunctionCase(FUNCTIONS[kind](train_counts(0.0)), rows(150)))
+def test_row_function_laws__hold(law, kind, statistic):
+    law(RowFunctionCase(FUNCTIONS[kind](statistic), rows(150)))
