@@ -42,6 +42,14 @@ from bigtensor.cli.workers import started
     "every row.",
 )
 @click.option(
+    "--answer",
+    "outputs",
+    multiple=True,
+    metavar="NAME",
+    help="Write this answer in place of the usual ones; repeat for several. A density has "
+    "log_density, surprise, contribution, imputed and posterior.",
+)
+@click.option(
     "--level",
     type=click.Choice(["population", "component"]),
     help="'component' also writes the component of every row where labels are populations, and "
@@ -69,6 +77,7 @@ def predict(
     out: Path | None,
     into: str | None,
     probabilities: bool,
+    outputs: tuple[str, ...],
     level: str | None,
     csv_path: Path | None,
     by: str | None,
@@ -93,7 +102,7 @@ def predict(
     state.
 
     Of a model with sources, such as ica, the store holds source (sample, component) in place of
-    labels; of a density, log_density (sample).
+    labels; of a density, log_density (sample), or what --answer asks for.
     """
     store, out = _places(cells, out, into)
     if into is None:
@@ -109,7 +118,7 @@ def predict(
 
     _check_outputs(store, into, files, overwrite=overwrite)
     model = _loaded(model_path, missing)
-    outputs = _outputs(model, level, probabilities=probabilities)
+    outputs = outputs or _outputs(model, level, probabilities=probabilities)
     _refuse_options_of_labels(model, outputs, csv_path, by)
     rows = in_order(cells, sequence, model)
     with reporter() as progress:
@@ -135,9 +144,8 @@ def predict(
     if table is not None:
         write_table(weights, table)
     facts = _facts(out, outputs, seconds)
-    lines = [_summary(facts), *([] if csv_path is None else [f"csv        {csv_path}"])]
-    lines += [] if table is None else [table_in_words(weights, table)]
-    say("\n".join(lines), {**facts, "csv": csv_path, "table": table})
+    tables = [] if table is None else [table_in_words(weights, table)]
+    say("\n".join([_summary(facts, csv_path), *tables]), {**facts, "csv": csv_path, "table": table})
 
 
 def _loaded(path: Path, missing: str | None) -> Any:
@@ -240,10 +248,12 @@ def _facts(out: Path, outputs: tuple[str, ...], seconds: float) -> dict[str, Any
     }
 
 
-def _summary(facts: dict[str, Any]) -> str:
+def _summary(facts: dict[str, Any], csv_path: Path | None) -> str:
     """Say what was written where, and how many rows have each label."""
     counts, rows, seconds = facts["counts"], facts["rows"], facts["seconds"]
     took = f"took       {duration(seconds)}, {pace(rows, seconds, None)}"
+    if csv_path is not None:
+        took += f"\ncsv        {csv_path}"
     if not counts:
         named = ", ".join(facts["outputs"])
         return f"answers    {facts['labels']}: {named} of {rows:,} rows\n{took}"

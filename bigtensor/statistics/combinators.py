@@ -1,7 +1,8 @@
-"""Statistics made of statistics: several in one read, and one state for every fold."""
+"""Statistics made of statistics, and answers of answers: several in one read, folds."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Generic, TypeVar
@@ -10,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.errors import ParameterError
-from bigtensor.statistics.base import State, Statistic, Workspace
+from bigtensor.statistics.base import RowFunction, RowOutput, State, Statistic, Workspace
 from bigtensor.statistics.folds import fold_of_block
 from bigtensor.statistics.sub_blocks import sub_blocks
 
@@ -196,6 +197,40 @@ class Folded(Statistic[FoldResults[_Result]], Generic[_Result]):
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the inner workspace, which the folds share, and of the keys."""
         return self.statistic.work_nbytes(rows) + 2 * 8 * rows
+
+
+@dataclass(frozen=True)
+class AnswersTogether(RowFunction):
+    """Several functions of the same rows in one read.
+
+    Every function is shown as many rows at once as it wants.
+
+    Parameters
+    ----------
+    parts : tuple of RowFunction
+        With outputs of different names.
+    """
+
+    parts: tuple[RowFunction, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "block_rows", max(part.block_rows for part in self.parts))
+
+    @property
+    def outputs(self) -> tuple[RowOutput, ...]:
+        """Outputs of all functions."""
+        return tuple(output for part in self.parts for output in part.outputs)
+
+    def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
+        """Write the outputs of the rows of ``block``."""
+        for part in self.parts:
+            for window, rows in sub_blocks(block, part.block_rows):
+                own = {output.name: out[output.name][window] for output in part.outputs}
+                part.evaluate(rows, own, work)
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the workspace for blocks of ``rows`` rows."""
+        return sum(part.work_nbytes(min(rows, part.block_rows)) for part in self.parts)
 
 
 class _Corner(Workspace):

@@ -240,3 +240,23 @@ def test_predict__writes_the_sources_of_a_model_without_labels(run, tmp_path):
         assert "is for labels, and ICA gives none" in refused.stderr
     refused = run("predict", model, rows, "--out", tmp_path / "o.zarr", "--probabilities", *THREADS)
     assert "leave --probabilities out" in refused.stderr
+
+
+def test_predict__writes_the_answers_of_a_density_that_are_asked_for(run, tmp_path):
+    store, model, out = (tmp_path / f"{name}.zarr" for name in ("chain", "model", "answers"))
+    sizes = ("--rows", 500, "-k", 2, "--features", 3)
+    assert run("simulate", "latent-chain", store, *sizes).exit_code == 0
+    choices = ("--rank", 2, "--coordinates", "z", "--structure", "balanced", *THREADS)
+    result = run("fit", store, "--model", "tensor-train-density", *choices, "--out", model)
+    assert result.exit_code == 0, result.stderr
+    answers = ("--answer", "surprise", "--answer", "imputed", *THREADS)
+    result = run("predict", model, store, *answers, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    assert "surprise, imputed of 500 rows" in result.stdout
+    written, density = xr.open_zarr(out), bigtensor.load(model)
+    assert set(written) == {"surprise", "imputed"}
+    assert np.array_equal(written["surprise"], density.surprise(store))
+    assert np.array_equal(written["imputed"], xr.open_zarr(store)["X"].astype(float))
+    result = run("predict", model, store, "--answer", "label", "--out", tmp_path / "more.zarr")
+    assert result.exit_code == 1
+    assert "--answer is 'label'; expected one of log_density, surprise" in result.stderr

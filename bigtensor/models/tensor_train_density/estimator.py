@@ -23,15 +23,21 @@ from bigtensor.models.tensor_train_density.planned_passes import (
 from bigtensor.models.tensor_train_density.script import STORED_CLASSES, prepare, refine
 from bigtensor.models.tensor_train_density.settings import check_parameters, settings_of
 from bigtensor.models.tensor_train_density.solution import TrainDensity
+from bigtensor.statistics.base import RowFunction
+from bigtensor.statistics.combinators import AnswersTogether
 from bigtensor.statistics.tensor_train.conditional_curves import ConditionalCurves
+from bigtensor.statistics.tensor_train.contributions import CONTRIBUTION
 from bigtensor.statistics.tensor_train.imputation import (
     IMPUTED,
     METHODS,
-    ImputedRows,
     PredictedVariable,
 )
 from bigtensor.statistics.tensor_train.log_densities import LOG_DENSITY, LogDensities
-from bigtensor.statistics.tensor_train.surprises import SURPRISE, Surprises
+from bigtensor.statistics.tensor_train.state_posteriors import POSTERIOR
+from bigtensor.statistics.tensor_train.surprises import SURPRISE
+
+ROW_ANSWERS = (LOG_DENSITY, SURPRISE, CONTRIBUTION, IMPUTED, POSTERIOR)
+"""Names of what can be written for every row."""
 
 
 class TensorTrainDensity(ScriptedFit, DensityAnswers):
@@ -247,9 +253,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
             Features in the order of the views, lazy if ``X`` is lazy.
         """
         check_choice("method", method, METHODS)
-        density = self._answering()
-        seed = self.random_state or 0
-        function = ImputedRows(density.tables_of_rows, density.modes.modes, method, seed)
+        function = self._answering().imputed(method, self.random_state or 0)
         return self._with_names(self._evaluate(X, IMPUTED, function))
 
     def predict_variable(self, X: Any, variable: str, interval: float = 0.8) -> xr.Dataset:
@@ -300,9 +304,46 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
             conditional probability of a categorical one. It depends on no unit. Missing entries
             have NaN. Features are in the order of the views.
         """
-        density = self._answering()
-        function = Surprises(density.tables_of_rows, density.modes.modes)
-        return self._with_names(self._evaluate(X, SURPRISE, function))
+        return self._with_names(self._evaluate(X, SURPRISE))
+
+    def score_contributions(self, X: Any) -> Any:
+        """Return what every variable adds to the log-density of a row.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+
+        Returns
+        -------
+        (rows, features) float64 array, DataArray or dask array
+            Log-density of an entry given the entries before it in `order_`, in nats. The sum over
+            features is `score_samples`; a missing entry adds zero. Features are in the order of
+            the views.
+        """
+        return self._with_names(self._evaluate(X, CONTRIBUTION))
+
+    def latent_posterior(self, X: Any) -> Any:
+        """Return the posterior probabilities of the latent states of every row.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+
+        Returns
+        -------
+        (rows, trains, links, states) float64 array, DataArray or dask array
+            Probability of a train of the average and of a state at one of its links. Along a chain,
+            link i lies between ``order_[i]`` and ``order_[i + 1]``; in a tree, links are those from
+            a node to its parent, in the order of the nodes. Sums over trains and states are one.
+
+        Raises
+        ------
+        ParameterError
+            When there is one variable, which has no link.
+        """
+        return self._evaluate(X, POSTERIOR)
 
     def mutual_information(
         self,
@@ -331,6 +372,26 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         drawn = joint.sample(n_samples, random_state)
         scores = [np.asarray(joint._scores_in_order(drawn, names)) for names in (None, left, right)]
         return float((scores[0] - scores[1] - scores[2]).mean())
+
+    def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:
+        """Return the function that gives some answers for every row."""
+        for output in outputs:
+            check_choice("outputs", output, ROW_ANSWERS)
+        parts = tuple(self._answer(output) for output in dict.fromkeys(outputs))
+        return parts[0] if len(parts) == 1 else AnswersTogether(parts)
+
+    def _answer(self, output: str) -> RowFunction:
+        """Return the function that gives one answer for every row."""
+        if output == LOG_DENSITY:
+            return self._density().log_densities()
+        if output == POSTERIOR:
+            return self._density().posteriors()
+        density = self._answering()
+        if output == SURPRISE:
+            return density.surprises()
+        if output == CONTRIBUTION:
+            return density.contributions()
+        return density.imputed("mean", 0)
 
     def _with_names(self, answer: Any) -> Any:
         """Return labelled answers for every entry with the names of the features."""

@@ -14,6 +14,7 @@ from scipy.special import softmax
 from bigtensor.data.block import Block
 from bigtensor.decomposition.tensor_train.contraction import contracted, drawn_points
 from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, updated
+from bigtensor.errors import ParameterError
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import TAIL_MOMENTS, Mode, Modes, Nodes
 from bigtensor.models.data_shape import NamedViews
@@ -21,8 +22,11 @@ from bigtensor.models.tensor_train_density.coordinate_systems import coordinates
 from bigtensor.models.tensor_train_density.sample_fit import tabulated
 from bigtensor.statistics.base import RowFunction, Workspace
 from bigtensor.statistics.sub_blocks import sub_blocks
+from bigtensor.statistics.tensor_train.contributions import Contributions
+from bigtensor.statistics.tensor_train.imputation import ImputedRows
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
 from bigtensor.statistics.tensor_train.log_densities import LogDensities, TrainTables
+from bigtensor.statistics.tensor_train.state_posteriors import StatePosteriors
 from bigtensor.statistics.tensor_train.surprises import Surprises
 from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 from bigtensor.statistics.tensor_train.train_counts import TrainCounts, TrainCountsResult
@@ -91,9 +95,33 @@ class TrainDensity:
         """Return the log-densities of rows in memory, (n,)."""
         return np.asarray(_evaluated(self.log_densities(), rows))
 
+    def surprises(self) -> Surprises:
+        """Return the function that tells how unusual every entry is given the others."""
+        return Surprises(self.tables_of_rows, self.modes.modes)
+
     def surprises_of(self, rows: Floats) -> Floats:
         """Return how unusual every entry of rows in memory is given the others, (n, d)."""
-        return np.asarray(_evaluated(Surprises(self.tables_of_rows, self.modes.modes), rows))
+        return np.asarray(_evaluated(self.surprises(), rows))
+
+    def contributions(self) -> Contributions:
+        """Return the function that gives what every variable adds to the log-density."""
+        return Contributions(self.tables_of_rows, self.trains[0].order)
+
+    def imputed(self, method: str, random_state: int) -> ImputedRows:
+        """Return the function that replaces missing entries."""
+        return ImputedRows(self.tables_of_rows, self.modes.modes, method, random_state)
+
+    def posteriors(self) -> StatePosteriors:
+        """Return the function that gives the posteriors of the latent states.
+
+        Raises
+        ------
+        ParameterError
+            When there is one variable, which has no link.
+        """
+        if len(self.modes.modes) == 1:
+            raise ParameterError("a density of one variable has no latent states")
+        return StatePosteriors(self.tables_of_rows)
 
     def draw(self, n_samples: int, rng: np.random.Generator) -> Floats:
         """Draw rows, features beside each other in the order of the views."""

@@ -47,6 +47,32 @@ class TrainTables:
             np.logaddexp(out, of_train, out=out)
         out += located.log_slope
 
+    def write_log_densities_of(
+        self, block: Block, known: NDArray[np.bool_], out: NDArray[np.float64], work: Workspace
+    ) -> None:
+        """Write the log-density of some variables of the rows of a block.
+
+        Parameters
+        ----------
+        block : Block
+        known : (d,) bool array
+            The variables; all others are summed over.
+        out : (n,) float64 array
+        work : Workspace
+        """
+        if not known.all():
+            values = work.take("densities.known", (block.rows, len(known)), "float64")
+            np.copyto(values, block.values[: block.rows])
+            if block.values.dtype.kind != "f":
+                values[values < 0] = np.nan
+            values[:, ~known] = np.nan
+            block = replace(block.without_halo(), values=values)
+        self.write_log_densities(self.rows.located(block, work), out, work)
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the workspace of log-densities of some variables."""
+        return buffers_nbytes(self.buffers(rows)) + 8 * rows * (len(self.rows.locator.first) - 1)
+
     def buffers(self, rows: int) -> Buffers:
         """Return the buffers of blocks of ``rows`` rows."""
         own: Buffers = {"densities.of_train": ((rows,), "float64")}
@@ -85,26 +111,12 @@ class LogDensities(RowFunction):
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
         """Write the log-densities of the rows of ``block``."""
         found = out[LOG_DENSITY]
-        self._write(block, self.variables | self.given, found, work)
+        self.trains.write_log_densities_of(block, self.variables | self.given, found, work)
         if self.given.any():
             rest = work.take("densities.given", found.shape, "float64")
-            self._write(block, self.given, rest, work)
+            self.trains.write_log_densities_of(block, self.given, rest, work)
             found -= rest
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
-        d = len(self.variables)
-        return buffers_nbytes(self.trains.buffers(rows)) + rows * 8 * (d + 1)
-
-    def _write(
-        self, block: Block, known: NDArray[np.bool_], out: NDArray[np.float64], work: Workspace
-    ) -> None:
-        """Write the log-density of some variables."""
-        if not known.all():
-            values = work.take("densities.known", (block.rows, len(known)), "float64")
-            np.copyto(values, block.values[: block.rows])
-            if block.values.dtype.kind != "f":
-                values[values < 0] = np.nan
-            values[:, ~known] = np.nan
-            block = replace(block.without_halo(), values=values)
-        self.trains.write_log_densities(self.trains.rows.located(block, work), out, work)
+        return self.trains.work_nbytes(rows) + 8 * rows

@@ -8,6 +8,7 @@ import xarray as xr
 from scipy.integrate import quad
 from scipy.stats import kstest
 from sklearn.datasets import load_iris, load_wine
+from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 import bigtensor
@@ -20,6 +21,7 @@ from bigtensor.errors import (
     ViewError,
 )
 from bigtensor.report.html import render_report
+from tests.benchmarks.density.trees import LatentTree
 
 
 def excess(truth, model, test):
@@ -38,10 +40,11 @@ def model(chain):
     return TensorTrainDensity(random_state=0).fit(chain["X"][:3_000])
 
 
-@pytest.fixture(scope="module")
-def iris():
+@pytest.fixture(scope="module", params=["chain", "balanced"])
+def iris(request):
     X = load_iris().data
-    return X, TensorTrainDensity(3, "ns", widths=(0.3, 0.9), n_trains=2, random_state=0).fit(X)
+    settings = {"structure": request.param, "widths": (0.3, 0.9), "n_trains": 2}
+    return X, TensorTrainDensity(3, "ns", **settings, random_state=0).fit(X)
 
 
 def test_density__is_near_the_truth(chain, model):
@@ -72,8 +75,9 @@ def test_passes__bring_many_rows_nearer_to_the_truth():
 
 @pytest.mark.parametrize("coordinates", ["z", "ns"])
 def test_every_conditional__integrates_to_one(iris, coordinates):
-    X, _ = iris
-    model = TensorTrainDensity(3, coordinates, widths=(0.3, 0.9), random_state=0).fit(X)
+    X, fitted_to = iris
+    settings = {"structure": fitted_to.structure, "widths": (0.3, 0.9), "random_state": 0}
+    model = TensorTrainDensity(3, coordinates, **settings).fit(X)
     for j, name in enumerate(["x0", "x1", "x2", "x3"]):
         density = model.marginal([name])
         other = model.conditional({f"x{i}": float(X[70, i]) for i in range(4) if i != j})
@@ -174,6 +178,50 @@ def test_surprises__are_conditional_probabilities(iris):
         assert found[row, j] == pytest.approx(expected, rel=2e-3, abs=2e-3)
 
 
+def test_contributions__add_up_to_the_log_density(iris):
+    X, model = iris
+    rows = X[::10].copy()
+    rows[2, 1] = np.nan
+    found = model.score_contributions(rows)
+    assert found.sum(axis=1) == pytest.approx(model.score_samples(rows), abs=1e-10)
+    assert found[2, 1] == 0
+    first, second = model.order_[:2]
+    numbers = [int(name[1:]) for name in (first, second)]
+    assert found[:, numbers[0]] == pytest.approx(model.score_samples(rows, of=[first]))
+    given = model.score_samples(rows, of=[second], given=[first])
+    assert found[:, numbers[1]] == pytest.approx(given)
+
+
+def test_posteriors__tell_the_clusters(iris):
+    X, model = iris
+    found = model.latent_posterior(X)
+    links = len(model._fitted.trains[0].nodes) - 1
+    assert found.shape == (150, 2, links, 3)
+    assert found.sum(axis=(1, 3)) == pytest.approx(np.ones((150, links)), abs=1e-12)
+    species = np.repeat([0, 1, 2], 50)
+    states = found[:, 0, 0].argmax(axis=1)
+    assert adjusted_rand_score(species, states) > 0.5
+
+
+def test_posteriors__of_one_variable_are_refused():
+    model = fitted(gaussian_rows()[:, :1])
+    with pytest.raises(ParameterError, match="no latent states"):
+        model.latent_posterior(gaussian_rows()[:, :1])
+
+
+def test_a_tree__is_nearer_to_rows_of_a_tree():
+    rng = np.random.default_rng(0)
+    tree = LatentTree.random(8, 3, 0.75, rng)
+    X, test = tree.draw(2_000, rng), tree.draw(5_000, rng)
+    settings = {"rank": 3, "coordinates": "z", "widths": (0.3, 0.9), "n_trains": 1}
+    true = tree.log_densities(test).mean()
+    below = {
+        structure: true - TensorTrainDensity(structure=structure, **settings).fit(X).score(test)
+        for structure in ("chain", "balanced")
+    }
+    assert 0 < below["balanced"] < 0.7 * below["chain"]
+
+
 def test_mutual_information__is_that_of_gaussian_variables():
     rng = np.random.default_rng(0)
     X = rng.multivariate_normal([0, 0, 0], [[1, 0.8, 0], [0.8, 1, 0], [0, 0, 1]], 5_000)
@@ -205,8 +253,16 @@ def test_answers__come_in_the_container_of_the_rows(chain, model, tmp_path):
     assert list(imputed["feature"].values) == [f"x{j}" for j in range(5)]
     assert model.surprise(holes)["feature"].equals(imputed["feature"])
     assert np.allclose(imputed, model.impute(holes), atol=1e-8)
-    model.write(rows, tmp_path / "s.zarr", outputs=("log_density",), scheduler="threads")
-    assert np.array_equal(xr.open_zarr(tmp_path / "s.zarr")["log_density"], scores)
+    names = ("log_density", "surprise", "contribution", "imputed", "posterior")
+    model.write(holes, tmp_path / "s.zarr", outputs=names, scheduler="threads")
+    written = xr.open_zarr(tmp_path / "s.zarr")
+    assert np.array_equal(written["log_density"], model.score_samples(holes))
+    assert np.array_equal(written["surprise"], model.surprise(holes), equal_nan=True)
+    assert np.array_equal(written["contribution"], model.score_contributions(holes))
+    assert np.array_equal(written["imputed"], model.impute(holes))
+    assert np.array_equal(written["posterior"], model.latent_posterior(holes))
+    with pytest.raises(ParameterError, match="outputs is 'label'; expected one of log_density"):
+        model.write(holes, tmp_path / "t.zarr", outputs=("label",))
     loaded = bigtensor.load(model.save(tmp_path / "m.zarr"))
     assert np.array_equal(loaded.score_samples(rows), scores)
     part = model.conditional({"x1": 0.5})

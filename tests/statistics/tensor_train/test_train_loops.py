@@ -11,12 +11,15 @@ from bigtensor.data.block import Block
 from bigtensor.decomposition.tensor_train.structure import balanced, chain
 from bigtensor.features.modes import Nodes, Symbols
 from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.combinators import AnswersTogether
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.tensor_train.conditional_curves import ConditionalCurves
+from bigtensor.statistics.tensor_train.contributions import Contributions
 from bigtensor.statistics.tensor_train.imputation import ImputedRows, PredictedVariable
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
 from bigtensor.statistics.tensor_train.log_densities import LogDensities, TrainTables
 from bigtensor.statistics.tensor_train.messages import messages_of
+from bigtensor.statistics.tensor_train.state_posteriors import StatePosteriors
 from bigtensor.statistics.tensor_train.surprises import Surprises
 from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 from bigtensor.testing import (
@@ -242,6 +245,11 @@ FUNCTIONS = {
     "sample": lambda statistic: ImputedRows(tables_of(statistic), small_modes(), "sample", 3),
     "prediction": lambda statistic: PredictedVariable(
         ConditionalCurves(tables_of(statistic), 0, small_modes()[0]), 0.8
+    ),
+    "contribution": lambda statistic: Contributions(tables_of(statistic), np.array([2, 0, 3, 1])),
+    "posterior": lambda statistic: StatePosteriors(tables_of(statistic)),
+    "together": lambda statistic: AnswersTogether(
+        (everything(statistic), Surprises(tables_of(statistic), small_modes()))
     ),
     "surprise": lambda statistic: Surprises(tables_of(statistic), small_modes()),
     "symbol": lambda statistic: PredictedVariable(
