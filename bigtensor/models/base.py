@@ -326,6 +326,10 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
     ) -> Statistics:
         """Return the sums of the next pass over some rows."""
         wanted = rounds.wanted
+        if wanted is None and not rounds.finished:
+            raise StatisticsError(
+                f"this {type(self).__name__} asks for no pass after its sample; fit it in one place"
+            )
         if wanted is None:
             raise StatisticsError(
                 f"this {type(self).__name__} has had all its passes, the last one "

@@ -71,11 +71,13 @@ def nested_kernel_svd(
     Costs of order ``n^2 (d + r p)`` and memory of ``n^2``: for a few thousand rows.
     """
     n = len(functions[0])
-    grams = [at_rows @ at_rows.T for at_rows in functions]
+    # kernel of all variables after each one
+    laters = [np.ones((n, n))]
+    for at_rows in functions[:0:-1]:
+        laters.append(laters[-1] * (at_rows @ at_rows.T))
     features = np.ones((1, n))
     cores = []
-    for j, at_rows in enumerate(functions[:-1]):
-        later = np.multiply.reduce(grams[j + 1 :])
+    for at_rows, later in zip(functions[:-1], laters[:0:-1], strict=True):
         both = (features[:, None, :] * at_rows.T[None]).reshape(-1, n)
         directions = _leading(both, later, rank, keeps_mass=keeps_mass)
         cores.append(directions.reshape(len(features), at_rows.shape[1], -1))

@@ -101,10 +101,7 @@ class Validation:
     def __init__(self, rows: PilotRows, settings: TrainSettings) -> None:
         self._random_state, self._structure = settings.random_state, settings.structure
         # every fold keeps what its candidates share
-        self._folds = [
-            (rows.take(np.flatnonzero(~inside)), rows.take(np.flatnonzero(inside)))
-            for inside in _folds(len(rows.weight), settings.random_state)
-        ]
+        self._folds = folds_of(rows, settings.random_state)
         self._known: dict[Candidate, Validated] = {}
         # candidates of other ranks share orders and backgrounds
         self._problem = lru_cache(len(self._folds))(self._make_problem)
@@ -184,7 +181,7 @@ def choose(
             for shrinkage in (SHRINKAGES if is_rotated(system) else (0.0,))
             for rank in ranks
         )
-        for system in _possible(rows, settings)
+        for system in possible_systems(rows, settings)
     ]
     yield Step("choosing widths")
     best = [
@@ -206,8 +203,13 @@ def _score(found: Validated) -> float:
     return found.score
 
 
-def _possible(rows: PilotRows, settings: TrainSettings) -> tuple[str, ...]:
+def possible_systems(rows: PilotRows, settings: TrainSettings) -> tuple[str, ...]:
     """Return the coordinates that these rows can have.
+
+    Parameters
+    ----------
+    rows : PilotRows
+    settings : TrainSettings
 
     Raises
     ------
@@ -229,12 +231,22 @@ def _possible(rows: PilotRows, settings: TrainSettings) -> tuple[str, ...]:
     return simple or settings.systems
 
 
-def _folds(n: int, random_state: int) -> list[NDArray[np.bool_]]:
-    """Return which rows are held out in every fold."""
+def folds_of(rows: PilotRows, random_state: int) -> list[tuple[PilotRows, PilotRows]]:
+    """Return the rows outside and inside every fold.
+
+    Parameters
+    ----------
+    rows : PilotRows
+    random_state : int
+    """
+    n = len(rows.weight)
     many = n >= _MANY_ROWS
     count = 4 if many else min(_FOLDS, n)
     fold = np.random.default_rng(random_state).permutation(n) % count
-    return [fold == number for number in range(1 if many else count)]
+    return [
+        (rows.take(np.flatnonzero(fold != number)), rows.take(np.flatnonzero(fold == number)))
+        for number in range(1 if many else count)
+    ]
 
 
 def _best_step(candidate: Candidate, curves: Iterable[tuple[Floats, ...]]) -> Validated:

@@ -4,6 +4,8 @@ from bigtensor.models.declarations import Choice, Option, Parameter, Positive, W
 
 COORDINATES = ("queries", "density", "z", "ns", "pca", "ns-pca", "zca", "ns-zca")
 
+METHODS = ("likelihood", "embedding")
+
 STRUCTURES = ("chain", "balanced")
 
 MOST_RANK = 64
@@ -27,6 +29,15 @@ PARAMETERS = (
             "Coordinates of the rows: standardised (z), normal scores (ns), and either along "
             "principal axes (pca) or whitened (zca). 'queries' chooses between z and ns, which "
             "answer every query, and 'density' among all.",
+        ),
+    ),
+    Parameter(
+        "method",
+        "likelihood",
+        Choice(METHODS),
+        Option(
+            ("--method",),
+            "Trains by likelihood, or the published kernel embedding of at most 2,000 rows.",
         ),
     ),
     Parameter(

@@ -16,6 +16,7 @@ from bigtensor.models.density import DensityAnswers
 from bigtensor.models.parameters import check_choice
 from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 from bigtensor.models.tensor_train_density.description import TrainDescription, outcome_in_words
+from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
 from bigtensor.models.tensor_train_density.planned_passes import (
     planned_preparation,
     planned_refinement,
@@ -65,6 +66,10 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         ``"zca"``, ``"ns-zca"``: these whitened symmetrically. ``"queries"`` chooses between
         ``"z"`` and ``"ns"``, which answer every query. ``"density"`` chooses among all six; the
         rotated ones give log-densities of complete rows, and draws.
+    method : {"likelihood", "embedding"}, default "likelihood"
+        ``"embedding"`` is the estimator of Song and Dai (2013), corrected and made a proper
+        density: nested singular value decompositions of kernel embeddings, of at most 2,000
+        complete rows. It gives log-densities and draws.
     structure : {"chain", "balanced"}, default "chain"
         What the latent states run along: a chain of the variables, or a balanced binary tree over
         the same order, whose leaves they are.
@@ -127,13 +132,14 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
     rank_: int
     coordinates_: str
     order_: list[str]
-    _fitted: TrainDensity | None
+    _fitted: TrainDensity | EmbeddedDensity | None
 
     def __init__(
         self,
         rank: int | str = "auto",
         coordinates: str = "queries",
         *,
+        method: str = "likelihood",
         structure: str = "chain",
         widths: Any = "auto",
         least_width: float | str = "auto",
@@ -147,6 +153,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
     ) -> None:
         self.rank = rank
         self.coordinates = coordinates
+        self.method = method
         self.structure = structure
         self.widths = widths
         self.least_width = least_width
@@ -385,7 +392,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         if output == LOG_DENSITY:
             return self._density().log_densities()
         if output == POSTERIOR:
-            return self._density().posteriors()
+            return self._of_trains().posteriors()
         density = self._answering()
         if output == SURPRISE:
             return density.surprises()
@@ -408,12 +415,12 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         labelled = xr.DataArray(rows, coords, (self.sample_dim, "feature"))
         return self.score_samples(labelled, of=of)
 
-    def _adopt(self, fitted: TrainDensity) -> None:
+    def _adopt(self, fitted: TrainDensity | EmbeddedDensity) -> None:
         """Set `_fitted` and the fitted attributes."""
         self._fitted = fitted
         self.rank_ = fitted.n_components
         self.coordinates_ = self.diagnostics_["system"]
-        self.order_ = [fitted.features[j] for j in fitted.trains[0].order]
+        self.order_ = [fitted.features[j] for j in fitted.order]
 
     _check_parameters = check_parameters
 
@@ -421,16 +428,27 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         """Return how the fit ended, as names and words."""
         return outcome_in_words(self)
 
-    def _density(self) -> TrainDensity:
+    def _density(self) -> TrainDensity | EmbeddedDensity:
         """Return the solution, or raise sklearn's NotFittedError."""
         self._require_fitted()
         assert self._fitted is not None
         return self._fitted
 
+    def _of_trains(self) -> TrainDensity:
+        """Return the solution if it has latent states."""
+        density = self._density()
+        if isinstance(density, EmbeddedDensity):
+            raise ParameterError(
+                "a kernel embedding gives log-densities of complete rows and draws, but neither "
+                "marginals, conditionals nor latent states; fit with "
+                + Setting("method", "likelihood")
+            )
+        return density
+
     def _answering(self) -> TrainDensity:
         """Return the solution if it answers queries on some of the variables."""
-        density = self._density()
-        if density.is_rotated:
+        density = self._of_trains()
+        if not density.answers_queries:
             raise ParameterError(
                 f"the coordinates are {self.coordinates_!r}, which mix the variables: they give "
                 "log-densities of complete rows and draws, but neither marginals nor conditionals; "

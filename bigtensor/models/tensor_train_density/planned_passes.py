@@ -24,6 +24,9 @@ _COPIES = 12
 _FEATURE_COPIES = 7
 """Copies of the features of a variable, and of the leading features of all."""
 
+_PAIR_COPIES = 4
+"""Arrays of all pairs of rows beside the kernel of every variable."""
+
 _TABLES = 4
 """Tables of a train that the driver holds at once."""
 
@@ -31,6 +34,10 @@ _TABLES = 4
 def planned_preparation(settings: TrainSettings) -> list[PlannedPass]:
     """Return upper bounds of the passes before the sums over all rows."""
     d, bumps = len(settings.features), _most_bumps(settings)
+    if settings.method == "embedding":
+        # the kernels of all pairs of rows, for every variable, and products of them
+        pairs = 8 * (d + _PAIR_COPIES) * settings.rows**2
+        return [PlannedPass(pilot_pass(settings), driver_nbytes=pairs)]
     sample = 8 * _COPIES * settings.pilot_rows * d
     rows = min(settings.pilot_rows, ROWS_OF_ORDER)
     order = 8 * _FEATURE_COPIES * rows * (bumps + d * MOST_FEATURES)
@@ -40,6 +47,8 @@ def planned_preparation(settings: TrainSettings) -> list[PlannedPass]:
 
 def planned_refinement(settings: TrainSettings) -> list[PlannedPass]:
     """Return upper bounds of the sums over all rows."""
+    if settings.method == "embedding":
+        return []
     d = len(settings.features)
     points, r = _points(settings), max(settings.ranks)
     scores = NormalScores(np.zeros((d, 2)), np.zeros((d, 2)), np.ones((d, 2)))

@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 
 from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain
+from bigtensor.decomposition.tensor_train.kernel_svd import SignedTrain
 from bigtensor.features.coordinates import Coordinates
+from bigtensor.features.kernel_basis import KernelBasis
 from bigtensor.features.modes import Locator, Modes, Nodes, Symbols
 from bigtensor.features.normal_scores import NormalScores
 from bigtensor.models.script import Estimate, Script, Solved, Step
 from bigtensor.models.tensor_train_density.choice import Validated, choose, problem_of
+from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
+from bigtensor.models.tensor_train_density.embedding import embed
 from bigtensor.models.tensor_train_density.pilot import PilotRows
 from bigtensor.models.tensor_train_density.sample_checks import sample_checks
 from bigtensor.models.tensor_train_density.sample_fit import PRIOR_WEIGHT, SampleProblem
@@ -42,7 +46,7 @@ class TrainPreparation:
     Attributes
     ----------
     settings : TrainSettings
-    density : TrainDensity
+    density : TrainDensity or EmbeddedDensity
         Of the pilot sample.
     pilot : dict
         Choices and numbers of the sample.
@@ -51,7 +55,7 @@ class TrainPreparation:
     """
 
     settings: TrainSettings
-    density: TrainDensity
+    density: TrainDensity | EmbeddedDensity
     pilot: dict[str, Any]
     diagnostics: dict[str, Any]
 
@@ -59,6 +63,7 @@ class TrainPreparation:
 STORED_CLASSES = (
     *(TrainDensity, TrainPreparation, TrainSettings, NonnegativeTrain, Coordinates, NormalScores),
     *(Modes, Nodes, Symbols, Locator, RowLocator, TrainCounts, TabulatedTrain),
+    *(EmbeddedDensity, SignedTrain, KernelBasis),
 )
 """Dataclasses that a saved model, prepared or fitted, is made of."""
 
@@ -76,6 +81,10 @@ def prepare(settings: TrainSettings) -> Script:
     """Ask for a pilot sample, and choose everything in it that more rows do not decide better."""
     sample: Sample = yield pilot_pass(settings)
     rows = PilotRows.of_sample(sample, settings)
+    if settings.method == "embedding":
+        embedded, problem, best, tried = yield from embed(rows, settings)
+        told = {**_told(rows, problem, best, tried, settings), **sample_checks(rows, settings)}
+        return TrainPreparation(settings, embedded, told, told)
     best, tried = yield from choose(rows, settings)
     yield Step("fitting the sample")
     problem = problem_of(rows, best.candidate, settings.structure)
@@ -92,6 +101,8 @@ def prepare(settings: TrainSettings) -> Script:
 def refine(preparation: TrainPreparation) -> Script:
     """Ask for steps of expectation maximisation as long as rows held out gain."""
     settings, density = preparation.settings, preparation.density
+    if isinstance(density, EmbeddedDensity):
+        return _solved(density, preparation, [])
     if not settings.is_sampled:
         found = yield from _counted(density, settings, 0)
         if preparation.pilot["steps"]:
@@ -116,7 +127,9 @@ def _counted(
     return (yield Pass("expectation", density.counts(hold_out, settings.random_state)))
 
 
-def _solved(density: TrainDensity, preparation: TrainPreparation, scores: list[float]) -> Solved:
+def _solved(
+    density: TrainDensity | EmbeddedDensity, preparation: TrainPreparation, scores: list[float]
+) -> Solved:
     """Return the density as it is, with a verdict."""
     told = {**preparation.pilot, "held_out_log_density": scores}
     return judged(density, preparation.settings, told)

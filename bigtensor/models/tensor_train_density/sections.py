@@ -44,7 +44,7 @@ def sections_of(model: Any, rows: SampledRows | None) -> tuple[Section, ...]:
     drawn = density.draw(DRAWS, np.random.default_rng(0))
     sections = [_choice_section(model), _dependence_section(density, drawn)]
     values = None if rows is None else np.asarray(rows.values, np.float64)
-    if not density.is_rotated:
+    if density.answers_queries:
         sections.append(_margins_section(density, values))
     if values is not None:
         sections.append(_pairs_section(density, drawn, values))
@@ -75,7 +75,7 @@ def _choice_section(model: Any) -> Section:
 
 def _dependence_section(density: TrainDensity, drawn: Floats) -> Section:
     """Return the rank correlations of variables, in the order of the chain."""
-    order = density.trains[0].order[:MOST_VARIABLES]
+    order = density.order[:MOST_VARIABLES]
     ranks = np.stack([rankdata(column) for column in drawn[:, order].T])
     # a constant variable has no correlation
     varies = ranks.std(axis=1) > 0
@@ -126,7 +126,7 @@ def _margins_section(density: TrainDensity, values: Floats | None) -> Section:
 
 def _pairs_section(density: TrainDensity, drawn: Floats, values: Floats) -> Section:
     """Return neighbours along the chain in the data and in draws."""
-    order = density.trains[0].order
+    order = density.order
     plots = []
     for left, right in islice(pairwise(order), MOST_PLOTS):
         known = values[~np.isnan(values[:, [left, right]]).any(axis=1)]
@@ -156,7 +156,7 @@ def _unusual_section(density: TrainDensity, values: Floats) -> Section:
 
 def _unusual_cells(density: TrainDensity, row: Floats, score: float) -> tuple[Cell, ...]:
     """Return the line of one row."""
-    if density.is_rotated:
+    if not density.answers_queries:
         return Cell(f"{score:.4g}"), Cell("-"), Cell("-"), Cell("-")
     surprise = density.surprises_of(row[None])[0]
     j = int(np.nanargmax(surprise))

@@ -20,6 +20,13 @@ RANKS = (1, 2, 3, 5, 8, 12, 18)
 WIDTHS = ((0.1, 0.3, 0.9), (0.2, 0.6), (0.3, 0.9), (0.5, 1.2), (0.8, 1.2))
 """Standard deviations of bumps that validation chooses from."""
 
+EMBEDDED_RANKS = (1, 2, 3, 5, 8)
+EMBEDDED_WIDTHS = ((0.1,), (0.15,), (0.2,), (0.3,), (0.45,), (0.7,), (1.0,))
+"""Ranks and widths of the kernel that the validation of an embedding chooses from."""
+
+EMBEDDED_ROWS = 2000
+"""Most rows of a kernel embedding, which holds the kernel of all pairs of them."""
+
 SYSTEMS = {
     "queries": ("z", "ns"),
     "density": ("z", "ns", "pca", "ns-pca", "zca", "ns-zca"),
@@ -50,6 +57,7 @@ class TrainSettings:
         Standard deviations of bumps to choose from.
     least_width : float, optional
         Of all bumps; None where only the data limit it.
+    method : {"likelihood", "embedding"}
     structure : {"chain", "balanced"}
     n_trains, passes, pilot_rows, rows : int
     symbols : tuple of int
@@ -64,6 +72,7 @@ class TrainSettings:
     systems: tuple[str, ...]
     widths: tuple[tuple[float, ...], ...]
     least_width: float | None
+    method: str
     structure: str
     n_trains: int
     passes: int
@@ -91,7 +100,7 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> TrainSettings:
     Raises
     ------
     DataError
-        When there are too few rows.
+        When there are too few rows, or too many for the method.
     """
     if rows < LEAST_ROWS:
         raise DataError(
@@ -99,22 +108,47 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> TrainSettings:
             f"{LEAST_ROWS} rows at least (n_samples={rows})"
         )
     few = rows <= FEW_ROWS
+    embeds = model.method == "embedding"
+    if embeds:
+        _check_embedded(shape, rows)
+    ranks = EMBEDDED_RANKS if embeds else RANKS
     return TrainSettings(
         views=shape.views,
-        ranks=RANKS if model.rank == "auto" else (int(model.rank),),
+        ranks=ranks if model.rank == "auto" else (int(model.rank),),
         systems=SYSTEMS.get(model.coordinates, (model.coordinates,)),
-        widths=WIDTHS if _is_auto(model.widths) else (_ascending(model.widths),),
+        widths=_widths(model),
         least_width=None if model.least_width == "auto" else float(model.least_width),
+        method=model.method,
         structure=model.structure,
         n_trains=(TRAINS if few else 1) if model.n_trains == "auto" else int(model.n_trains),
         passes=int(model.passes),
-        pilot_rows=min(rows, int(model.pilot_rows)),
+        pilot_rows=rows if embeds else min(rows, int(model.pilot_rows)),
         rows=rows,
         symbols=tuple(len(names) for names in shape.categories),
         dtype=shape.dtype,
         has_weight=shape.has_weight,
         random_state=model.random_state or 0,
     )
+
+
+def _check_embedded(shape: DataShape, rows: int) -> None:
+    """Raise a DataError for data that a kernel embedding does not take."""
+    instead = "; use " + Setting("method", "likelihood")
+    if rows > EMBEDDED_ROWS:
+        raise DataError(
+            f"a kernel embedding holds the kernel of all pairs of rows, of at most "
+            f"{EMBEDDED_ROWS:,} rows, and there are {rows:,}" + instead
+        )
+    if shape.has_weight:
+        raise DataError("a kernel embedding takes no weights" + instead)
+
+
+def _widths(model: Any) -> tuple[tuple[float, ...], ...]:
+    """Return the widths to choose from: sets of bumps, or single kernels."""
+    if model.method == "embedding":
+        given = EMBEDDED_WIDTHS
+        return given if _is_auto(model.widths) else tuple((w,) for w in _ascending(model.widths))
+    return WIDTHS if _is_auto(model.widths) else (_ascending(model.widths),)
 
 
 def check_parameters(model: Any) -> None:

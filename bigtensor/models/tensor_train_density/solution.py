@@ -65,6 +65,16 @@ class TrainDensity:
         """Largest number of values of a latent state."""
         return max(train.rank for train in self.trains)
 
+    @property
+    def n_trains(self) -> int:
+        """Number of trains."""
+        return len(self.trains)
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Variables in the order of the trains, (d,)."""
+        return self.trains[0].order
+
     @cached_property
     def rows(self) -> RowLocator:
         """Function of rows that the tables are looked up with."""
@@ -82,9 +92,9 @@ class TrainDensity:
         return TrainTables(self.rows, self.tabulated, self.shares)
 
     @property
-    def is_rotated(self) -> bool:
-        """True if coordinates mix variables, so that a row has to be complete."""
-        return self.coordinates.axes is not None
+    def answers_queries(self) -> bool:
+        """True if coordinates do not mix variables, so that some can be given or summed over."""
+        return self.coordinates.axes is None
 
     def log_densities(self) -> LogDensities:
         """Return the function that gives the log-density of every row."""
@@ -105,7 +115,7 @@ class TrainDensity:
 
     def contributions(self) -> Contributions:
         """Return the function that gives what every variable adds to the log-density."""
-        return Contributions(self.tables_of_rows, self.trains[0].order)
+        return Contributions(self.tables_of_rows, self.order)
 
     def imputed(self, method: str, random_state: int) -> ImputedRows:
         """Return the function that replaces missing entries."""

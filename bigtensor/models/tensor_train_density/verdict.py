@@ -7,16 +7,19 @@ from typing import Any
 from bigtensor.errors import ConditioningWarning, ConstantFeatureWarning, Message, Setting
 from bigtensor.models.faults import Fault, with_verdict
 from bigtensor.models.script import Solved
+from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
 from bigtensor.models.tensor_train_density.settings import TrainSettings
 from bigtensor.models.tensor_train_density.solution import TrainDensity
 
 
-def judged(density: TrainDensity, settings: TrainSettings, diagnostics: dict[str, Any]) -> Solved:
+def judged(
+    density: TrainDensity | EmbeddedDensity, settings: TrainSettings, diagnostics: dict[str, Any]
+) -> Solved:
     """Return a density with the verdict on it, and warn of faults.
 
     Parameters
     ----------
-    density : TrainDensity
+    density : TrainDensity or EmbeddedDensity
     settings : TrainSettings
     diagnostics : dict
         With ``constant``, ``all_missing``, ``repeated``, ``duplicated``, ``rank`` and ``system``.
@@ -28,7 +31,7 @@ def judged(density: TrainDensity, settings: TrainSettings, diagnostics: dict[str
         *_duplicated(diagnostics["duplicated"]),
     ]
     d = len(settings.features)
-    trains = len(density.trains)
+    trains = density.n_trains
     praise = (
         f"A density of {d} variable{'s' * (d > 1)}: {trains} tensor "
         f"train{'s' * (trains > 1)} of rank {diagnostics['rank']}."
