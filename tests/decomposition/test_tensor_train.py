@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from numpy.random import default_rng
+from sklearn.datasets import load_wine
 
 from bigtensor.decomposition.tensor_train.contraction import contracted, drawn_points
 from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, node_tables, updated
@@ -198,14 +199,19 @@ def test_order__is_that_of_the_chain(seed):
     assert found.tolist() in (true.tolist(), true[::-1].tolist())
 
 
-def test_order__does_not_depend_on_the_numbers_of_variables():
-    values = chain_rows(default_rng(3).permutation(8))
+@pytest.mark.parametrize(
+    "values",
+    [chain_rows(default_rng(3).permutation(8)), load_wine().data / load_wine().data.std(axis=0)],
+    ids=["chain", "wine"],
+)
+def test_order__does_not_depend_on_the_numbers_of_variables(values):
     features = [column[:, None] for column in values.T]
     weight = np.ones(len(values))
-    shuffled = default_rng(7).permutation(8)
     own = chain_order(dependence(features, weight))
-    other = chain_order(dependence([features[j] for j in shuffled], weight))
-    assert shuffled[other].tolist() == own.tolist()
+    for seed in range(5):
+        shuffled = default_rng(seed).permutation(len(features))
+        other = chain_order(dependence([features[j] for j in shuffled], weight))
+        assert shuffled[other].tolist() == own.tolist()
 
 
 def test_dependence__is_the_squared_correlation_of_single_features():

@@ -73,13 +73,16 @@ def chain_order(dependences: Floats) -> Order:
     d = len(dependences)
     if d < 3:
         return np.arange(d, dtype=np.int64)
+    # a numbering of its own, so that local optima do not depend on that of the variables
+    number = np.argsort(-dependences.sum(axis=1), kind="stable")
+    dependences = dependences[np.ix_(number, number)]
     starts = (_fiedler_order(dependences), _spanning_order(dependences))
     order = max(
         (_improved(start, dependences) for start in starts), key=lambda o: _value(o, dependences)
     )
-    # both directions are the same chain; the choice does not depend on numbers of variables
+    # both directions are the same chain
     along = dependences[order[:-1], order[1:]]
-    return order if along[0] >= along[-1] else order[::-1].copy()
+    return number[order if along[0] >= along[-1] else order[::-1]]
 
 
 def _value(order: Order, dependences: Floats) -> float:
