@@ -34,6 +34,9 @@ _PATIENCE = 4
 _FOLDS = 5
 """Folds of a sample of few rows; one in four rows is held out of many."""
 
+_SOME_ROWS = 1000
+"""Rows from which on two folds are enough to tell candidates apart."""
+
 _MANY_ROWS = 2000
 
 _FINALISTS = 2
@@ -245,7 +248,7 @@ def folds_of(rows: PilotRows, random_state: int) -> list[tuple[PilotRows, PilotR
     fold = np.random.default_rng(random_state).permutation(n) % count
     return [
         (rows.take(np.flatnonzero(fold != number)), rows.take(np.flatnonzero(fold == number)))
-        for number in range(1 if many else count)
+        for number in range(1 if many else 2 if n >= _SOME_ROWS else count)
     ]
 
 
