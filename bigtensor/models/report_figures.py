@@ -85,6 +85,30 @@ class Heatmap:
 
 
 @dataclass(frozen=True, eq=False)
+class ArcDiagram:
+    """Members of a chain from above, with an arc for every pair that belongs together.
+
+    Attributes
+    ----------
+    alternative : str
+        Description for readers who do not see the figure.
+    strengths : (n, n) array
+        Symmetric, between 0 and 1. A pair of strength 0 has no arc; the diagonal is not looked at.
+    names : tuple of str
+        Of the members, in the order of the chain.
+    label : str
+        Name of the strengths.
+    """
+
+    alternative: str
+    strengths: FloatArray
+    names: tuple[str, ...]
+    label: str
+
+    kind: ClassVar[str] = "figure"
+
+
+@dataclass(frozen=True, eq=False)
 class DensityPlot:
     """Densities of one feature by component, or population: weighted, and at equal height.
 
@@ -345,6 +369,7 @@ class StateStrip:
 Figure = (
     Bars
     | Heatmap
+    | ArcDiagram
     | DensityPlot
     | Scatter
     | TreePlot

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bigtensor.models.report_figures import (
+    ArcDiagram,
     Bars,
     Curves,
     DensityPlot,
@@ -17,7 +18,14 @@ from bigtensor.models.report_figures import (
     StateStrip,
     TreePlot,
 )
-from bigtensor.report import curves, dendrogram, figures, probability_figures, state_strip
+from bigtensor.report import (
+    arc_diagram,
+    curves,
+    dendrogram,
+    figures,
+    probability_figures,
+    state_strip,
+)
 from bigtensor.report.style import data_uri
 
 if TYPE_CHECKING:
@@ -26,6 +34,7 @@ if TYPE_CHECKING:
 _DRAWN_BY: dict[type, Callable[[Any], matplotlib.figure.Figure]] = {
     Bars: figures.bars,
     Heatmap: figures.heatmap,
+    ArcDiagram: arc_diagram.arc_diagram,
     DensityPlot: figures.feature_densities,
     Scatter: figures.label_scatter,
     TreePlot: dendrogram.merge_tree,

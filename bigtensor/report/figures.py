@@ -21,6 +21,9 @@ FloatArray = NDArray[np.float64]
 ANNOTATED_CELLS = 160
 """Cells of a heatmap up to which every one shows its number."""
 
+LETTERS_AN_INCH = 18
+"""Letters of the names of columns; names wider than their columns are written upright."""
+
 HISTOGRAM_BINS = 80
 
 RIDGE_HEIGHT = 1.7
@@ -125,8 +128,12 @@ def heatmap(shown: Heatmap) -> Figure:
         One axes with one image, and one of its colour bar.
     """
     rows, columns = shown.shades.shape
+    width = 0.52 * max(columns, 6)
+    longest = max(map(len, shown.column_names))
+    upright = longest > LETTERS_AN_INCH * width / columns
+    head = longest / LETTERS_AN_INCH if upright else 0.0
     with report_style():
-        figure = empty_figure(2.4 + 0.52 * max(columns, 6), 1.1 + 0.3 * rows)
+        figure = empty_figure(2.4 + width, 1.1 + 0.3 * rows + head)
         axes = figure.add_subplot()
         image = axes.imshow(shown.shades, aspect="auto", **colour_scale(shown))
         bar = figure.colorbar(image, ax=axes, pad=0.015, aspect=max(8, 2 * rows), fraction=0.05)
@@ -136,7 +143,7 @@ def heatmap(shown: Heatmap) -> Figure:
         axes.set_yticks(np.arange(rows), list(shown.row_names))
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
-        axes.tick_params(axis="x", labelsize=7.5)
+        axes.tick_params(axis="x", labelsize=7.5, labelrotation=90 if upright else 0)
         axes.xaxis.set_label_position("top")
         axes.set(xlabel=shown.column_axis, ylabel=shown.row_axis)
         axes.spines[:].set_visible(False)
