@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float64]
 ANNOTATED_CELLS = 160
 """Cells of a heatmap up to which every one shows its number."""
 
-LETTERS_AN_INCH = 18
+LETTERS_AN_INCH = 22
 """Letters of the names of columns; names wider than their columns are written upright."""
 
 HISTOGRAM_BINS = 80
