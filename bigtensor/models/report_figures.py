@@ -169,6 +169,38 @@ class Scatter:
 
 
 @dataclass(frozen=True, eq=False)
+class ConditionalPlot:
+    """Median and interval of one feature given another one, over rows of the data.
+
+    Attributes
+    ----------
+    alternative : str
+        Description for readers who do not see the figure.
+    given : (g,) array
+        Values of the feature that is given, ascending.
+    median, lower, upper : (g,) arrays
+    names : tuple of two str
+        Names of the feature that is given and of the other one.
+    categorical : bool
+        True if the values that are given are categories, each with an interval of its own.
+    x, y : (n,) arrays
+        Rows of the data in both features; none are needed.
+    """
+
+    alternative: str
+    given: FloatArray
+    median: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    names: tuple[str, str]
+    categorical: bool
+    x: FloatArray
+    y: FloatArray
+
+    kind: ClassVar[str] = "figure"
+
+
+@dataclass(frozen=True, eq=False)
 class TreePlot:
     """Components merged into populations, over a heatmap of the components.
 
@@ -372,6 +404,7 @@ Figure = (
     | ArcDiagram
     | DensityPlot
     | Scatter
+    | ConditionalPlot
     | TreePlot
     | Curves
     | Histograms

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bigtensor.models.report_figures import ArcDiagram
-from bigtensor.report.style import INK, MUTED, empty_figure, palette, report_style
+from bigtensor.report.style import INK, LETTERS_AN_INCH, MUTED, empty_figure, palette, report_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +40,8 @@ def arc_diagram(shown: ArcDiagram) -> Figure:
         from matplotlib.lines import Line2D
         from matplotlib.patches import Arc
 
-        figure = empty_figure(4.6, 1.0 + 0.26 * n)
+        room_for_names = max(map(len, shown.names)) / LETTERS_AN_INCH
+        figure = empty_figure(3.0 + room_for_names, 1.0 + 0.26 * n)
         axes = figure.add_subplot()
         axes.plot(np.zeros(n), np.arange(n), color=MUTED, linewidth=1.0, zorder=1)
         for pair in np.argsort(strengths, kind="stable"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bigtensor.models.report_figures import (
     ArcDiagram,
     Bars,
+    ConditionalPlot,
     Curves,
     DensityPlot,
     Figure,
@@ -20,6 +21,7 @@ from bigtensor.models.report_figures import (
 )
 from bigtensor.report import (
     arc_diagram,
+    conditional_plot,
     curves,
     dendrogram,
     figures,
@@ -37,6 +39,7 @@ _DRAWN_BY: dict[type, Callable[[Any], matplotlib.figure.Figure]] = {
     ArcDiagram: arc_diagram.arc_diagram,
     DensityPlot: figures.feature_densities,
     Scatter: figures.label_scatter,
+    ConditionalPlot: conditional_plot.conditional_plot,
     TreePlot: dendrogram.merge_tree,
     Curves: curves.curves,
     Histograms: probability_figures.label_histograms,
@@ -69,5 +72,7 @@ def picture(figure: Figure) -> str:
     figure : Figure
     """
     # of many points or curves a bitmap takes fewer bytes than a drawing
-    bitmap = isinstance(figure, Scatter) or (isinstance(figure, DensityPlot) and figure.bitmap)
+    bitmap = isinstance(figure, Scatter | ConditionalPlot) or (
+        isinstance(figure, DensityPlot) and figure.bitmap
+    )
     return data_uri(draw(figure), "png" if bitmap else "svg")

@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 from bigtensor.models.report_figures import Bars, DensityPlot, Heatmap, Scatter
 from bigtensor.models.wording import percent
 from bigtensor.report.label_placement import spread_in_box
-from bigtensor.report.style import FAINT, INK, dashes, empty_figure, palette, report_style
+from bigtensor.report.style import (
+    FAINT,
+    INK,
+    LETTERS_AN_INCH,
+    dashes,
+    empty_figure,
+    palette,
+    report_style,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,9 +29,6 @@ FloatArray = NDArray[np.float64]
 
 ANNOTATED_CELLS = 160
 """Cells of a heatmap up to which every one shows its number."""
-
-LETTERS_AN_INCH = 22
-"""Letters of the names of columns; names wider than their columns are written upright."""
 
 HISTOGRAM_BINS = 80
 
@@ -130,6 +136,7 @@ def heatmap(shown: Heatmap) -> Figure:
     rows, columns = shown.shades.shape
     width = 0.52 * max(columns, 6)
     longest = max(map(len, shown.column_names))
+    # names wider than their columns are written upright
     upright = longest > LETTERS_AN_INCH * width / columns
     head = longest / LETTERS_AN_INCH if upright else 0.0
     with report_style():
@@ -191,7 +198,8 @@ def label_scatter(shown: Scatter) -> Figure:
         axes = figure.add_subplot()
         size = float(np.clip(30_000 / max(len(x), 1), 1.2, 14.0))
         axes.scatter(x[order], y[order], s=size, c=colours[label[order]], alpha=0.55, linewidths=0)
-        axes.set(xlabel=shown.names[0], ylabel=shown.names[1], xlim=_core(x), ylim=_core(y))
+        axes.set(xlabel=wrapped(shown.names[0]), ylabel=wrapped(shown.names[1]))
+        axes.set(xlim=_core(x), ylim=_core(y))
         halo = [matplotlib.patheffects.withStroke(linewidth=2.6, foreground="white")]
         font_size = 10 if shown.n_labels <= 10 else 8.5
         for number, place in _number_places(axes, x, y, label, font_size).items():

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bigtensor.models.report_blocks import Cell, Group, Section, Table, Words
 from bigtensor.models.report_figures import DensityPlot, Scatter
 from bigtensor.models.sampled_rows import SampledRows
+from bigtensor.models.tensor_train_density.conditional_section import conditional_sections
 from bigtensor.models.tensor_train_density.dependence_section import dependence_section
 from bigtensor.models.tensor_train_density.solution import TrainDensity
 
@@ -46,6 +47,7 @@ def sections_of(model: Any, rows: SampledRows | None) -> tuple[Section, ...]:
     values = None if rows is None else np.asarray(rows.values, np.float64)
     if not density.is_rotated:
         sections.append(_margins_section(density, values))
+        sections += conditional_sections(density, drawn, values)
     if values is not None and has_pairs:
         sections.append(_pairs_section(density, drawn, values))
     if values is not None:

@@ -1,12 +1,17 @@
 """Sections of the report, as data: what their figures show of densities that are known."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from bigtensor import TensorTrainDensity
+from bigtensor.errors import ConstantFeatureWarning
 from bigtensor.models.report_blocks import Group
-from bigtensor.models.report_figures import ArcDiagram, Heatmap
+from bigtensor.models.report_figures import ArcDiagram, ConditionalPlot, Heatmap
+from bigtensor.models.sampled_rows import SampledRows
+from bigtensor.models.tensor_train_density.conditional_section import conditional_quantiles
 from bigtensor.models.tensor_train_density.dependence_section import mutual_informations
 from bigtensor.models.tensor_train_density.sections import sections_of
 
@@ -95,3 +100,65 @@ def test_one_variable__has_no_pairs():
     X = norm.ppf(np.arange(1, 200) / 200)[:, None]
     names = [one.name for one in sections_of(TensorTrainDensity(1).fit(X), None)]
     assert names == ["choice", "margins"]
+
+
+def test_conditional_quantiles__are_integrals_of_conditional_densities(chained):
+    at = np.array([-1.5, 0.2, 1.1])
+    median, lower, upper = conditional_quantiles(chained._fitted, 3, 2, at)
+    for k, value in enumerate(at):
+        one = chained.marginal(["x2", "x3"]).conditional({"x3": value})
+        grid = np.linspace(-40, 60, 200_001)
+        heights = np.exp(one.score_samples(grid[:, None]))
+        below = np.append(0, np.cumsum((heights[1:] + heights[:-1]) / 2 * np.diff(grid)))
+        expected = np.interp([0.5, 0.1, 0.9], below, grid)
+        assert [median[k], lower[k], upper[k]] == pytest.approx(expected, abs=0.01)
+
+
+def test_conditionals__of_gaussian_neighbours_are_near_the_truth(chained):
+    plots = figures_of(sections_of(chained, None), "conditionals", ConditionalPlot)
+    order = chained.order_
+    assert [plot.names for plot in plots] == list(pairwise(order))
+    (plot,) = [plot for plot in plots if set(plot.names) == {"x0", "x3"}]
+    core = np.abs(plot.given) < 1.2
+    half = 0.6 * norm.ppf(0.9)
+    assert plot.median[core] == pytest.approx(0.8 * plot.given[core], abs=0.15)
+    assert plot.lower[core] == pytest.approx(0.8 * plot.given[core] - half, abs=0.25)
+    assert plot.upper[core] == pytest.approx(0.8 * plot.given[core] + half, abs=0.25)
+    assert not plot.x.size
+
+
+@pytest.fixture(scope="module")
+def with_categories():
+    """Two categories that agree, a measured variable that depends on them, and a constant."""
+    rng = np.random.default_rng(2)
+    kind = rng.integers(0, 3, 900)
+    twin = np.where(rng.random(900) < 0.9, kind, 0)
+    X = np.column_stack([kind, twin, 2 * kind + rng.normal(size=900), np.full(900, 3.0)])
+    X[::10, 2] = np.nan
+    model = TensorTrainDensity(3, "z", widths=(0.3,), random_state=0)
+    with pytest.warns(ConstantFeatureWarning, match="x3"):
+        return X, model.fit(X)
+
+
+def test_conditionals__ask_for_measured_variables_alone(with_categories):
+    X, model = with_categories
+    rows = SampledRows(X, np.ones(len(X)), None, None, len(X), 0)
+    plots = figures_of(sections_of(model, rows), "conditionals", ConditionalPlot)
+    place = model.order_.index("x2")
+    near = set(model.order_[max(place - 1, 0) : place + 2]) - {"x2", "x3"}
+    assert near
+    assert {plot.names for plot in plots} == {(name, "x2") for name in near}
+    for plot in plots:
+        assert plot.categorical
+        assert list(plot.given) == [0, 1, 2]
+        assert len(plot.x) == len(plot.y) == np.sum(~np.isnan(X[:, 2]))
+        if plot.names[0] == "x0":
+            assert plot.median == pytest.approx([0, 2, 4], abs=0.3)
+            assert plot.upper - plot.lower == pytest.approx(np.full(3, 2 * norm.ppf(0.9)), abs=0.4)
+
+
+def test_conditionals__of_categories_alone_have_no_section():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (300, 3)).astype(float)
+    names = [one.name for one in sections_of(TensorTrainDensity(2).fit(X), None)]
+    assert "conditionals" not in names
