@@ -106,11 +106,13 @@ def _arcs(density: TrainDensity, drawn: Floats, order: NDArray[np.int64]) -> Arc
 
 def _rank_correlations(density: TrainDensity, drawn: Floats, order: NDArray[np.int64]) -> Heatmap:
     """Return the rank correlations of draws."""
-    # a draw of a symbol that the data do not have is not a number
-    complete = drawn[~np.isnan(drawn).any(axis=1)]
-    ranks = np.stack([rankdata(column) for column in complete[:, order].T])
+    columns = drawn[:, order]
+    # a draw of a symbol that the data do not have is not a number, and a variable may have no other
+    has_values = ~np.isnan(columns).all(axis=0)
+    complete = columns[~np.isnan(columns[:, has_values]).any(axis=1)]
+    ranks = np.stack([rankdata(column) for column in complete.T])
     # a constant variable has no correlation
-    varies = ranks.std(axis=1) > 0
+    varies = has_values & (ranks.std(axis=1) > 0)
     correlation = np.zeros((len(order), len(order)))
     correlation[np.ix_(varies, varies)] = np.atleast_2d(np.corrcoef(ranks[varies]))
     names = tuple(density.features[j] for j in order)

@@ -106,9 +106,14 @@ def _pairs_section(density: TrainDensity, drawn: Floats, values: Floats) -> Sect
     order = density.trains[0].order
     plots = []
     for left, right in islice(pairwise(order), MOST_PLOTS):
-        known = values[~np.isnan(values[:, [left, right]]).any(axis=1)]
-        n = min(len(known), DRAWS)
-        both = np.concatenate([known[:n], drawn[:n]])
+        # a draw of a symbol that the data do not have is not a number
+        known, made = (
+            rows[~np.isnan(rows[:, [left, right]]).any(axis=1)] for rows in (values, drawn)
+        )
+        n = min(len(known), len(made), DRAWS)
+        if not n:
+            continue
+        both = np.concatenate([known[:n], made[:n]])
         label = np.repeat([0, 1], n).astype(np.int64)
         names = density.features[left], density.features[right]
         plots.append(

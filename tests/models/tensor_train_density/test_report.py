@@ -9,11 +9,12 @@ from scipy.stats import norm
 from bigtensor import TensorTrainDensity
 from bigtensor.errors import ConstantFeatureWarning
 from bigtensor.models.report_blocks import Group
-from bigtensor.models.report_figures import ArcDiagram, ConditionalPlot, Heatmap
+from bigtensor.models.report_figures import ArcDiagram, ConditionalPlot, Heatmap, Scatter
 from bigtensor.models.sampled_rows import SampledRows
 from bigtensor.models.tensor_train_density.conditional_section import conditional_quantiles
 from bigtensor.models.tensor_train_density.dependence_section import mutual_informations
 from bigtensor.models.tensor_train_density.sections import sections_of
+from bigtensor.report.html import render_report
 
 
 def blocks_of(sections, name):
@@ -162,3 +163,20 @@ def test_conditionals__of_categories_alone_have_no_section():
     X = rng.integers(0, 3, (300, 3)).astype(float)
     names = [one.name for one in sections_of(TensorTrainDensity(2).fit(X), None)]
     assert "conditionals" not in names
+
+
+def test_sections__of_a_variable_without_values_leave_it_out():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    X[:, 2] = np.nan
+    model = TensorTrainDensity(2, "z", widths=(0.6,), random_state=0)
+    with pytest.warns(ConstantFeatureWarning, match="x2"):
+        model.fit(X)
+    rows = SampledRows(X, np.ones(len(X)), None, None, len(X), 0)
+    sections = sections_of(model, rows)
+    (arcs,) = figures_of(sections, "dependence", ArcDiagram)
+    assert not arcs.strengths[arcs.names.index("x2")].any()
+    (ranks,) = figures_of(sections, "dependence", Heatmap)
+    assert not ranks.shades[arcs.names.index("x2")].any()
+    for name, kind in (("conditionals", ConditionalPlot), ("pairs", Scatter)):
+        assert not [plot for plot in figures_of(sections, name, kind) if "x2" in plot.names]
+    assert "Unusual rows" in render_report(model, data=X)
