@@ -134,7 +134,8 @@ def heatmap(shown: Heatmap) -> Figure:
         One axes with one image, and one of its colour bar.
     """
     rows, columns = shown.shades.shape
-    width = 0.52 * max(columns, 6)
+    has_numbers = shown.shades.size <= ANNOTATED_CELLS
+    width = (0.52 if has_numbers else 0.34) * max(columns, 6)
     longest = max(map(len, shown.column_names))
     # names wider than their columns are written upright
     upright = longest > LETTERS_AN_INCH * width / columns
@@ -158,7 +159,7 @@ def heatmap(shown: Heatmap) -> Figure:
         axes.set_yticks(np.arange(rows - 1) + 0.5, minor=True)
         axes.grid(which="minor", color="white", linewidth=1.5)
         axes.tick_params(which="minor", length=0)
-        if shown.shades.size <= ANNOTATED_CELLS:
+        if has_numbers:
             numbers = shown.shades if shown.numbers is None else shown.numbers
             _write_numbers(axes, numbers, np.abs(shown.shades) > 0.62 * shown.limit)
         return figure
