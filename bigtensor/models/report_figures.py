@@ -85,6 +85,30 @@ class Heatmap:
 
 
 @dataclass(frozen=True, eq=False)
+class ArcDiagram:
+    """Members of a chain from above, with an arc for every pair that belongs together.
+
+    Attributes
+    ----------
+    alternative : str
+        Description for readers who do not see the figure.
+    strengths : (n, n) array
+        Symmetric, between 0 and 1. A pair of strength 0 has no arc; the diagonal is not looked at.
+    names : tuple of str
+        Of the members, in the order of the chain.
+    label : str
+        Name of the strengths.
+    """
+
+    alternative: str
+    strengths: FloatArray
+    names: tuple[str, ...]
+    label: str
+
+    kind: ClassVar[str] = "figure"
+
+
+@dataclass(frozen=True, eq=False)
 class DensityPlot:
     """Densities of one feature by component, or population: weighted, and at equal height.
 
@@ -140,6 +164,38 @@ class Scatter:
     label: NDArray[np.int64]
     n_labels: int
     names: tuple[str, str]
+
+    kind: ClassVar[str] = "figure"
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalPlot:
+    """Median and interval of one feature given another one, over rows of the data.
+
+    Attributes
+    ----------
+    alternative : str
+        Description for readers who do not see the figure.
+    given : (g,) array
+        Values of the feature that is given, ascending.
+    median, lower, upper : (g,) arrays
+    names : tuple of two str
+        Names of the feature that is given and of the other one.
+    categorical : bool
+        True if the values that are given are categories, each with an interval of its own.
+    x, y : (n,) arrays
+        Rows of the data in both features; none are needed.
+    """
+
+    alternative: str
+    given: FloatArray
+    median: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    names: tuple[str, str]
+    categorical: bool
+    x: FloatArray
+    y: FloatArray
 
     kind: ClassVar[str] = "figure"
 
@@ -345,8 +401,10 @@ class StateStrip:
 Figure = (
     Bars
     | Heatmap
+    | ArcDiagram
     | DensityPlot
     | Scatter
+    | ConditionalPlot
     | TreePlot
     | Curves
     | Histograms

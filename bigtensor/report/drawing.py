@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bigtensor.models.report_figures import (
+    ArcDiagram,
     Bars,
+    ConditionalPlot,
     Curves,
     DensityPlot,
     Figure,
@@ -17,7 +19,15 @@ from bigtensor.models.report_figures import (
     StateStrip,
     TreePlot,
 )
-from bigtensor.report import curves, dendrogram, figures, probability_figures, state_strip
+from bigtensor.report import (
+    arc_diagram,
+    conditional_plot,
+    curves,
+    dendrogram,
+    figures,
+    probability_figures,
+    state_strip,
+)
 from bigtensor.report.style import data_uri
 
 if TYPE_CHECKING:
@@ -26,8 +36,10 @@ if TYPE_CHECKING:
 _DRAWN_BY: dict[type, Callable[[Any], matplotlib.figure.Figure]] = {
     Bars: figures.bars,
     Heatmap: figures.heatmap,
+    ArcDiagram: arc_diagram.arc_diagram,
     DensityPlot: figures.feature_densities,
     Scatter: figures.label_scatter,
+    ConditionalPlot: conditional_plot.conditional_plot,
     TreePlot: dendrogram.merge_tree,
     Curves: curves.curves,
     Histograms: probability_figures.label_histograms,
@@ -60,5 +72,7 @@ def picture(figure: Figure) -> str:
     figure : Figure
     """
     # of many points or curves a bitmap takes fewer bytes than a drawing
-    bitmap = isinstance(figure, Scatter) or (isinstance(figure, DensityPlot) and figure.bitmap)
+    bitmap = isinstance(figure, Scatter | ConditionalPlot) or (
+        isinstance(figure, DensityPlot) and figure.bitmap
+    )
     return data_uri(draw(figure), "png" if bitmap else "svg")

@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 from bigtensor.models.report_figures import Bars, DensityPlot, Heatmap, Scatter
 from bigtensor.models.wording import percent
 from bigtensor.report.label_placement import spread_in_box
-from bigtensor.report.style import FAINT, INK, dashes, empty_figure, palette, report_style
+from bigtensor.report.style import (
+    FAINT,
+    INK,
+    LETTERS_AN_INCH,
+    dashes,
+    empty_figure,
+    palette,
+    report_style,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -125,8 +134,14 @@ def heatmap(shown: Heatmap) -> Figure:
         One axes with one image, and one of its colour bar.
     """
     rows, columns = shown.shades.shape
+    has_numbers = shown.shades.size <= ANNOTATED_CELLS
+    width = (0.52 if has_numbers else 0.34) * max(columns, 6)
+    longest = max(map(len, shown.column_names))
+    # names wider than their columns are written upright
+    upright = longest > LETTERS_AN_INCH * width / columns
+    head = longest / LETTERS_AN_INCH if upright else 0.0
     with report_style():
-        figure = empty_figure(2.4 + 0.52 * max(columns, 6), 1.1 + 0.3 * rows)
+        figure = empty_figure(2.4 + width, 1.1 + 0.3 * rows + head)
         axes = figure.add_subplot()
         image = axes.imshow(shown.shades, aspect="auto", **colour_scale(shown))
         bar = figure.colorbar(image, ax=axes, pad=0.015, aspect=max(8, 2 * rows), fraction=0.05)
@@ -136,7 +151,7 @@ def heatmap(shown: Heatmap) -> Figure:
         axes.set_yticks(np.arange(rows), list(shown.row_names))
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
-        axes.tick_params(axis="x", labelsize=7.5)
+        axes.tick_params(axis="x", labelsize=7.5, labelrotation=90 if upright else 0)
         axes.xaxis.set_label_position("top")
         axes.set(xlabel=shown.column_axis, ylabel=shown.row_axis)
         axes.spines[:].set_visible(False)
@@ -144,7 +159,7 @@ def heatmap(shown: Heatmap) -> Figure:
         axes.set_yticks(np.arange(rows - 1) + 0.5, minor=True)
         axes.grid(which="minor", color="white", linewidth=1.5)
         axes.tick_params(which="minor", length=0)
-        if shown.shades.size <= ANNOTATED_CELLS:
+        if has_numbers:
             numbers = shown.shades if shown.numbers is None else shown.numbers
             _write_numbers(axes, numbers, np.abs(shown.shades) > 0.62 * shown.limit)
         return figure
@@ -184,7 +199,8 @@ def label_scatter(shown: Scatter) -> Figure:
         axes = figure.add_subplot()
         size = float(np.clip(30_000 / max(len(x), 1), 1.2, 14.0))
         axes.scatter(x[order], y[order], s=size, c=colours[label[order]], alpha=0.55, linewidths=0)
-        axes.set(xlabel=shown.names[0], ylabel=shown.names[1], xlim=_core(x), ylim=_core(y))
+        axes.set(xlabel=wrapped(shown.names[0]), ylabel=wrapped(shown.names[1]))
+        axes.set(xlim=_core(x), ylim=_core(y))
         halo = [matplotlib.patheffects.withStroke(linewidth=2.6, foreground="white")]
         font_size = 10 if shown.n_labels <= 10 else 8.5
         for number, place in _number_places(axes, x, y, label, font_size).items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
 INK = "#1f2933"
 MUTED = "#7b8794"
 FAINT = "#d9dee3"
+
+LETTERS_AN_INCH = 22
+"""Letters of the names of ticks."""
+
+_LETTERS_OF_LABEL = 34
+"""Letters in a line of the label of an axis, for figures three inches high."""
 
 # Hues after Okabe and Ito (2008) without black and yellow, and two after Tol (2021, "muted").
 _HUES = ("0072B2", "D55E00", "009E73", "CC79A7", "E69F00", "56B4E9", "882255", "999933")
@@ -113,6 +120,11 @@ def dashes(component: int) -> str:
     """Return the line style of a component: another one each time the colours repeat."""
     styles = ("-", "--", ":", "-.")
     return styles[component // (len(_HUES) * len(_TIERS)) % len(styles)]
+
+
+def wrapped(label: str) -> str:
+    """Return the label of an axis in lines that are not longer than the axis."""
+    return textwrap.fill(label, _LETTERS_OF_LABEL)
 
 
 def data_uri(figure: Figure, kind: str = "svg") -> str:

@@ -6,7 +6,7 @@ import pytest
 from tests.benchmarks.density.chains import anomalies, excess
 from tests.benchmarks.density.peers import FLOOR, PEERS, GaussianCopula, Margins
 from tests.benchmarks.density.real_sets import bars, folds_of
-from tests.benchmarks.density.two_clusters import two_clusters
+from tests.benchmarks.density.two_clusters import GRID, draw_of, true_density, two_clusters
 
 
 @pytest.mark.parametrize("name", [name for name in PEERS if "vine" not in name])
@@ -67,8 +67,41 @@ def test_small_tables__hold_their_bars():
     (row,) = anomalies(1)
     assert row["holds"]
     assert row["train"] > row["exact"] - 0.01
-    (row,) = two_clusters(3)
+    (row,) = two_clusters([draw_of(seed) for seed in range(3)])
     assert row["mean ratio"] < 1.1
+
+
+def test_cluster_figure__shows_the_errors_of_every_draw(tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    from tests.benchmarks.density.cluster_figure import cluster_figure
+    from tests.benchmarks.figures import save
+
+    assert true_density().sum() * (GRID[1] - GRID[0]) ** 2 == pytest.approx(1, abs=1e-3)
+    draws = [draw_of(seed) for seed in range(3)]
+    figure = cluster_figure(draws)
+    truth, kernel, low_rank, errors = figure.axes
+    maps = [axes.images[0].get_array().T for axes in (truth, kernel, low_rank)]
+    assert np.array_equal(maps[0], true_density())
+    (shown,) = [draw for draw in draws if np.array_equal(draw.kernel, maps[1])]
+    assert np.array_equal(shown.low_rank, maps[2])
+    _, marks, median = (line.get_xydata() for line in errors.lines)
+    assert marks == pytest.approx(
+        np.array([[draw.error(draw.kernel), draw.error(draw.low_rank)] for draw in draws])
+    )
+    assert median[0] == pytest.approx([shown.error(shown.kernel), shown.error(shown.low_rank)])
+    ratios = marks[:, 1] / marks[:, 0]
+    assert median[0, 1] / median[0, 0] == pytest.approx(np.median(ratios))
+    save(figure, tmp_path / "clusters.svg")
+    assert (tmp_path / "clusters.svg").stat().st_size < 250_000
+
+
+def test_main__draws_no_figure_of_another_table(tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    from tests.benchmarks.density.__main__ import main
+
+    with pytest.raises(SystemExit):
+        main(["--only", "few", "--figure", str(tmp_path / "clusters.svg")])
+    assert "--figure draws the table clusters" in capsys.readouterr().err
 
 
 def test_excess__of_the_truth_is_zero():

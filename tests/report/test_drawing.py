@@ -2,7 +2,13 @@ from typing import get_args
 
 import numpy as np
 
-from bigtensor.models.report_figures import DensityPlot, Figure, Heatmap, Scatter
+from bigtensor.models.report_figures import (
+    ConditionalPlot,
+    DensityPlot,
+    Figure,
+    Heatmap,
+    Scatter,
+)
 from bigtensor.report.drawing import _DRAWN_BY, draw, picture
 
 
@@ -17,8 +23,10 @@ def test_picture__is_a_bitmap_where_a_drawing_would_be_large():
     label, x = np.zeros(4, np.int64), np.arange(4.0)
     few = DensityPlot("", "a", points, density, np.ones(1))
     many = DensityPlot("", "a", points, density, np.ones(1), bitmap=True)
-    kinds = [picture(shown)[:15] for shown in (few, many, Scatter("", x, x, label, 1, ("a", "b")))]
-    assert kinds == ["data:image/svg+", "data:image/png;", "data:image/png;"]
+    rows = Scatter("", x, x, label, 1, ("a", "b"))
+    given = ConditionalPlot("", x, x, x, x, ("a", "b"), False, x, x)
+    kinds = [picture(shown)[:15] for shown in (few, many, rows, given)]
+    assert kinds == ["data:image/svg+", *["data:image/png;"] * 3]
 
 
 def test_draw__gives_a_figure_of_its_own():

@@ -101,6 +101,24 @@ def test_heatmap__of_parts_of_one_runs_from_white():
     assert [text.get_color() for text in axes.texts] == [INK, "white", INK, "white"]
 
 
+def test_heatmap__turns_names_that_are_wider_than_their_columns():
+    def drawn(names):
+        return figures.heatmap(Heatmap("", np.eye(2), ("a", "b"), names, "probability"))
+
+    short, long = (
+        drawn(("CD3", "CD19")),
+        drawn(("CD3", "forward scatter, area, of the first laser")),
+    )
+    angles = [{x.get_rotation() for x in one.axes[0].get_xticklabels()} for one in (short, long)]
+    assert angles == [{0}, {90}]
+    # the matrix keeps its height
+    heights = []
+    for one in (short, long):
+        one.draw_without_rendering()
+        heights.append(one.axes[0].get_position().height * one.get_figheight())
+    assert heights[1] == pytest.approx(heights[0], rel=0.25)
+
+
 def test_heatmap__leaves_numbers_out_where_there_is_no_room():
     large = np.zeros((40, 20))
     names = tuple(map(str, range(40)))

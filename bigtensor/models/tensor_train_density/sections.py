@@ -7,20 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from bigtensor.models.report_blocks import Cell, Group, Section, Table, Words
-from bigtensor.models.report_figures import DensityPlot, Heatmap, Scatter
+from bigtensor.models.report_figures import DensityPlot, Scatter
 from bigtensor.models.sampled_rows import SampledRows
+from bigtensor.models.tensor_train_density.conditional_section import conditional_sections
+from bigtensor.models.tensor_train_density.dependence_section import dependence_section
 from bigtensor.models.tensor_train_density.solution import TrainDensity
 
 Floats = NDArray[np.float64]
 
 DRAWS = 5_000
 """Rows drawn from the density for figures."""
-
-MOST_VARIABLES = 40
-"""Variables of the picture of dependence."""
 
 MOST_PLOTS = 12
 """Variables, and pairs of them, that are drawn."""
@@ -42,12 +40,17 @@ def sections_of(model: Any, rows: SampledRows | None) -> tuple[Section, ...]:
     """
     density: TrainDensity = model._fitted
     drawn = density.draw(DRAWS, np.random.default_rng(0))
-    sections = [_choice_section(model), _dependence_section(density, drawn)]
+    has_pairs = len(density.features) > 1
+    sections = [_choice_section(model)]
+    if has_pairs:
+        sections.append(dependence_section(density, drawn))
     values = None if rows is None else np.asarray(rows.values, np.float64)
     if density.answers_queries:
         sections.append(_margins_section(density, values))
-    if values is not None:
+        sections += conditional_sections(density, drawn, values)
+    if values is not None and has_pairs:
         sections.append(_pairs_section(density, drawn, values))
+    if values is not None:
         sections.append(_unusual_section(density, values))
     return tuple(sections)
 
@@ -71,32 +74,6 @@ def _choice_section(model: Any) -> Section:
         f"The best of {len(tried)} candidates, by the mean log-density of held-out rows in nats."
     )
     return Section("choice", "Choice by validation", (Words(words), Table(header, cells)), "Choice")
-
-
-def _dependence_section(density: TrainDensity, drawn: Floats) -> Section:
-    """Return the rank correlations of variables, in the order of the chain."""
-    order = density.order[:MOST_VARIABLES]
-    ranks = np.stack([rankdata(column) for column in drawn[:, order].T])
-    # a constant variable has no correlation
-    varies = ranks.std(axis=1) > 0
-    correlation = np.zeros((len(order), len(order)))
-    correlation[np.ix_(varies, varies)] = np.atleast_2d(np.corrcoef(ranks[varies]))
-    names = tuple(density.features[j] for j in order)
-    words = (
-        "Rank correlations of draws from the density. Variables are in the order of the latent "
-        "chain, which puts dependent ones beside each other; it is arbitrary where coordinates are "
-        "rotated."
-    )
-    heatmap = Heatmap(
-        "Rank correlation of the variables",
-        correlation,
-        names,
-        names,
-        "rank correlation",
-        1.0,
-        diverging=True,
-    )
-    return Section("dependence", "Dependence of the variables", (Words(words), heatmap))
 
 
 def _margins_section(density: TrainDensity, values: Floats | None) -> Section:
@@ -129,9 +106,14 @@ def _pairs_section(density: TrainDensity, drawn: Floats, values: Floats) -> Sect
     order = density.order
     plots = []
     for left, right in islice(pairwise(order), MOST_PLOTS):
-        known = values[~np.isnan(values[:, [left, right]]).any(axis=1)]
-        n = min(len(known), DRAWS)
-        both = np.concatenate([known[:n], drawn[:n]])
+        # a draw of a symbol that the data do not have is not a number
+        known, made = (
+            rows[~np.isnan(rows[:, [left, right]]).any(axis=1)] for rows in (values, drawn)
+        )
+        n = min(len(known), len(made), DRAWS)
+        if not n:
+            continue
+        both = np.concatenate([known[:n], made[:n]])
         label = np.repeat([0, 1], n).astype(np.int64)
         names = density.features[left], density.features[right]
         plots.append(

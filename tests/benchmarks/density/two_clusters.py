@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +21,27 @@ CENTRES = np.array([[0.0, 0.0], [1.0, 1.0]]) * 3 / np.sqrt(2)
 WIDTHS = tuple(0.05 * 1.25**i for i in range(14))
 FOLDS = 5
 GRID = np.linspace(-2.5, 4.7, 145)
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Rows, and estimates of their density on the grid.
+
+    Attributes
+    ----------
+    rows : (n, 2) float64 array
+    low_rank, kernel : (g, g) float64 arrays
+        At the grid of the first variable, and of the second one along the columns.
+    """
+
+    rows: Floats
+    low_rank: Floats
+    kernel: Floats
+
+    def error(self, estimate: Floats) -> float:
+        """Return the integrated squared error of an estimate."""
+        step = float(GRID[1] - GRID[0])
+        return float(np.square(estimate - true_density()).sum()) * step**2
 
 
 def _kernel(rows: Floats, points: Floats, width: float) -> Floats:
@@ -60,27 +84,39 @@ def _best_width(rows: Floats, *, low_rank: bool) -> float:
     return WIDTHS[int(np.argmax(scores))]
 
 
-def two_clusters(draws: int) -> list[Row]:
+def true_density() -> Floats:
+    """Return the density on the grid, (g, g)."""
+    squares = np.square(_grid_points()[:, None] - CENTRES).sum(axis=2) / DEVIATION**2
+    heights = np.exp(-0.5 * squares).mean(axis=1) / (2 * np.pi * DEVIATION**2)
+    return np.asarray(heights.reshape(len(GRID), len(GRID)))
+
+
+def draw_of(seed: int) -> Draw:
+    """Return rows and the estimates from them, each with its best width."""
+    rng = np.random.default_rng(seed)
+    rows = CENTRES[rng.integers(2, size=ROWS)] + DEVIATION * rng.normal(size=(ROWS, 2))
+    points, shape = _grid_points(), (len(GRID), len(GRID))
+    low_rank = _embedded(rows, points, _best_width(rows, low_rank=True), proper=False)
+    kernel = _kernel(rows, points, _best_width(rows, low_rank=False))
+    return Draw(rows, low_rank.reshape(shape), kernel.reshape(shape))
+
+
+def two_clusters(draws: Sequence[Draw]) -> list[Row]:
     """Return the mean ratio of integrated squared errors, and how often it is below one."""
-    points = np.stack(np.meshgrid(GRID, GRID, indexing="ij"), axis=-1).reshape(-1, 2)
-    squares = np.square(points[:, None] - CENTRES).sum(axis=2) / DEVIATION**2
-    truth = np.exp(-0.5 * squares).mean(axis=1) / (2 * np.pi * DEVIATION**2)
-    ratios = []
-    for seed in range(draws):
-        rng = np.random.default_rng(seed)
-        rows = CENTRES[rng.integers(2, size=ROWS)] + DEVIATION * rng.normal(size=(ROWS, 2))
-        own = _embedded(rows, points, _best_width(rows, low_rank=True), proper=False)
-        kernel = _kernel(rows, points, _best_width(rows, low_rank=False))
-        errors = [float(np.square(found - truth).sum()) for found in (own, kernel)]
-        ratios.append(errors[0] / errors[1])
+    ratios = [draw.error(draw.low_rank) / draw.error(draw.kernel) for draw in draws]
     mean = float(np.mean(ratios))
     return [
         {
-            "draws": draws,
+            "draws": len(draws),
             "mean ratio": round(mean, 3),
-            "+-": round(float(np.std(ratios) / np.sqrt(draws)), 3),
+            "+-": round(float(np.std(ratios) / np.sqrt(len(draws))), 3),
             "smaller in": round(float(np.mean(np.array(ratios) < 1)), 2),
             "bar": 0.9,
             "holds": mean <= 0.9,
         }
     ]
+
+
+def _grid_points() -> Floats:
+    """Return the points of the grid, (g * g, 2)."""
+    return np.stack(np.meshgrid(GRID, GRID, indexing="ij"), axis=-1).reshape(-1, 2)

@@ -1,0 +1,119 @@
+"""Section of the report of a density: one variable given its neighbour along the chain."""
+
+from __future__ import annotations
+
+from itertools import islice, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.features.modes import Nodes
+from bigtensor.models.report_blocks import Group, Section, Words
+from bigtensor.models.report_figures import ConditionalPlot
+from bigtensor.models.tensor_train_density.solution import TrainDensity
+from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.tensor_train.conditional_curves import ConditionalCurves
+from bigtensor.statistics.tensor_train.imputation import PredictedVariable
+
+Floats = NDArray[np.float64]
+
+MOST_PLOTS = 12
+"""Pairs of variables that are drawn."""
+
+INTERVAL = 0.8
+"""Probability between the bounds."""
+
+_LEVELS = np.linspace(0.01, 0.99, 99)
+
+
+def conditional_sections(
+    density: TrainDensity, drawn: Floats, values: Floats | None
+) -> tuple[Section, ...]:
+    """Return the section of neighbours along the chain, or none if there are no such pairs.
+
+    Parameters
+    ----------
+    density : TrainDensity
+        Without axes.
+    drawn : (n, d) float64 array
+        Rows drawn from the density.
+    values : (m, d) float64 array, optional
+        Rows of the data, shown behind the curves.
+    """
+    pairs = [_given_first(density, *pair) for pair in pairwise(density.order.tolist())]
+    plots = tuple(
+        _plot(density, pair, drawn, values)
+        for pair in islice((pair for pair in pairs if pair is not None), MOST_PLOTS)
+    )
+    if not plots:
+        return ()
+    words = (
+        f"Median and {INTERVAL:.0%} interval of a variable given its neighbour along the chain"
+        f"{', over rows of the data' * (values is not None)}. All other variables are summed over."
+    )
+    blocks = (Words(words), Group(plots, layout="wide"))
+    return (Section("conditionals", "Neighbours along the chain", blocks),)
+
+
+def conditional_quantiles(
+    density: TrainDensity, given: int, asked: int, grid: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return the median and the bounds of a variable at values of another one, (g,) each.
+
+    Parameters
+    ----------
+    density : TrainDensity
+        Without axes.
+    given, asked : int
+    grid : (g,) float64 array
+        Values of the variable that is given.
+    """
+    others = {j: None for j in range(len(density.features)) if j not in (given, asked)}
+    pair = density.without(others) if others else density
+    place = int(asked > given)
+    rows = np.full((len(grid), 2), np.nan)
+    rows[:, 1 - place] = grid
+    curves = ConditionalCurves(pair.tables_of_rows, place, pair.modes.modes[place])
+    function = PredictedVariable(curves, INTERVAL)
+    found = {output.name: np.empty(len(grid)) for output in function.outputs}
+    function.evaluate(Block(rows, {}, 0, len(rows)), found, Workspace())
+    return found["median"], found["lower"], found["upper"]
+
+
+def _given_first(density: TrainDensity, left: int, right: int) -> tuple[int, int] | None:
+    """Return the variable that is given and the measured one that is asked for, if there is one."""
+    modes = density.modes.modes
+    if not isinstance(modes[right], Nodes):
+        left, right = right, left
+    given = modes[left]
+    # a constant variable tells nothing of its neighbour
+    is_constant = not isinstance(given, Nodes) and len(given.values) < 2
+    return None if is_constant or not isinstance(modes[right], Nodes) else (left, right)
+
+
+def _plot(
+    density: TrainDensity, pair: tuple[int, int], drawn: Floats, values: Floats | None
+) -> ConditionalPlot:
+    """Return the plot of one variable given another one."""
+    given, asked = pair
+    mode = density.modes.modes[given]
+    if isinstance(mode, Nodes):
+        grid = np.unique(np.quantile(drawn[:, given], _LEVELS))
+    else:
+        grid = np.asarray(mode.values, np.float64)
+    median, lower, upper = conditional_quantiles(density, given, asked, grid)
+    rows = np.empty((0, 2)) if values is None else values[:, pair]
+    known = rows[~np.isnan(rows).any(axis=1)]
+    names = density.features[given], density.features[asked]
+    return ConditionalPlot(
+        f"{names[1]} given {names[0]}",
+        grid,
+        median,
+        lower,
+        upper,
+        names,
+        not isinstance(mode, Nodes),
+        known[:, 0],
+        known[:, 1],
+    )

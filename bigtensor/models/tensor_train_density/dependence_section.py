@@ -1,0 +1,126 @@
+"""Section of the report of a density: dependence of the variables along the chain."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from bigtensor.models.report_blocks import Group, Section, Words
+from bigtensor.models.report_figures import ArcDiagram, Heatmap
+from bigtensor.models.tensor_train_density.solution import TrainDensity
+
+Floats = NDArray[np.float64]
+
+MOST_VARIABLES = 40
+"""Variables of the pictures of dependence."""
+
+LEAST_STRENGTH = 0.3
+"""Dependence from which a pair has an arc: .05 nats of mutual information."""
+
+_MOST_BESIDE = 16
+"""Variables up to which both pictures are legible beside each other."""
+
+
+def dependence_section(density: TrainDensity, drawn: Floats) -> Section:
+    """Return the dependence of pairs of variables, at least one, in the order of the chain.
+
+    Parameters
+    ----------
+    density : TrainDensity
+    drawn : (n, d) float64 array
+        Rows drawn from the density.
+    """
+    order = density.order[:MOST_VARIABLES]
+    heatmap = _rank_correlations(density, drawn, order)
+    if not density.answers_queries:
+        words = "Rank correlations of draws from the density."
+        if density.coordinates.axes is not None:
+            words += " The coordinates mix the variables, so that their order is arbitrary."
+        return _section(density, words, heatmap)
+    words = (
+        "Variables are in the order of the latent chain, which puts dependent variables beside "
+        "each other. Colours are rank correlations of draws from the density. "
+        f"Arcs are the dependence of two variables, monotone or not, from {LEAST_STRENGTH:g} on: "
+        "the square root of 1 - exp(-2 I), with the mutual information I in nats. For two Gaussian "
+        "variables this is the absolute correlation (Linfoot 1957)."
+    )
+    arcs = _arcs(density, drawn, order)
+    beside = len(order) <= _MOST_BESIDE
+    pictures = Group((arcs, heatmap), layout="beside" if beside else "stacked")
+    return _section(density, words, pictures)
+
+
+def mutual_informations(density: TrainDensity, drawn: Floats, variables: list[int]) -> Floats:
+    """Return the mutual information of every pair of variables, (m, m), in nats.
+
+    Means over draws; the diagonal is zero.
+
+    Parameters
+    ----------
+    density : TrainDensity
+        Without axes.
+    drawn : (n, d) float64 array
+        Rows drawn from the density.
+    variables : list of int
+    """
+    alone = {j: _only(density, [j]).log_densities_of(drawn[:, [j]]) for j in variables}
+    found = np.zeros((len(variables), len(variables)))
+    for a, b in combinations(range(len(variables)), 2):
+        pair = sorted((variables[a], variables[b]))
+        together = _only(density, pair).log_densities_of(drawn[:, pair])
+        gain = together - alone[pair[0]] - alone[pair[1]]
+        # the mean of independent variables is off zero by the noise of the draws
+        found[a, b] = found[b, a] = max(float(gain.mean()), 0.0)
+    return found
+
+
+def _section(density: TrainDensity, words: str, pictures: Group | Heatmap) -> Section:
+    """Return the section, which tells of variables that are not shown."""
+    d = len(density.features)
+    if d > MOST_VARIABLES:
+        words += f" The first {MOST_VARIABLES} of {d} variables are shown."
+    return Section("dependence", "Dependence of the variables", (Words(words), pictures))
+
+
+def _only(density: TrainDensity, variables: list[int]) -> TrainDensity:
+    """Return the density of some variables, in ascending order."""
+    others = {j: None for j in range(len(density.features)) if j not in variables}
+    return density.without(others) if others else density
+
+
+def _arcs(density: TrainDensity, drawn: Floats, order: NDArray[np.int64]) -> ArcDiagram:
+    """Return the dependence of pairs as arcs."""
+    informations = mutual_informations(density, drawn, order.tolist())
+    strengths = np.sqrt(-np.expm1(-2 * informations))
+    return ArcDiagram(
+        "Dependence of pairs of variables along the latent chain",
+        np.where(strengths < LEAST_STRENGTH, 0.0, strengths),
+        tuple(density.features[j] for j in order),
+        "dependence",
+    )
+
+
+def _rank_correlations(density: TrainDensity, drawn: Floats, order: NDArray[np.int64]) -> Heatmap:
+    """Return the rank correlations of draws."""
+    columns = drawn[:, order]
+    # a draw of a symbol that the data do not have is not a number, and a variable may have no other
+    has_values = ~np.isnan(columns).all(axis=0)
+    complete = columns[~np.isnan(columns[:, has_values]).any(axis=1)]
+    ranks = np.stack([rankdata(column) for column in complete.T])
+    # a constant variable has no correlation
+    varies = has_values & (ranks.std(axis=1) > 0)
+    correlation = np.zeros((len(order), len(order)))
+    correlation[np.ix_(varies, varies)] = np.atleast_2d(np.corrcoef(ranks[varies]))
+    names = tuple(density.features[j] for j in order)
+    return Heatmap(
+        "Rank correlation of the variables",
+        correlation,
+        names,
+        names,
+        "rank correlation",
+        1.0,
+        diverging=True,
+    )

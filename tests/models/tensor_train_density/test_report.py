@@ -1,0 +1,182 @@
+"""Sections of the report, as data: what their figures show of densities that are known."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from bigtensor import TensorTrainDensity
+from bigtensor.errors import ConstantFeatureWarning
+from bigtensor.models.report_blocks import Group
+from bigtensor.models.report_figures import ArcDiagram, ConditionalPlot, Heatmap, Scatter
+from bigtensor.models.sampled_rows import SampledRows
+from bigtensor.models.tensor_train_density.conditional_section import conditional_quantiles
+from bigtensor.models.tensor_train_density.dependence_section import mutual_informations
+from bigtensor.models.tensor_train_density.sections import sections_of
+from bigtensor.report.html import render_report
+
+
+def blocks_of(sections, name):
+    """Return the blocks of a section, those of groups among them."""
+    (section,) = [one for one in sections if one.name == name]
+    found = list(section.blocks)
+    for block in section.blocks:
+        if isinstance(block, Group):
+            found += block.blocks
+    return found
+
+
+def figures_of(sections, name, kind):
+    return [block for block in blocks_of(sections, name) if isinstance(block, kind)]
+
+
+@pytest.fixture(scope="module")
+def chained():
+    """A Gaussian pair with a correlation of .8, its parabola and a variable by itself."""
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=3_000)
+    second = 0.8 * first + 0.6 * rng.normal(size=3_000)
+    parabola = second**2 + 0.5 * rng.normal(size=3_000)
+    X = np.column_stack([first, rng.normal(size=3_000), parabola, second])
+    return TensorTrainDensity(8, "z", widths=(0.3, 0.9), random_state=0).fit(X)
+
+
+def test_arcs__are_the_dependence_of_pairs_in_the_order_of_the_chain(chained):
+    (arcs,) = figures_of(sections_of(chained, None), "dependence", ArcDiagram)
+    assert list(arcs.names) == chained.order_
+    strength = {
+        frozenset((a, b)): arcs.strengths[i, j]
+        for i, a in enumerate(arcs.names)
+        for j, b in enumerate(arcs.names)
+        if i != j
+    }
+    # of two Gaussian variables it is their correlation
+    assert strength[frozenset(("x0", "x3"))] == pytest.approx(0.8, abs=0.04)
+    # a parabola has no rank correlation
+    assert strength[frozenset(("x2", "x3"))] > 0.7
+    (ranks,) = figures_of(sections_of(chained, None), "dependence", Heatmap)
+    at = [arcs.names.index(name) for name in ("x2", "x3")]
+    assert abs(ranks.shades[tuple(at)]) < 0.1
+    for other in ("x0", "x2", "x3"):
+        assert strength[frozenset(("x1", other))] == 0
+    assert np.array_equal(arcs.strengths, arcs.strengths.T)
+
+
+def test_mutual_informations__agree_with_the_model(chained):
+    drawn = chained._fitted.draw(5_000, np.random.default_rng(3))
+    found = mutual_informations(chained._fitted, drawn, [3, 0, 2])
+    for (i, a), (j, b) in [((0, "x3"), (1, "x0")), ((0, "x3"), (2, "x2")), ((1, "x0"), (2, "x2"))]:
+        expected = chained.mutual_information([a], [b], random_state=7)
+        assert found[i, j] == pytest.approx(expected, abs=0.04)
+
+
+def test_dependence__counts_the_variables_that_are_left_out():
+    X = np.random.default_rng(0).normal(size=(80, 43))
+    sections = sections_of(TensorTrainDensity(2, "z", widths=(0.6,), n_trains=1).fit(X), None)
+    (arcs,) = figures_of(sections, "dependence", ArcDiagram)
+    assert len(arcs.names) == 40
+    assert "The first 40 of 43 variables are shown." in blocks_of(sections, "dependence")[0].text
+
+
+def test_dependence__of_rotated_coordinates_has_no_arcs():
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    sections = sections_of(TensorTrainDensity(2, "zca", widths=(0.6,)).fit(X), None)
+    assert not figures_of(sections, "dependence", ArcDiagram)
+    assert len(figures_of(sections, "dependence", Heatmap)) == 1
+
+
+def test_rank_correlations__leave_out_draws_of_other_symbols():
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 3, 60)
+    X = np.column_stack([kind, kind + 0.2 * rng.normal(size=60)])
+    model = TensorTrainDensity(3, "z", random_state=0).fit(X)
+    drawn = model._fitted.draw(5_000, np.random.default_rng(0))
+    assert np.isnan(drawn[:, 0]).any()
+    (ranks,) = figures_of(sections_of(model, None), "dependence", Heatmap)
+    assert ranks.shades[0, 1] > 0.7
+
+
+def test_one_variable__has_no_pairs():
+    X = norm.ppf(np.arange(1, 200) / 200)[:, None]
+    names = [one.name for one in sections_of(TensorTrainDensity(1).fit(X), None)]
+    assert names == ["choice", "margins"]
+
+
+def test_conditional_quantiles__are_integrals_of_conditional_densities(chained):
+    at = np.array([-1.5, 0.2, 1.1])
+    median, lower, upper = conditional_quantiles(chained._fitted, 3, 2, at)
+    for k, value in enumerate(at):
+        one = chained.marginal(["x2", "x3"]).conditional({"x3": value})
+        grid = np.linspace(-40, 60, 200_001)
+        heights = np.exp(one.score_samples(grid[:, None]))
+        below = np.append(0, np.cumsum((heights[1:] + heights[:-1]) / 2 * np.diff(grid)))
+        expected = np.interp([0.5, 0.1, 0.9], below, grid)
+        assert [median[k], lower[k], upper[k]] == pytest.approx(expected, abs=0.01)
+
+
+def test_conditionals__of_gaussian_neighbours_are_near_the_truth(chained):
+    plots = figures_of(sections_of(chained, None), "conditionals", ConditionalPlot)
+    order = chained.order_
+    assert [plot.names for plot in plots] == list(pairwise(order))
+    (plot,) = [plot for plot in plots if set(plot.names) == {"x0", "x3"}]
+    core = np.abs(plot.given) < 1.2
+    half = 0.6 * norm.ppf(0.9)
+    assert plot.median[core] == pytest.approx(0.8 * plot.given[core], abs=0.15)
+    assert plot.lower[core] == pytest.approx(0.8 * plot.given[core] - half, abs=0.25)
+    assert plot.upper[core] == pytest.approx(0.8 * plot.given[core] + half, abs=0.25)
+    assert not plot.x.size
+
+
+@pytest.fixture(scope="module")
+def with_categories():
+    """Two categories that agree, a measured variable that depends on them, and a constant."""
+    rng = np.random.default_rng(2)
+    kind = rng.integers(0, 3, 900)
+    twin = np.where(rng.random(900) < 0.9, kind, 0)
+    X = np.column_stack([kind, twin, 2 * kind + rng.normal(size=900), np.full(900, 3.0)])
+    X[::10, 2] = np.nan
+    model = TensorTrainDensity(3, "z", widths=(0.3,), random_state=0)
+    with pytest.warns(ConstantFeatureWarning, match="x3"):
+        return X, model.fit(X)
+
+
+def test_conditionals__ask_for_measured_variables_alone(with_categories):
+    X, model = with_categories
+    rows = SampledRows(X, np.ones(len(X)), None, None, len(X), 0)
+    plots = figures_of(sections_of(model, rows), "conditionals", ConditionalPlot)
+    place = model.order_.index("x2")
+    near = set(model.order_[max(place - 1, 0) : place + 2]) - {"x2", "x3"}
+    assert near
+    assert {plot.names for plot in plots} == {(name, "x2") for name in near}
+    for plot in plots:
+        assert plot.categorical
+        assert list(plot.given) == [0, 1, 2]
+        assert len(plot.x) == len(plot.y) == np.sum(~np.isnan(X[:, 2]))
+        if plot.names[0] == "x0":
+            assert plot.median == pytest.approx([0, 2, 4], abs=0.3)
+            assert plot.upper - plot.lower == pytest.approx(np.full(3, 2 * norm.ppf(0.9)), abs=0.4)
+
+
+def test_conditionals__of_categories_alone_have_no_section():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (300, 3)).astype(float)
+    names = [one.name for one in sections_of(TensorTrainDensity(2).fit(X), None)]
+    assert "conditionals" not in names
+
+
+def test_sections__of_a_variable_without_values_leave_it_out():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    X[:, 2] = np.nan
+    model = TensorTrainDensity(2, "z", widths=(0.6,), random_state=0)
+    with pytest.warns(ConstantFeatureWarning, match="x2"):
+        model.fit(X)
+    rows = SampledRows(X, np.ones(len(X)), None, None, len(X), 0)
+    sections = sections_of(model, rows)
+    (arcs,) = figures_of(sections, "dependence", ArcDiagram)
+    assert not arcs.strengths[arcs.names.index("x2")].any()
+    (ranks,) = figures_of(sections, "dependence", Heatmap)
+    assert not ranks.shades[arcs.names.index("x2")].any()
+    for name, kind in (("conditionals", ConditionalPlot), ("pairs", Scatter)):
+        assert not [plot for plot in figures_of(sections, name, kind) if "x2" in plot.names]
+    assert "Unusual rows" in render_report(model, data=X)
