@@ -69,7 +69,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         X: Any,
         path: str | os.PathLike[str],
         *,
-        outputs: Iterable[str] = ("label",),
+        outputs: Iterable[str] | None = None,
         into: str | None = None,
         overwrite: bool = False,
         client: Any = None,
@@ -87,9 +87,9 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         path : path
             Store to make, which appears under this name when it is whole. With `into`, an existing
             store of samples, such as ``X`` itself.
-        outputs : iterable of str
+        outputs : iterable of str, optional
             Any of the outputs of the model, such as ``"label"``, ``"probability"`` and
-            ``"log_density"``.
+            ``"log_density"``. By default the usual ones: labels, sources or log-densities.
         into : str, optional
             Write the answers into a group of this name inside the store at `path`, which
             ``xarray.open_zarr(path, group=into)`` reads. No array of the store is touched.
@@ -111,7 +111,8 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
             When the store at `path` has another number of rows than ``X``.
         """
         self._require_fitted()
-        function = self._row_function(tuple(outputs))
+        wanted = self.description.row_outputs(self) if outputs is None else tuple(outputs)
+        function = self._row_function(wanted)
         samples = self._open_again(X)
         if into is not None:
             self._check_rows(samples, os.fspath(path))
