@@ -33,7 +33,11 @@ def embed(
 ) -> Generator[Step, None, tuple[EmbeddedDensity, SampleProblem, Validated, list[Validated]]]:
     """Choose coordinates and width, then the rank, and embed the sample.
 
-    Every variable is a measured one: a kernel smooths ties.
+    Parameters
+    ----------
+    rows : PilotRows
+        From `measured_rows`.
+    settings : TrainSettings
 
     Returns
     -------
@@ -43,7 +47,6 @@ def embed(
     best : Validated
     tried : list of Validated
     """
-    rows = _measured(rows, settings)
     folds = folds_of(rows, settings.random_state)
     first = settings.ranks[0] if len(settings.ranks) == 1 else _FIRST_RANK
     yield Step("choosing coordinates")
@@ -89,8 +92,13 @@ def embedded(
     )
 
 
-def _measured(rows: PilotRows, settings: TrainSettings) -> PilotRows:
-    """Return rows whose variables are all measured.
+def measured_rows(rows: PilotRows, settings: TrainSettings) -> PilotRows:
+    """Return rows whose variables are all measured ones: a kernel smooths few values, too.
+
+    Parameters
+    ----------
+    rows : PilotRows
+    settings : TrainSettings
 
     Raises
     ------

@@ -18,7 +18,7 @@ from bigtensor.features.normal_scores import NormalScores
 from bigtensor.models.script import Estimate, Script, Solved, Step
 from bigtensor.models.tensor_train_density.choice import Validated, choose, problem_of
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
-from bigtensor.models.tensor_train_density.embedding import embed
+from bigtensor.models.tensor_train_density.embedding import embed, measured_rows
 from bigtensor.models.tensor_train_density.pilot import PilotRows
 from bigtensor.models.tensor_train_density.sample_checks import sample_checks
 from bigtensor.models.tensor_train_density.sample_fit import PRIOR_WEIGHT, SampleProblem
@@ -82,6 +82,7 @@ def prepare(settings: TrainSettings) -> Script:
     sample: Sample = yield pilot_pass(settings)
     rows = PilotRows.of_sample(sample, settings)
     if settings.method == "embedding":
+        rows = measured_rows(rows, settings)
         embedded, problem, best, tried = yield from embed(rows, settings)
         told = {**_told(rows, problem, best, tried, settings), **sample_checks(rows, settings)}
         return TrainPreparation(settings, embedded, told, told)

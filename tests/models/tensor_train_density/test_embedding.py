@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 import bigtensor
 from bigtensor import TensorTrainDensity
-from bigtensor.errors import DataError, ParameterError, StatisticsError
+from bigtensor.errors import ConditioningWarning, DataError, ParameterError, StatisticsError
 from bigtensor.report.html import render_report
 
 CENTRES = np.array([[0.0, 0.0], [2.0, 2.0]])
@@ -98,6 +98,12 @@ def test_rounds__are_refused():
 def test_data_that_have_no_embedding__are_refused(change, words):
     with pytest.raises(DataError, match=words):
         TensorTrainDensity(method="embedding").fit(change(two_clusters(200)))
+
+
+def test_few_values__are_told():
+    rows = np.column_stack([two_clusters(150), np.arange(150) % 2])
+    with pytest.warns(ConditioningWarning, match="more than a third of the entries of x2"):
+        TensorTrainDensity(method="embedding", rank=2).fit(rows)
 
 
 def test_weights__are_refused():
