@@ -14,7 +14,7 @@ from bigtensor.models.report_figures import ConditionalPlot
 from bigtensor.models.tensor_train_density.solution import TrainDensity
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.tensor_train.conditional_curves import ConditionalCurves
-from bigtensor.statistics.tensor_train.imputation import PredictedVariable
+from bigtensor.statistics.tensor_train.imputation import PREDICTED, PREDICTION, PredictedVariable
 
 Floats = NDArray[np.float64]
 
@@ -76,9 +76,10 @@ def conditional_quantiles(
     rows[:, 1 - place] = grid
     curves = ConditionalCurves(pair.tables_of_rows, place, pair.modes.modes[place])
     function = PredictedVariable(curves, INTERVAL)
-    found = {output.name: np.empty(len(grid)) for output in function.outputs}
-    function.evaluate(Block(rows, {}, 0, len(rows)), found, Workspace())
-    return found["median"], found["lower"], found["upper"]
+    found = np.empty((len(grid), len(PREDICTED)))
+    function.evaluate(Block(rows, {}, 0, len(rows)), {PREDICTION: found}, Workspace())
+    _, median, lower, upper = found.T
+    return median, lower, upper
 
 
 def _given_first(density: TrainDensity, left: int, right: int) -> tuple[int, int] | None:

@@ -10,7 +10,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.errors import ParameterError, Setting, ViewError
-from bigtensor.models.containers import is_labelled
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.density import DensityAnswers
 from bigtensor.models.parameters import check_choice
@@ -31,6 +30,8 @@ from bigtensor.statistics.tensor_train.contributions import CONTRIBUTION
 from bigtensor.statistics.tensor_train.imputation import (
     IMPUTED,
     METHODS,
+    PREDICTED,
+    PREDICTION,
     PredictedVariable,
 )
 from bigtensor.statistics.tensor_train.log_densities import LOG_DENSITY, LogDensities
@@ -278,22 +279,18 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         -------
         Dataset
             ``mean`` (of a categorical variable its most probable value), ``median``, ``lower`` and
-            ``upper`` along the samples.
+            ``upper`` along the samples, lazy if ``X`` is lazy.
         """
         density = self._answering()
         (j,) = np.flatnonzero(self._marked([variable]))
         if not 0 < interval < 1:
             raise ParameterError(f"interval is {interval!r}; expected a number between 0 and 1")
         curves = ConditionalCurves(density.tables_of_rows, int(j), density.modes.modes[j])
-        samples = self._open_again(X)
-        arrays, _ = self._evaluate_in_memory(samples, PredictedVariable(curves, interval))
-        found = {name: (self.sample_dim, array) for name, array in arrays.items()}
-        coords = {}
-        if is_labelled(X) and isinstance(X, xr.DataArray | xr.Dataset):
-            coords = {
-                name: coord for name, coord in X.coords.items() if coord.dims == (self.sample_dim,)
-            }
-        return xr.Dataset(found, coords, {"variable": variable, "interval": interval})
+        found = self._evaluate(X, PREDICTION, PredictedVariable(curves, interval))
+        if not isinstance(found, xr.DataArray):
+            found = xr.DataArray(found, dims=(self.sample_dim, "number"))
+        numbers = {name: found.isel(number=place) for place, name in enumerate(PREDICTED)}
+        return xr.Dataset(numbers, attrs={"variable": variable, "interval": interval})
 
     def surprise(self, X: Any) -> Any:
         """Return how unusual every entry of a row is, given the other entries of the row.

@@ -23,6 +23,12 @@ METHODS = ("mean", "median", "sample")
 IMPUTED = "imputed"
 """Name of the output of `ImputedRows`."""
 
+PREDICTION = "prediction"
+"""Name of the output of `PredictedVariable`."""
+
+PREDICTED = ("mean", "median", "lower", "upper")
+"""Its numbers."""
+
 _UNIFORM = 2.0**-64
 """Turns a key into a number between zero and one."""
 
@@ -118,7 +124,7 @@ class PredictedVariable(RowFunction):
     @property
     def outputs(self) -> tuple[RowOutput, ...]:
         """Mean (of a categorical variable the most probable symbol), median, and bounds."""
-        return tuple(RowOutput(name, "float64") for name in ("mean", "median", "lower", "upper"))
+        return (RowOutput(PREDICTION, "float64", {"number": len(PREDICTED)}),)
 
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
         """Write the answers for the rows of ``block``."""
@@ -126,12 +132,13 @@ class PredictedVariable(RowFunction):
         located = trains.rows.located(block, work)
         found = self.curves.write(messages_of(trains, located, work), work)
         is_measured = isinstance(self.curves.mode, Nodes)
-        out["mean"][:] = (
+        numbers = out[PREDICTION]
+        numbers[:, 0] = (
             self.curves.means(found) if is_measured else self.curves.most_probable(found)
         )
         below = (1 - self.interval) / 2
-        for name, level in (("median", 0.5), ("lower", below), ("upper", 1 - below)):
-            out[name][:] = self.curves.quantiles(found, np.full(block.rows, level))
+        for place, level in enumerate((0.5, below, 1 - below), 1):
+            numbers[:, place] = self.curves.quantiles(found, np.full(block.rows, level))
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""

@@ -146,6 +146,9 @@ def test_prediction_of_a_variable__has_a_mean_and_an_interval(iris):
     inside = (X[:, 2] > found["lower"]) & (X[:, 2] < found["upper"])
     assert 0.8 < float(inside.mean()) < 0.99
     assert np.array_equal(found["sample"], np.arange(150) * 2)
+    lazy = model.predict_variable(rows.chunk({"sample": 40}), "x2")
+    assert lazy["median"].chunks is not None
+    xr.testing.assert_allclose(lazy, found)
     holes = X.copy()
     holes[:, 2] = np.nan
     assert model.impute(holes)[:, 2] == pytest.approx(found["mean"].to_numpy())
