@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from typing import ClassVar
 
@@ -119,6 +119,9 @@ class Plan:
         The memory limit of a process, where one is known.
     alternatives : tuple of Alternative
         Ways to fit the model and their prices, where it has several.
+    smaller : mapping of str to tuple of str
+        Parameters of which a smaller value makes ``"states"``, ``"workspaces"`` or what the
+        ``"driver"`` holds smaller.
     """
 
     data: str
@@ -137,6 +140,7 @@ class Plan:
     projected_nbytes: int
     allowed_nbytes: int | None
     alternatives: tuple[Alternative, ...] = ()
+    smaller: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def fits(self) -> bool:
@@ -172,23 +176,33 @@ class Plan:
                 "them to a Zarr store and give its path, or " + wanted
             )
         parts = {
-            "read buffers": (self.buffer_nbytes, "import the data again with smaller chunks"),
-            "states": (2 * self.state_nbytes, "use fewer bins, directions or components"),
-            "workspaces": (self.work_nbytes, "use fewer landmarks or wider groups of views"),
+            "read buffers": self.buffer_nbytes,
+            "states": 2 * self.state_nbytes,
+            "workspaces": self.work_nbytes,
         }
-        largest = max(parts, key=lambda part: parts[part][0])
-        if self.driver_nbytes > self.threads * parts[largest][0]:
+        largest = max(parts, key=lambda part: parts[part])
+        if self.driver_nbytes > self.threads * parts[largest]:
             return (
-                f"the sample and its features take {format_bytes(self.driver_nbytes)}; use fewer "
-                "landmarks or a smaller " + Setting("sample_size") + ", or " + wanted
+                f"what the driver holds takes {format_bytes(self.driver_nbytes)}; "
+                + self._smaller_values("driver")
+                + wanted
             )
-        fewer = f", fewer threads a process than {self.threads}" if self.threads > 1 else ""
-        return (
-            f"{largest} take {format_bytes(parts[largest][0])} a task; "
-            + (self._smaller_alternative() or parts[largest][1])
-            + f"{fewer}, or "
-            + wanted
-        )
+        remedy = self._smaller_alternative() or self._smaller_values(largest)
+        if largest == "read buffers":
+            remedy = Message("import the data again with smaller chunks, or ")
+        if self.threads > 1:
+            remedy = f"use fewer threads a process than {self.threads}, or " + remedy
+        return f"{largest} take {format_bytes(parts[largest])} a task; " + remedy + wanted
+
+    def _smaller_values(self, part: str) -> Message:
+        """Return the parameters whose smaller values make a part smaller, if there are any."""
+        names = self.smaller.get(part, ())
+        if not names:
+            return Message("")
+        words = "use a smaller " + Setting(names[0])
+        for name in names[1:]:
+            words = words + " or " + Setting(name)
+        return words + ", or "
 
     def _smaller_alternative(self) -> Message:
         """Return the value of a parameter with states of half the size at most, if there is one."""
@@ -197,7 +211,7 @@ class Plan:
             return Message("")  # the largest state is of a pass that all have
         for other in self.alternatives:
             if 2 * other.state_nbytes <= self.state_nbytes:
-                return "use " + Setting(other.parameter, other.value)
+                return "use " + Setting(other.parameter, other.value) + ", or "
         return Message("")
 
     @property
@@ -276,6 +290,7 @@ def make_plan(
     passes: Sequence[PassSize],
     runtime: Processes,
     alternatives: Sequence[Alternative] = (),
+    smaller: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Plan:
     """Compute the bytes that passes over the samples read and hold, without reading.
 
@@ -286,6 +301,8 @@ def make_plan(
     runtime : Runtime or PlannedProcesses
     alternatives : sequence of Alternative
         Ways to fit the model.
+    smaller : mapping of str to tuple of str, optional
+        Parameters that make parts of the memory smaller; see `Plan`.
 
     Returns
     -------
@@ -320,6 +337,7 @@ def make_plan(
         projected_nbytes=RESERVED_NBYTES + held + runtime.threads * task + driver,
         allowed_nbytes=runtime.memory_limit,
         alternatives=tuple(alternatives),
+        smaller=smaller or {},
     )
 
 

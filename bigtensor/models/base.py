@@ -21,6 +21,7 @@ from bigtensor.models.answers import is_plain
 from bigtensor.models.callbacks import callback_listener
 from bigtensor.models.contract import ModelContract, shape_of
 from bigtensor.models.parameters import check_integer, check_workers
+from bigtensor.models.registry import memory_parameters
 from bigtensor.models.rounds import Rounds
 from bigtensor.models.run_options import RunOptions
 from bigtensor.models.script import PlannedPass, replay, single_pass
@@ -310,7 +311,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         shape = shape_of(samples)
         sizes = [planned.size(samples.rows) for planned in self._planned_passes(shape)]
         prices = [planned.price(samples.rows) for planned in self._planned_methods(shape)]
-        return make_plan(samples, sizes, runtime, prices)
+        return make_plan(samples, sizes, runtime, prices, memory_parameters(type(self).__name__))
 
     def _require_rounds(self) -> Rounds:
         """Return the rounds of a prepared model, or raise a StatisticsError."""

@@ -21,6 +21,7 @@ from bigtensor.models.answers import RowAnswers, is_named, is_plain
 from bigtensor.models.data_shape import DataShape, NamedViews
 from bigtensor.models.description import ModelDescription, summary_html
 from bigtensor.models.parameters import check_inputs, plain
+from bigtensor.models.registry import memory_parameters
 from bigtensor.models.rounds import Rounds
 from bigtensor.models.run import Ran, run_script
 from bigtensor.models.run_options import RunOptions
@@ -272,7 +273,8 @@ class ModelContract(RowAnswers):
         """Run a script with these passes. The options are documented in `fit`."""
         sizes = [planned.size(samples.rows) for planned in passes]
         alternatives = [planned.price(samples.rows) for planned in methods]
-        return run_script(samples, script, sizes, self.missing, alternatives, **options)
+        smaller = memory_parameters(type(self).__name__)
+        return run_script(samples, script, sizes, self.missing, alternatives, smaller, **options)
 
     def _sum(self, X: Any, name: str, statistic: Statistic[Any], options: RunOptions) -> Any:
         """Return the result of one pass of a fitted model over data."""

@@ -181,6 +181,9 @@ class Parameter:
         True if None may be given although it is not the default.
     required : bool
         True if there is no default: None stands for it, and may not be given.
+    memory : tuple of str
+        Parts of the memory of a fit that a smaller value makes smaller: ``"states"`` and
+        ``"workspaces"`` of tasks, and ``"driver"``.
     """
 
     name: str
@@ -189,6 +192,7 @@ class Parameter:
     option: Option | None = None
     optional: bool = False
     required: bool = False
+    memory: tuple[str, ...] = ()
 
     def check(self, value: Any) -> None:
         """Raise a ParameterError for a value that the parameter may not have."""

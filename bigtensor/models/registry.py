@@ -50,6 +50,19 @@ def declared_parameters(name: str) -> tuple[Parameter, ...]:
     return found
 
 
+def memory_parameters(name: str) -> dict[str, tuple[str, ...]]:
+    """Return the parameters that a smaller part of the memory asks for, by the part.
+
+    Parameters
+    ----------
+    name : str
+        Of the class of a model; of one that is none of `MODELS`, nothing is known.
+    """
+    declared = declared_parameters(name) if name in MODELS else ()
+    parts = {part for parameter in declared for part in parameter.memory}
+    return {part: tuple(p.name for p in declared if part in p.memory) for part in parts}
+
+
 def command_name(name: str) -> str:
     """Return the name of a model on the command line: ``kernel-mixture`` of ``KernelMixture``.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,6 +58,7 @@ def run_script(
     sizes: Sequence[PassSize],
     missing: str,
     alternatives: Sequence[Alternative] = (),
+    smaller: Mapping[str, tuple[str, ...]] | None = None,
     *,
     checkpoint: str | os.PathLike[str] | None = None,
     listeners: Iterable[Listener] = (),
@@ -75,17 +76,21 @@ def run_script(
     missing : {"raise", "omit", "marginalise"}
     alternatives : sequence of Alternative
         Ways to fit the model, for the plan.
+    smaller : mapping of str to tuple of str, optional
+        Parameters that make parts of the memory smaller, for advice.
     checkpoint, listeners, **where
         As for `LatentVariableModel.fit`.
     """
     history: list[Event] = []
     listeners = (*listeners, history.append)
     with open_runtime(**where) as runtime:
-        plan = make_plan(samples, sizes, runtime, alternatives).check()
+        plan = make_plan(samples, sizes, runtime, alternatives, smaller).check()
         store = None if checkpoint is None else open_checkpoint(checkpoint, samples)
         # once for all passes: to take and release the limit takes as long as a small pass
         with single_blas_thread():
-            result, views, left_out = _drive(script, samples, runtime, store, listeners, missing)
+            result, views, left_out = _drive(
+                script, samples, runtime, store, listeners, missing, plan.smaller
+            )
     return Ran(result, views, plan, _finished_passes(history), left_out)
 
 
@@ -96,6 +101,7 @@ def _drive(
     checkpoint: Checkpoint | None,
     listeners: tuple[Listener, ...],
     missing: str,
+    smaller: Mapping[str, tuple[str, ...]],
 ) -> tuple[Any, Views, int]:
     """Run the passes that the script asks for; return its result, the last views, rows left out."""
     stamp, result, left_out = samples.stamp(), None, 0
@@ -127,7 +133,7 @@ def _drive(
                 checkpoint = replace(checkpoint, data=content_key((checkpoint.data, wanted)))
             continue
         if isinstance(wanted, PlannedPass):
-            make_plan(samples, [wanted.size(samples.rows)], runtime).check()
+            make_plan(samples, [wanted.size(samples.rows)], runtime, (), smaller).check()
             wanted = wanted.wanted
         checked = replace(
             wanted, statistic=Checked(wanted.statistic, marginalised=missing == MARGINALISE)

@@ -20,6 +20,9 @@ PASSES = [
 ]
 
 
+SMALLER = {"states": ("bins", "n_components"), "driver": ("sample_size",)}
+
+
 def plan_of(
     passes: list[PassSize] = PASSES,
     *,
@@ -31,7 +34,7 @@ def plan_of(
     names = tuple("abcd")
     source = ZarrSource("store.zarr", "X", 10**8, names, np.dtype("float32"), unit_rows)
     samples = Samples((source,), Views.resolve(None, names))
-    return make_plan(samples, passes, PlannedProcesses(workers, limit, threads))
+    return make_plan(samples, passes, PlannedProcesses(workers, limit, threads), (), SMALLER)
 
 
 def test_plan__as_html_shows_names_and_runs_none() -> None:
@@ -70,10 +73,8 @@ def test_plan__counts_what_the_driver_holds_where_tasks_run_beside_it() -> None:
     here = make_plan(samples, passes, ThreadedRuntime(1))
     assert here.driver_nbytes >= 90 * MiB
     assert here.projected_nbytes == elsewhere.projected_nbytes + here.driver_nbytes
-    tight = make_plan(samples, passes, ThreadedRuntime(1, 560 * MiB))
-    with pytest.raises(
-        PlanError, match=r"the sample and its features take .* a smaller sample_size"
-    ):
+    tight = make_plan(samples, passes, ThreadedRuntime(1, 560 * MiB), (), SMALLER)
+    with pytest.raises(PlanError, match=r"what the driver holds takes .* a smaller sample_size"):
         tight.check()
 
 
@@ -85,12 +86,15 @@ def test_plan__counts_what_the_driver_holds_where_tasks_run_beside_it() -> None:
         ({"unit_rows": 10**7}, "import the data again with smaller chunks, or allow"),
         (
             {"passes": [PassSize("m", 1, 9, 400 * MiB, 1)]},
-            "states take 800.00 MiB a task; use fewer",
+            "states take 800.00 MiB a task; use a smaller bins or n_components, or allow",
         ),
-        ({"passes": [PassSize("m", 1, 9, 1, 900 * MiB)]}, "workspaces take 900.00 MiB a task; use"),
+        (
+            {"passes": [PassSize("m", 1, 9, 1, 900 * MiB)]},
+            "workspaces take 900.00 MiB a task; allow",
+        ),
         (
             {"passes": [PassSize("m", 1, 9, 1, 300 * MiB)], "threads": 4},
-            "fewer threads a process than 4, or allow",
+            "a task; use fewer threads a process than 4, or allow",
         ),
     ],
 )

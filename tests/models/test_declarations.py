@@ -22,7 +22,13 @@ from bigtensor.models.declarations import (
 )
 from bigtensor.models.kernel_mixture import declared_parameters as kernel_mixture
 from bigtensor.models.kernel_mixture.bandwidth_choice import CHOICES
-from bigtensor.models.registry import MODELS, command_name, declared_parameters, model_class
+from bigtensor.models.registry import (
+    MODELS,
+    command_name,
+    declared_parameters,
+    memory_parameters,
+    model_class,
+)
 
 SHARED = {"views", "missing", "sample_dim", "random_state"}
 
@@ -123,3 +129,11 @@ def test_command_names__are_words_with_hyphens():
     assert command_name("HiddenMarkovModel") == "hidden-markov"
     assert command_name("ICA") == "ica"
     assert command_name("SparseICA") == "sparse-ica"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model__tells_what_makes_its_states_smaller(name):
+    found = memory_parameters(name)
+    assert set(found) <= {"states", "workspaces", "driver"}
+    assert found["states"]
+    assert memory_parameters("AModelOfAnother") == {}

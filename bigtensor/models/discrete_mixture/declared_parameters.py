@@ -16,6 +16,7 @@ PARAMETERS = (
             ("--components", "-k"),
             "Number of components; 'auto' chooses it by the likelihood of held-out rows.",
         ),
+        memory=("states", "workspaces"),
     ),
     Parameter(
         "method",

@@ -14,6 +14,7 @@ PARAMETERS = (
         Whole(),
         Option(("--components", "-k"), "Number of components, which may exceed the features."),
         required=True,
+        memory=("states", "workspaces"),
     ),
     Parameter(
         "covariance_type",
@@ -42,6 +43,7 @@ PARAMETERS = (
             "Rows of the sample in which the components are found; by default 200 a component, "
             "and at least 10,000.",
         ),
+        memory=("driver",),
     ),
 )
 """Parameters that stand on their own; what they need of each other is checked in `settings`."""

@@ -21,6 +21,7 @@ PARAMETERS = (
             ("--states", "-k"),
             "Number of hidden states; 'auto' chooses it by the likelihood of held-out triples.",
         ),
+        memory=("states", "workspaces"),
     ),
     Parameter(
         "emissions",

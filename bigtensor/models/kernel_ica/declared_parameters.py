@@ -40,6 +40,7 @@ PARAMETERS = (
             ("--n-landmarks",),
             "Most points at which the kernel is evaluated; with as many as rows it is exact.",
         ),
+        memory=("states", "workspaces", "driver"),
     ),
     Parameter(
         "polish_passes",
@@ -56,6 +57,7 @@ PARAMETERS = (
             "Rows of the sample in which the landmarks are chosen and the sources are found first; "
             "by default 200 a source, and at least 20,000.",
         ),
+        memory=("driver",),
     ),
 )
 """Parameters that stand on their own; what they need of each other is checked in `settings`."""

@@ -23,6 +23,7 @@ PARAMETERS = (
             "Number of components; 'auto' counts them in the sample. They are many, and merged, "
             "with --populations or where features depend on each other within them.",
         ),
+        memory=("states",),
     ),
     Parameter(
         "n_populations",
@@ -120,10 +121,15 @@ PARAMETERS = (
     Parameter("merging", "consensus", Choice(MERGING), optional=True),
     Parameter("decomposition", "jacobi", Choice(("jacobi", "power"))),
     Parameter("landmark_tolerance", None, Positive(below=1)),
-    Parameter("n_landmarks", 100, Whole(least=2, most=MOST_LANDMARKS)),
-    Parameter("n_directions", None, Whole()),
-    Parameter("bins", None, Whole(least=16, most=MOST_BINS)),
-    Parameter("sample_size", "auto", Whole(least=100, words=("auto",))),
+    Parameter(
+        "n_landmarks",
+        100,
+        Whole(least=2, most=MOST_LANDMARKS),
+        memory=("workspaces", "driver"),
+    ),
+    Parameter("n_directions", None, Whole(), memory=("states",)),
+    Parameter("bins", None, Whole(least=16, most=MOST_BINS), memory=("states",)),
+    Parameter("sample_size", "auto", Whole(least=100, words=("auto",)), memory=("driver",)),
     Parameter("feature_dtype", "float32", Choice(("float32", "float64"))),
 )
 """All but those that every model has: views, missing, sample_dim and random_state."""

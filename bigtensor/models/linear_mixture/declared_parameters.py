@@ -15,6 +15,7 @@ PARAMETERS = (
         Whole(),
         Option(("--components", "-k"), "Number of components, which may exceed the features."),
         required=True,
+        memory=("states", "workspaces"),
     ),
     Parameter(
         "method",
@@ -51,6 +52,7 @@ PARAMETERS = (
             "Rows of the sample in which the components are found; by default 200 a component, "
             "and at least 20,000.",
         ),
+        memory=("driver",),
     ),
 )
 """Parameters that stand on their own; what they need of each other is checked in `settings`."""

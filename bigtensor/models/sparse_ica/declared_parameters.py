@@ -14,6 +14,7 @@ PARAMETERS = (
             ("--components", "-k"),
             "Number of sources, which may exceed the features; by default the rank of the data.",
         ),
+        memory=("states", "workspaces"),
     ),
     Parameter(
         "polish_passes",
@@ -43,6 +44,7 @@ PARAMETERS = (
             "Rows of the sample in which the sources are found first; by default 1,000 a source, "
             "and at least 20,000.",
         ),
+        memory=("driver",),
     ),
 )
 """Parameters that stand on their own; what they need of each other is checked in `settings`."""

@@ -19,6 +19,7 @@ PARAMETERS = (
         "auto",
         Whole(most=MOST_RANK, words=("auto",)),
         Option(("--rank",), "Values of the latent states; by default chosen by validation."),
+        memory=("states", "workspaces", "driver"),
     ),
     Parameter(
         "coordinates",
@@ -65,6 +66,7 @@ PARAMETERS = (
             "Tensor trains from different starts, whose average is the density; by default several "
             "for few rows and one for many.",
         ),
+        memory=("states", "driver"),
     ),
     Parameter(
         "passes",
@@ -77,6 +79,7 @@ PARAMETERS = (
         20_000,
         Whole(least=100),
         Option(("--pilot-rows",), "Rows of the sample in which everything is chosen."),
+        memory=("driver",),
     ),
 )
 """Parameters that stand on their own; what they need of each other is checked in `settings`."""
