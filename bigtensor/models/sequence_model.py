@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Generator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Self, TypeGuard, Unpack
 
 import numpy as np
@@ -25,6 +27,9 @@ from bigtensor.statistics.base import Pass, RowFunction
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.sequence_ids import SequenceIds, SequenceIdsResult
 from bigtensor.statistics.validity import Validity
+
+_ROWS_OF_IDS = 2**20
+"""Ids that are read at once."""
 
 
 class SequenceModel(LatentVariableModel):
@@ -93,6 +98,18 @@ class SequenceModel(LatentVariableModel):
         _warn_of_returning_in(samples)
         return answers
 
+    def write(self, X: Any, path: str | os.PathLike[str], **options: Any) -> Path:
+        """Write answers for every row to a Zarr store; see `bigtensor.models.answers`.
+
+        Warns
+        -----
+        SequenceWarning
+            When ids come back after another sequence.
+        """
+        written = super().write(X, path, **options)
+        _warn_of_returning_in(self._open_again(X))
+        return written
+
     def _open_in_order(self, X: Any, sequence: Any, lengths: Any) -> Samples:
         """Return data with the views of the fit, in their sequences."""
         self._require_fitted()
@@ -136,17 +153,27 @@ def ids_or_names(samples: Samples, runs: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _warn_of_returning_in(samples: Samples) -> None:
-    """Warn of ids that come back within one data set, of rows whose answers are held in memory."""
-    returning = total = 0
-    for source in samples.sources:
-        ids = read_repeatedly(partial(source.read_sequence, 0, source.rows), ReadTally())
-        if ids is None or not len(ids):
-            continue
-        starts = np.concatenate([[True], ids[1:] != ids[:-1]])
-        _, times = np.unique(ids[starts], return_counts=True)
-        returning += int(np.count_nonzero(times > 1))
-        total += len(times)
-    _warn_of_returning(returning, f"{total:,}")
+    """Warn of ids that come back within one data set, of which a sample is looked at."""
+    statistic = SequenceIds()
+    state = statistic.init()
+    for source, offset in zip(samples.sources, samples.offsets, strict=True):
+        last: NDArray[Any] | None = None
+        for start in range(0, source.rows, _ROWS_OF_IDS):
+            stop = min(start + _ROWS_OF_IDS, source.rows)
+            ids = read_repeatedly(partial(source.read_sequence, start, stop), ReadTally())
+            if ids is None:
+                break
+            before = ids[:1] - 1 if last is None else last
+            changed = np.concatenate([before, ids[:-1]]) != ids
+            statistic.add(state, ids[changed], offset)
+            last = ids[-1:]
+    found = statistic.finalize(state)
+    _warn_of_returning(found.returning, _in_words(found))
+
+
+def _in_words(found: SequenceIdsResult) -> str:
+    """Return the number of ids that were looked at."""
+    return f"{found.seen:,}{'' if found.complete else ' looked at'}"
 
 
 def _warn_of_returning(returning: int, ids: str) -> None:
@@ -190,5 +217,4 @@ def _with_ids(script: Script) -> Generator[Any, Any, Solved]:
         both = yield _together(wanted)
         result, found = both["rows"], both["ids"]
         assert found is not None
-        sampled = "" if found.complete else "looked at "
-        _warn_of_returning(found.returning, f"{found.seen:,} {sampled}".strip())
+        _warn_of_returning(found.returning, _in_words(found))

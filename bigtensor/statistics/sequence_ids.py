@@ -70,7 +70,19 @@ class SequenceIds(Statistic[SequenceIdsResult]):
         """Add the sequences that start in one block."""
         if block.sequence is None or not block.rows:
             return
-        hashes = _hashed(block.sequence[first_rows(block)], block.source_start)
+        self.add(state, block.sequence[first_rows(block)], block.source_start)
+
+    def add(self, state: State, first: NDArray[np.generic], source_start: int) -> None:
+        """Add sequences that start, by the ids of their first rows.
+
+        Parameters
+        ----------
+        state : dict
+        first : (n,) integer array
+        source_start : int
+            Global index of the first row of their data set.
+        """
+        hashes = _hashed(first, source_start)
         if len(state["hash"]) == self.most:
             hashes = hashes[hashes <= state["hash"][-1]]
         if len(hashes):

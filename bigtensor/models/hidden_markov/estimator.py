@@ -192,8 +192,8 @@ class HiddenMarkovModel(SequenceModel):
         Warns
         -----
         SequenceWarning
-            When ids of rows in memory come back after another sequence. Lazy answers and `write`
-            do not look for such ids, `score` does.
+            When ids of rows in memory come back after another sequence. Lazy answers do not look
+            for such ids; `write` and `score` do.
         """
         return self._answer(X, "label", sequence, lengths)
 

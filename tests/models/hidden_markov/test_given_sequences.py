@@ -1,5 +1,6 @@
 """Sequences that are given beside the data: the same answers in every container."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from bigtensor.errors import (
     ParameterError,
     SequenceWarning,
 )
+from bigtensor.models import sequence_model
 
 LENGTHS = [900, 100, 1, 2, 1997, 3000]
 IDS = np.repeat([4, 9, 2, 7, 1, 30], LENGTHS)
@@ -200,6 +202,26 @@ def test_ids_that_come_back__are_the_same_warning_in_every_answer(
     with pytest.warns(SequenceWarning, match="2 of 4 ids of sequences come back") as warned:
         getattr(fitted, answer)(X, **order)
     assert len(warned) == 1
+
+
+@pytest.mark.parametrize("rows_at_once", [700, 1000, 2**20])
+def test_ids_that_come_back__are_told_by_write(
+    codes: np.ndarray,
+    plain: HiddenMarkovModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    rows_at_once: int,
+) -> None:
+    monkeypatch.setattr(sequence_model, "_ROWS_OF_IDS", rows_at_once)
+    for name, ids in (("back", [1, 2, 1, 3, 2, 5]), ("in_order", [1, 2, 3, 4, 5, 6])):
+        rows = {"X": (("sample", "feature"), codes), "sequence": ("sample", np.repeat(ids, 1000))}
+        xr.Dataset(rows).to_zarr(tmp_path / f"{name}.zarr", consolidated=False)
+    with pytest.warns(SequenceWarning, match="2 of 4 ids of sequences come back") as warned:
+        plain.write(tmp_path / "back.zarr", tmp_path / "states.zarr")
+    assert len(warned) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SequenceWarning)
+        plain.write(tmp_path / "in_order.zarr", tmp_path / "others.zarr")
 
 
 def test_a_table_of_pyarrow__with_the_name_of_a_column(
