@@ -13,6 +13,7 @@ import zarr
 
 from bigtensor import (
     GaussianMixture,
+    HiddenMarkovModel,
     KernelICA,
     KernelMixture,
     LinearMixture,
@@ -36,6 +37,8 @@ def model(name: str) -> Any:
         return SparseICA(8, polish_passes=4, pilot_rows=8000, random_state=4)
     if name == "kernel sources":
         return KernelICA(3, n_landmarks=50, pilot_rows=4000, random_state=4)
+    if name == "sequences":
+        return HiddenMarkovModel(3, refine="sequences", em_iterations=4, random_state=4)
     if name == "train":
         return TensorTrainDensity(3, widths=(0.5,), passes=4, pilot_rows=4000, random_state=4)
     return GaussianMixture(8, em_iterations=6, pilot_rows=4000, random_state=4)

@@ -20,6 +20,7 @@ from bigtensor import simulate
 from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.opening import open_samples
 from bigtensor.data.simulate.gaussian_mixture import write_gaussian_mixture
+from bigtensor.data.simulate.hidden_markov import write_hidden_markov
 from bigtensor.data.simulate.ica import write_ica
 from bigtensor.data.simulate.latent_chain import write_latent_chain
 from bigtensor.data.simulate.linear_mixture import write_linear_mixture
@@ -194,7 +195,9 @@ def test_driver__killed_at_many_moments(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["linear", "gaussian", "sparse", "kernel sources", "train"])
+@pytest.mark.parametrize(
+    "name", ["linear", "gaussian", "sparse", "kernel sources", "sequences", "train"]
+)
 def test_driver__of_a_moment_model_killed_and_run_again_gives_the_same_bits(
     name: str, tmp_path: Path
 ) -> None:
@@ -203,9 +206,11 @@ def test_driver__of_a_moment_model_killed_and_run_again_gives_the_same_bits(
         "gaussian": partial(write_gaussian_mixture, noise=0.5),
         "sparse": partial(write_ica, sources="sparse", noise=0.05),
         "kernel sources": write_ica,
+        "sequences": partial(write_hidden_markov, n_symbols=6),
         "train": write_latent_chain,
     }[name]
-    write(tmp_path / "rows.zarr", 1_000_000, 8, n_features=6, random_state=2)
+    sizes = {} if name == "sequences" else {"n_features": 6}
+    write(tmp_path / "rows.zarr", 1_000_000, 8, **sizes, random_state=2)
     found = fit_undisturbed(name, tmp_path / "rows.zarr", tmp_path)
     reused = 0
     for killed, _, _, resumed in killed_and_resumed(found, tmp_path, 6, "threads"):

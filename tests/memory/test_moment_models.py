@@ -11,12 +11,14 @@ import pytest
 
 from bigtensor import (
     GaussianMixture,
+    HiddenMarkovModel,
     KernelICA,
     LinearMixture,
     SparseICA,
     TensorTrainDensity,
 )
 from bigtensor.data.simulate.gaussian_mixture import write_gaussian_mixture
+from bigtensor.data.simulate.hidden_markov import write_hidden_markov
 from bigtensor.data.simulate.ica import write_ica
 from bigtensor.data.simulate.latent_chain import write_latent_chain
 from bigtensor.data.simulate.linear_mixture import write_linear_mixture
@@ -45,9 +47,18 @@ def model_of(name: str) -> Any:
         return SparseICA(K, random_state=0)
     if name == "kernel":
         return KernelICA(4, random_state=0)
+    if name == "sequences":
+        return HiddenMarkovModel(RANK, refine="sequences", em_iterations=2, random_state=0)
     if name == "train":
         return TensorTrainDensity(RANK, random_state=0)
     return GaussianMixture(K, random_state=0)
+
+
+def size_of(fitted: Any) -> int:
+    """Return the number of components, states or values of a latent state."""
+    if isinstance(fitted, HiddenMarkovModel):
+        return len(fitted.transition_)
+    return int(fitted._fitted.n_components)
 
 
 def write(name: str, path: Path, rows: int) -> str:
@@ -57,13 +68,15 @@ def write(name: str, path: Path, rows: int) -> str:
         "gaussian": partial(write_gaussian_mixture, noise=0.5),
         "sparse": partial(write_ica, sources="sparse", noise=0.05),
         "kernel": write_ica,
+        "sequences": partial(write_hidden_markov, n_symbols=20, stay=0.5),
         "train": write_latent_chain,
     }[name]
-    write_rows(path, rows, K, n_features=D, random_state=1)
+    sizes = {} if name == "sequences" else {"n_features": D}
+    write_rows(path, rows, RANK if name == "sequences" else K, **sizes, random_state=1)
     return str(path)
 
 
-@pytest.mark.parametrize("name", ["linear", "gaussian", "sparse", "kernel", "train"])
+@pytest.mark.parametrize("name", ["linear", "gaussian", "sparse", "kernel", "sequences", "train"])
 def test_workers__stay_below_the_plan_and_flat(name: str, tmp_path: Path) -> None:
     measured = []
     for rows in SIZES:
@@ -74,7 +87,7 @@ def test_workers__stay_below_the_plan_and_flat(name: str, tmp_path: Path) -> Non
             fitted = model_of(name).fit(store, client=client)
             peak = max(client.run(peak_nbytes).values())
         print(f"{rows:,} rows: {peak / MiB:.0f} MiB measured, {plan.projected_nbytes / MiB:.0f}")
-        assert fitted._fitted.n_components == {"kernel": 4, "train": RANK}.get(name, K)
+        assert size_of(fitted) == {"kernel": 4, "sequences": RANK, "train": RANK}.get(name, K)
         assert peak <= plan.projected_nbytes <= 1.6 * peak
         measured.append(peak)
     assert max(measured) <= 1.1 * min(measured)
@@ -93,7 +106,7 @@ print(peak_nbytes(), plan.projected_nbytes)
 """
 
 
-@pytest.mark.parametrize("name", ["linear", "gaussian", "sparse", "kernel", "train"])
+@pytest.mark.parametrize("name", ["linear", "gaussian", "sparse", "kernel", "sequences", "train"])
 def test_driver_with_threads__stays_below_the_plan_and_flat(name: str, tmp_path: Path) -> None:
     measured = []
     for rows in SIZES:
