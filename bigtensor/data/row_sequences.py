@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from numpy.typing import NDArray
 
 from bigtensor.data.anndata_source import AnndataFileSource
 from bigtensor.data.csr_source import CsrSource, StoredCsrSource
+from bigtensor.data.integer_ids import integer_ids
 from bigtensor.data.matrices import is_lazy_table
 from bigtensor.data.read_errors import read_variable
+from bigtensor.data.repeated_reads import ReadTally, read_repeatedly
 from bigtensor.data.row_variables import named_variable
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import ArraySource, LazySource, Source, ZarrSource
@@ -26,6 +29,9 @@ _REMEDY = (
     "'bigtensor import' keeps one with --sequence; for data in memory, the id of every row can be "
     "given as an array"
 )
+
+ROWS_OF_IDS = 2**20
+"""Ids that are read at once."""
 
 _NAMES, _INTEGERS = "OUST", "iu"
 
@@ -195,6 +201,44 @@ def names_of_sequences(samples: Samples) -> tuple[str, ...] | None:
         return None
     attrs = open_group(source.url)[source.sequence].attrs
     return _listed_names(attrs.get("categories"))
+
+
+def names_by_id(samples: Samples) -> dict[int, str] | None:
+    """Return the names that the integer ids of tasks stand for; None where ids are integers.
+
+    All ids are read again, some rows at a time; one name a sequence is held.
+
+    Parameters
+    ----------
+    samples : Samples
+        With ids in stores or in graphs, which tasks hash.
+    """
+    found: dict[int, str] = {}
+    for source in samples.sources:
+        for ids in _pieces_of_ids(source):
+            if ids.dtype.kind in _INTEGERS:
+                return None
+            first = ids[np.concatenate([[True], ids[1:] != ids[:-1]])]
+            found.update(zip(integer_ids(first).tolist(), map(str, first.tolist()), strict=True))
+    return found
+
+
+def _pieces_of_ids(source: Source) -> Iterator[NDArray[Any]]:
+    """Yield the ids of the rows as they are stored, some rows at a time."""
+    if isinstance(source, LazySource):
+        ids = source.sequence
+        if ids is not None:
+            # ids beside a graph may be in memory
+            lengths = getattr(ids, "chunks", ((len(ids),),))[0]
+            stops = np.cumsum(lengths)
+            pieces = (ids[stop - n : stop] for n, stop in zip(lengths, stops, strict=True) if n)
+            yield from (np.asarray(piece) for piece in pieces)
+        return
+    for start in range(0, source.rows, ROWS_OF_IDS):
+        stop = min(start + ROWS_OF_IDS, source.rows)
+        ids = read_repeatedly(partial(source.read_sequence, start, stop), ReadTally())
+        if ids is not None:
+            yield np.asarray(ids)
 
 
 def _is_table(data: Any) -> bool:

@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 from sklearn.callback import with_callbacks
 
 from bigtensor.data.repeated_reads import ReadTally, read_repeatedly
-from bigtensor.data.row_sequences import in_sequences, names_of_sequences
+from bigtensor.data.row_sequences import (
+    ROWS_OF_IDS,
+    in_sequences,
+    names_by_id,
+    names_of_sequences,
+)
 from bigtensor.data.samples import Samples
 from bigtensor.errors import SequenceWarning, Setting
 from bigtensor.models.base import LatentVariableModel
@@ -27,9 +32,6 @@ from bigtensor.statistics.base import Pass, RowFunction
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.sequence_ids import SequenceIds, SequenceIdsResult
 from bigtensor.statistics.validity import Validity
-
-_ROWS_OF_IDS = 2**20
-"""Ids that are read at once."""
 
 
 class SequenceModel(LatentVariableModel):
@@ -148,8 +150,11 @@ def ids_or_names(samples: Samples, runs: NDArray[np.int64]) -> NDArray[Any]:
         _, times = np.unique(runs[changed], return_counts=True)
         _warn_of_returning(int(np.count_nonzero(times > 1)), f"{len(times):,}")
     names = names_of_sequences(samples)
-    known = names is not None and bool(((runs >= 0) & (runs < len(names))).all())
-    return np.array(names)[runs] if known else runs
+    if names is not None:
+        known = bool(((runs >= 0) & (runs < len(names))).all())
+        return np.array(names)[runs] if known else runs
+    by_id = names_by_id(samples)
+    return np.array([by_id[run] for run in runs.tolist()]) if by_id else runs
 
 
 def _warn_of_returning_in(samples: Samples) -> None:
@@ -158,8 +163,8 @@ def _warn_of_returning_in(samples: Samples) -> None:
     state = statistic.init()
     for source, offset in zip(samples.sources, samples.offsets, strict=True):
         last: NDArray[Any] | None = None
-        for start in range(0, source.rows, _ROWS_OF_IDS):
-            stop = min(start + _ROWS_OF_IDS, source.rows)
+        for start in range(0, source.rows, ROWS_OF_IDS):
+            stop = min(start + ROWS_OF_IDS, source.rows)
             ids = read_repeatedly(partial(source.read_sequence, start, stop), ReadTally())
             if ids is None:
                 break

@@ -204,6 +204,21 @@ def test_ids_that_come_back__are_the_same_warning_in_every_answer(
     assert len(warned) == 1
 
 
+@pytest.mark.filterwarnings("ignore::zarr.errors.UnstableSpecificationWarning")
+def test_scores_of_sequences__have_their_names_wherever_they_are_stored(
+    codes: np.ndarray, plain: HiddenMarkovModel, tmp_path: Path
+) -> None:
+    ids = ("sample", NAMES.astype(np.dtypes.StringDType()))
+    rows = xr.Dataset({"X": (("sample", "feature"), codes), "sequence": ids})
+    rows.to_zarr(tmp_path / "named.zarr", consolidated=False)
+    expected = plain.score_samples(rows)
+    assert expected["sequence"].to_numpy().tolist() == ["d", "z", "b", "g", "a", "k"]
+    for given in (rows.chunk({"sample": 700}), tmp_path / "named.zarr"):
+        found = plain.score_samples(given)
+        assert found["sequence"].to_numpy().tolist() == expected["sequence"].to_numpy().tolist()
+        np.testing.assert_allclose(found, expected)
+
+
 @pytest.mark.parametrize("rows_at_once", [700, 1000, 2**20])
 def test_ids_that_come_back__are_told_by_write(
     codes: np.ndarray,
@@ -212,7 +227,7 @@ def test_ids_that_come_back__are_told_by_write(
     monkeypatch: pytest.MonkeyPatch,
     rows_at_once: int,
 ) -> None:
-    monkeypatch.setattr(sequence_model, "_ROWS_OF_IDS", rows_at_once)
+    monkeypatch.setattr(sequence_model, "ROWS_OF_IDS", rows_at_once)
     for name, ids in (("back", [1, 2, 1, 3, 2, 5]), ("in_order", [1, 2, 3, 4, 5, 6])):
         rows = {"X": (("sample", "feature"), codes), "sequence": ("sample", np.repeat(ids, 1000))}
         xr.Dataset(rows).to_zarr(tmp_path / f"{name}.zarr", consolidated=False)
