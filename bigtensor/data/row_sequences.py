@@ -215,12 +215,27 @@ def names_by_id(samples: Samples) -> dict[int, str] | None:
     """
     found: dict[int, str] = {}
     for source in samples.sources:
-        for ids in _pieces_of_ids(source):
-            if ids.dtype.kind in _INTEGERS:
+        for first in first_ids(source):
+            if first.dtype.kind in _INTEGERS:
                 return None
-            first = ids[np.concatenate([[True], ids[1:] != ids[:-1]])]
             found.update(zip(integer_ids(first).tolist(), map(str, first.tolist()), strict=True))
     return found
+
+
+def first_ids(source: Source) -> Iterator[NDArray[Any]]:
+    """Yield the ids with which sequences start, as they are stored, of some rows at a time.
+
+    Parameters
+    ----------
+    source : Source
+    """
+    last: NDArray[Any] | None = None
+    for ids in _pieces_of_ids(source):
+        is_first = np.concatenate([[True], ids[1:] != ids[:-1]])
+        is_first[0] = last is None or bool(ids[0] != last[0])
+        if is_first.any():
+            yield ids[is_first]
+        last = ids[-1:]
 
 
 def _pieces_of_ids(source: Source) -> Iterator[NDArray[Any]]:

@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Generator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeGuard, Unpack
 
@@ -14,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.callback import with_callbacks
 
-from bigtensor.data.repeated_reads import ReadTally, read_repeatedly
+from bigtensor.data.integer_ids import integer_ids
 from bigtensor.data.row_sequences import (
-    ROWS_OF_IDS,
+    first_ids,
     in_sequences,
     names_by_id,
     names_of_sequences,
@@ -162,16 +161,8 @@ def _warn_of_returning_in(samples: Samples) -> None:
     statistic = SequenceIds()
     state = statistic.init()
     for source, offset in zip(samples.sources, samples.offsets, strict=True):
-        last: NDArray[Any] | None = None
-        for start in range(0, source.rows, ROWS_OF_IDS):
-            stop = min(start + ROWS_OF_IDS, source.rows)
-            ids = read_repeatedly(partial(source.read_sequence, start, stop), ReadTally())
-            if ids is None:
-                break
-            before = ids[:1] - 1 if last is None else last
-            changed = np.concatenate([before, ids[:-1]]) != ids
-            statistic.add(state, ids[changed], offset)
-            last = ids[-1:]
+        for ids in first_ids(source):
+            statistic.add(state, integer_ids(ids), offset)
     found = statistic.finalize(state)
     _warn_of_returning(found.returning, _in_words(found))
 

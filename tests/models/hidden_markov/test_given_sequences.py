@@ -13,6 +13,7 @@ import xarray as xr
 
 import bigtensor
 from bigtensor import HiddenMarkovModel, open_samples, simulate
+from bigtensor.data import row_sequences
 from bigtensor.data.importers.files import import_files
 from bigtensor.errors import (
     DataError,
@@ -22,7 +23,6 @@ from bigtensor.errors import (
     ParameterError,
     SequenceWarning,
 )
-from bigtensor.models import sequence_model
 
 LENGTHS = [900, 100, 1, 2, 1997, 3000]
 IDS = np.repeat([4, 9, 2, 7, 1, 30], LENGTHS)
@@ -219,6 +219,8 @@ def test_scores_of_sequences__have_their_names_wherever_they_are_stored(
         np.testing.assert_allclose(found, expected)
 
 
+@pytest.mark.filterwarnings("ignore::zarr.errors.UnstableSpecificationWarning")
+@pytest.mark.parametrize("kind", [np.int64, np.dtypes.StringDType()])
 @pytest.mark.parametrize("rows_at_once", [700, 1000, 2**20])
 def test_ids_that_come_back__are_told_by_write(
     codes: np.ndarray,
@@ -226,10 +228,14 @@ def test_ids_that_come_back__are_told_by_write(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     rows_at_once: int,
+    kind: Any,
 ) -> None:
-    monkeypatch.setattr(sequence_model, "ROWS_OF_IDS", rows_at_once)
+    monkeypatch.setattr(row_sequences, "ROWS_OF_IDS", rows_at_once)
     for name, ids in (("back", [1, 2, 1, 3, 2, 5]), ("in_order", [1, 2, 3, 4, 5, 6])):
-        rows = {"X": (("sample", "feature"), codes), "sequence": ("sample", np.repeat(ids, 1000))}
+        rows = {
+            "X": (("sample", "feature"), codes),
+            "sequence": ("sample", np.repeat(ids, 1000).astype(kind)),
+        }
         xr.Dataset(rows).to_zarr(tmp_path / f"{name}.zarr", consolidated=False)
     with pytest.warns(SequenceWarning, match="2 of 4 ids of sequences come back") as warned:
         plain.write(tmp_path / "back.zarr", tmp_path / "states.zarr")
