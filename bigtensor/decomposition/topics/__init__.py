@@ -1,0 +1,1 @@
+"""Topics from moments of words."""

@@ -1,0 +1,144 @@
+"""Topics from moments of words in the span of a few columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from bigtensor.decomposition.joint_diagonalisation import joint_diagonalisation
+from bigtensor.decomposition.whitening import whiten
+from bigtensor.errors import IdentifiabilityError
+
+Floats = NDArray[np.float64]
+
+_REACH = np.log(1e3)
+"""Logarithm of the factor about the guess within which the concentration is looked for."""
+
+_TRIALS = 25
+"""Concentrations that are tried there."""
+
+
+@dataclass(frozen=True, eq=False)
+class WordMoments:
+    """Raw moments of the words of documents in r coordinates.
+
+    Attributes
+    ----------
+    mean : (r,) float64 array
+        M1 contracted with columns.
+    pair : (r, r) float64 array
+        E2, two words of a document.
+    triple : (r, r, r) float64 array
+        E3, three words of a document.
+    """
+
+    mean: Floats
+    pair: Floats
+    triple: Floats
+
+    def corrected(self, concentration: float) -> tuple[Floats, Floats]:
+        """Return the moments whose components are topics (Anandkumar et al. 2014, Theorem 3.5).
+
+        The pair moment is a sum over topics of ``alpha_i / (a0 (a0 + 1)) mu_i o mu_i`` and the
+        triple moment of ``2 alpha_i / (a0 (a0 + 1) (a0 + 2)) mu_i o mu_i o mu_i``.
+
+        Parameters
+        ----------
+        concentration : float
+            a0, the sum of the parameters of the Dirichlet prior.
+        """
+        a0, mean = concentration, self.mean
+        pair = self.pair - a0 / (a0 + 1) * np.outer(mean, mean)
+        with_mean = self.pair[:, :, None] * mean
+        placements = with_mean + with_mean.transpose(0, 2, 1) + with_mean.transpose(2, 0, 1)
+        cube = mean[:, None, None] * mean[:, None] * mean
+        triple = self.triple - a0 / (a0 + 2) * placements
+        return pair, triple + 2 * a0**2 / ((a0 + 1) * (a0 + 2)) * cube
+
+
+@dataclass(frozen=True, eq=False)
+class TopicSolution:
+    """Topics in r coordinates, and the prior of their shares.
+
+    Attributes
+    ----------
+    topics : (r, k) float64 array
+        Columns, in the coordinates of the moments; of any sign.
+    prior : (k,) float64 array
+        Parameters of the Dirichlet prior, as the weights of the terms tell them.
+    diagonality : float
+        Share of the squared entries of the rotated tensor that is on its diagonal; one for moments
+        of exactly k topics.
+    """
+
+    topics: Floats
+    prior: Floats
+    diagonality: float
+
+
+def solve_topics(moments: WordMoments, n_topics: int, concentration: float) -> TopicSolution:
+    """Return the topics whose terms make up the corrected moments.
+
+    Parameters
+    ----------
+    moments : WordMoments
+    n_topics : int
+        Number of topics k, at most r.
+    concentration : float
+        a0, the sum of the parameters of the Dirichlet prior.
+
+    Notes
+    -----
+    The pair moment is whitened, and the whitened triple moment is diagonalised by rotations
+    (Anandkumar et al. 2014, section 5.1).
+    """
+    a0 = concentration
+    pair, triple = moments.corrected(a0)
+    whitening = whiten(pair, n_topics)
+    white = whitening.matrix
+    core = np.einsum("abc,ai,bj,ck->ijk", triple, white, white, white, optimize=True)
+    found = joint_diagonalisation(core)
+    values = np.maximum(found.eigenvalues, np.finfo(np.float64).tiny)
+    topics = (a0 + 2) / 2 * values * (whitening.unwhitening @ found.vectors)
+    prior = 4 * a0 * (a0 + 1) / ((a0 + 2) ** 2 * values**2)
+    squares = float(np.square(core).sum())
+    return TopicSolution(topics, prior, float(np.square(values).sum()) / squares)
+
+
+def estimated_concentration(moments: WordMoments, n_topics: int, guess: float = 1.0) -> float:
+    """Return the concentration at which the parameters of the prior add up to it.
+
+    Their sum is larger than a concentration that is too small, and smaller than one that is too
+    large, until the pair moment loses its last eigenvalue: the first crossing is the answer.
+
+    Parameters
+    ----------
+    moments : WordMoments
+    n_topics : int
+    guess : float
+        The answer is looked for within a factor of a thousand about it.
+
+    Raises
+    ------
+    IdentifiabilityError
+        When the sum crosses nowhere there.
+    """
+
+    def excess(log_concentration: float) -> float:
+        """Return the logarithm of the ratio of the sum and the concentration."""
+        prior = solve_topics(moments, n_topics, float(np.exp(log_concentration))).prior
+        return float(np.log(prior.sum()) - log_concentration)
+
+    grid = np.log(guess) + np.linspace(-_REACH, _REACH, _TRIALS)
+    excesses = np.array([excess(point) for point in grid])
+    crossings = np.flatnonzero((excesses[:-1] > 0) & (excesses[1:] <= 0))
+    if not crossings.size:
+        raise IdentifiabilityError(
+            f"no concentration from {np.exp(grid[0]):.2g} to {np.exp(grid[-1]):.2g} agrees with "
+            f"the moments of {n_topics} topics: use fewer topics, or give the concentration"
+        )
+    first = int(crossings[0])
+    return float(np.exp(brentq(excess, grid[first], grid[first + 1], xtol=1e-10)))

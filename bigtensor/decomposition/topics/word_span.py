@@ -1,0 +1,63 @@
+"""Span of the topics among all words, and topics as distributions over words."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_RAREST = 1e-3
+"""Smallest mean frequency of a word that is told apart, in units of one over the vocabulary."""
+
+
+def word_scales(mean: Floats) -> Floats:
+    """Return one over the square root of the frequency of every word, (V,).
+
+    In these units words have comparable noise; without them frequent words hide the topics of
+    others.
+
+    Parameters
+    ----------
+    mean : (V,) float64 array
+        Mean frequency of every word.
+    """
+    return np.asarray(1 / np.sqrt(np.maximum(mean, _RAREST / len(mean))))
+
+
+def topic_span(
+    contracted: Floats, columns: Floats, mean: Floats, concentration: float, scales: Floats
+) -> Floats:
+    """Return orthonormal columns that nearly span the scaled topics: a step of subspace iteration.
+
+    Parameters
+    ----------
+    contracted : (V, r) float64 array
+        Pair moment of the words, E2, times columns.
+    columns : (V, r) float64 array
+    mean : (V,) float64 array
+        M1.
+    concentration : float
+        a0, the sum of the parameters of the Dirichlet prior.
+    scales : (V,) float64 array
+    """
+    a0 = concentration
+    corrected = contracted - a0 / (a0 + 1) * np.outer(mean, mean @ columns)
+    return np.asarray(np.linalg.qr(scales[:, None] * corrected)[0])
+
+
+def topics_of_words(coordinates: Floats, span: Floats, scales: Floats, floor: float) -> Floats:
+    """Return topics as distributions over words, (V, k).
+
+    Parameters
+    ----------
+    coordinates : (r, k) float64 array
+        Topics in the span.
+    span : (V, r) float64 array
+    scales : (V,) float64 array
+    floor : float
+        Least probability of a word, in units of one over the vocabulary.
+    """
+    raw = (span @ coordinates) / scales[:, None]
+    topics = np.maximum(raw, floor / len(scales))
+    return np.asarray(topics / topics.sum(axis=0))

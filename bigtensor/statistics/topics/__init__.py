@@ -1,0 +1,1 @@
+"""Sums over documents that topics follow from."""

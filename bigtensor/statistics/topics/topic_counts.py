@@ -1,0 +1,161 @@
+"""Expected counts of the words of every topic, by Gibbs sampling inside each document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.features.row_loops import reducing_row_loop
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.row_keys import block_keys
+from bigtensor.statistics.topics.documents import Documents
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TopicCountsResult:
+    """Expected counts of one step of Monte Carlo expectation maximisation.
+
+    Attributes
+    ----------
+    counts : (V, k) float64 array
+        Expected number of times that a topic gives a word.
+    words : float
+        Number of words, with the weights of their documents.
+    """
+
+    counts: Floats
+    words: float
+
+
+@dataclass(frozen=True, eq=False)
+class TopicCounts(SumStatistic[TopicCountsResult]):
+    """Posterior expectation of the topics of all words, by sweeps inside every document.
+
+    Topics of the words of a document are drawn in turn, given its other words and the Dirichlet
+    prior of its shares (Griffiths and Steyvers 2004, with topics held fixed). After some sweeps the
+    conditional probabilities are averaged, rather than the draws. Random numbers depend on the
+    index of the row and the number of the step alone.
+
+    Parameters
+    ----------
+    topics : (V, k) float64 array
+        Columns sum to one.
+    prior : (k,) float64 array
+        Parameters of the Dirichlet prior.
+    step : int
+        Number of the step, for the random numbers.
+    random_state : int
+    burn_in, kept : int
+        Sweeps before, and sweeps whose probabilities count.
+    """
+
+    topics: Floats
+    prior: Floats
+    step: int = 0
+    random_state: int = 0
+    burn_in: int = 6
+    kept: int = 6
+
+    block_rows: ClassVar[int] = 2048
+
+    def state_arrays(self) -> Mapping[str, ArraySpec]:
+        """Return the arrays of the state."""
+        return {"counts": (self.topics.shape, "float64"), "words": ((), "float64")}
+
+    def update(self, state: State, block: Block, work: Workspace) -> None:
+        """Add one block."""
+        if not block.rows:
+            return
+        block = block.without_halo()
+        documents = Documents.of_block(block)
+        counts = documents.counts.astype(np.int64)
+        weight = np.ones(block.rows) if block.weight is None else block.weight
+        starts = documents.starts
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        longest = int(np.diff(ends[starts]).max(initial=1))
+        topic_of = work.take("topic_counts.topic_of", (longest,), "int64")
+        keys = block_keys(self.random_state, f"topics{self.step}", block)
+        _add_topic_counts(
+            starts,
+            documents.words,
+            counts,
+            weight,
+            keys,
+            self.topics,
+            self.prior,
+            np.array([self.burn_in, self.kept]),
+            topic_of,
+            state["counts"],
+        )
+        state["words"] += weight @ np.diff(ends[starts])
+
+    def finalize(self, state: State) -> TopicCountsResult:
+        """Return the sums."""
+        return TopicCountsResult(state["counts"], float(state["words"]))
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the workspace for blocks of ``rows`` rows of a thousand words."""
+        return rows * 8 * 16 + 8 * 1000 * rows
+
+
+def _add(
+    starts: NDArray[np.integer[Any]],
+    words: NDArray[np.integer[Any]],
+    counts: NDArray[np.int64],
+    weight: Floats,
+    keys: NDArray[np.uint64],
+    topics: Floats,
+    prior: Floats,
+    sweeps: NDArray[np.int64],
+    topic_of: NDArray[np.int64],
+    total: Floats,
+) -> None:
+    """Add the averaged conditional probabilities of the topics of all words."""
+    k = len(prior)
+    of_topic, steps = np.empty(k), np.empty(k)
+    for row in range(len(starts) - 1):
+        if weight[row] == 0:
+            continue
+        state = keys[row]
+        of_topic[:] = prior
+        for sweep in range(-1, sweeps[0] + sweeps[1]):
+            place = 0
+            for at in range(starts[row], starts[row + 1]):
+                word = words[at]
+                for _ in range(counts[at]):
+                    if sweep >= 0:
+                        of_topic[topic_of[place]] -= 1
+                    mass = 0.0
+                    for j in range(k):
+                        # at first every word is alone
+                        own = of_topic[j] if sweep >= 0 else prior[j]
+                        mass += topics[word, j] * own
+                        steps[j] = mass
+                    # SplitMix64 (Steele, Lea and Flood 2014)
+                    state += np.uint64(0x9E3779B97F4A7C15)
+                    mixed = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+                    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+                    mixed ^= mixed >> np.uint64(31)
+                    level = (mixed >> np.uint64(11)) * (mass / 9007199254740992.0)
+                    drawn = 0
+                    while drawn < k - 1 and steps[drawn] <= level:
+                        drawn += 1
+                    if sweep >= sweeps[0]:
+                        share = weight[row] / (mass * sweeps[1])
+                        before = 0.0
+                        for j in range(k):
+                            total[word, j] += share * (steps[j] - before)
+                            before = steps[j]
+                    topic_of[place] = drawn
+                    of_topic[drawn] += 1
+                    place += 1
+
+
+_add_topic_counts = reducing_row_loop(_add)

@@ -1,0 +1,109 @@
+"""Moment of pairs of words, contracted with columns: the span of the topics in two passes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.errors import DataError
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.topics.documents import Documents, add_outer, add_words, project
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class WordPairsResult:
+    """Moments of single words and of pairs of words.
+
+    Attributes
+    ----------
+    mean : (V,) float64 array
+        Mean frequency of every word, M1.
+    contracted : (V, r) float64 array
+        Moment of two words of a document, E2, times the columns.
+    documents : float
+        Weight of the documents that have three words at least.
+    """
+
+    mean: Floats
+    contracted: Floats
+    documents: float
+
+
+@dataclass(frozen=True, eq=False)
+class WordPairs(SumStatistic[WordPairsResult]):
+    """Contraction of the moment of two words of a document with columns.
+
+    A word does not pair with itself at its own place, so that counts are corrected on the diagonal.
+    Documents of fewer than three words are left out.
+
+    Parameters
+    ----------
+    columns : (V, r) float64 array
+    """
+
+    columns: Floats
+
+    block_rows: ClassVar[int] = 2048
+
+    def state_arrays(self) -> Mapping[str, ArraySpec]:
+        """Return the arrays of the state."""
+        words, _ = self.columns.shape
+        return {
+            "contracted": (self.columns.shape, "float64"),
+            "squares": ((words,), "float64"),
+            "mean": ((words,), "float64"),
+            "documents": ((), "float64"),
+        }
+
+    def update(self, state: State, block: Block, work: Workspace) -> None:
+        """Add one block."""
+        if not block.rows:
+            return
+        documents = Documents.of_block(block)
+        rows = documents.starts, documents.words, documents.counts
+        shape = block.rows, self.columns.shape[1]
+        projected = work.take("pairs.projected", shape, "float64")
+        project(*rows, self.columns, projected)
+        add_outer(*rows, documents.of_pair, projected, state["contracted"])
+        add_words(*rows, documents.of_pair, state["squares"])
+        add_words(*rows, documents.of_word, state["mean"])
+        state["documents"] += documents.weight
+
+    def finalize(self, state: State) -> WordPairsResult:
+        """Divide by the weight of the documents.
+
+        Raises
+        ------
+        DataError
+            When no document has three words.
+        """
+        total = float(state["documents"])
+        check_documents(total)
+        contracted = state["contracted"] - state["squares"][:, None] * self.columns
+        return WordPairsResult(state["mean"] / total, contracted / total, total)
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the workspace for blocks of ``rows`` rows."""
+        return 8 * rows * (int(self.columns.shape[1]) + 8)
+
+
+def check_documents(weight: float) -> None:
+    """Raise a DataError where no document is long enough.
+
+    Parameters
+    ----------
+    weight : float
+        Of the documents of three words at least.
+    """
+    if not weight > 0:
+        raise DataError(
+            "no document has three words, or all of them have a weight of zero: topics follow from "
+            "triples of words"
+        )

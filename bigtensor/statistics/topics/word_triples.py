@@ -1,0 +1,127 @@
+"""Moments of pairs and triples of words in the span of a few columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.topics.documents import Documents, add_outer, add_words, project
+from bigtensor.statistics.topics.word_pairs import check_documents
+
+Floats = NDArray[np.float64]
+
+_PRODUCT_ENTRIES = 2**20
+"""Products of two projections that are made at once: 8 MiB."""
+
+_WORDS = 4096
+"""Words whose products of two columns are made at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class WordTriplesResult:
+    """Raw moments of words in the span of columns.
+
+    Attributes
+    ----------
+    pair : (r, r) float64 array
+        E2 contracted with the columns twice.
+    triple : (r, r, r) float64 array
+        E3 contracted with the columns three times.
+    documents : float
+        Weight of the documents that have three words at least.
+    """
+
+    pair: Floats
+    triple: Floats
+    documents: float
+
+
+@dataclass(frozen=True, eq=False)
+class WordTriples(SumStatistic[WordTriplesResult]):
+    """Contractions of the moments of two and three words of a document with columns.
+
+    No two of the words are at the same place of the document: counts are corrected where words of
+    a pair or a triple are equal. Documents of fewer than three words are left out.
+
+    Parameters
+    ----------
+    columns : (V, r) float64 array
+    """
+
+    columns: Floats
+
+    block_rows: ClassVar[int] = 2048
+
+    def state_arrays(self) -> Mapping[str, ArraySpec]:
+        """Return the arrays of the state."""
+        words, r = self.columns.shape
+        return {
+            "pair": ((r, r), "float64"),
+            "triple": ((r, r, r), "float64"),
+            "contracted": ((words, r), "float64"),
+            "squares": ((words,), "float64"),
+            "cubes": ((words,), "float64"),
+            "documents": ((), "float64"),
+        }
+
+    def update(self, state: State, block: Block, work: Workspace) -> None:
+        """Add one block."""
+        if not block.rows:
+            return
+        documents = Documents.of_block(block)
+        rows = documents.starts, documents.words, documents.counts
+        n, r = block.rows, self.columns.shape[1]
+        projected = work.take("triples.projected", (n, r), "float64")
+        weighted = work.take("triples.weighted", (n, r), "float64")
+        project(*rows, self.columns, projected)
+        np.multiply(projected, documents.of_pair[:, None], out=weighted)
+        state["pair"] += weighted.T @ projected
+        np.multiply(projected, documents.of_triple[:, None], out=weighted)
+        step = max(1, _PRODUCT_ENTRIES // r**2)
+        products = work.take("triples.products", (min(step, n), r, r), "float64")
+        for start in range(0, n, step):
+            some = slice(start, min(start + step, n))
+            both = products[: some.stop - start]
+            np.multiply(projected[some, :, None], projected[some, None, :], out=both)
+            flat = both.reshape(len(both), r * r)
+            state["triple"] += (weighted[some].T @ flat).reshape(r, r, r)
+        add_outer(*rows, documents.of_triple, projected, state["contracted"])
+        add_words(*rows, documents.of_pair, state["squares"])
+        add_words(*rows, documents.of_triple, state["cubes"])
+        state["documents"] += documents.weight
+
+    def finalize(self, state: State) -> WordTriplesResult:
+        """Correct for equal words, and divide by the weight of the documents.
+
+        Raises
+        ------
+        DataError
+            When no document has three words.
+        """
+        total = float(state["documents"])
+        check_documents(total)
+        columns = self.columns
+        pair = state["pair"] - columns.T @ (state["squares"][:, None] * columns)
+        r = columns.shape[1]
+        equal, cubes = np.zeros((r * r, r)), np.zeros((r * r, r))
+        for start in range(0, len(columns), _WORDS):
+            some = slice(start, start + _WORDS)
+            products = (columns[some, :, None] * columns[some, None, :]).reshape(-1, r * r)
+            equal += products.T @ state["contracted"][some]
+            cubes += products.T @ (state["cubes"][some, None] * columns[some])
+        of_pair = equal.reshape(r, r, r)
+        triple = state["triple"] + 2 * cubes.reshape(r, r, r)
+        triple -= of_pair + of_pair.transpose(0, 2, 1) + of_pair.transpose(2, 0, 1)
+        return WordTriplesResult(pair / total, triple / total, total)
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the workspace for blocks of ``rows`` rows."""
+        r = int(self.columns.shape[1])
+        products = min(rows, max(1, _PRODUCT_ENTRIES // r**2)) * r**2
+        return 8 * (rows * (2 * r + 8) + products + r**3)

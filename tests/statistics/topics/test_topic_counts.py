@@ -1,0 +1,72 @@
+"""Expected counts of topics against sums over all assignments of a short document."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.random import default_rng
+from scipy.special import gammaln
+
+from bigtensor.data.block import Block
+from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.topics.topic_counts import TopicCounts
+from bigtensor.testing import STATISTIC_LAWS, StatisticCase
+
+WORDS, TOPICS = 6, 3
+
+
+def model():
+    rng = default_rng(0)
+    return rng.dirichlet(np.full(WORDS, 0.5), TOPICS).T, np.array([0.3, 0.9, 0.5])
+
+
+def exact(row, topics, prior):
+    """Return the posterior expectation of the counts, over all topics of the places."""
+    places = np.repeat(np.arange(WORDS), row.astype(int))
+    total, counts = 0.0, np.zeros((WORDS, TOPICS))
+    for assigned in product(range(TOPICS), repeat=len(places)):
+        numbers = np.bincount(assigned, minlength=TOPICS)
+        log = gammaln(prior + numbers).sum() - gammaln(prior).sum()
+        weight = np.exp(log) * topics[places, list(assigned)].prod()
+        total += weight
+        np.add.at(counts, (places, list(assigned)), weight)
+    return counts / total
+
+
+@pytest.mark.parametrize("row", [[2, 0, 1, 1, 0, 0], [0, 3, 0, 0, 2, 1], [1, 0, 0, 0, 0, 0]])
+def test_counts__are_posterior_expectations(row):
+    topics, prior = model()
+    row, n = np.array(row, float), 40_000
+    statistic = TopicCounts(topics, prior, burn_in=20, kept=4)
+    found = sum_in_memory(statistic, Block(np.tile(row, (n, 1)), {}, 0, n))
+    assert found.words == n * row.sum()
+    # means of 40,000 documents, whose sweeps are dependent
+    assert found.counts / n == pytest.approx(exact(row, topics, prior), abs=0.01)
+
+
+def test_counts__add_up_to_those_of_the_words():
+    topics, prior = model()
+    rows = default_rng(1).poisson(2.0, (300, WORDS)).astype(np.float32)
+    weight = default_rng(2).random(300)
+    for values in (rows, sp.csr_array(rows)):
+        found = sum_in_memory(TopicCounts(topics, prior), Block(values, {}, 0, 300, weight))
+        assert found.counts.sum(axis=1) == pytest.approx(weight @ rows, rel=1e-12)
+        assert (found.counts >= 0).all()
+
+
+def test_steps__draw_other_numbers():
+    topics, prior = model()
+    rows = default_rng(1).poisson(2.0, (50, WORDS)).astype(float)
+    one, two = (
+        sum_in_memory(TopicCounts(topics, prior, step=step), Block(rows, {}, 0, 50))
+        for step in (0, 1)
+    )
+    assert not np.array_equal(one.counts, two.counts)
+
+
+@pytest.mark.parametrize("law", STATISTIC_LAWS, ids=lambda law: law.__name__)
+def test_statistic_laws__hold(law):
+    topics, prior = model()
+    rows = default_rng(3).poisson(1.5, (150, WORDS)).astype(float)
+    law(StatisticCase(TopicCounts(topics, prior), rows))
