@@ -25,6 +25,7 @@ from bigtensor.testing.statistic_laws import (
 )
 from tests.laws.strategies import CASES, canonical, cuts, make_rows, rows_of
 from tests.laws.test_code_statistic_laws import STATISTICS as STATISTICS_OF_CODES
+from tests.laws.test_count_statistic_laws import STATISTICS as STATISTICS_OF_COUNTS
 from tests.laws.test_sequence_laws import OF_MESSAGES
 from tests.laws.test_sequence_laws import STATISTICS as STATISTICS_OF_SEQUENCES
 
@@ -97,5 +98,6 @@ def test_law__every_statistic_has_a_case():
     bases = {Statistic, SumStatistic, EntryStatistic, BlockOperators}
     known = {s for base in bases for s in base.__subclasses__()} - bases
     public = {s for s in known if s.__module__.startswith("bigtensor.")}
-    built |= {type(statistic) for statistic in (*STATISTICS_OF_CODES, *STATISTICS_OF_SEQUENCES)}
+    others = (*STATISTICS_OF_CODES, *STATISTICS_OF_COUNTS, *STATISTICS_OF_SEQUENCES)
+    built |= {type(statistic) for statistic in others}
     assert public <= built | OF_MESSAGES, f"no case for {public - built - OF_MESSAGES}"

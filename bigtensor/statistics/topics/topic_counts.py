@@ -75,7 +75,8 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
             return
         block = block.without_halo()
         documents = Documents.of_block(block)
-        counts = documents.counts.astype(np.int64)
+        # a loop over a negative count is empty, and its place must not be missing elsewhere
+        counts = np.maximum(documents.counts, 0).astype(np.int64)
         weight = np.ones(block.rows) if block.weight is None else block.weight
         starts = documents.starts
         ends = np.concatenate([[0], np.cumsum(counts)])

@@ -11,7 +11,6 @@ from scipy.special import gammaln
 from bigtensor.data.block import Block
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.topics.topic_counts import TopicCounts
-from bigtensor.testing import STATISTIC_LAWS, StatisticCase
 
 WORDS, TOPICS = 6, 3
 
@@ -63,10 +62,3 @@ def test_steps__draw_other_numbers():
         for step in (0, 1)
     )
     assert not np.array_equal(one.counts, two.counts)
-
-
-@pytest.mark.parametrize("law", STATISTIC_LAWS, ids=lambda law: law.__name__)
-def test_statistic_laws__hold(law):
-    topics, prior = model()
-    rows = default_rng(3).poisson(1.5, (150, WORDS)).astype(float)
-    law(StatisticCase(TopicCounts(topics, prior), rows))

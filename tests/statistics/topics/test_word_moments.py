@@ -12,7 +12,6 @@ from bigtensor.errors import DataError
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.topics.word_pairs import WordPairs
 from bigtensor.statistics.topics.word_triples import WordTriples
-from bigtensor.testing import STATISTIC_LAWS, StatisticCase
 
 WORDS, COLUMNS = 20, 4
 
@@ -67,12 +66,6 @@ def test_moments__are_means_over_places(kind, weighted):
     assert triples.pair == pytest.approx(omega.T @ pair @ omega, abs=1e-12)
     direct = np.einsum("abc,ai,bj,ck->ijk", triple, omega, omega, omega)
     assert triples.triple == pytest.approx(direct, abs=1e-12)
-
-
-@pytest.mark.parametrize("law", STATISTIC_LAWS, ids=lambda law: law.__name__)
-@pytest.mark.parametrize("statistic", [WordPairs, WordTriples])
-def test_statistic_laws__hold(statistic, law):
-    law(StatisticCase(statistic(columns()), counts(150, seed=4, dtype=np.float64)))
 
 
 @pytest.mark.parametrize("statistic", [WordPairs, WordTriples])
