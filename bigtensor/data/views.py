@@ -85,6 +85,18 @@ class Views:
             columns.append(indices)
         return cls(tuple(named), tuple(columns))
 
+    @classmethod
+    def together(cls, name: str, features: Sequence[str]) -> Views:
+        """Return one view of all features.
+
+        Parameters
+        ----------
+        name : str
+        features : sequence of str
+            The feature names of the data, in order; they may repeat.
+        """
+        return cls(((name, tuple(features)),), (tuple(range(len(features))),))
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the views, in order."""

@@ -38,10 +38,13 @@ class Data:
     kinds : set of {"measured", "codes", "counts"}
     marginalises : bool, default False
         The model can leave missing codes out of a row, and use its other entries.
+    dense_counts : bool, default False
+        Dense numbers are counts too.
     """
 
     kinds: AbstractSet[Kind]
     marginalises: bool = False
+    dense_counts: bool = False
 
     def check(self, samples: Samples, model: str) -> Samples:
         """Return the samples if the model takes them.
@@ -63,6 +66,8 @@ class Data:
             When the kind of the data is another one, or codes have no categories.
         """
         kind = samples.kind
+        if self.dense_counts and samples.categories is None:
+            return samples
         if kind == "counts" and "counts" not in self.kinds and _may_be_dense(samples):
             samples = samples.as_dense()
             kind = samples.kind

@@ -17,6 +17,7 @@ MODELS = {
     "ICA": "bigtensor.models.ica.estimator",
     "SparseICA": "bigtensor.models.sparse_ica.estimator",
     "KernelICA": "bigtensor.models.kernel_ica.estimator",
+    "TopicModel": "bigtensor.models.topic_model.estimator",
     "TensorTrainDensity": "bigtensor.models.tensor_train_density.estimator",
 }
 """Class of every model and the module that has it.

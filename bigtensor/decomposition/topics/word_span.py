@@ -38,11 +38,10 @@ def topic_span(
     mean : (V,) float64 array
         M1.
     concentration : float
-        a0, the sum of the parameters of the Dirichlet prior.
+        a0, the sum of the parameters of the Dirichlet prior; infinite for the covariance of words.
     scales : (V,) float64 array
     """
-    a0 = concentration
-    corrected = contracted - a0 / (a0 + 1) * np.outer(mean, mean @ columns)
+    corrected = contracted - np.outer(mean, mean @ columns) / (1 + 1 / concentration)
     return np.asarray(np.linalg.qr(scales[:, None] * corrected)[0])
 
 

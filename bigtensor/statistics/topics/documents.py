@@ -10,9 +10,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
-from bigtensor.features.row_loops import fused_row_loop
+from bigtensor.features.row_loops import fused_row_loop, row_loop
 
 Floats = NDArray[np.float64]
+
+BLOCK_ROWS = 512
+"""Documents that are read at once: cells have thousands of genes."""
 
 LEAST_LENGTH = 3
 """Words of a document below which it has no triple; all moments are of the same documents."""
@@ -33,6 +36,11 @@ class Documents:
         zero of documents that are too short.
     weight : float
         Of the documents that are long enough.
+    length : float
+        Number of their words, with the weights of the documents.
+    faults : (3,) float64 array
+        Number of negative counts, of counts that are not whole, and of documents that are too
+        short.
     """
 
     starts: NDArray[np.integer[Any]]
@@ -42,6 +50,8 @@ class Documents:
     of_pair: Floats
     of_triple: Floats
     weight: float
+    length: float
+    faults: Floats
 
     @classmethod
     def of_block(cls, block: Block) -> Documents:
@@ -63,8 +73,16 @@ class Documents:
         return cls(
             *(rows.indptr, rows.indices, rows.data),
             *(weight / length, weight / pairs, weight / (pairs * (length - 2))),
-            float(weight.sum()),
+            *(float(weight.sum()), float(weight @ lengths)),
+            np.array([*_improper(rows.data), np.count_nonzero(~used)], np.float64),
         )
+
+
+def _improper(counts: NDArray[Any]) -> tuple[int, int]:
+    """Return the number of negative counts and of counts that are not whole."""
+    negative = np.count_nonzero(counts < 0)
+    broken = np.count_nonzero(counts % 1) if counts.dtype.kind == "f" else 0
+    return int(negative), int(broken)
 
 
 def _project(
@@ -111,6 +129,47 @@ def _add_words(
     for row in range(len(starts) - 1):
         for at in range(starts[row], starts[row + 1]):
             total[words[at]] += weight[row] * counts[at]
+
+
+def document_keys(documents: Documents, random_state: int, purpose: str) -> NDArray[np.uint64]:
+    """Return a random number for every document, which depends on its words and counts alone.
+
+    Results then depend neither on the order of the documents nor on the site that has them, and
+    equal documents are held out together.
+
+    Parameters
+    ----------
+    documents : Documents
+    random_state : int
+    purpose : str
+        Different purposes have independent keys.
+    """
+    keys = np.empty(len(documents.starts) - 1, np.uint64)
+    entropy = np.random.SeedSequence(random_state, spawn_key=tuple(purpose.encode()))
+    seed = np.asarray(entropy.generate_state(1, np.uint64), np.uint64)
+    _write_keys(documents.starts, documents.words, documents.counts, seed, keys)
+    return keys
+
+
+@row_loop
+def _write_keys(
+    starts: NDArray[np.integer[Any]],
+    words: NDArray[np.integer[Any]],
+    counts: NDArray[Any],
+    seed: NDArray[np.uint64],
+    keys: NDArray[np.uint64],
+) -> None:
+    """Write the keys; the mixing of SplitMix64 (Steele, Lea and Flood 2014), word by word."""
+    for row in range(len(starts) - 1):
+        key = seed[0]
+        for at in range(starts[row], starts[row + 1]):
+            if counts[at] <= 0:
+                continue
+            key ^= np.uint64(words[at]) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(counts[at])
+            key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            key ^= key >> np.uint64(31)
+        keys[row] = key
 
 
 project = fused_row_loop(_project)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from bigtensor.data.block import Block
 from bigtensor.features.row_loops import reducing_row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
-from bigtensor.statistics.row_keys import block_keys
-from bigtensor.statistics.topics.documents import Documents
+from bigtensor.statistics.topics.documents import BLOCK_ROWS, Documents, document_keys
 
 Floats = NDArray[np.float64]
 
@@ -26,11 +25,20 @@ class TopicCountsResult:
     ----------
     counts : (V, k) float64 array
         Expected number of times that a topic gives a word.
+    slope, curvature : (k,) float64 arrays
+        First derivatives of the log-likelihood of the drawn topics by the parameters of the prior,
+        but for the term of all of them; and minus the second derivatives.
+    common_slope, common_curvature : float
+        The term of their sum, which every derivative has less of.
     words : float
         Number of words, with the weights of their documents.
     """
 
     counts: Floats
+    slope: Floats
+    curvature: Floats
+    common_slope: float
+    common_curvature: float
     words: float
 
 
@@ -41,7 +49,7 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
     Topics of the words of a document are drawn in turn, given its other words and the Dirichlet
     prior of its shares (Griffiths and Steyvers 2004, with topics held fixed). After some sweeps the
     conditional probabilities are averaged, rather than the draws. Random numbers depend on the
-    index of the row and the number of the step alone.
+    words of the document and the number of the step alone.
 
     Parameters
     ----------
@@ -60,14 +68,19 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
     prior: Floats
     step: int = 0
     random_state: int = 0
-    burn_in: int = 6
-    kept: int = 6
+    burn_in: int = 4
+    kept: int = 4
 
-    block_rows: ClassVar[int] = 2048
+    block_rows: ClassVar[int] = BLOCK_ROWS
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""
-        return {"counts": (self.topics.shape, "float64"), "words": ((), "float64")}
+        k = len(self.prior)
+        return {
+            "counts": (self.topics.shape, "float64"),
+            "derivatives": ((2, k + 1), "float64"),
+            "words": ((), "float64"),
+        }
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
@@ -82,7 +95,7 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
         ends = np.concatenate([[0], np.cumsum(counts)])
         longest = int(np.diff(ends[starts]).max(initial=1))
         topic_of = work.take("topic_counts.topic_of", (longest,), "int64")
-        keys = block_keys(self.random_state, f"topics{self.step}", block)
+        keys = document_keys(documents, self.random_state, f"topics{self.step}")
         _add_topic_counts(
             starts,
             documents.words,
@@ -94,12 +107,21 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
             np.array([self.burn_in, self.kept]),
             topic_of,
             state["counts"],
+            state["derivatives"],
         )
         state["words"] += weight @ np.diff(ends[starts])
 
     def finalize(self, state: State) -> TopicCountsResult:
         """Return the sums."""
-        return TopicCountsResult(state["counts"], float(state["words"]))
+        (*slope, common_slope), (*curvature, common_curvature) = state["derivatives"]
+        return TopicCountsResult(
+            counts=state["counts"],
+            slope=np.array(slope),
+            curvature=np.array(curvature),
+            common_slope=float(common_slope),
+            common_curvature=float(common_curvature),
+            words=float(state["words"]),
+        )
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows of a thousand words."""
@@ -117,9 +139,10 @@ def _add(
     sweeps: NDArray[np.int64],
     topic_of: NDArray[np.int64],
     total: Floats,
+    derivatives: Floats,
 ) -> None:
     """Add the averaged conditional probabilities of the topics of all words."""
-    k = len(prior)
+    k, concentration = len(prior), prior.sum()
     of_topic, steps = np.empty(k), np.empty(k)
     for row in range(len(starts) - 1):
         if weight[row] == 0:
@@ -157,6 +180,16 @@ def _add(
                     topic_of[place] = drawn
                     of_topic[drawn] += 1
                     place += 1
+        # differences of the digamma function and of its derivative, by the last draw
+        for j in range(k):
+            for i in range(round(of_topic[j] - prior[j])):
+                inverse = 1 / (prior[j] + i)
+                derivatives[0, j] += weight[row] * inverse
+                derivatives[1, j] += weight[row] * inverse * inverse
+        for i in range(place):
+            inverse = 1 / (concentration + i)
+            derivatives[0, k] += weight[row] * inverse
+            derivatives[1, k] += weight[row] * inverse * inverse
 
 
 _add_topic_counts = reducing_row_loop(_add)

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from bigtensor.data.block import Block
 from bigtensor.errors import DataError
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
-from bigtensor.statistics.topics.documents import Documents, add_outer, add_words, project
+from bigtensor.statistics.topics.documents import (
+    BLOCK_ROWS,
+    Documents,
+    add_outer,
+    add_words,
+    project,
+)
 
 Floats = NDArray[np.float64]
 
@@ -29,11 +35,18 @@ class WordPairsResult:
         Moment of two words of a document, E2, times the columns.
     documents : float
         Weight of the documents that have three words at least.
+    negative, broken : int
+        Number of counts that are negative, or not whole.
+    short : int
+        Number of documents of fewer than three words.
     """
 
     mean: Floats
     contracted: Floats
     documents: float
+    negative: int
+    broken: int
+    short: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +63,7 @@ class WordPairs(SumStatistic[WordPairsResult]):
 
     columns: Floats
 
-    block_rows: ClassVar[int] = 2048
+    block_rows: ClassVar[int] = BLOCK_ROWS
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""
@@ -60,6 +73,7 @@ class WordPairs(SumStatistic[WordPairsResult]):
             "squares": ((words,), "float64"),
             "mean": ((words,), "float64"),
             "documents": ((), "float64"),
+            "faults": ((3,), "float64"),
         }
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
@@ -75,6 +89,7 @@ class WordPairs(SumStatistic[WordPairsResult]):
         add_words(*rows, documents.of_pair, state["squares"])
         add_words(*rows, documents.of_word, state["mean"])
         state["documents"] += documents.weight
+        state["faults"] += documents.faults
 
     def finalize(self, state: State) -> WordPairsResult:
         """Divide by the weight of the documents.
@@ -87,7 +102,8 @@ class WordPairs(SumStatistic[WordPairsResult]):
         total = float(state["documents"])
         check_documents(total)
         contracted = state["contracted"] - state["squares"][:, None] * self.columns
-        return WordPairsResult(state["mean"] / total, contracted / total, total)
+        counted = map(int, state["faults"])
+        return WordPairsResult(state["mean"] / total, contracted / total, total, *counted)
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""

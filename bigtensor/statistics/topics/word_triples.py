@@ -11,16 +11,19 @@ from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
-from bigtensor.statistics.topics.documents import Documents, add_outer, add_words, project
+from bigtensor.statistics.topics.documents import (
+    BLOCK_ROWS,
+    Documents,
+    add_outer,
+    add_words,
+    project,
+)
 from bigtensor.statistics.topics.word_pairs import check_documents
 
 Floats = NDArray[np.float64]
 
 _PRODUCT_ENTRIES = 2**20
 """Products of two projections that are made at once: 8 MiB."""
-
-_WORDS = 4096
-"""Words whose products of two columns are made at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,17 +32,23 @@ class WordTriplesResult:
 
     Attributes
     ----------
+    mean : (r,) float64 array
+        M1 contracted with the columns.
     pair : (r, r) float64 array
         E2 contracted with the columns twice.
     triple : (r, r, r) float64 array
         E3 contracted with the columns three times.
     documents : float
         Weight of the documents that have three words at least.
+    words : float
+        Number of their words, with the weights of the documents.
     """
 
+    mean: Floats
     pair: Floats
     triple: Floats
     documents: float
+    words: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,18 +65,20 @@ class WordTriples(SumStatistic[WordTriplesResult]):
 
     columns: Floats
 
-    block_rows: ClassVar[int] = 2048
+    block_rows: ClassVar[int] = BLOCK_ROWS
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""
         words, r = self.columns.shape
         return {
+            "mean": ((r,), "float64"),
             "pair": ((r, r), "float64"),
             "triple": ((r, r, r), "float64"),
             "contracted": ((words, r), "float64"),
             "squares": ((words,), "float64"),
             "cubes": ((words,), "float64"),
             "documents": ((), "float64"),
+            "words": ((), "float64"),
         }
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
@@ -80,6 +91,7 @@ class WordTriples(SumStatistic[WordTriplesResult]):
         projected = work.take("triples.projected", (n, r), "float64")
         weighted = work.take("triples.weighted", (n, r), "float64")
         project(*rows, self.columns, projected)
+        state["mean"] += documents.of_word @ projected
         np.multiply(projected, documents.of_pair[:, None], out=weighted)
         state["pair"] += weighted.T @ projected
         np.multiply(projected, documents.of_triple[:, None], out=weighted)
@@ -95,6 +107,7 @@ class WordTriples(SumStatistic[WordTriplesResult]):
         add_words(*rows, documents.of_pair, state["squares"])
         add_words(*rows, documents.of_triple, state["cubes"])
         state["documents"] += documents.weight
+        state["words"] += documents.length
 
     def finalize(self, state: State) -> WordTriplesResult:
         """Correct for equal words, and divide by the weight of the documents.
@@ -110,15 +123,18 @@ class WordTriples(SumStatistic[WordTriplesResult]):
         pair = state["pair"] - columns.T @ (state["squares"][:, None] * columns)
         r = columns.shape[1]
         equal, cubes = np.zeros((r * r, r)), np.zeros((r * r, r))
-        for start in range(0, len(columns), _WORDS):
-            some = slice(start, start + _WORDS)
+        step = max(1, _PRODUCT_ENTRIES // r**2)
+        for start in range(0, len(columns), step):
+            some = slice(start, start + step)
             products = (columns[some, :, None] * columns[some, None, :]).reshape(-1, r * r)
             equal += products.T @ state["contracted"][some]
             cubes += products.T @ (state["cubes"][some, None] * columns[some])
         of_pair = equal.reshape(r, r, r)
         triple = state["triple"] + 2 * cubes.reshape(r, r, r)
         triple -= of_pair + of_pair.transpose(0, 2, 1) + of_pair.transpose(2, 0, 1)
-        return WordTriplesResult(pair / total, triple / total, total)
+        return WordTriplesResult(
+            state["mean"] / total, pair / total, triple / total, total, float(state["words"])
+        )
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""

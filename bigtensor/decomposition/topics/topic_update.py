@@ -1,0 +1,89 @@
+"""Topics and their prior, from expected counts of the topics of all words."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_LARGEST_FACTOR = 2.0
+"""Most by which one update changes a parameter: far from the optimum a Newton step overshoots."""
+
+
+_RELAXATION = 2.0
+"""Length of a step over that of expectation maximisation, which takes short ones."""
+
+_LEAST_RATIO = 0.2
+"""Least probability of a word after a long step, over that after a short one."""
+
+
+def updated_topics(counts: Floats, pseudo_count: float) -> Floats:
+    """Return the topics of expected counts, (V, k).
+
+    Parameters
+    ----------
+    counts : (V, k) float64 array
+        Expected number of times that a topic gives a word.
+    pseudo_count : float
+        Added to every count.
+    """
+    total = counts + pseudo_count
+    return np.asarray(total / total.sum(axis=0))
+
+
+def overrelaxed_topics(topics: Floats, updated: Floats) -> Floats:
+    """Return topics beyond an update, on the line from the topics before it.
+
+    Expectation maximisation converges slowly where topics share words; steps of twice its length
+    halve the number of passes (Salakhutdinov and Roweis 2003). An update of its own length has to
+    follow, which takes the noise of the draws back.
+
+    Parameters
+    ----------
+    topics, updated : (V, k) float64 arrays
+    """
+    beyond = np.maximum(topics + _RELAXATION * (updated - topics), _LEAST_RATIO * updated)
+    return np.asarray(beyond / beyond.sum(axis=0))
+
+
+def updated_prior(
+    prior: Floats,
+    slope: Floats,
+    curvature: Floats,
+    common_slope: float,
+    common_curvature: float,
+) -> Floats:
+    """Return the parameters of a Dirichlet prior after one Newton step.
+
+    The Hessian is a diagonal matrix and a constant, and is inverted in closed form (Minka 2000,
+    Estimating a Dirichlet distribution, equations 11 to 18).
+
+    Parameters
+    ----------
+    prior : (k,) float64 array
+    slope, curvature : (k,) float64 arrays
+        Sums over documents and drawn words n of every topic of ``1 / (prior + i)`` and
+        ``1 / (prior + i)**2`` for i from 0 to n - 1.
+    common_slope, common_curvature : float
+        The same for the sum of the parameters, and all words of a document.
+
+    Returns
+    -------
+    (k,) float64 array
+        At most half or twice as large as before. A topic that no word was drawn of becomes half as
+        likely.
+    """
+    gradient = slope - common_slope
+    used = curvature > 0
+    inverse = 1 / curvature[used]
+    room = 1 / max(common_curvature, np.finfo(np.float64).tiny) - inverse.sum()
+    updated = np.zeros(len(prior))
+    if room > 0:
+        total = gradient[used]
+        updated[used] = prior[used] + inverse * (total + total @ inverse / room)
+    else:
+        # far from the optimum the likelihood is not concave in the sum of the parameters
+        factor = _LARGEST_FACTOR if prior @ gradient > 0 else 1 / _LARGEST_FACTOR
+        updated = factor * prior * slope * (prior.sum() / max(prior @ slope, 1e-300))
+    return np.asarray(np.clip(updated, prior / _LARGEST_FACTOR, prior * _LARGEST_FACTOR))

@@ -1,0 +1,1 @@
+"""Topic model: latent Dirichlet allocation by moments and Monte Carlo expectation maximisation."""

@@ -1,0 +1,53 @@
+"""Coherence of topics: how often their likely words share documents."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.statistics.topics.word_cooccurrence import WordCooccurrenceResult
+
+Floats = NDArray[np.float64]
+
+
+def likely_words(topics: Floats, n_words: int) -> NDArray[np.intp]:
+    """Return the columns of the likeliest words of every topic, descending, (k, n_words).
+
+    Parameters
+    ----------
+    topics : (V, k) float64 array
+    n_words : int
+    """
+    return np.argsort(-topics, axis=0, kind="stable")[:n_words].T
+
+
+def mean_npmi(found: WordCooccurrenceResult, places: NDArray[np.intp]) -> Floats:
+    """Return the mean normalised pointwise mutual information of the words of every topic.
+
+    It is 1 for words that share all their documents, 0 for independent words and -1 for words that
+    share none (Bouma 2009; Lau, Newman and Baldwin 2014).
+
+    Parameters
+    ----------
+    found : WordCooccurrenceResult
+    places : (k, n) integer array
+        Words of every topic among those of `found`.
+
+    Returns
+    -------
+    (k,) float64 array
+        NaN for a topic of which no pair of words occurs.
+    """
+    first, second = np.triu_indices(places.shape[1], 1)
+    a, b = places[:, first], places[:, second]
+    single = np.diag(found.together)
+    both, apart = found.together[a, b], single[a] * single[b]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        npmi = np.log(both / apart) / -np.log(both)
+    npmi[both == 0] = -1
+    npmi[both == 1] = 1
+    npmi[apart == 0] = np.nan
+    known = ~np.isnan(npmi)
+    total = np.where(known, npmi, 0).sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(total / known.sum(axis=1))

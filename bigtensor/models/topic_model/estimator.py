@@ -1,0 +1,299 @@
+"""Topic model: latent Dirichlet allocation of sparse counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+
+from bigtensor.data.samples import Samples
+from bigtensor.data.views import Views
+from bigtensor.errors import DataError
+from bigtensor.models.data_kinds import Data
+from bigtensor.models.parameters import check_choice, check_integer
+from bigtensor.models.script import PlannedPass, single_pass
+from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
+from bigtensor.models.topic_model.coherence import likely_words, mean_npmi
+from bigtensor.models.topic_model.description import TopicDescription, outcome_in_words
+from bigtensor.models.topic_model.planned_passes import planned_preparation, planned_refinement
+from bigtensor.models.topic_model.script import STORED_CLASSES, prepare, refine
+from bigtensor.models.topic_model.settings import check_parameters, settings_of, without_effect
+from bigtensor.models.topic_model.solution import Topics
+from bigtensor.statistics.base import Pass, RowFunction
+from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
+from bigtensor.statistics.topics.word_cooccurrence import WordCooccurrence
+
+VIEW = "words"
+"""Name of the view that holds all words."""
+
+
+class TopicModel(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    ScriptedFit,
+):
+    r"""Latent Dirichlet allocation: documents whose words come from a few topics each.
+
+    Every document has shares of k topics, which are drawn from a Dirichlet distribution, and every
+    topic is a distribution over words (Blei, Ng and Jordan 2003). Counts may be of words in
+    documents, genes in cells, items in baskets.
+
+    The topics follow from the moments of pairs and triples of words of a document (Anandkumar, Ge,
+    Hsu, Kakade and Telgarsky 2014, Theorem 3.5), contracted with a few columns, in three passes.
+    These find every topic, whatever the seed. Passes of Monte Carlo expectation maximisation then
+    bring them to the accuracy of collapsed Gibbs sampling (Griffiths and Steyvers 2004).
+
+    Parameters
+    ----------
+    n_topics : int or "auto", default 10
+        Number of topics k. ``"auto"`` takes as many as pairs of words tell apart, at most 50.
+    doc_concentration : float or "auto", default "auto"
+        Sum :math:`\alpha_0` of the parameters of the Dirichlet prior of the shares: documents have
+        few topics where it is small. scikit-learn's ``doc_topic_prior`` is a k-th of it. By default
+        it is estimated.
+    topic_concentration : float, default 0.1
+        Pseudo-count that every word has in every topic in the passes of expectation maximisation.
+    views : mapping of str to feature names or columns, optional
+        The words to use, in one view or several. By default every feature.
+    power_passes : int, default 1
+        Passes that turn a random sketch of the pairs of words towards the topics.
+    polish_passes : int or "auto", default "auto"
+        Passes of expectation maximisation. ``"auto"`` makes as many as improve the prediction of
+        held-out documents, at most 12; 0 returns the topics of moments.
+    missing : {"raise", "omit"}, default "raise"
+        Whether rows with missing counts are an error, or are left out and counted.
+    sample_dim : str, default "sample"
+        Name of the sample dimension of labelled data.
+    random_state : int, optional
+        Seed of the sketch and of the draws. None stands for 0: the same data give the same model.
+
+    Attributes
+    ----------
+    topics_ : (k, V) float64 array
+        Probabilities of the words of every topic, in the order of the features of the views.
+        Topics are in the descending order of `topic_weights_`.
+    topic_weights_ : (k,) float64 array
+        Share of all words that every topic gives.
+    doc_concentration_ : (k,) float64 array
+        Parameters of the Dirichlet prior of the shares.
+    components_ : (k, V) float64 array
+        Expected number of times that a topic gives a word: as in scikit-learn, topics up to a
+        factor each.
+    views_ : Views
+        The views as they were found in the data.
+    diagnostics_ : dict
+        Every decision taken on the way: concentration of the moments, prediction of held-out
+        documents after every pass, the plan and the passes, and a ``verdict``.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        For labelled data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from bigtensor import TopicModel
+    >>> rng = np.random.default_rng(0)
+    >>> topics = rng.dirichlet(np.full(50, 0.1), 3)
+    >>> counts = csr_array(rng.multinomial(40, rng.dirichlet([0.3] * 3, 1000) @ topics))
+    >>> model = TopicModel(3).fit(counts)
+    >>> model.transform(counts).shape
+    (1000, 3)
+    """
+
+    takes = Data(kinds={"counts"}, dense_counts=True)
+    stored_classes = STORED_CLASSES
+    _steps = FitSteps(settings_of, prepare, refine, planned_preparation, planned_refinement)
+    description = TopicDescription()
+
+    topics_: NDArray[np.float64]
+    topic_weights_: NDArray[np.float64]
+    doc_concentration_: NDArray[np.float64]
+    components_: NDArray[np.float64]
+    _fitted: Topics | None
+
+    def __init__(
+        self,
+        n_topics: int | str = 10,
+        doc_concentration: float | str = "auto",
+        *,
+        topic_concentration: float = 0.1,
+        views: Any = None,
+        power_passes: int = 1,
+        polish_passes: int | str = "auto",
+        missing: str = "raise",
+        sample_dim: str = "sample",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_topics = n_topics
+        self.doc_concentration = doc_concentration
+        self.topic_concentration = topic_concentration
+        self.views = views
+        self.power_passes = power_passes
+        self.polish_passes = polish_passes
+        self.missing = missing
+        self.sample_dim = sample_dim
+        self.random_state = random_state
+
+    def transform(self, X: Any) -> Any:
+        """Return the expected shares of the topics of every document.
+
+        Parameters
+        ----------
+        X : path, xarray, AnnData, dask array, array-like or sparse
+            As for `fit`.
+
+        Returns
+        -------
+        (rows, k) float64 array, DataArray or dask array
+            In the kind of container of ``X``, lazy if ``X`` is lazy. Rows sum to one. A document
+            without a word has the shares of the prior.
+        """
+        return self._evaluate(X, TOPIC_SHARE)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002
+        """Return the mean log-probability of a word, in nats, by document completion.
+
+        Half the words of every document are drawn at random. They tell the shares of its topics,
+        with which the other half is predicted (Wallach, Murray, Salakhutdinov and Mimno 2009).
+
+        Parameters
+        ----------
+        X : path, xarray, AnnData, dask array, array-like or sparse
+            Documents, best of all others than those of the fit.
+        y : ignored
+        sample_weight : (rows,) array-like, optional
+            Weights of the documents, not negative.
+
+        Raises
+        ------
+        DataError
+            When no word is left to predict.
+        """
+        wanted = Pass("completion", self._topics().completion(self.random_state or 0))
+        samples = self._open_again(X, sample_weight=sample_weight)
+        ran = self._run(samples, single_pass(wanted), [PlannedPass(wanted)])
+        if not ran.result.words > 0:
+            raise DataError("the documents have no two words: none is left to predict")
+        mean: float = ran.result.mean
+        return mean
+
+    def perplexity(self, X: Any, sample_weight: Any = None) -> float:
+        """Return the perplexity of held-out words: the exponential of minus `score`.
+
+        Parameters
+        ----------
+        X, sample_weight
+            As for `score`.
+        """
+        return float(np.exp(-self.score(X, sample_weight=sample_weight)))
+
+    def coherence(self, X: Any, n_words: int = 10) -> NDArray[np.float64]:
+        """Return how often the likely words of every topic share documents, in one pass.
+
+        Parameters
+        ----------
+        X : path, xarray, AnnData, dask array, array-like or sparse
+            As for `fit`.
+        n_words : int, default 10
+            Likely words of a topic, of which all pairs count.
+
+        Returns
+        -------
+        (k,) float64 array
+            Mean normalised pointwise mutual information: 1 for words that share all their
+            documents, 0 for independent words, -1 for words that share none.
+        """
+        check_integer("n_words", n_words, 2)
+        topics = self._topics().topics
+        words, places = np.unique(likely_words(topics, n_words), return_inverse=True)
+        statistic = WordCooccurrence(tuple(map(int, words)), len(topics))
+        found = self._sum(X, "cooccurrence", statistic, {})
+        return mean_npmi(found, places.reshape(topics.shape[1], -1))
+
+    def top_words(self, n_words: int = 10) -> list[list[str]]:
+        """Return the names of the likeliest words of every topic, descending.
+
+        Parameters
+        ----------
+        n_words : int, default 10
+        """
+        check_integer("n_words", n_words, 1)
+        names = np.asarray(self._features(), dtype=object)
+        return [list(names[own]) for own in likely_words(self._topics().topics, n_words)]
+
+    def sample(self, n_samples: int = 1, random_state: int | None = None) -> sp.csr_array:
+        """Draw documents from the fitted model.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, optional
+            None stands for the seed of the model.
+
+        Returns
+        -------
+        (n_samples, features) CSR array of int32
+            Lengths of documents are Poisson numbers, with the mean length of the fit.
+        """
+        check_integer("n_samples", n_samples, 1)
+        seed = self.random_state if random_state is None else random_state
+        drawn = self._topics().draw(n_samples, np.random.default_rng(0 if seed is None else seed))
+        return drawn[:, np.argsort(self.views_.order)]
+
+    def _open(
+        self, X: Any, sample_weight: Any, sequence: Any = None, groups: Any = None
+    ) -> Samples:
+        """Describe the data of a fit, with all words in one view unless views are given."""
+        samples = super()._open(X, sample_weight, sequence, groups)
+        if self.views is not None:
+            return samples
+        return samples.with_views(Views.together(VIEW, samples.features))
+
+    def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:
+        """Return the function that answers for every row."""
+        for output in outputs:
+            check_choice("outputs", output, (TOPIC_SHARE,))
+        return self._topics().shares()
+
+    def _features(self) -> tuple[str, ...]:
+        """Return the names of the words, in the order of `topics_`."""
+        return self.views_.feature_names
+
+    def _topics(self) -> Topics:
+        """Return the solution, or raise sklearn's NotFittedError."""
+        self._require_fitted()
+        assert self._fitted is not None
+        return self._fitted
+
+    def _adopt(self, fitted: Topics) -> None:
+        """Set `_fitted` and the fitted attributes."""
+        self._fitted = fitted
+        self.topics_ = fitted.topics.T
+        self.topic_weights_ = fitted.words / fitted.words.sum()
+        self.doc_concentration_ = fitted.prior
+        self.components_ = fitted.topics.T * fitted.words[:, None]
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of topics, for the names that scikit-learn gives them."""
+        return self._topics().n_components
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags of scikit-learn: counts, sparse or dense."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        return tags
+
+    _check_parameters = check_parameters
+    _without_effect = without_effect
+
+    def _outcome_in_words(self) -> list[tuple[str, str]]:
+        """Return how the fit ended, as names and words."""
+        return outcome_in_words(self)

@@ -1,0 +1,57 @@
+"""Passes that a fit may ask for, with statistics of the sizes to come."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bigtensor.models.script import PlannedPass
+from bigtensor.models.topic_model.polish import counts_pass, judged_pass
+from bigtensor.models.topic_model.script import half_pass, pairs_pass, spectrum_pass, triples_pass
+from bigtensor.models.topic_model.settings import MOST_POLISHES, TopicSettings
+from bigtensor.models.topic_model.solution import Topics
+
+_COPIES = 4
+"""Copies of the columns that the driver holds: as sent, contracted, corrected, orthonormal."""
+
+_CUBES = 12
+"""Copies of the moment of triples that the driver holds: raw, corrected, placements, rotations."""
+
+
+def planned_preparation(settings: TopicSettings) -> list[PlannedPass]:
+    """Return upper bounds of the passes over pairs of words."""
+    columns = _blank_columns(settings)
+    driver = _COPIES * columns.nbytes
+    chosen = []
+    if settings.n_topics == "auto":
+        chosen = [
+            PlannedPass(half_pass(settings, columns, 0), 2, driver_nbytes=driver),
+            PlannedPass(spectrum_pass(settings, columns), driver_nbytes=driver),
+        ]
+    return [
+        *chosen,
+        PlannedPass(pairs_pass(columns, 0), 1 + settings.power_passes, driver_nbytes=driver),
+    ]
+
+
+def planned_refinement(settings: TopicSettings) -> list[PlannedPass]:
+    """Return upper bounds of the passes over triples, and over the topics of all words."""
+    columns = _blank_columns(settings)
+    r, k = columns.shape[1], settings.most_topics
+    topics, prior = np.broadcast_to(0.0, (settings.n_words, k)), np.zeros(k)
+    driver = _COPIES * columns.nbytes + _CUBES * 8 * r**3
+    triples = PlannedPass(triples_pass(columns), driver_nbytes=driver)
+    driver = _COPIES * topics.nbytes
+    counts = counts_pass(settings, topics, prior, 0)
+    if settings.polish_passes is None:
+        blank = Topics(topics, prior, prior, 0.0, settings.views)
+        judged = judged_pass(settings, topics, prior, blank, 0)
+        return [triples, PlannedPass(judged, MOST_POLISHES, driver, counts)]
+    if settings.polish_passes:
+        return [triples, PlannedPass(counts, settings.polish_passes, driver)]
+    return [triples]
+
+
+def _blank_columns(settings: TopicSettings) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """Return columns of the right size, without memory of their own."""
+    shape = settings.n_words, settings.columns(settings.most_topics)
+    return np.broadcast_to(0.0, shape)

@@ -1,0 +1,160 @@
+"""Passes of Monte Carlo expectation maximisation, as many as held-out documents ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bigtensor.decomposition.solution import FloatArray
+from bigtensor.decomposition.topics.topic_update import (
+    overrelaxed_topics,
+    updated_prior,
+    updated_topics,
+)
+from bigtensor.models.script import Estimate, Solved
+from bigtensor.models.topic_model.settings import MOST_POLISHES, TopicSettings
+from bigtensor.models.topic_model.solution import Topics
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.combinators import Together
+from bigtensor.statistics.topics.held_out_documents import OfDocuments
+from bigtensor.statistics.topics.topic_counts import TopicCounts, TopicCountsResult
+
+HELD_OUT = 10
+"""One document of so many is held out, until the last pass."""
+
+LEAST_HELD_OUT_WORDS = 1000
+"""With fewer held-out words, their prediction tells nothing, and the passes are `FEW`."""
+
+FEW = 6
+"""Passes where no held-out words decide."""
+
+LEAST_JUDGED = 5
+"""Passes after which held-out documents are asked: the moments were told their words too."""
+
+STILL = 3e-4
+"""Gain of the log-probability of a held-out word, in nats, below which the last pass follows."""
+
+AGREEMENT = 1.25
+"""Factor within which the concentration of moments is kept.
+
+Topics fit the words that they were estimated from, so that the passes underestimate it a little.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class PolishStart:
+    """Topics of moments.
+
+    Attributes
+    ----------
+    solution : Topics
+    moment_concentration : float, optional
+        Sum of the parameters of the prior, where it was estimated from moments.
+    """
+
+    solution: Topics
+    moment_concentration: float | None
+
+
+def polished(
+    start: PolishStart,
+    settings: TopicSettings,
+    conclude: Callable[[Topics, dict[str, Any]], Solved],
+) -> Generator[Any, Any, Solved]:
+    """Ask for passes over all documents, and update topics and prior after each.
+
+    Passes take steps of twice the length, and leave out the documents that judge them; the last one
+    takes a step of its own length over all documents.
+
+    Parameters
+    ----------
+    start : PolishStart
+    settings : TopicSettings
+    conclude : callable
+        Returns the solution with the verdict on it.
+    """
+    first = start.solution
+    k = first.n_components
+    # topics that moments take for rare ones must not be lost
+    prior = (first.prior + first.prior.mean()) / 2
+    topics, solution = first.topics, replace(first, prior=prior)
+    scores = list[float]()
+    most = MOST_POLISHES if settings.polish_passes is None else settings.polish_passes
+    for step in range(most):
+        is_last = step == most - 1 or _is_settled(scores)
+        if settings.polish_passes is None and not is_last:
+            found = yield judged_pass(settings, topics, prior, solution, step)
+            completion = found["completion"]
+            counts: TopicCountsResult = found["counts"]
+            scores.append(completion.mean)
+            if completion.words < LEAST_HELD_OUT_WORDS:
+                most = FEW
+                scores.clear()
+        else:
+            counts = yield counts_pass(settings, topics, prior, step)
+        updated = updated_topics(counts.counts, settings.pseudo_count)
+        prior = _prior_after(counts, prior, settings)
+        words = counts.counts.sum(axis=0)
+        solution = Topics(updated, prior, words, first.mean_length, first.views)
+        topics = overrelaxed_topics(topics, updated)
+        told = {"completion": list(scores), "polish_passes": step + 1, "n_topics": k}
+        final = replace(solution, prior=_settled_prior(prior, start.moment_concentration))
+        solve = partial(conclude, final, told)
+        if is_last:
+            break
+        yield Estimate(solve)
+    return solve()
+
+
+def counts_pass(
+    settings: TopicSettings, topics: FloatArray, prior: FloatArray, step: int
+) -> Pass[TopicCountsResult]:
+    """Return the pass of expected counts of all documents."""
+    return Pass(_name(step), TopicCounts(topics, prior, step, settings.random_state))
+
+
+def judged_pass(
+    settings: TopicSettings, topics: FloatArray, prior: FloatArray, judged: Topics, step: int
+) -> Pass[dict[str, Any]]:
+    """Return the pass of expected counts of most documents, of which the others judge topics."""
+    seed = settings.random_state
+    counts = TopicCounts(topics, prior, step, seed)
+    together = Together.of(
+        counts=OfDocuments(counts, HELD_OUT, False, seed),
+        completion=OfDocuments(judged.completion(seed), HELD_OUT, True, seed),
+    )
+    return Pass(_name(step), together)
+
+
+def _name(step: int) -> str:
+    """Return the name of a pass."""
+    return "topics" if not step else f"topics {step + 1}"
+
+
+def _is_settled(scores: list[float]) -> bool:
+    """Return True if held-out documents gained little by the last update."""
+    return len(scores) >= LEAST_JUDGED and scores[-1] - scores[-2] < STILL
+
+
+def _prior_after(
+    counts: TopicCountsResult, prior: FloatArray, settings: TopicSettings
+) -> FloatArray:
+    """Return the prior after a pass; a given concentration stays."""
+    updated = updated_prior(
+        prior, counts.slope, counts.curvature, counts.common_slope, counts.common_curvature
+    )
+    if settings.concentration is not None:
+        updated *= settings.concentration / updated.sum()
+    return updated
+
+
+def _settled_prior(prior: FloatArray, of_moments: float | None) -> FloatArray:
+    """Return the prior with the concentration of moments where the passes agree with it."""
+    total = float(prior.sum())
+    if of_moments is None or abs(np.log(of_moments / total)) > np.log(AGREEMENT):
+        return prior
+    return prior * (of_moments / total)

@@ -1,0 +1,244 @@
+"""Script of a topic model: moments of words, then passes of expectation maximisation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Generator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bigtensor.decomposition.solution import FloatArray
+from bigtensor.decomposition.topics.topic_count import count_topics
+from bigtensor.decomposition.topics.topic_moments import (
+    WordMoments,
+    estimated_concentration,
+    solve_topics,
+)
+from bigtensor.decomposition.topics.word_span import topic_span, topics_of_words, word_scales
+from bigtensor.errors import ConditioningWarning, DataError, IdentifiabilityError, Message, Setting
+from bigtensor.models.script import Estimate, Script, Solved
+from bigtensor.models.topic_model.polish import PolishStart, polished
+from bigtensor.models.topic_model.settings import TopicSettings
+from bigtensor.models.topic_model.solution import Topics
+from bigtensor.models.topic_model.verdict import judged
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.combinators import Together
+from bigtensor.statistics.topics.document_completion import DocumentCompletion
+from bigtensor.statistics.topics.held_out_documents import OfDocuments
+from bigtensor.statistics.topics.pairs_of_groups import PairsOfGroups, PairsOfGroupsResult
+from bigtensor.statistics.topics.topic_counts import TopicCounts
+from bigtensor.statistics.topics.word_pairs import WordPairs, WordPairsResult
+from bigtensor.statistics.topics.word_triples import WordTriples, WordTriplesResult
+
+GUESS = 1.0
+"""Concentration of the prior before it is estimated; the span hardly depends on it."""
+
+GROUPS = 10
+"""Groups of documents whose differences tell the noise of the spectrum."""
+
+LEAST_PROBABILITY = 1e-3
+"""Of a word in a topic of moments, in units of one over the vocabulary."""
+
+_HALF = 2
+"""One document of so many chooses directions, whose values others tell."""
+
+
+@dataclass(frozen=True, eq=False)
+class TopicPreparation:
+    """Span of the topics among all words.
+
+    Attributes
+    ----------
+    settings : TopicSettings
+    n_topics : int
+    span : (V, r) float64 array
+        Orthonormal columns in scaled words.
+    scales : (V,) float64 array
+    pilot : dict
+        ``short_documents``, ``words_that_occur``, ``whole_counts`` and, where the number of topics
+        was chosen, the ``spectrum``.
+    diagnostics : dict
+        The same.
+    """
+
+    settings: TopicSettings
+    n_topics: int
+    span: FloatArray
+    scales: FloatArray
+    pilot: dict[str, Any]
+    diagnostics: dict[str, Any]
+
+
+STORED_CLASSES = (
+    *(Topics, TopicPreparation, TopicSettings, Together, OfDocuments),
+    *(WordPairs, WordTriples, PairsOfGroups, TopicCounts, DocumentCompletion),
+)
+"""Dataclasses that a saved topic model, prepared or fitted, is made of."""
+
+
+def prepare(settings: TopicSettings) -> Script:
+    """Ask for moments of pairs of words, until their span is that of the topics."""
+    told: dict[str, Any] = {}
+    n_topics, columns = settings.most_topics, sketch(settings, settings.most_topics)
+    if settings.n_topics == "auto":
+        n_topics, columns, told["spectrum"] = yield from _chosen(settings, columns)
+    pairs = yield pairs_pass(columns, 0)
+    _check_counts(pairs, settings)
+    scales = word_scales(pairs.mean)
+    guess = settings.concentration or GUESS
+    span = topic_span(pairs.contracted, columns, pairs.mean, guess, scales)
+    for step in range(1, settings.power_passes + 1):
+        columns = scales[:, None] * span
+        pairs = yield pairs_pass(columns, step)
+        span = topic_span(pairs.contracted, columns, pairs.mean, guess, scales)
+    told |= {
+        "short_documents": pairs.short,
+        "words_that_occur": int(np.count_nonzero(pairs.mean)),
+        "whole_counts": not pairs.broken,
+    }
+    return TopicPreparation(settings, n_topics, span, scales, told, told)
+
+
+def sketch(settings: TopicSettings, n_topics: int) -> FloatArray:
+    """Return random columns, ``(V, r)``."""
+    rng = np.random.default_rng(settings.random_state)
+    return rng.normal(size=(settings.n_words, settings.columns(n_topics)))
+
+
+def pairs_pass(columns: FloatArray, step: int) -> Pass[WordPairsResult]:
+    """Return the pass that contracts the moment of pairs with columns."""
+    return Pass("pairs" if not step else f"pairs {step + 1}", WordPairs(columns))
+
+
+def half_pass(settings: TopicSettings, columns: FloatArray, step: int) -> Pass[WordPairsResult]:
+    """Return the same of the documents that choose directions."""
+    half = OfDocuments(WordPairs(columns), _HALF, True, settings.random_state)
+    return Pass("half of the pairs" if not step else f"half of the pairs {step + 1}", half)
+
+
+def spectrum_pass(settings: TopicSettings, columns: FloatArray) -> Pass[dict[str, Any]]:
+    """Return the pass that sums pairs in the span of columns, of both halves of the documents."""
+    seed = settings.random_state
+    choosing = OfDocuments(PairsOfGroups(columns, 1, seed), _HALF, True, seed)
+    others = OfDocuments(PairsOfGroups(columns, GROUPS, seed), _HALF, False, seed)
+    return Pass("spectrum", Together.of(choosing=choosing, others=others))
+
+
+def _chosen(
+    settings: TopicSettings, columns: FloatArray
+) -> Generator[Any, Any, tuple[int, FloatArray, dict[str, Any]]]:
+    """Choose the number of topics; return it with columns to go on with, and the spectrum."""
+    for step in (0, 1):
+        pairs = yield half_pass(settings, columns, step)
+        _check_counts(pairs, settings)
+        scales = word_scales(pairs.mean)
+        # without a guess of the concentration: the covariance of two words
+        span = topic_span(pairs.contracted, columns, pairs.mean, np.inf, scales)
+        columns = scales[:, None] * span
+    found = yield spectrum_pass(settings, columns)
+    half: PairsOfGroupsResult = found["choosing"]
+    covariance = half.pair[0] - np.outer(half.mean[0], half.mean[0])
+    counted = count_topics(covariance, found["others"].mean, found["others"].pair)
+    n_topics = min(max(counted.count, 2), settings.most_topics)
+    told = {"values": counted.values.tolist(), "errors": counted.errors.tolist()}
+    directions = np.linalg.eigh(covariance)[1][:, ::-1]
+    return n_topics, columns @ directions[:, : settings.columns(n_topics)], told
+
+
+def _check_counts(pairs: WordPairsResult, settings: TopicSettings) -> None:
+    """Refuse numbers that are no counts, and words that are fewer than topics.
+
+    Raises
+    ------
+    DataError, IdentifiabilityError
+    """
+    if pairs.negative:
+        raise DataError(
+            f"{pairs.negative:,} counts are negative, and a topic model takes counts of words in "
+            "documents: give counts before any transformation, such as the layer 'counts' of "
+            "AnnData"
+        )
+    if pairs.broken and settings.polish_passes:
+        raise DataError(
+            f"{pairs.broken:,} counts are not whole numbers, and topics of single words cannot be "
+            "drawn for them: give counts before any transformation, or use "
+            + Setting("polish_passes", 0)
+            + " for topics of moments alone"
+        )
+    occurring = int(np.count_nonzero(pairs.mean))
+    if settings.n_topics != "auto" and occurring < settings.most_topics:
+        raise IdentifiabilityError(
+            Setting("n_topics", settings.n_topics)
+            + f" exceeds the {occurring} words that occur: use fewer topics"
+        )
+
+
+def refine(preparation: TopicPreparation) -> Script:
+    """Ask for triples of words, then for expected counts until held-out documents are content."""
+    settings = preparation.settings
+    columns = preparation.scales[:, None] * preparation.span
+    triples: WordTriplesResult = yield triples_pass(columns)
+    moments = WordMoments(triples.mean, triples.pair, triples.triple)
+    concentration, told = _concentration(moments, preparation)
+    found = solve_topics(moments, preparation.n_topics, concentration)
+    told = {**preparation.pilot, **told, "diagonality": found.diagonality}
+    topics = topics_of_words(found.topics, preparation.span, preparation.scales, LEAST_PROBABILITY)
+    prior = found.prior * (concentration / found.prior.sum())
+    words = prior * (triples.words / prior.sum())
+    length = triples.words / triples.documents
+    solution = Topics(topics, prior, words, length, settings.views)
+    solve = partial(_solved, solution, preparation, told)
+    if settings.polish_passes == 0:
+        return solve()
+    if not preparation.pilot["whole_counts"]:
+        warnings.warn(
+            Message(
+                "Counts are not whole numbers, so that topics of single words cannot be drawn: the "
+                "topics are those of moments alone. Give counts before any transformation, or use "
+            )
+            + Setting("polish_passes", 0)
+            + ".",
+            ConditioningWarning,
+            stacklevel=6,
+        )
+        return solve()
+    yield Estimate(solve)
+    start = PolishStart(solution, told["moment_concentration"])
+    return (yield from polished(start, settings, partial(_polished, preparation, told)))
+
+
+def triples_pass(columns: FloatArray) -> Pass[WordTriplesResult]:
+    """Return the pass of moments of triples in the span of columns."""
+    return Pass("triples", WordTriples(columns))
+
+
+def _concentration(
+    moments: WordMoments, preparation: TopicPreparation
+) -> tuple[float, dict[str, Any]]:
+    """Return the concentration that is given or that moments agree with, and what is told of it."""
+    given = preparation.settings.concentration
+    if given is not None:
+        return given, {"moment_concentration": None}
+    try:
+        found = estimated_concentration(moments, preparation.n_topics, GUESS)
+    except IdentifiabilityError:
+        return GUESS, {"moment_concentration": None, "no_concentration": True}
+    return found, {"moment_concentration": found}
+
+
+def _polished(
+    preparation: TopicPreparation,
+    told: dict[str, Any],
+    solution: Topics,
+    polish: dict[str, Any],
+) -> Solved:
+    """Return the solution after passes of expectation maximisation."""
+    return _solved(solution, preparation, {**told, **polish})
+
+
+def _solved(solution: Topics, preparation: TopicPreparation, told: dict[str, Any]) -> Solved:
+    """Return topics in their order, with the verdict on them."""
+    return judged(solution.by_words(), preparation.settings, told)

@@ -1,0 +1,107 @@
+"""Resolved parameters of a topic model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bigtensor.errors import Message, ParameterError, Setting
+from bigtensor.models.data_shape import DataShape, NamedViews
+from bigtensor.models.declarations import check_declared
+from bigtensor.models.topic_model.declared_parameters import PARAMETERS
+
+MOST_TOPICS = 50
+"""Largest number of topics that is looked for."""
+
+MOST_POLISHES = 12
+"""Most passes of expectation maximisation that held-out documents may ask for."""
+
+_OVERSAMPLING = 10
+"""Columns of the sketch beside one a topic."""
+
+
+@dataclass(frozen=True)
+class TopicSettings:
+    """Resolved parameters, and the size of the data.
+
+    Attributes
+    ----------
+    views : tuple of (name, features)
+    n_topics : int or "auto"
+    concentration : float, optional
+        Sum of the parameters of the prior of shares; None for an estimate.
+    pseudo_count : float
+        Of every word in every topic.
+    power_passes : int
+    polish_passes : int, optional
+        None for as many as held-out documents ask for.
+    rows : int
+    random_state : int
+    """
+
+    views: NamedViews
+    n_topics: int | str
+    concentration: float | None
+    pseudo_count: float
+    power_passes: int
+    polish_passes: int | None
+    rows: int
+    random_state: int
+
+    @property
+    def n_words(self) -> int:
+        """Size of the vocabulary V."""
+        return sum(len(members) for _, members in self.views)
+
+    @property
+    def most_topics(self) -> int:
+        """Number of topics, or the largest that is looked for."""
+        return min(MOST_TOPICS, self.n_words) if self.n_topics == "auto" else int(self.n_topics)
+
+    def columns(self, n_topics: int) -> int:
+        """Return the columns of the sketch for a number of topics."""
+        return min(n_topics + _OVERSAMPLING, self.n_words)
+
+
+def settings_of(model: Any, shape: DataShape, rows: int) -> TopicSettings:
+    """Return the resolved parameters of a model.
+
+    Raises
+    ------
+    ParameterError
+        When there are more topics than words.
+    """
+    settings = TopicSettings(
+        views=shape.views,
+        n_topics=model.n_topics if model.n_topics == "auto" else int(model.n_topics),
+        concentration=None if model.doc_concentration == "auto" else float(model.doc_concentration),
+        pseudo_count=float(model.topic_concentration),
+        power_passes=int(model.power_passes),
+        polish_passes=None if model.polish_passes == "auto" else int(model.polish_passes),
+        rows=rows,
+        random_state=model.random_state or 0,
+    )
+    if settings.n_topics != "auto" and settings.most_topics > settings.n_words:
+        raise ParameterError(
+            Setting("n_topics", settings.n_topics)
+            + f" exceeds the {settings.n_words} words: use fewer topics"
+        )
+    return settings
+
+
+def check_parameters(model: Any) -> None:
+    """Raise a ParameterError for a parameter of a `TopicModel` that is out of range."""
+    check_declared(model, PARAMETERS)
+
+
+def without_effect(model: Any) -> Message | None:
+    """Return a sentence on a parameter that is given although nothing uses it, or None."""
+    default = next(p.default for p in PARAMETERS if p.name == "topic_concentration")
+    if model.polish_passes == 0 and model.topic_concentration != default:
+        return (
+            Setting("topic_concentration")
+            + " has no effect with "
+            + Setting("polish_passes", 0)
+            + ", which adds no pseudo-counts: leave it out"
+        )
+    return None

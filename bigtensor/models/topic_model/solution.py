@@ -1,0 +1,76 @@
+"""Fitted topics, in their order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bigtensor.models.data_shape import NamedViews
+from bigtensor.statistics.topics.document_completion import DocumentCompletion
+from bigtensor.statistics.topics.topic_shares import TopicShares
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Topics:
+    """Topics and the prior of their shares.
+
+    Attributes
+    ----------
+    topics : (V, k) float64 array
+        Probabilities of the words of every topic.
+    prior : (k,) float64 array
+        Parameters of the Dirichlet prior of the shares.
+    words : (k,) float64 array
+        Expected number of words of every topic in all documents, descending.
+    mean_length : float
+        Words of a document.
+    views : tuple of (name, features)
+    """
+
+    topics: Floats
+    prior: Floats
+    words: Floats
+    mean_length: float
+    views: NamedViews
+
+    @property
+    def n_components(self) -> int:
+        """Number of topics k."""
+        return len(self.prior)
+
+    def by_words(self) -> Topics:
+        """Return the topics by descending number of words."""
+        order = np.argsort(-self.words, kind="stable")
+        topics = np.ascontiguousarray(self.topics[:, order])
+        return replace(self, topics=topics, prior=self.prior[order], words=self.words[order])
+
+    def shares(self) -> TopicShares:
+        """Return the function that gives the shares of the topics of every document."""
+        return TopicShares(self.topics, self.prior)
+
+    def completion(self, random_state: int) -> DocumentCompletion:
+        """Return the sum that gives the log-probability of held-out words."""
+        return DocumentCompletion(self.topics, self.prior, random_state)
+
+    def draw(self, n_documents: int, rng: np.random.Generator) -> sp.csr_array:
+        """Draw documents whose lengths are Poisson numbers of the mean length of the fit."""
+        lengths = rng.poisson(self.mean_length, n_documents)
+        shares = rng.dirichlet(self.prior, n_documents)
+        levels = np.cumsum(self.topics, axis=0)
+        words, starts = list[NDArray[np.intp]](), np.concatenate([[0], np.cumsum(lengths)])
+        for own, length in zip(shares, lengths, strict=True):
+            of_topic = rng.multinomial(length, own)
+            words += [
+                np.searchsorted(levels[:-1, j], rng.random(count), side="right")
+                for j, count in enumerate(of_topic)
+            ]
+        columns = np.concatenate(words) if words else np.empty(0, np.intp)
+        ones = np.ones(len(columns), np.int32)
+        drawn = sp.csr_array((ones, columns, starts), shape=(n_documents, len(self.topics)))
+        drawn.sum_duplicates()
+        return drawn

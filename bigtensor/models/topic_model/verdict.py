@@ -1,0 +1,150 @@
+"""Judgement of fitted topics: what should worry, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bigtensor.errors import ConditioningWarning, Message, Setting
+from bigtensor.models.faults import Fault, with_verdict
+from bigtensor.models.script import Solved
+from bigtensor.models.topic_model.settings import MOST_TOPICS, TopicSettings
+from bigtensor.models.topic_model.solution import Topics
+
+ALIKE = 0.2
+"""Distance of two topics, from 0 to 2, below which they are one."""
+
+FEW_WORDS = 100
+"""A topic of fewer words is not told from chance."""
+
+SHORT = 10
+"""Mean length of documents below which triples of words are few."""
+
+
+def judged(topics: Topics, settings: TopicSettings, diagnostics: dict[str, Any]) -> Solved:
+    """Return a solution with the verdict on it, and warn of faults.
+
+    Parameters
+    ----------
+    topics : Topics
+    settings : TopicSettings
+    diagnostics : dict
+        With ``short_documents`` and ``words_that_occur``.
+    """
+    k = topics.n_components
+    faults = [
+        *_unknown_concentration(settings, diagnostics),
+        *_alike(topics),
+        *_small(topics),
+        *_lengths(topics, diagnostics),
+        *_words(settings, diagnostics),
+        *_most(settings, k),
+    ]
+    praise = f"{k} topics, no two alike and none almost empty."
+    told = {**diagnostics, "mean_length": topics.mean_length}
+    return with_verdict(topics, faults, praise, told)
+
+
+def _unknown_concentration(settings: TopicSettings, found: dict[str, Any]) -> list[Fault]:
+    """Return a sentence on moments that no concentration agrees with."""
+    if not found.get("no_concentration"):
+        return []
+    sentence = Message(
+        "No concentration of the prior agrees with the moments of so many topics, as where words "
+        "come in bursts"
+    )
+    if settings.polish_passes == 0:
+        remedy = Message(": give ") + Setting("doc_concentration") + ", or let the passes of "
+        return [
+            (
+                ConditioningWarning,
+                sentence + remedy + Setting("polish_passes", "auto") + " estimate it.",
+            )
+        ]
+    return [(None, sentence + "; the passes that followed have estimated it.")]
+
+
+def _alike(topics: Topics) -> list[Fault]:
+    """Return a sentence on the first two topics that have the same words."""
+    k = topics.n_components
+    for a in range(k):
+        distance = np.abs(topics.topics[:, a + 1 :] - topics.topics[:, [a]]).sum(axis=0)
+        near = np.flatnonzero(distance < ALIKE)
+        if near.size:
+            b = a + 1 + int(near[0])
+            return [
+                (
+                    ConditioningWarning,
+                    Message(
+                        f"Topics {a} and {b} have nearly the same words (distance "
+                        f"{distance[near[0]]:.2f} of 2). Use fewer topics ("
+                    )
+                    + Setting("n_topics")
+                    + ").",
+                )
+            ]
+    return []
+
+
+def _small(topics: Topics) -> list[Fault]:
+    """Return a sentence on topics of hardly any word."""
+    few = int(np.count_nonzero(topics.words < FEW_WORDS))
+    if not few:
+        return []
+    return [
+        (
+            ConditioningWarning,
+            Message(
+                f"{few} of {topics.n_components} topics have fewer than {FEW_WORDS} words in all "
+                "documents. Use fewer topics ("
+            )
+            + Setting("n_topics")
+            + "), or more documents.",
+        )
+    ]
+
+
+def _lengths(topics: Topics, found: dict[str, Any]) -> list[Fault]:
+    """Return sentences on short documents."""
+    told: list[Fault] = []
+    if topics.mean_length < SHORT:
+        told.append(
+            (
+                None,
+                f"Documents have {topics.mean_length:.1f} words on average: triples of words are "
+                "few, and the first topics are noisy.",
+            )
+        )
+    if found["short_documents"]:
+        told.append(
+            (
+                None,
+                f"{found['short_documents']:,} documents have fewer than three words, and do not "
+                "count in the moments.",
+            )
+        )
+    return told
+
+
+def _words(settings: TopicSettings, found: dict[str, Any]) -> list[Fault]:
+    """Return a sentence on words that never occur."""
+    never = settings.n_words - found["words_that_occur"]
+    if not never:
+        return []
+    return [(None, f"{never:,} of {settings.n_words:,} words do not occur.")]
+
+
+def _most(settings: TopicSettings, k: int) -> list[Fault]:
+    """Return a sentence on a number of topics that ends at the largest one."""
+    if settings.n_topics != "auto" or k < MOST_TOPICS:
+        return []
+    return [
+        (
+            None,
+            Message(f"Pairs of words tell {MOST_TOPICS} topics apart, and perhaps more: for more, ")
+            + "give "
+            + Setting("n_topics")
+            + ".",
+        )
+    ]

@@ -1,0 +1,140 @@
+"""Probability of one half of the words of every document, given the other half."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.features.row_loops import row_loop
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.topics.documents import BLOCK_ROWS, Documents, document_keys
+from bigtensor.statistics.topics.topic_shares import infer_shares
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class DocumentCompletionResult:
+    """Log-probability of held-out words.
+
+    Attributes
+    ----------
+    log_probability : float
+        In nats, with the weights of the documents.
+    words : float
+        Number of these words, with the weights of their documents.
+    """
+
+    log_probability: float
+    words: float
+
+    @property
+    def mean(self) -> float:
+        """Mean log-probability of a word, in nats; NaN without a word."""
+        return self.log_probability / self.words if self.words else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class DocumentCompletion(SumStatistic[DocumentCompletionResult]):
+    """Log-probability of held-out words of documents whose shares follow from their other words.
+
+    Every word of a document is shown or held out with the same probability (Wallach, Murray,
+    Salakhutdinov and Mimno 2009, section 5.1). The draw depends on the words of the document alone,
+    and not on its place.
+
+    Parameters
+    ----------
+    topics : (V, k) float64 array
+        Columns sum to one.
+    prior : (k,) float64 array
+        Parameters of the Dirichlet prior.
+    random_state : int
+    """
+
+    topics: Floats
+    prior: Floats
+    random_state: int = 0
+
+    block_rows: ClassVar[int] = BLOCK_ROWS
+
+    def state_arrays(self) -> Mapping[str, ArraySpec]:
+        """Return the arrays of the state."""
+        return {"log_probability": ((), "float64"), "words": ((), "float64")}
+
+    def update(self, state: State, block: Block, work: Workspace) -> None:
+        """Add one block."""
+        if not block.rows:
+            return
+        documents = Documents.of_block(block.without_halo())
+        stored = documents.counts.shape
+        shown = work.take("completion.shown", stored, "float64")
+        rows = documents.starts, documents.words, documents.counts
+        keys = document_keys(documents, self.random_state, "completion")
+        _split(documents.starts, documents.counts, keys, shown)
+        shares = work.take("completion.shares", (block.rows, len(self.prior)), "float64")
+        infer_shares(documents, shown, self.topics, self.prior, shares, work)
+        weight = np.ones(block.rows) if block.weight is None else block.weight
+        sums = np.zeros(2)
+        _score(*rows, shown, shares, self.topics, weight, sums)
+        state["log_probability"] += sums[0]
+        state["words"] += sums[1]
+
+    def finalize(self, state: State) -> DocumentCompletionResult:
+        """Return the sums."""
+        return DocumentCompletionResult(float(state["log_probability"]), float(state["words"]))
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the workspace for blocks of ``rows`` rows of a thousand words."""
+        return 8 * (len(self.prior) * (rows + 1000) + 1000 * rows)
+
+
+@row_loop
+def _split(
+    starts: NDArray[np.integer[Any]],
+    counts: NDArray[Any],
+    keys: NDArray[np.uint64],
+    shown: Floats,
+) -> None:
+    """Write how many of every word are shown; SplitMix64 (Steele, Lea and Flood 2014) draws."""
+    for row in range(len(starts) - 1):
+        key = keys[row]
+        for at in range(starts[row], starts[row + 1]):
+            shown[at], left = 0.0, float(counts[at])
+            while left > 0:
+                key += np.uint64(0x9E3779B97F4A7C15)
+                mixed = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+                mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+                # the rest of a count that is not whole stays together
+                part = min(left, 1.0)
+                if (mixed ^ (mixed >> np.uint64(31))) >> np.uint64(63):
+                    shown[at] += part
+                left -= part
+
+
+@row_loop
+def _score(
+    starts: NDArray[np.integer[Any]],
+    words: NDArray[np.integer[Any]],
+    counts: NDArray[Any],
+    shown: Floats,
+    shares: Floats,
+    topics: Floats,
+    weight: Floats,
+    sums: Floats,
+) -> None:
+    """Add the log-probability of the words that are not shown, and their number."""
+    for row in range(len(starts) - 1):
+        for at in range(starts[row], starts[row + 1]):
+            held = counts[at] - shown[at]
+            if held <= 0:
+                continue
+            probability = 0.0
+            for j in range(topics.shape[1]):
+                probability += shares[row, j] * topics[words[at], j]
+            sums[0] += weight[row] * held * np.log(probability)
+            sums[1] += weight[row] * held

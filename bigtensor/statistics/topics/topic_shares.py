@@ -1,0 +1,140 @@
+"""Shares of the topics of every document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.block import Block
+from bigtensor.features.row_loops import row_loop
+from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
+from bigtensor.statistics.topics.documents import BLOCK_ROWS, Documents
+
+Floats = NDArray[np.float64]
+
+TOPIC_SHARE = "topic_share"
+"""Name of the output."""
+
+_MOST_ITERATIONS = 200
+_STILL = 1e-6
+"""Change of the expected counts of the topics, in words, that ends the iterations."""
+
+
+@dataclass(frozen=True, eq=False)
+class TopicShares(RowFunction):
+    """Expected shares of the topics of every document, by collapsed variational inference.
+
+    Every word of a document has a distribution over topics, which follows from the expected topics
+    of its other words until nothing changes (zero-order collapsed variational Bayes: Asuncion,
+    Welling, Smyth and Teh 2009, equation 15, with topics held fixed). A document without a word has
+    the shares of the prior.
+
+    Parameters
+    ----------
+    topics : (V, k) float64 array
+        Columns sum to one.
+    prior : (k,) float64 array
+        Parameters of the Dirichlet prior.
+    """
+
+    topics: Floats
+    prior: Floats
+
+    block_rows: ClassVar[int] = BLOCK_ROWS
+
+    @property
+    def outputs(self) -> tuple[RowOutput, ...]:
+        """The shares, one a topic."""
+        return (RowOutput(TOPIC_SHARE, "float64", {"topic": len(self.prior)}),)
+
+    def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
+        """Write the shares of the rows of ``block``."""
+        documents = Documents.of_block(block)
+        shares = work.take("topic_shares.shares", (block.rows, len(self.prior)), "float64")
+        infer_shares(documents, documents.counts, self.topics, self.prior, shares, work)
+        out[TOPIC_SHARE][...] = shares
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the workspace for blocks of ``rows`` rows of a thousand words."""
+        return 8 * len(self.prior) * (rows + 1000)
+
+
+def infer_shares(
+    documents: Documents,
+    counts: NDArray[Any],
+    topics: Floats,
+    prior: Floats,
+    shares: Floats,
+    work: Workspace,
+) -> None:
+    """Write the expected shares of the topics of documents.
+
+    Parameters
+    ----------
+    documents : Documents
+    counts : (stored,) array
+        Of their words: all of them, or those that are to be seen.
+    topics : (V, k) float64 array
+    prior : (k,) float64 array
+    shares : (n, k) float64 array
+        Written.
+    work : Workspace
+    """
+    longest = int(np.diff(documents.starts).max(initial=1))
+    of_word = work.take("topic_shares.of_word", (longest, len(prior)), "float64")
+    limits = np.array([_MOST_ITERATIONS, _STILL])
+    _infer(documents.starts, documents.words, counts, topics, prior, limits, of_word, shares)
+
+
+@row_loop
+def _infer(
+    starts: NDArray[np.integer[Any]],
+    words: NDArray[np.integer[Any]],
+    counts: NDArray[Any],
+    topics: Floats,
+    prior: Floats,
+    limits: Floats,
+    of_word: Floats,
+    shares: Floats,
+) -> None:
+    """Write the shares of every document."""
+    k, concentration = len(prior), prior.sum()
+    own = np.empty(k)
+    for row in range(len(starts) - 1):
+        first, last = starts[row], starts[row + 1]
+        expected, length = shares[row], 0.0
+        expected[:] = 0
+        for at in range(first, last):
+            mass = 0.0
+            for j in range(k):
+                own[j] = topics[words[at], j] * prior[j]
+                mass += own[j]
+            for j in range(k):
+                of_word[at - first, j] = own[j] / mass
+                expected[j] += counts[at] * of_word[at - first, j]
+            length += counts[at]
+        for _ in range(int(limits[0])):
+            change = 0.0
+            for at in range(first, last):
+                if counts[at] <= 0:
+                    continue
+                # a word is not told its own topic; of less than one word, all of it is its own
+                alone, mass = min(1.0, counts[at]), 0.0
+                for j in range(k):
+                    others = max(expected[j] - alone * of_word[at - first, j], 0.0)
+                    own[j] = topics[words[at], j] * (prior[j] + others)
+                    mass += own[j]
+                for j in range(k):
+                    now = own[j] / mass
+                    moved = counts[at] * (now - of_word[at - first, j])
+                    of_word[at - first, j] = now
+                    expected[j] += moved
+                    change += abs(moved)
+            if change <= limits[1] * max(length, 1.0):
+                break
+        for j in range(k):
+            expected[j] = (prior[j] + max(expected[j], 0.0)) / (concentration + length)
