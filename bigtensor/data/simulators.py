@@ -125,6 +125,19 @@ SIMULATORS = {
         ),
         "the state of the first variable",
     ),
+    "topics": Simulator(
+        "bigtensor.data.simulate.topics",
+        "write_topics",
+        "Documents whose words come from a few topics each, as sparse counts of AnnData; "
+        "components are topics.",
+        (
+            Choice("n_words", 1000, "Size of the vocabulary."),
+            Choice("mean_length", 100.0, "Mean number of words of a document."),
+            Choice("concentration", 1.0, "Small values make documents of few topics."),
+            Choice("frequencies", "zipf", "Frequencies of words.", ("zipf", "uniform")),
+        ),
+        "the true topics",
+    ),
     "gaussian-mixture": Simulator(
         "bigtensor.data.simulate.gaussian_mixture",
         "write_gaussian_mixture",

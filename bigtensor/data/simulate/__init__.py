@@ -1,7 +1,8 @@
 """Generators of data with known truth, and the measures that compare an estimate with it.
 
-Every generator exists twice: one returns an :class:`xarray.Dataset` in memory, one writes the same
-rows to a Zarr store block by block, in memory that does not depend on the number of rows.
+Every generator exists twice: one returns an :class:`xarray.Dataset` in memory (of sparse counts an
+AnnData object), one writes the same rows to a Zarr store block by block, in memory that does not
+depend on the number of rows.
 """
 
 from bigtensor.data.simulate.correlated_cells import correlated_cells, write_correlated_cells
@@ -17,6 +18,7 @@ from bigtensor.data.simulate.latent_chain import (
     write_latent_chain,
 )
 from bigtensor.data.simulate.linear_mixture import linear_mixture, write_linear_mixture
+from bigtensor.data.simulate.topics import topics, write_topics
 from bigtensor.data.simulate.truth import (
     density_error,
     error_grid,
@@ -40,6 +42,7 @@ __all__ = [
     "latent_chain",
     "latent_chain_density",
     "linear_mixture",
+    "topics",
     "write_correlated_cells",
     "write_cytometry",
     "write_discrete_mixture",
@@ -49,4 +52,5 @@ __all__ = [
     "write_kernel_mixture",
     "write_latent_chain",
     "write_linear_mixture",
+    "write_topics",
 ]

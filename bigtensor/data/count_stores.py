@@ -1,0 +1,221 @@
+"""Writer of sparse counts as AnnData in Zarr, block after block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from bigtensor.data.outputs import check_target, discard, move_into_place, unfinished_path
+from bigtensor.data.stored_arrays import create_array, open_to_write
+from bigtensor.errors import OutputError
+
+CHUNK = 2**20
+"""Stored counts of a chunk, of which one that is not full is held in memory."""
+
+_NAMES = 2**16
+"""Names of rows of a chunk."""
+
+
+class CountStoreWriter:
+    """Store of sparse rows that AnnData and bigtensor read, and that appears when it is whole.
+
+    Use it in a ``with`` statement. Memory is that of a block and of a chunk.
+
+    Parameters
+    ----------
+    path : path
+    words : sequence of str
+        Names of the columns.
+    dtype : dtype, default int32
+        Of the counts.
+    overwrite : bool, default False
+        Replace a store of this name.
+
+    Raises
+    ------
+    OutputError
+        When the target exists, or cannot be written.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        words: Sequence[str],
+        *,
+        dtype: Any = np.int32,
+        overwrite: bool = False,
+    ) -> None:
+        self._target, self._overwrite = Path(path), overwrite
+        check_target(self._target, overwrite=overwrite)
+        self._words, self._dtype = list(words), np.dtype(dtype)
+        self._building = unfinished_path(self._target)
+        self._tables = dict[str, NDArray[Any]]()
+        self._rows = 0
+
+    def __enter__(self) -> Self:
+        """Make the store under another name."""
+        self._root = zarr.create_group(self._building, attributes=_encoded("anndata", "0.1.0"))
+        for name in ("layers", "obsm", "obsp", "varm", "varp", "uns"):
+            self._root.create_group(name, attributes=_encoded("dict", "0.1.0"))
+        matrix = self._root.create_group("X")
+        column = np.int32 if len(self._words) < 2**31 else np.int64
+        self._data = _GrowingArray(matrix, "data", self._dtype)
+        self._indices = _GrowingArray(matrix, "indices", np.dtype(column))
+        self._pointers = _GrowingArray(matrix, "indptr", np.dtype(np.int64))
+        self._pointers.append(np.zeros(1, np.int64))
+        self._per_row = dict[str, _GrowingArray]()
+        return self
+
+    @property
+    def rows(self) -> int:
+        """Number of rows so far."""
+        return self._rows
+
+    def append(self, rows: Any, **along: NDArray[Any]) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        rows : (n, V) CSR array
+            Columns of a row ascend, and none repeats.
+        **along : (n, ...) arrays
+            Entries of ``obsm`` by name, the same ones in every call.
+        """
+        values = csr_array(rows)
+        if values.shape[1] != len(self._words):
+            raise ValueError(f"{values.shape[1]} columns for {len(self._words)} words")
+        before = self._data.length
+        self._data.append(values.data)
+        self._indices.append(values.indices)
+        self._pointers.append(values.indptr[1:].astype(np.int64) + before)
+        for name, array in along.items():
+            if name not in self._per_row:
+                group = self._root["obsm"]
+                self._per_row[name] = _GrowingArray(group, name, array.dtype, array.shape[1:])
+            self._per_row[name].append(array)
+        self._rows += int(values.shape[0])
+
+    def add(self, name: str, array: NDArray[Any]) -> None:
+        """Add an array such as ``varm/topic`` or ``uns/doc_concentration``.
+
+        Parameters
+        ----------
+        name : str
+        array : array
+        """
+        self._tables[name] = np.asarray(array)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Give the store its name, or remove it after an error."""
+        try:
+            if kind is None:
+                self._finish()
+                move_into_place(self._building, self._target, overwrite=self._overwrite)
+        except OSError as problem:
+            if isinstance(problem, OutputError):
+                raise
+            raise OutputError(
+                f"could not write {self._target}: {problem}; check that its disk has free space"
+            ) from problem
+        finally:
+            discard(self._building)
+
+    def _finish(self) -> None:
+        """Write what is left, the names, and the attributes that AnnData looks for."""
+        for growing in (self._data, self._indices, self._pointers, *self._per_row.values()):
+            growing.finish()
+        shape = [self._rows, len(self._words)]
+        self._root["X"].attrs.update({**_encoded("csr_matrix", "0.1.0"), "shape": shape})
+        for name, array in self._tables.items():
+            stored = _stored(self._root, name, array.shape, array.dtype)
+            stored[...] = array
+        for name, length in zip(("obs", "var"), shape, strict=True):
+            frame = {**_encoded("dataframe", "0.2.0"), "_index": "_index", "column-order": []}
+            group = self._root.create_group(name, attributes=frame)
+            index = create_array(
+                group, "_index", shape=(length,), dtype="string", chunks=(min(length, _NAMES) or 1,)
+            )
+            index.attrs.update(_encoded("string-array", "0.2.0"))
+            for start in range(0, length, _NAMES):
+                stop = min(start + _NAMES, length)
+                names = self._words[start:stop] if name == "var" else map(str, range(start, stop))
+                open_to_write(group, "_index")[start:stop] = np.array(
+                    list(names), np.dtypes.StringDType()
+                )
+
+
+class _GrowingArray:
+    """Array that is written in whole chunks, as they fill."""
+
+    def __init__(self, group: Any, name: str, dtype: Any, trailing: tuple[int, ...] = ()) -> None:
+        self._group, self._name = group, name
+        self._chunk = max(1, CHUNK // max(1, int(np.prod(trailing))))
+        self._array = _stored(group, name, (0, *trailing), dtype, (self._chunk, *trailing))
+        self._waiting = list[NDArray[Any]]()
+        self._waiting_rows = self._written = 0
+        self._dtype = np.dtype(dtype)
+
+    @property
+    def length(self) -> int:
+        """Entries so far."""
+        return self._written + self._waiting_rows
+
+    def append(self, values: NDArray[Any]) -> None:
+        """Add values; chunks that are full are written."""
+        self._waiting.append(values.astype(self._dtype))
+        self._waiting_rows += len(values)
+        if self._waiting_rows >= self._chunk:
+            whole = np.concatenate(self._waiting)
+            full = len(whole) // self._chunk * self._chunk
+            self._write(whole[:full])
+            self._waiting = [whole[full:].copy()]
+            self._waiting_rows = len(whole) - full
+
+    def finish(self) -> None:
+        """Write the values that fill no chunk."""
+        if self._waiting_rows:
+            self._write(np.concatenate(self._waiting))
+            self._waiting, self._waiting_rows = [], 0
+
+    def _write(self, values: NDArray[Any]) -> None:
+        start = self._written
+        self._written += len(values)
+        self._array.resize((self._written, *self._array.shape[1:]))
+        open_to_write(self._group, self._name)[start : self._written] = values
+
+
+def _stored(
+    group: Any,
+    name: str,
+    shape: tuple[int, ...],
+    dtype: Any,
+    chunks: tuple[int, ...] | None = None,
+) -> Any:
+    """Create an array with the attributes that AnnData looks for."""
+    array = create_array(
+        group,
+        name,
+        shape=shape,
+        dtype=dtype,
+        chunks=chunks or tuple(max(length, 1) for length in shape),
+        fill_value=0,
+    )
+    array.attrs.update(_encoded("array", "0.2.0"))
+    return array
+
+
+def _encoded(kind: str, version: str) -> dict[str, Any]:
+    """Return the attributes of an element of AnnData."""
+    return {"encoding-type": kind, "encoding-version": version}

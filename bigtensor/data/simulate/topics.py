@@ -1,0 +1,239 @@
+"""Documents whose words come from a few topics each, as sparse counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from bigtensor.data.count_stores import CountStoreWriter
+from bigtensor.data.importers.source import optional_module
+from bigtensor.data.simulate.rows import (
+    FloatArray,
+    Progress,
+    block_bounds,
+    check_integer,
+    check_positive,
+)
+from bigtensor.errors import ParameterError, Setting
+from bigtensor.features.row_loops import row_loop
+
+FREQUENCIES = ("zipf", "uniform")
+"""Frequencies of words over all topics: one over the rank, or equal."""
+
+CONCENTRATION = 0.1
+"""Parameter of the Dirichlet distribution of the words of a topic, of a word of mean frequency."""
+
+_LEAST_PARAMETER = 1e-3
+_LEAST_LENGTH = 3
+
+
+def topics(
+    rows: int,
+    n_components: int,
+    n_words: int = 1000,
+    mean_length: float = 100.0,
+    concentration: float = 1.0,
+    frequencies: str = "zipf",
+    random_state: int = 0,
+) -> Any:
+    """Draw documents from a model of latent Dirichlet allocation.
+
+    Topics are drawn from a Dirichlet distribution whose parameters are 0.1 times the relative
+    frequencies of the words, and at least 0.001. Lengths of documents are Poisson numbers of at
+    least three.
+
+    Parameters
+    ----------
+    rows : int
+        Number of documents, at least 1.
+    n_components : int
+        Number of topics k, at least 1.
+    n_words : int, default 1000
+        Size of the vocabulary V.
+    mean_length : float, default 100
+        Mean number of words of a document.
+    concentration : float, default 1
+        Sum of the parameters of the Dirichlet distribution of the shares, all of them equal.
+    frequencies : {"zipf", "uniform"}, default "zipf"
+        Whether words are the rarer the higher their number, or not.
+    random_state : int, default 0
+        Seed, at least 0.
+
+    Returns
+    -------
+    AnnData
+        ``X`` (rows, V) int32 CSR; the truth in ``varm["true_topics"]`` (V, k),
+        ``obsm["true_shares"]`` (rows, k) and ``uns["true_concentration"]`` (k,).
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+    MissingDependencyError
+        If anndata is not installed.
+
+    Examples
+    --------
+    >>> data = topics(500, 4, n_words=200, random_state=1)
+    >>> data.shape
+    (500, 200)
+    """
+    anndata = optional_module("anndata", "cytometry")
+    truth, prior, blocks = _simulation(
+        rows, n_components, n_words, mean_length, concentration, frequencies, random_state
+    )
+    counts, shares = zip(*blocks, strict=True)
+    data = anndata.AnnData(vstack(counts, format="csr"))
+    data.var_names = _names(n_words)
+    data.varm["true_topics"] = truth
+    data.obsm["true_shares"] = np.concatenate(shares)
+    data.uns["true_concentration"] = prior
+    return data
+
+
+def write_topics(
+    path: str | Path,
+    rows: int,
+    n_components: int,
+    n_words: int = 1000,
+    mean_length: float = 100.0,
+    concentration: float = 1.0,
+    frequencies: str = "zipf",
+    random_state: int = 0,
+    *,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Write the documents of :func:`topics` to AnnData in Zarr, block by block.
+
+    True shares are not written: they would be larger than the counts.
+
+    Parameters
+    ----------
+    path : path
+        It appears under this name when it is whole.
+    rows, n_components, n_words, mean_length, concentration, frequencies, random_state
+        As for :func:`topics`.
+    overwrite : bool, default False
+        Replace a store of this name.
+    progress : callable, optional
+        Called after every block with the number of rows done and of all rows.
+
+    Raises
+    ------
+    ParameterError, OutputError
+    """
+    truth, prior, blocks = _simulation(
+        rows, n_components, n_words, mean_length, concentration, frequencies, random_state
+    )
+    with CountStoreWriter(path, _names(n_words), overwrite=overwrite) as store:
+        store.add("varm/true_topics", truth)
+        store.add("uns/true_concentration", prior)
+        for counts, _ in blocks:
+            store.append(counts)
+            if progress is not None:
+                progress(store.rows, rows)
+
+
+def _simulation(
+    rows: int,
+    n_components: int,
+    n_words: int,
+    mean_length: float,
+    concentration: float,
+    frequencies: str,
+    random_state: int,
+) -> tuple[FloatArray, FloatArray, Iterator[tuple[csr_array, FloatArray]]]:
+    """Return topics, prior, and the counts and shares of the blocks."""
+    rows, k = check_integer("rows", rows, 1), check_integer("n_components", n_components, 1)
+    V, seed = check_integer("n_words", n_words, 1), check_integer("random_state", random_state, 0)
+    check_positive("mean_length", mean_length)
+    check_positive("concentration", concentration)
+    if frequencies not in FREQUENCIES:
+        raise ParameterError(
+            Setting("frequencies") + f" is {frequencies!r}; expected one of {FREQUENCIES}"
+        )
+    rng = np.random.default_rng(seed)
+    base = np.ones(V)
+    if frequencies == "zipf":
+        base = 1 / np.arange(1.0, V + 1)
+        base *= V / base.sum()
+    truth = rng.dirichlet(np.maximum(CONCENTRATION * base, _LEAST_PARAMETER), k).T
+    prior = np.full(k, concentration / k)
+    return truth, prior, _blocks(rng, rows, truth, prior, mean_length)
+
+
+def _blocks(
+    rng: np.random.Generator,
+    rows: int,
+    truth: FloatArray,
+    prior: FloatArray,
+    mean_length: float,
+) -> Iterator[tuple[csr_array, FloatArray]]:
+    """Yield counts and shares of blocks of documents."""
+    levels = np.cumsum(truth.T, axis=1)
+    for start, stop in block_bounds(rows):
+        n = stop - start
+        lengths = np.maximum(_LEAST_LENGTH, rng.poisson(mean_length, n)).astype(np.int64)
+        shares = rng.dirichlet(prior, n)
+        # small parameters may round every share of a document to zero
+        shares[~(shares.sum(axis=1) > 0)] = prior / prior.sum()
+        keys = rng.integers(0, 2**63, n, dtype=np.uint64)
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        words, counts = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int32)
+        distinct = np.empty(n, np.int64)
+        _draw(starts, shares, levels, keys, words, counts, distinct)
+        pointers = np.concatenate([[0], np.cumsum(distinct)])
+        end = pointers[-1]
+        yield csr_array((counts[:end], words[:end], pointers), shape=(n, len(truth))), shares
+
+
+@row_loop
+def _draw(
+    starts: NDArray[np.int64],
+    shares: FloatArray,
+    levels: FloatArray,
+    keys: NDArray[np.uint64],
+    words: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    distinct: NDArray[np.int64],
+) -> None:
+    """Write the distinct words of every document and their counts, one after the other."""
+    end = 0
+    for row in range(len(starts) - 1):
+        key, length = keys[row], starts[row + 1] - starts[row]
+        drawn, total = np.empty(length, np.int32), shares[row].sum()
+        for place in range(length):
+            left = level = 0.0
+            for _ in range(2):
+                # SplitMix64 (Steele, Lea and Flood 2014)
+                key += np.uint64(0x9E3779B97F4A7C15)
+                mixed = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+                mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+                mixed ^= mixed >> np.uint64(31)
+                left, level = level, (mixed >> np.uint64(11)) / 9007199254740992.0
+            topic, left = 0, left * total
+            while topic < shares.shape[1] - 1 and left >= shares[row, topic]:
+                left -= shares[row, topic]
+                topic += 1
+            own = levels[topic]
+            drawn[place] = min(np.searchsorted(own, level * own[-1], "right"), len(own) - 1)
+        drawn.sort()
+        first = end
+        for place in range(length):
+            if place and drawn[place] == words[end - 1]:
+                counts[end - 1] += 1
+            else:
+                words[end], counts[end] = drawn[place], 1
+                end += 1
+        distinct[row] = end - first
+
+
+def _names(n_words: int) -> list[str]:
+    """Return the names of the words."""
+    return [f"word{word}" for word in range(n_words)]
