@@ -25,6 +25,7 @@ from bigtensor.cli.plan import plan_facts
 from bigtensor.cli.progress import duration, reporter
 from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
+from bigtensor.models.wording import counted
 
 
 @click.command(cls=ModelFactsCommand)
@@ -136,5 +137,5 @@ def model_line(model: Any, out: Path) -> str:
 
 def in_views(size: str, model: Any) -> str:
     """Return the size of a model in words, which may be empty, with its number of views."""
-    views = f"{len(model.views_.names)} views"
+    views = counted(len(model.views_.names), "view")
     return f"{size} in {views}" if size else views

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bigtensor.cli.output import one_line
+from bigtensor.models.wording import names_in_words
 
 
 def model_facts(path: str) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def model_lines(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {entry['name']:<20} {entry['rows']:>14,} rows in {entry['parts']} parts{reused}"
     yield "views"
     for name, features in facts["views"].items():
-        yield f"  {one_line(name):<20} {', '.join(map(one_line, features))}"
+        yield f"  {one_line(name):<20} {names_in_words([one_line(own) for own in features])}"
     if not facts["fitted"]:
         yield "next       accumulate statistics with it, and solve them"
         return

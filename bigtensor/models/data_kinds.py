@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bigtensor.data.csr_source import is_sparse
 from bigtensor.data.kinds import Kind
@@ -66,8 +66,8 @@ class Data:
             When the kind of the data is another one, or codes have no categories.
         """
         kind = samples.kind
-        if self.dense_counts and samples.categories is None:
-            return samples
+        if self.dense_counts and not _has_named_codes(samples):
+            return replace(samples, code_map=None)
         if kind == "counts" and "counts" not in self.kinds and _may_be_dense(samples):
             samples = samples.as_dense()
             kind = samples.kind
@@ -85,6 +85,13 @@ class Data:
                 "(codes=True)"
             )
         return samples
+
+
+def _has_named_codes(samples: Samples) -> bool:
+    """Return True for codes whose categories have names, which plain integers do not have."""
+    return any(
+        names != tuple(map(str, range(len(names)))) for names in (samples.categories or {}).values()
+    )
 
 
 def _may_be_dense(samples: Samples) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from bigtensor.errors import ParameterError
 from bigtensor.models.report_blocks import ReportParts
 from bigtensor.models.sampled_rows import SampledRows
-from bigtensor.models.wording import passes_in_words, sentence_of
+from bigtensor.models.wording import names_in_words, passes_in_words, sentence_of
 
 Facts = dict[str, Any]
 Line = tuple[str, str]
@@ -157,7 +157,7 @@ def summary_html(model: Any) -> str:
         ("data", found["data"]),
         ("rows", f"{found['rows']:,} ({found['rows_left_out']:,} left out)"),
         ("features", f"{model.n_features_in_} ({len(model.views_.feature_names)} used)"),
-        ("views", "; ".join(f"{name}: {', '.join(members)}" for name, members in views.items())),
+        ("views", "; ".join(f"{name}: {names_in_words(own)}" for name, own in views.items())),
         ("passes", f"{len(found['passes'])}: {passes_in_words(found['passes'])}"),
         *((name, text) for name, text in model._outcome_in_words()),
     ]

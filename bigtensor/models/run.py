@@ -162,7 +162,7 @@ def judge(validity: Validity, samples: Samples, missing: str) -> None:
         )
     if validity.dropped and missing == "raise":
         remedy = "give them values, or use " + Setting("missing", "omit") + " to leave them out"
-        if samples.kind == "codes":
+        if samples.categories is not None:
             remedy += ", or " + Setting("missing", MARGINALISE) + " to use their other entries"
         raise MissingValueError(f"{explain(validity, samples.views.feature_names)}; " + remedy)
 

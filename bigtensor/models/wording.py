@@ -30,6 +30,16 @@ def words_of(numbers: Sequence[int]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+_MOST_NAMES = 40
+"""Names that a list shows."""
+
+
+def names_in_words(names: Sequence[str]) -> str:
+    """List names, of very many the first ones."""
+    shown, more = names[:_MOST_NAMES], len(names) - _MOST_NAMES
+    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
+
+
 def passes_in_words(passes: Iterable[Mapping[str, Any]]) -> str:
     """List passes with the rows that each of them read; iterations of one name are one entry.
 
@@ -44,7 +54,7 @@ def passes_in_words(passes: Iterable[Mapping[str, Any]]) -> str:
         name, number = (stem, number) if number.isdecimal() else (entry["name"], "")
         entries.setdefault((name, entry["rows"]), []).append(number)
     return ", ".join(
-        f"{name} {numbers[0]} to {numbers[-1]} ({counted(rows, 'row')} each)"
+        f"{name} {numbers[0] or 1} to {numbers[-1]} ({counted(rows, 'row')} each)"
         if len(numbers) > 1
         else f"{f'{name} {numbers[0]}'.strip()} ({counted(rows, 'row')})"
         for (name, rows), numbers in entries.items()

@@ -8,6 +8,13 @@ from typing import Any
 from bigtensor.errors import ParameterError, Setting
 from bigtensor.models.description import Facts, Line, ModelDescription
 from bigtensor.models.faults import verdict_words
+from bigtensor.models.report_blocks import Notice, ReportParts
+from bigtensor.models.topic_model.sections import (
+    diagnostic_blocks,
+    map_section,
+    samples_section,
+    words_section,
+)
 from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
 
 WORDS = 8
@@ -82,6 +89,26 @@ class TopicDescription(ModelDescription):
             )
         return (TOPIC_SHARE,)
 
+    def report(self, model: Any, rows: Any) -> ReportParts:
+        """Return notices, sentences and sections of the report.
+
+        Parameters
+        ----------
+        model : fitted model
+        rows : SampledRows, optional
+        """
+        found = model.diagnostics_
+        verdict = found["verdict"]
+        notice = Notice("good" if verdict["good"] else "warning", verdict_words(verdict))
+        by_sample = () if rows is None else tuple(samples_section(model, rows))
+        return ReportParts(
+            notices=(notice,),
+            headline=(("topics", str(len(model.doc_concentration_))),),
+            method=tuple(method_in_words(model)),
+            sections=(words_section(model), map_section(model), *by_sample),
+            diagnostics=diagnostic_blocks(found),
+        )
+
 
 def outcome_in_words(model: Any) -> list[Line]:
     """Return how a fit ended, as names and words.
@@ -101,3 +128,29 @@ def outcome_in_words(model: Any) -> list[Line]:
         ("prior", f"concentration {model.doc_concentration_.sum():.3g}"),
         ("verdict", verdict_words(found["verdict"])),
     ]
+
+
+def method_in_words(model: Any) -> Iterator[str]:
+    """Return sentences on how a model was fitted.
+
+    Parameters
+    ----------
+    model : fitted model
+    """
+    found = model.diagnostics_
+    yield (
+        "Every document is a mixture of topics, which are distributions over words; the order of "
+        "words does not count."
+    )
+    yield "The topics were found in the moments of pairs and triples of words of the same document."
+    passes = found.get("polish_passes", 0)
+    if passes:
+        yield (
+            f"{passes} passes of Monte Carlo expectation maximisation over all documents followed."
+        )
+    of_moments = found["moment_concentration"]
+    if of_moments is not None:
+        yield (
+            f"The moments agree with a concentration of {of_moments:.3g}; that of the model is "
+            f"{model.doc_concentration_.sum():.3g}."
+        )

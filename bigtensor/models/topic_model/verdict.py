@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.errors import ConditioningWarning, Message, Setting
-from bigtensor.models.faults import Fault, with_verdict
+from bigtensor.models.faults import Fault, after_praise, with_verdict
 from bigtensor.models.script import Solved
 from bigtensor.models.topic_model.settings import MOST_TOPICS, TopicSettings
 from bigtensor.models.topic_model.solution import Topics
@@ -43,7 +43,7 @@ def judged(topics: Topics, settings: TopicSettings, diagnostics: dict[str, Any])
     ]
     praise = f"{k} topics, no two alike and none almost empty."
     told = {**diagnostics, "mean_length": topics.mean_length}
-    return with_verdict(topics, faults, praise, told)
+    return with_verdict(topics, after_praise(faults, praise), praise, told)
 
 
 def _unknown_concentration(settings: TopicSettings, found: dict[str, Any]) -> list[Fault]:

@@ -1,0 +1,139 @@
+"""Bad input of a topic model: one clear error or warning each, or no harm."""
+
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+from numpy.random import default_rng
+from scipy.sparse import csr_array
+
+from bigtensor import TopicModel
+from bigtensor.errors import (
+    BigtensorWarning,
+    ConditioningWarning,
+    DataError,
+    IdentifiabilityError,
+    MissingValueError,
+    ParameterError,
+)
+
+
+@pytest.fixture(scope="module")
+def counts():
+    rng = default_rng(0)
+    topics = rng.dirichlet(np.full(40, 0.1), 3)
+    return rng.multinomial(30, rng.dirichlet([0.3] * 3, 1500) @ topics)
+
+
+def quiet(model, data):
+    """Fit a model that may warn of nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BigtensorWarning)
+        return model.fit(data)
+
+
+@pytest.mark.parametrize("kind", [csr_array, np.asarray])
+def test_negative_counts__are_refused(counts, kind):
+    bad = counts.astype(float)
+    bad[3, 4] = -1
+    with pytest.raises(DataError, match="negative"):
+        TopicModel(3).fit(kind(bad))
+
+
+def test_negative_integers_of_a_dense_matrix__are_missing(counts):
+    bad = counts.copy()
+    bad[3, 4] = -1
+    with pytest.raises(MissingValueError, match="row 3"):
+        TopicModel(3).fit(bad)
+
+
+def test_fractional_counts__are_told_and_not_polished(counts):
+    broken = csr_array(counts * 0.5)
+    with pytest.raises(DataError, match=r"not whole numbers.*polish_passes=0"):
+        TopicModel(3, polish_passes=4).fit(broken)
+    with pytest.warns(ConditioningWarning, match="not whole numbers"):
+        model = TopicModel(3).fit(broken)
+    assert "polish_passes" not in model.diagnostics_
+    quiet(TopicModel(3, polish_passes=0), broken)
+
+
+def test_measured_values__are_refused():
+    rows = default_rng(0).normal(size=(200, 6))
+    with pytest.raises(DataError, match=r"negative.*takes counts"):
+        TopicModel(2).fit(rows)
+
+
+def test_codes_of_categories__are_refused():
+    attrs = {"categories": {name: ["a", "b"] for name in "xyz"}}
+    codes = default_rng(0).integers(0, 2, (100, 3)).astype(np.int32)
+    data = xr.DataArray(codes, {"feature": list("xyz")}, ("sample", "feature"), "X", attrs)
+    with pytest.raises(DataError, match="codes of categories"):
+        TopicModel(2).fit(data)
+
+
+def test_empty_and_short_documents__do_not_count(counts):
+    whole = quiet(TopicModel(3, polish_passes=2), csr_array(counts))
+    short = np.zeros((50, 40), int)
+    short[:30, 1] = 2
+    model = quiet(TopicModel(3, polish_passes=0), csr_array(np.vstack([counts, short])))
+    alone = quiet(TopicModel(3, polish_passes=0), csr_array(counts))
+    assert model.topics_ == pytest.approx(alone.topics_, rel=1e-8)
+    assert any("fewer than three" in s for s in model.diagnostics_["verdict"]["sentences"])
+    shares = whole.transform(csr_array(short))
+    prior = whole.doc_concentration_ / whole.doc_concentration_.sum()
+    assert shares[40] == pytest.approx(prior)
+
+
+def test_documents_of_two_words__are_too_short():
+    rows = csr_array(np.eye(10, dtype=int)[default_rng(0).integers(0, 10, 100)] * 2)
+    with pytest.raises(DataError, match="no document has three words"):
+        TopicModel(2).fit(rows)
+
+
+def test_words_that_never_occur__change_nothing(counts):
+    wider = np.hstack([counts, np.zeros((len(counts), 7), int)])
+    model = quiet(TopicModel(3), csr_array(wider))
+    never = 7 + int((counts.sum(axis=0) == 0).sum())
+    told = model.diagnostics_["verdict"]["sentences"]
+    assert any(f"{never} of 47 words do not occur" in sentence for sentence in told)
+    assert model.topics_[:, 40:].max() < 1e-4
+
+
+def test_more_topics_than_words__are_refused(counts):
+    with pytest.raises(ParameterError, match="n_topics=50 exceeds the 40 words"):
+        TopicModel(50).fit(counts)
+    few = np.zeros((300, 40), int)
+    few[:, :4] = default_rng(0).poisson(3, (300, 4))
+    with pytest.raises(IdentifiabilityError, match="exceeds the 4 words that occur"):
+        TopicModel(6).fit(few)
+
+
+def test_more_topics_than_there_are__are_told():
+    rng = default_rng(1)
+    words = rng.dirichlet(np.ones(30))
+    rows = csr_array(rng.multinomial(50, words, 2000))
+    with pytest.warns(ConditioningWarning, match="nearly the same words|fewer than 100 words"):
+        TopicModel(4).fit(rows)
+
+
+def test_nothing_to_predict__is_refused(counts):
+    model = quiet(TopicModel(3), csr_array(counts))
+    with pytest.raises(DataError, match="none is left to predict"):
+        model.perplexity(csr_array((5, 40)))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_topics": 1},
+        {"n_topics": "many"},
+        {"doc_concentration": 0.0},
+        {"topic_concentration": -1.0},
+        {"power_passes": -1},
+        {"polish_passes": 1.5},
+    ],
+)
+def test_parameters_out_of_range__are_refused(counts, settings):
+    with pytest.raises(ParameterError, match=next(iter(settings))):
+        TopicModel(**{"n_topics": 3, **settings}).fit(counts)

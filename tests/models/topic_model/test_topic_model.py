@@ -1,0 +1,155 @@
+"""Topic models of simulated documents: truth, contract of scikit-learn, containers, scale."""
+
+import anndata
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array, vstack
+from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import make_pipeline
+
+from bigtensor import TopicModel, load, open_samples, simulate
+
+
+def distances(truth, topics):
+    """Return the L1 distances of matched topics, and the topic of every true one."""
+    costs = np.abs(truth.T[:, None] - topics[None]).sum(axis=2)
+    own = linear_sum_assignment(costs)
+    return costs[own], own[1]
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return simulate.topics(6000, 5, n_words=300, mean_length=60, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def model(corpus):
+    return TopicModel(5, random_state=0).fit(corpus.X)
+
+
+def test_topics_shares_and_prior__are_those_of_the_truth(corpus, model):
+    found, own = distances(corpus.varm["true_topics"], model.topics_)
+    assert found.max() < 0.12
+    shares = model.transform(corpus.X)
+    error = np.abs(shares[:, own] - corpus.obsm["true_shares"]).sum(axis=1).mean()
+    truth = TopicModel(5).fit(corpus)
+    # as good as with the true topics, up to their error
+    truth._fitted.topics[:] = corpus.varm["true_topics"]
+    truth._fitted.prior[:] = 0.2
+    oracle = np.abs(truth.transform(corpus) - corpus.obsm["true_shares"]).sum(axis=1).mean()
+    assert error < 1.1 * oracle
+    assert model.doc_concentration_.sum() == pytest.approx(1.0, rel=0.1)
+
+
+def test_passes__improve_the_topics_of_moments(corpus, model):
+    moments = TopicModel(5, polish_passes=0).fit(corpus)
+    before, _ = distances(corpus.varm["true_topics"], moments.topics_)
+    after, _ = distances(corpus.varm["true_topics"], model.topics_)
+    assert after.mean() < 0.85 * before.mean()
+    assert model.perplexity(corpus.X) < moments.perplexity(corpus)
+
+
+def test_attributes__are_distributions_in_descending_order(model):
+    assert model.topics_.sum(axis=1) == pytest.approx(1)
+    assert model.topic_weights_.sum() == pytest.approx(1)
+    assert (np.diff(model.topic_weights_) <= 0).all()
+    assert (model.topics_ > 0).all()
+    normalised = model.components_ / model.components_.sum(axis=1, keepdims=True)
+    assert normalised == pytest.approx(model.topics_)
+    assert list(model.get_feature_names_out()) == [f"topicmodel{j}" for j in range(5)]
+
+
+def test_number_of_topics__is_found(corpus):
+    found = TopicModel("auto", random_state=0).fit(corpus)
+    assert found.topics_.shape == (5, 300)
+    assert len(found.diagnostics_["spectrum"]["values"]) > 5
+
+
+def test_given_concentration__stays(corpus):
+    found = TopicModel(5, 2.0, polish_passes=2).fit(corpus)
+    assert found.doc_concentration_.sum() == pytest.approx(2.0)
+
+
+def test_containers__give_the_same_model(corpus, model, tmp_path):
+    settings = {"n_words": 300, "mean_length": 60, "random_state": 1}
+    simulate.write_topics(tmp_path / "c.zarr", 6000, 5, **settings)
+    corpus.write_h5ad(tmp_path / "c.h5ad")
+    in_layer = anndata.AnnData(np.zeros((6000, 300)), layers={"counts": corpus.X})
+    in_layer.var_names = corpus.var_names
+    dense, shares = corpus.X.toarray(), model.transform(corpus.X)
+    for data in (
+        corpus.X,
+        dense,
+        dense.astype(np.float32),
+        tmp_path / "c.zarr",
+        str(tmp_path / "c.h5ad"),
+        open_samples(in_layer, layer="counts"),
+    ):
+        found = clone(model).fit(data)
+        assert found.topics_ == pytest.approx(model.topics_, rel=1e-7)
+        assert np.asarray(found.transform(data)) == pytest.approx(shares, rel=1e-6)
+
+
+def test_permuted_and_repeated_documents__give_the_same_topics(corpus, model):
+    order = np.random.default_rng(0).permutation(6000)
+    assert clone(model).fit(corpus.X[order]).topics_ == pytest.approx(model.topics_, rel=1e-6)
+    twice = clone(model).fit(vstack([corpus.X, corpus.X], format="csr"))
+    # pseudo-counts weigh half as much
+    found, _ = distances(model.topics_.T, twice.topics_)
+    assert found.max() < 0.01
+
+
+def test_coherence__is_higher_for_topics_than_for_chance(corpus, model):
+    found = model.coherence(corpus.X)
+    assert found.shape == (5,)
+    shuffled = clone(model).fit(corpus)
+    shuffled._fitted.topics[:] = np.random.default_rng(0).permutation(shuffled._fitted.topics)
+    assert found.mean() > shuffled.coherence(corpus).mean()
+
+
+def test_drawn_documents__are_like_those_of_the_fit(corpus, model):
+    drawn = model.sample(5000, random_state=1)
+    assert isinstance(drawn, csr_array)
+    assert drawn.sum() / 5000 == pytest.approx(corpus.X.sum() / 6000, rel=0.02)
+    before, after = (np.asarray(x.sum(axis=0)).ravel() / x.sum() for x in (corpus.X, drawn))
+    assert np.abs(before - after).sum() < 0.05
+    assert model.perplexity(drawn) == pytest.approx(model.perplexity(corpus.X), rel=0.05)
+
+
+def test_batches__add_up(corpus):
+    whole = TopicModel(5, polish_passes=0, random_state=0).prepare(corpus.X)
+    whole.solve(whole.accumulate(corpus.X))
+    batches = TopicModel(5, polish_passes=0, random_state=0).prepare(corpus.X)
+    for start in range(0, 6000, 2000):
+        batches.partial_fit(corpus.X[start : start + 2000])
+    assert batches.topics_ == pytest.approx(whole.topics_, rel=1e-8)
+
+
+def test_pipeline_of_texts__works():
+    texts = [
+        "apple pear fruit fruit",
+        "pear apple banana fruit",
+        "goal match team",
+        "team goal win",
+    ]
+    pipeline = make_pipeline(CountVectorizer(), TopicModel(2, random_state=0, polish_passes=3))
+    shares = pipeline.fit_transform(texts * 50)
+    assert shares.shape == (200, 2)
+    labels = shares[:4].argmax(axis=1)
+    assert labels[0] == labels[1] != labels[2] == labels[3]
+
+
+def test_saved_model__predicts_the_same(corpus, model, tmp_path):
+    loaded = load(model.save(tmp_path / "m.zarr"))
+    assert np.array_equal(loaded.transform(corpus.X), model.transform(corpus.X))
+    assert loaded.top_words(3) == model.top_words(3)
+
+
+def test_report__has_words_and_map(corpus, model):
+    parts = model.description.report(model, None)
+    assert [section.name for section in parts.sections] == ["topics", "map"]
+    table = parts.sections[0].blocks[0]
+    assert len(table.rows) == 5
+    assert model.top_words(1)[0][0] in table.rows[0][3].text
