@@ -223,7 +223,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         Labelled features are found by name, in any order, if the features of the fit had
         names; all others by their position.
         """
-        if is_plain(X) and np.ndim(X) == 2:
+        if is_plain(X) and _dimensions(X) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
         return self._with_features_of_fit(X, unseen, sample_weight, sequence)
 
@@ -309,6 +309,11 @@ def is_named(X: Any) -> bool:
 def is_plain(X: Any) -> bool:
     """Return True if scikit-learn's own rules for arrays and data frames hold."""
     return not (is_named(X) or is_lazy(X) or isinstance(X, list | tuple))
+
+
+def _dimensions(X: Any) -> int:
+    """Return the number of dimensions of an array-like."""
+    return len(X.shape) if hasattr(X, "shape") else np.asarray(X).ndim
 
 
 def _sizes(function: RowFunction, rows: int) -> list[PassSize]:

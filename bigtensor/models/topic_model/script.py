@@ -157,9 +157,9 @@ def _check_counts(pairs: WordPairsResult, settings: TopicSettings) -> None:
     """
     if pairs.negative:
         raise DataError(
-            f"{pairs.negative:,} counts are negative, and a topic model takes counts of words in "
-            "documents: give counts before any transformation, such as the layer 'counts' of "
-            "AnnData"
+            f"Negative values in data: {pairs.negative:,} counts are negative, and a topic model "
+            "takes counts of words in documents; give counts before any transformation, such as "
+            "the layer 'counts' of AnnData"
         )
     if pairs.broken and settings.polish_passes:
         raise DataError(
@@ -168,6 +168,7 @@ def _check_counts(pairs: WordPairsResult, settings: TopicSettings) -> None:
             + Setting("polish_passes", 0)
             + " for topics of moments alone"
         )
+    _check_documents(pairs.documents)
     occurring = int(np.count_nonzero(pairs.mean))
     if settings.n_topics != "auto" and occurring < settings.most_topics:
         raise IdentifiabilityError(
@@ -176,11 +177,21 @@ def _check_counts(pairs: WordPairsResult, settings: TopicSettings) -> None:
         )
 
 
+def _check_documents(weight: float) -> None:
+    """Raise a DataError where no document is long enough."""
+    if not weight > 0:
+        raise DataError(
+            "no document has three words, or all of them have a weight of zero: topics follow from "
+            "triples of words"
+        )
+
+
 def refine(preparation: TopicPreparation) -> Script:
     """Ask for triples of words, then for expected counts until held-out documents are content."""
     settings = preparation.settings
     columns = preparation.scales[:, None] * preparation.span
     triples: WordTriplesResult = yield triples_pass(columns)
+    _check_documents(triples.documents)
     moments = WordMoments(triples.mean, triples.pair, triples.triple)
     concentration, told = _concentration(moments, preparation)
     found = solve_topics(moments, preparation.n_topics, concentration)

@@ -84,7 +84,7 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> TopicSettings:
     if settings.n_topics != "auto" and settings.most_topics > settings.n_words:
         raise ParameterError(
             Setting("n_topics", settings.n_topics)
-            + f" exceeds the {settings.n_words} words: use fewer topics"
+            + f" exceeds the words (n_features = {settings.n_words}): use fewer topics"
         )
     return settings
 

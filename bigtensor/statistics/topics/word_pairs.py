@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
-from bigtensor.errors import DataError
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.topics.documents import (
     BLOCK_ROWS,
@@ -92,34 +91,13 @@ class WordPairs(SumStatistic[WordPairsResult]):
         state["faults"] += documents.faults
 
     def finalize(self, state: State) -> WordPairsResult:
-        """Divide by the weight of the documents.
-
-        Raises
-        ------
-        DataError
-            When no document has three words.
-        """
-        total = float(state["documents"])
-        check_documents(total)
+        """Divide by the weight of the documents; without one, moments are zero."""
+        documents = float(state["documents"])
+        total = documents or 1.0
         contracted = state["contracted"] - state["squares"][:, None] * self.columns
         counted = map(int, state["faults"])
-        return WordPairsResult(state["mean"] / total, contracted / total, total, *counted)
+        return WordPairsResult(state["mean"] / total, contracted / total, documents, *counted)
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
         return 8 * rows * (int(self.columns.shape[1]) + 8)
-
-
-def check_documents(weight: float) -> None:
-    """Raise a DataError where no document is long enough.
-
-    Parameters
-    ----------
-    weight : float
-        Of the documents of three words at least.
-    """
-    if not weight > 0:
-        raise DataError(
-            "no document has three words, or all of them have a weight of zero: topics follow from "
-            "triples of words"
-        )

@@ -18,7 +18,6 @@ from bigtensor.statistics.topics.documents import (
     add_words,
     project,
 )
-from bigtensor.statistics.topics.word_pairs import check_documents
 
 Floats = NDArray[np.float64]
 
@@ -112,13 +111,10 @@ class WordTriples(SumStatistic[WordTriplesResult]):
     def finalize(self, state: State) -> WordTriplesResult:
         """Correct for equal words, and divide by the weight of the documents.
 
-        Raises
-        ------
-        DataError
-            When no document has three words.
+        Without a document, moments are zero.
         """
-        total = float(state["documents"])
-        check_documents(total)
+        documents = float(state["documents"])
+        total = documents or 1.0
         columns = self.columns
         pair = state["pair"] - columns.T @ (state["squares"][:, None] * columns)
         r = columns.shape[1]
@@ -133,7 +129,7 @@ class WordTriples(SumStatistic[WordTriplesResult]):
         triple = state["triple"] + 2 * cubes.reshape(r, r, r)
         triple -= of_pair + of_pair.transpose(0, 2, 1) + of_pair.transpose(2, 0, 1)
         return WordTriplesResult(
-            state["mean"] / total, pair / total, triple / total, total, float(state["words"])
+            state["mean"] / total, pair / total, triple / total, documents, float(state["words"])
         )
 
     def work_nbytes(self, rows: int) -> int:

@@ -101,7 +101,7 @@ def test_words_that_never_occur__change_nothing(counts):
 
 
 def test_more_topics_than_words__are_refused(counts):
-    with pytest.raises(ParameterError, match="n_topics=50 exceeds the 40 words"):
+    with pytest.raises(ParameterError, match=r"n_topics=50 exceeds the words \(n_features = 40\)"):
         TopicModel(50).fit(counts)
     few = np.zeros((300, 40), int)
     few[:, :4] = default_rng(0).poisson(3, (300, 4))
