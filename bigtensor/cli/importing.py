@@ -73,6 +73,25 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
     help="Store codes of named categories: of every column of a table, of numbers too, or of the "
     "columns of names in obs of AnnData.",
 )
+@click.option(
+    "--counts",
+    is_flag=True,
+    help="Store sparse counts of words in documents, for topic models: .npz, Matrix Market, UCI "
+    "docword, or tables of document, word and count.",
+)
+@click.option(
+    "--vocabulary",
+    type=PATH,
+    metavar="FILE",
+    help="Of --counts: the names of the words, one a line.",
+)
+@click.option(
+    "--documents",
+    type=click.Choice(["rows", "columns"]),
+    default="rows",
+    show_default=True,
+    help="Of --counts: what documents are in Matrix Market; cells often are columns.",
+)
 @click.option("--keep-raw", is_flag=True, help="Also store the values as they were measured.")
 @click.option("--label", metavar="COLUMN", help="Tables and AnnData: the column of labels.")
 @click.option("--sample-id", metavar="COLUMN", help="Tables and AnnData: the column of samples.")
@@ -84,7 +103,13 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 )
 @overwrite_option
 def import_command(
-    files: tuple[Path, ...], out: Path, untransformed: tuple[str, ...], **options: Any
+    files: tuple[Path, ...],
+    out: Path,
+    untransformed: tuple[str, ...],
+    counts: bool,
+    vocabulary: Path | None,
+    documents: str,
+    **options: Any,
 ) -> None:
     """Make a store from FCS, CSV and other files.
 
@@ -101,6 +126,9 @@ def import_command(
             "store, fit it, and use 'bigtensor export'"
         )
     refuse_inputs(out, *files)
+    if counts:
+        _import_counts(files, out, vocabulary, documents, overwrite=options["overwrite"])
+        return
     from bigtensor.data.importers.files import import_files
 
     with reporter() as progress, progress.rows("import") as advance:
@@ -118,6 +146,30 @@ def import_command(
         f"transform  {words}"
         + (f"; linear: {', '.join(map(one_line, linear))}" if linear else "")
         + _starter_views(out, summary.features, linear)
+    )
+
+
+def _import_counts(
+    files: tuple[Path, ...], out: Path, vocabulary: Path | None, documents: str, *, overwrite: bool
+) -> None:
+    """Import one file of counts, and say what was found."""
+    if len(files) != 1:
+        raise click.UsageError(f"--counts imports one file, and {len(files)} are given")
+    from bigtensor.data.importers.counts import import_counts
+
+    with reporter() as progress, progress.rows("import") as advance:
+        found = import_counts(
+            files[0],
+            out,
+            vocabulary=vocabulary,
+            documents=documents,
+            overwrite=overwrite,
+            progress=advance,
+        )
+    say(
+        f"data       {found.path}: {found.rows:,} documents x {found.words:,} words, "
+        f"{found.stored:,} counts\n"
+        f"next       bigtensor fit {found.path} --model topic --topics 10 --out topics.zarr"
     )
 
 

@@ -31,8 +31,8 @@ class CountStoreWriter:
     Parameters
     ----------
     path : path
-    words : sequence of str
-        Names of the columns.
+    words : sequence of str, optional
+        Names of the columns; where they are not known yet, `name_words` follows.
     dtype : dtype, default int32
         Of the counts.
     overwrite : bool, default False
@@ -47,17 +47,19 @@ class CountStoreWriter:
     def __init__(
         self,
         path: str | Path,
-        words: Sequence[str],
+        words: Sequence[str] | None = None,
         *,
         dtype: Any = np.int32,
         overwrite: bool = False,
     ) -> None:
         self._target, self._overwrite = Path(path), overwrite
         check_target(self._target, overwrite=overwrite)
-        self._words, self._dtype = list(words), np.dtype(dtype)
+        self._words = None if words is None else list(words)
+        self._dtype = np.dtype(dtype)
         self._building = unfinished_path(self._target)
         self._tables = dict[str, NDArray[Any]]()
-        self._rows = 0
+        self._names = list[str]()
+        self._rows = self._width = 0
 
     def __enter__(self) -> Self:
         """Make the store under another name."""
@@ -65,9 +67,8 @@ class CountStoreWriter:
         for name in ("layers", "obsm", "obsp", "varm", "varp", "uns"):
             self._root.create_group(name, attributes=_encoded("dict", "0.1.0"))
         matrix = self._root.create_group("X")
-        column = np.int32 if len(self._words) < 2**31 else np.int64
         self._data = _GrowingArray(matrix, "data", self._dtype)
-        self._indices = _GrowingArray(matrix, "indices", np.dtype(column))
+        self._indices = _GrowingArray(matrix, "indices", np.dtype(np.int32))
         self._pointers = _GrowingArray(matrix, "indptr", np.dtype(np.int64))
         self._pointers.append(np.zeros(1, np.int64))
         self._per_row = dict[str, _GrowingArray]()
@@ -78,19 +79,20 @@ class CountStoreWriter:
         """Number of rows so far."""
         return self._rows
 
-    def append(self, rows: Any, **along: NDArray[Any]) -> None:
+    def append(self, rows: Any, *, names: Sequence[str] = (), **along: NDArray[Any]) -> None:
         """Add rows.
 
         Parameters
         ----------
         rows : (n, V) CSR array
-            Columns of a row ascend, and none repeats.
+            Columns of a row ascend, and none repeats. There may be fewer columns than at the end.
+        names : sequence of str
+            Of all rows or of none, which then have numbers.
         **along : (n, ...) arrays
             Entries of ``obsm`` by name, the same ones in every call.
         """
         values = csr_array(rows)
-        if values.shape[1] != len(self._words):
-            raise ValueError(f"{values.shape[1]} columns for {len(self._words)} words")
+        self._width = max(self._width, int(values.shape[1]))
         before = self._data.length
         self._data.append(values.data)
         self._indices.append(values.indices)
@@ -100,7 +102,17 @@ class CountStoreWriter:
                 group = self._root["obsm"]
                 self._per_row[name] = _GrowingArray(group, name, array.dtype, array.shape[1:])
             self._per_row[name].append(array)
+        self._names += names
         self._rows += int(values.shape[0])
+
+    def name_words(self, words: Sequence[str]) -> None:
+        """Name all columns.
+
+        Parameters
+        ----------
+        words : sequence of str
+        """
+        self._words = list(words)
 
     def add(self, name: str, array: NDArray[Any]) -> None:
         """Add an array such as ``varm/topic`` or ``uns/doc_concentration``.
@@ -136,7 +148,10 @@ class CountStoreWriter:
         """Write what is left, the names, and the attributes that AnnData looks for."""
         for growing in (self._data, self._indices, self._pointers, *self._per_row.values()):
             growing.finish()
-        shape = [self._rows, len(self._words)]
+        words = self._words or []
+        if self._width > len(words):
+            raise ValueError(f"{self._width} columns for {len(words)} words")
+        shape = [self._rows, len(words)]
         self._root["X"].attrs.update({**_encoded("csr_matrix", "0.1.0"), "shape": shape})
         for name, array in self._tables.items():
             stored = _stored(self._root, name, array.shape, array.dtype)
@@ -150,10 +165,10 @@ class CountStoreWriter:
             index.attrs.update(_encoded("string-array", "0.2.0"))
             for start in range(0, length, _NAMES):
                 stop = min(start + _NAMES, length)
-                names = self._words[start:stop] if name == "var" else map(str, range(start, stop))
-                open_to_write(group, "_index")[start:stop] = np.array(
-                    list(names), np.dtypes.StringDType()
-                )
+                known = words if name == "var" else self._names
+                own = known[start:stop] or [str(number) for number in range(start, stop)]
+                text = np.array(own, np.dtypes.StringDType())
+                open_to_write(group, "_index")[start:stop] = text
 
 
 class _GrowingArray:
