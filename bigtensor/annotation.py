@@ -14,17 +14,31 @@ from bigtensor._version import __version__
 from bigtensor.data.exporters.anndata import LABEL, MODEL, PROBABILITY, USED
 from bigtensor.data.importers.source import optional_module
 from bigtensor.data.opening import open_samples
+from bigtensor.data.samples import Samples
 from bigtensor.errors import ModelFileError, OutputError, Setting
 from bigtensor.models.loading import from_contents
+from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
 from bigtensor.store import FORMAT_VERSION, Contents, check_format
+
+TOPIC_SHARES = "X_bigtensor_topics"
+TOPICS = "bigtensor_topics"
+"""Names of elements that a topic model writes."""
+
+_LABELS = (("obs", LABEL), ("obsm", PROBABILITY))
+
+Elements = dict[tuple[str, str], Any]
+"""Elements of AnnData by part, such as ``obsm``, and key."""
 
 
 def annotate(adata: Any, model: Any, *, overwrite: bool = False) -> None:
-    """Write labels, posteriors and the model into an AnnData object.
+    """Write the answers of a model and the model itself into an AnnData object.
 
-    The same elements as an export to a file: ``obs["bigtensor_label"]`` (categorical; missing for
-    rows left out), ``obsm["X_bigtensor_proba"]`` ((n_obs, k) float32), ``var["bigtensor_used"]``
-    (bool) and ``uns["bigtensor"]``. Of an object that is backed by a file only the object changes:
+    Of a mixture these are the elements of an export to a file: ``obs["bigtensor_label"]``
+    (categorical; missing for rows left out), ``obsm["X_bigtensor_proba"]`` ((n_obs, k) float32).
+    Of a topic model they are ``obsm["X_bigtensor_topics"]``, the shares ((n_obs, k) float64), and
+    ``varm["bigtensor_topics"]``, the probabilities of the words ((n_vars, k) float64, zero of
+    words that the fit did not use). Both write ``var["bigtensor_used"]`` (bool) and
+    ``uns["bigtensor"]``. Of an object that is backed by a file only the object changes:
     `bigtensor.data.exporters.anndata.write_answers_to_anndata` writes into the file.
 
     Parameters
@@ -32,7 +46,7 @@ def annotate(adata: Any, model: Any, *, overwrite: bool = False) -> None:
     adata : AnnData
         X dense, sparse, lazy or backed. Features are found by ``var_names`` where those of the fit
         had names.
-    model : fitted mixture
+    model : fitted mixture or topic model
     overwrite : bool, default False
         Replace answers that are there.
 
@@ -43,30 +57,49 @@ def annotate(adata: Any, model: Any, *, overwrite: bool = False) -> None:
     DataError
         When X cannot be used, or lacks features of the fit.
     """
-    places = {"obs": LABEL, "obsm": PROBABILITY, "var": USED, "uns": MODEL}
-    present = [f"{part}[{key!r}]" for part, key in places.items() if key in getattr(adata, part)]
+    makes_shares = hasattr(model, "topics_")
+    answers = (("obsm", TOPIC_SHARES), ("varm", TOPICS)) if makes_shares else _LABELS
+    places = (*answers, ("var", USED), ("uns", MODEL))
+    present = [f"{part}[{key!r}]" for part, key in places if key in getattr(adata, part)]
     if present and not overwrite:
         raise OutputError(
             f"the object has {', '.join(present)} already; give " + Setting("overwrite", True)
         )
     samples = open_samples(adata)
+    elements = _shares(model, samples) if makes_shares else _labels(model, samples)
+    elements["var", USED] = _columns(model, samples.features) >= 0
+    elements["uns", MODEL] = model_record(model.to_contents())
+    for part, key in places:
+        getattr(adata, part)[key] = elements[part, key]
+
+
+def _labels(model: Any, samples: Samples) -> Elements:
+    """Return labels and probabilities of a mixture."""
     answers = model._evaluate_together(samples, ("label", "probability"))
     label, probability = answers["label"], answers["probability"]
-    record = model_record(model.to_contents())
     names = [str(h) for h in range(probability.shape[1])]
     categorical = optional_module("pandas", "tables").Categorical
-    adata.obs[LABEL] = categorical.from_codes(label, categories=names)
-    adata.obsm[PROBABILITY] = probability
-    adata.var[USED] = _used(model, samples.features)
-    adata.uns[MODEL] = record
+    named = categorical.from_codes(label, categories=names)
+    return {("obs", LABEL): named, ("obsm", PROBABILITY): probability}
 
 
-def _used(model: Any, features: Sequence[str]) -> list[bool]:
-    """Return which features are in a view: by name as the model finds them, or by position."""
+def _shares(model: Any, samples: Samples) -> Elements:
+    """Return shares and words of a topic model."""
+    shares = model._evaluate_together(samples, (TOPIC_SHARE,))[TOPIC_SHARE]
+    columns = _columns(model, samples.features)
+    words = np.zeros((len(columns), shares.shape[1]))
+    words[columns >= 0] = model.topics_.T[columns[columns >= 0]]
+    return {("obsm", TOPIC_SHARES): shares, ("varm", TOPICS): words}
+
+
+def _columns(model: Any, features: Sequence[str]) -> NDArray[np.intp]:
+    """Return the place of every feature in the views, by name or by position; -1 for none."""
     named = hasattr(model, "feature_names_in_")
-    members = model.views_.as_mapping().values() if named else model.views_.columns
-    wanted = {member for view in members for member in view}
-    return [(name if named else column) in wanted for column, name in enumerate(features)]
+    members = model.views_.feature_names if named else model.views_.order
+    place = {member: number for number, member in enumerate(members)}
+    return np.array(
+        [place.get(name if named else column, -1) for column, name in enumerate(features)], np.intp
+    )
 
 
 def from_anndata(adata: Any) -> Any:

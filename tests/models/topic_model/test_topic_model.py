@@ -9,7 +9,8 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
-from bigtensor import TopicModel, load, open_samples, simulate
+from bigtensor import TopicModel, annotate, from_anndata, load, open_samples, simulate
+from bigtensor.errors import OutputError
 
 
 def distances(truth, topics):
@@ -153,3 +154,18 @@ def test_report__has_words_and_map(corpus, model):
     table = parts.sections[0].blocks[0]
     assert len(table.rows) == 5
     assert model.top_words(1)[0][0] in table.rows[0][3].text
+
+
+def test_annotated_object__has_shares_words_and_the_model(corpus):
+    data = corpus.copy()
+    used = list(data.var_names[:250])
+    model = TopicModel(5, views={"words": used}, random_state=0).fit(data)
+    annotate(data, model)
+    assert data.obsm["X_bigtensor_topics"] == pytest.approx(np.asarray(model.transform(data)))
+    words = data.varm["bigtensor_topics"]
+    assert words[:250] == pytest.approx(model.topics_.T)
+    assert not words[250:].any()
+    assert data.var["bigtensor_used"].sum() == 250
+    assert from_anndata(data).top_words(3) == model.top_words(3)
+    with pytest.raises(OutputError, match="bigtensor_topics"):
+        annotate(data, model)
