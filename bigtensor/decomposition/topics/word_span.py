@@ -57,6 +57,18 @@ def topics_of_words(coordinates: Floats, span: Floats, scales: Floats, floor: fl
     floor : float
         Least probability of a word, in units of one over the vocabulary.
     """
-    raw = (span @ coordinates) / scales[:, None]
-    topics = np.maximum(raw, floor / len(scales))
-    return np.asarray(topics / topics.sum(axis=0))
+    return valid_topics((span @ coordinates) / scales[:, None], floor)
+
+
+def valid_topics(topics: Floats, floor: float) -> Floats:
+    """Return topics that are distributions, (V, k).
+
+    Parameters
+    ----------
+    topics : (V, k) float64 array
+        With entries of any sign.
+    floor : float
+        Least probability of a word, in units of one over the vocabulary.
+    """
+    raised = np.maximum(topics, floor / len(topics))
+    return np.asarray(raised / raised.sum(axis=0))

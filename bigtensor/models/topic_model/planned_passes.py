@@ -13,6 +13,9 @@ from bigtensor.models.topic_model.solution import Topics
 _COPIES = 4
 """Copies of the columns that the driver holds: as sent, contracted, corrected, orthonormal."""
 
+_POINTS = 8
+"""Copies of the topics that a descent holds: points, gradients and steps."""
+
 _CUBES = 12
 """Copies of the moment of triples that the driver holds: raw, corrected, placements, rotations."""
 
@@ -38,7 +41,7 @@ def planned_refinement(settings: TopicSettings) -> list[PlannedPass]:
     columns = _blank_columns(settings)
     r, k = columns.shape[1], settings.most_topics
     topics, prior = np.broadcast_to(0.0, (settings.n_words, k)), np.zeros(k)
-    driver = _COPIES * columns.nbytes + _CUBES * 8 * r**3
+    driver = _COPIES * columns.nbytes + _CUBES * 8 * r**3 + _POINTS * topics.nbytes
     triples = PlannedPass(triples_pass(columns), driver_nbytes=driver)
     driver = _COPIES * topics.nbytes
     counts = counts_pass(settings, topics, prior, 0)

@@ -17,9 +17,15 @@ from bigtensor.decomposition.topics.topic_moments import (
     estimated_concentration,
     solve_topics,
 )
-from bigtensor.decomposition.topics.word_span import topic_span, topics_of_words, word_scales
+from bigtensor.decomposition.topics.topic_refinement import refined_topics
+from bigtensor.decomposition.topics.word_span import (
+    topic_span,
+    topics_of_words,
+    valid_topics,
+    word_scales,
+)
 from bigtensor.errors import ConditioningWarning, DataError, IdentifiabilityError, Message, Setting
-from bigtensor.models.script import Estimate, Script, Solved
+from bigtensor.models.script import Estimate, Script, Solved, Step
 from bigtensor.models.topic_model.polish import PolishStart, polished
 from bigtensor.models.topic_model.settings import TopicSettings
 from bigtensor.models.topic_model.solution import Topics
@@ -196,8 +202,12 @@ def refine(preparation: TopicPreparation) -> Script:
     concentration, told = _concentration(moments, preparation)
     found = solve_topics(moments, preparation.n_topics, concentration)
     told = {**preparation.pilot, **told, "diagonality": found.diagonality}
-    topics = topics_of_words(found.topics, preparation.span, preparation.scales, LEAST_PROBABILITY)
     prior = found.prior * (concentration / found.prior.sum())
+    axes = preparation.span, preparation.scales
+    yield Step("refining the topics")
+    topics = topics_of_words(found.topics, *axes, LEAST_PROBABILITY)
+    refined = refined_topics(moments, topics, prior, concentration, *axes)
+    topics = valid_topics(refined, LEAST_PROBABILITY)
     words = prior * (triples.words / prior.sum())
     length = triples.words / triples.documents
     solution = Topics(topics, prior, words, length, settings.views)
