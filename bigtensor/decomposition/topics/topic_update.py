@@ -11,10 +11,10 @@ _LARGEST_FACTOR = 2.0
 """Most by which one update changes a parameter: far from the optimum a Newton step overshoots."""
 
 
-_RELAXATION = 2.0
+_RELAXATION = 3.0
 """Length of a step over that of expectation maximisation, which takes short ones."""
 
-_LEAST_RATIO = 0.2
+_LEAST_RATIO = 0.02
 """Least probability of a word after a long step, over that after a short one."""
 
 
@@ -35,9 +35,9 @@ def updated_topics(counts: Floats, pseudo_count: float) -> Floats:
 def overrelaxed_topics(topics: Floats, updated: Floats) -> Floats:
     """Return topics beyond an update, on the line from the topics before it.
 
-    Expectation maximisation converges slowly where topics share words; steps of twice its length
-    halve the number of passes (Salakhutdinov and Roweis 2003). An update of its own length has to
-    follow, which takes the noise of the draws back.
+    Expectation maximisation converges slowly where topics share words; longer steps need fewer
+    passes (Salakhutdinov and Roweis 2003), and leave poor local maxima behind. Two updates of their
+    own length have to follow, which take the noise of the draws back.
 
     Parameters
     ----------

@@ -23,8 +23,8 @@ from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.topics.held_out_documents import OfDocuments
 from bigtensor.statistics.topics.topic_counts import TopicCounts, TopicCountsResult
 
-HELD_OUT = 10
-"""One document of so many is held out, until the last pass."""
+HELD_OUT = 500
+"""Documents that are held out until the last passes, or a tenth of them where there are few."""
 
 LEAST_HELD_OUT_WORDS = 1000
 """With fewer held-out words, their prediction tells nothing, and the passes are `FEW`."""
@@ -32,7 +32,10 @@ LEAST_HELD_OUT_WORDS = 1000
 FEW = 6
 """Passes where no held-out words decide."""
 
-LEAST_JUDGED = 5
+CLOSING = 2
+"""Last passes, over all documents and without long steps."""
+
+LEAST_JUDGED = 4
 """Passes after which held-out documents are asked: the moments were told their words too."""
 
 STILL = 3e-4
@@ -67,8 +70,8 @@ def polished(
 ) -> Generator[Any, Any, Solved]:
     """Ask for passes over all documents, and update topics and prior after each.
 
-    Passes take steps of twice the length, and leave out the documents that judge them; the last one
-    takes a step of its own length over all documents.
+    Passes take long steps, and leave out the documents that judge them; the last ones take steps of
+    their own length over all documents.
 
     Parameters
     ----------
@@ -84,29 +87,30 @@ def polished(
     topics, solution = first.topics, replace(first, prior=prior)
     scores = list[float]()
     most = MOST_POLISHES if settings.polish_passes is None else settings.polish_passes
-    for step in range(most):
-        is_last = step == most - 1 or _is_settled(scores)
-        if settings.polish_passes is None and not is_last:
+    step, closing = 0, max(most - CLOSING, 0)
+    while step < most:
+        if settings.polish_passes is None and step < closing:
             found = yield judged_pass(settings, topics, prior, solution, step)
-            completion = found["completion"]
-            counts: TopicCountsResult = found["counts"]
+            completion, counts = found["completion"], found["counts"]
             scores.append(completion.mean)
             if completion.words < LEAST_HELD_OUT_WORDS:
-                most = FEW
                 scores.clear()
+                closing, most = FEW - CLOSING, FEW
+            elif _is_settled(scores):
+                closing, most = step + 1, step + 1 + CLOSING
         else:
             counts = yield counts_pass(settings, topics, prior, step)
         updated = updated_topics(counts.counts, settings.pseudo_count)
         prior = _prior_after(counts, prior, settings)
         words = counts.counts.sum(axis=0)
         solution = Topics(updated, prior, words, first.mean_length, first.views)
-        topics = overrelaxed_topics(topics, updated)
-        told = {"completion": list(scores), "polish_passes": step + 1, "n_topics": k}
+        topics = overrelaxed_topics(topics, updated) if step < closing else updated
+        step += 1
+        told = {"completion": list(scores), "polish_passes": step, "n_topics": k}
         final = replace(solution, prior=_settled_prior(prior, start.moment_concentration))
         solve = partial(conclude, final, told)
-        if is_last:
-            break
-        yield Estimate(solve)
+        if step < most:
+            yield Estimate(solve)
     return solve()
 
 
@@ -122,10 +126,10 @@ def judged_pass(
 ) -> Pass[dict[str, Any]]:
     """Return the pass of expected counts of most documents, of which the others judge topics."""
     seed = settings.random_state
-    counts = TopicCounts(topics, prior, step, seed)
+    counts, share = TopicCounts(topics, prior, step, seed), max(10, settings.rows // HELD_OUT)
     together = Together.of(
-        counts=OfDocuments(counts, HELD_OUT, False, seed),
-        completion=OfDocuments(judged.completion(seed), HELD_OUT, True, seed),
+        counts=OfDocuments(counts, share, False, seed),
+        completion=OfDocuments(judged.completion(seed), share, True, seed),
     )
     return Pass(_name(step), together)
 
