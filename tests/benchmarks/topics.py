@@ -171,7 +171,9 @@ def on_corpus(corpus: Corpus, seeds: int, peer_seeds: int, sampler_seeds: int) -
             "method": name,
             "corpora": len(entries),
             "error": round(float(np.mean([entry[0] for entry in entries])), 4),
-            "first": round(float(np.mean([entry[0] for entry in entries[:peer_seeds]])), 4),
+            "first": round(
+                float(np.mean([entry[0] for entry in entries[: peer_seeds or None]])), 4
+            ),
             "worst": round(max(entry[0] for entry in entries), 4),
             "lost": sum(entry[1] for entry in entries),
             "seconds": round(float(np.median([entry[2] for entry in entries])), 2),

@@ -19,6 +19,7 @@ from bigtensor import (
     LinearMixture,
     SparseICA,
     TensorTrainDensity,
+    TopicModel,
 )
 
 WORKERS = 2
@@ -41,6 +42,8 @@ def model(name: str) -> Any:
         return HiddenMarkovModel(3, refine="sequences", em_iterations=4, random_state=4)
     if name == "train":
         return TensorTrainDensity(3, widths=(0.5,), passes=4, pilot_rows=4000, random_state=4)
+    if name == "topics":
+        return TopicModel(8, polish_passes=3, random_state=4)
     return GaussianMixture(8, em_iterations=6, pilot_rows=4000, random_state=4)
 
 

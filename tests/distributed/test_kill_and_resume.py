@@ -24,6 +24,7 @@ from bigtensor.data.simulate.hidden_markov import write_hidden_markov
 from bigtensor.data.simulate.ica import write_ica
 from bigtensor.data.simulate.latent_chain import write_latent_chain
 from bigtensor.data.simulate.linear_mixture import write_linear_mixture
+from bigtensor.data.simulate.topics import write_topics
 from bigtensor.engine.cluster import DistributedRuntime
 from bigtensor.engine.events import Event
 from bigtensor.engine.local_cluster import local_cluster
@@ -196,7 +197,7 @@ def test_driver__killed_at_many_moments(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["linear", "gaussian", "sparse", "kernel sources", "sequences", "train"]
+    "name", ["linear", "gaussian", "sparse", "kernel sources", "sequences", "train", "topics"]
 )
 def test_driver__of_a_moment_model_killed_and_run_again_gives_the_same_bits(
     name: str, tmp_path: Path
@@ -208,8 +209,9 @@ def test_driver__of_a_moment_model_killed_and_run_again_gives_the_same_bits(
         "kernel sources": write_ica,
         "sequences": partial(write_hidden_markov, n_symbols=6),
         "train": write_latent_chain,
+        "topics": partial(write_topics, n_words=500, mean_length=20),
     }[name]
-    sizes = {} if name == "sequences" else {"n_features": 6}
+    sizes = {} if name in ("sequences", "topics") else {"n_features": 6}
     write(tmp_path / "rows.zarr", 1_000_000, 8, **sizes, random_state=2)
     found = fit_undisturbed(name, tmp_path / "rows.zarr", tmp_path)
     reused = 0

@@ -16,18 +16,21 @@ from bigtensor import (
     LinearMixture,
     SparseICA,
     TensorTrainDensity,
+    TopicModel,
 )
 from bigtensor.data.simulate.gaussian_mixture import write_gaussian_mixture
 from bigtensor.data.simulate.hidden_markov import write_hidden_markov
 from bigtensor.data.simulate.ica import write_ica
 from bigtensor.data.simulate.latent_chain import write_latent_chain
 from bigtensor.data.simulate.linear_mixture import write_linear_mixture
+from bigtensor.data.simulate.topics import write_topics
 from bigtensor.engine.local_cluster import local_cluster
 from tests.memory.test_worker_memory import MiB, peak_nbytes
 
 K, D = 15, 10
 RANK = 8
 SIZES = (1_000_000, 4_000_000)
+NAMES = ("linear", "gaussian", "sparse", "kernel", "sequences", "train", "topics")
 
 pytestmark = [
     pytest.mark.alone,
@@ -51,6 +54,8 @@ def model_of(name: str) -> Any:
         return HiddenMarkovModel(RANK, refine="sequences", em_iterations=2, random_state=0)
     if name == "train":
         return TensorTrainDensity(RANK, random_state=0)
+    if name == "topics":
+        return TopicModel(K, polish_passes=2, random_state=0)
     return GaussianMixture(K, random_state=0)
 
 
@@ -70,13 +75,16 @@ def write(name: str, path: Path, rows: int) -> str:
         "kernel": write_ica,
         "sequences": partial(write_hidden_markov, n_symbols=20, stay=0.5),
         "train": write_latent_chain,
+        "topics": partial(write_topics, n_words=5000, mean_length=30),
     }[name]
-    sizes = {} if name == "sequences" else {"n_features": D}
+    sizes = {} if name in ("sequences", "topics") else {"n_features": D}
     write_rows(path, rows, RANK if name == "sequences" else K, **sizes, random_state=1)
     return str(path)
 
 
-@pytest.mark.parametrize("name", ["linear", "gaussian", "sparse", "kernel", "sequences", "train"])
+@pytest.mark.parametrize(
+    "name", ["linear", "gaussian", "sparse", "kernel", "sequences", "train", "topics"]
+)
 def test_workers__stay_below_the_plan_and_flat(name: str, tmp_path: Path) -> None:
     measured = []
     for rows in SIZES:
@@ -106,7 +114,9 @@ print(peak_nbytes(), plan.projected_nbytes)
 """
 
 
-@pytest.mark.parametrize("name", ["linear", "gaussian", "sparse", "kernel", "sequences", "train"])
+@pytest.mark.parametrize(
+    "name", ["linear", "gaussian", "sparse", "kernel", "sequences", "train", "topics"]
+)
 def test_driver_with_threads__stays_below_the_plan_and_flat(name: str, tmp_path: Path) -> None:
     measured = []
     for rows in SIZES:
