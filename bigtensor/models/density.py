@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 
-from bigtensor.errors import DataError, ParameterError, Setting
+from bigtensor.errors import DataError
 from bigtensor.models.base import LatentVariableModel
-from bigtensor.models.description import ModelDescription
+from bigtensor.models.description import ModelDescription, refuse_levels
 from bigtensor.models.parameters import check_choice, check_integer
 from bigtensor.statistics.base import RowFunction
 
@@ -133,10 +133,5 @@ class DensityDescription(ModelDescription):
         ParameterError
             When a level or probabilities are asked for.
         """
-        if level is not None or probabilities:
-            raise ParameterError(
-                "a density has neither levels nor probabilities: leave "
-                + (Setting("level") if level is not None else Setting("probabilities"))
-                + " out"
-            )
+        refuse_levels("a density has", level, probabilities=probabilities)
         return (LOG_DENSITY,)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from bigtensor.errors import ParameterError
+from bigtensor.errors import ParameterError, Setting
 from bigtensor.models.report_blocks import ReportParts
 from bigtensor.models.sampled_rows import SampledRows
 from bigtensor.models.wording import names_in_words, passes_in_words, sentence_of
@@ -124,6 +124,30 @@ class ModelDescription:
         """
         told = model._outcome_in_words()
         return ReportParts(method=tuple(sentence_of(f"{name}: {words}") for name, words in told))
+
+
+def refuse_levels(answers: str, level: str | None, *, probabilities: bool) -> None:
+    """Refuse what only mixtures have.
+
+    Parameters
+    ----------
+    answers : str
+        Answers of the model with their verb, such as ``"sources have"``.
+    level : str, optional
+    probabilities : bool
+
+    Raises
+    ------
+    ParameterError
+        When a level or probabilities are asked for.
+    """
+    if level is not None or probabilities:
+        raise ParameterError(
+            answers
+            + " neither levels nor probabilities: leave "
+            + (Setting("level") if level is not None else Setting("probabilities"))
+            + " out"
+        )
 
 
 def outcome_lines(facts: Mapping[str, Any]) -> Iterator[str]:

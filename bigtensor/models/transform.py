@@ -9,9 +9,9 @@ import xarray as xr
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from bigtensor.errors import DataError, ParameterError, Setting
+from bigtensor.errors import DataError
 from bigtensor.models.base import LatentVariableModel
-from bigtensor.models.description import ModelDescription
+from bigtensor.models.description import ModelDescription, refuse_levels
 from bigtensor.models.parameters import check_choice
 from bigtensor.statistics.base import RowFunction
 from bigtensor.statistics.linear_sources import SOURCE
@@ -177,10 +177,5 @@ class TransformDescription(ModelDescription):
         ParameterError
             When a level or probabilities are asked for.
         """
-        if level is not None or probabilities:
-            raise ParameterError(
-                "sources have neither levels nor probabilities: leave "
-                + (Setting("level") if level is not None else Setting("probabilities"))
-                + " out"
-            )
+        refuse_levels("sources have", level, probabilities=probabilities)
         return (SOURCE,)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bigtensor.errors import ParameterError, Setting
-from bigtensor.models.description import Facts, Line, ModelDescription
+from bigtensor.models.description import Facts, Line, ModelDescription, refuse_levels
 from bigtensor.models.faults import verdict_words
 from bigtensor.models.report_blocks import Notice, ReportParts
 from bigtensor.models.topic_model.sections import (
@@ -81,12 +80,7 @@ class TopicDescription(ModelDescription):
         ParameterError
             When a level or probabilities are asked for.
         """
-        if level is not None or probabilities:
-            raise ParameterError(
-                "shares of topics have neither levels nor probabilities: leave "
-                + (Setting("level") if level is not None else Setting("probabilities"))
-                + " out"
-            )
+        refuse_levels("shares of topics have", level, probabilities=probabilities)
         return (TOPIC_SHARE,)
 
     def report(self, model: Any, rows: Any) -> ReportParts:

@@ -1,0 +1,71 @@
+"""Sparse counts on the command line: from a file to topics, shares and a report."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+THREADS = ("--scheduler", "threads", "--workers", "1")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("topics")
+
+
+@pytest.fixture(scope="module")
+def files(folder, run):
+    """A file of counts, the store imported from it, and a fitted model."""
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(60, 0.1), 3)
+    rows = rng.multinomial(40, rng.dirichlet([0.3] * 3, 400) @ topics)
+    text, store = folder / "docword.news.txt", folder / "news.zarr"
+    entries = np.argwhere(rows)
+    lines = [f"{d + 1} {w + 1} {rows[d, w]}" for d, w in entries]
+    text.write_text("\n".join(["400", "60", str(len(lines)), *lines]) + "\n")
+    (folder / "vocab.news.txt").write_text("\n".join(f"word-{w}" for w in range(60)))
+    imported = run("import", text, "--counts", "--out", store)
+    assert imported.exit_code == 0, imported.output
+    assert "400 documents x 60 words" in imported.stdout
+    model = folder / "news.model"
+    fitted = run("fit", store, "--model", "topic", "--topics", 3, "--out", model, *THREADS)
+    assert fitted.exit_code == 0, fitted.output
+    return store, model, fitted.stdout
+
+
+def test_fit__tells_the_words_of_the_topics(files):
+    told = files[2]
+    assert "3 topics in 1 view" in told
+    assert told.count("word-") >= 24
+
+
+def test_predict__writes_shares(files, folder, run):
+    store, model, _ = files
+    out = folder / "shares.zarr"
+    assert run("predict", model, store, "--out", out, *THREADS).exit_code == 0
+    shares = xr.open_zarr(out)["topic_share"]
+    assert shares.dims == ("sample", "topic")
+    assert np.allclose(shares.sum("topic"), 1)
+
+
+def test_info__names_the_topics(files, run):
+    (found,) = json.loads(run("info", files[1], "--json").stdout)["paths"]
+    assert found["n_topics"] == 3
+    assert all(len(words) == 8 for words in found["top_words"])
+
+
+def test_report__has_the_words(files, folder, run):
+    store, model, _ = files
+    out = folder / "report.html"
+    assert run("report", model, "--data", store, "--out", out).exit_code == 0
+    text = out.read_text(encoding="utf-8")
+    assert "Topics and their words" in text
+    assert "word-" in text
+
+
+def test_import__of_several_files_of_counts_is_refused(files, folder, run):
+    text = folder / "docword.news.txt"
+    done = run("import", text, text, "--counts", "--out", folder / "two.zarr")
+    assert done.exit_code == 2
+    assert "--counts imports one file" in done.stderr
