@@ -34,7 +34,7 @@ def judged(topics: Topics, settings: TopicSettings, diagnostics: dict[str, Any])
     """
     k = topics.n_components
     faults = [
-        *_unknown_concentration(settings, diagnostics),
+        *_unknown_concentration(diagnostics),
         *_alike(topics),
         *_small(topics),
         *_lengths(topics, diagnostics),
@@ -46,7 +46,7 @@ def judged(topics: Topics, settings: TopicSettings, diagnostics: dict[str, Any])
     return with_verdict(topics, after_praise(faults, praise), praise, told)
 
 
-def _unknown_concentration(settings: TopicSettings, found: dict[str, Any]) -> list[Fault]:
+def _unknown_concentration(found: dict[str, Any]) -> list[Fault]:
     """Return a sentence on moments that no concentration agrees with."""
     if not found.get("no_concentration"):
         return []
@@ -54,7 +54,7 @@ def _unknown_concentration(settings: TopicSettings, found: dict[str, Any]) -> li
         "No concentration of the prior agrees with the moments of so many topics, as where words "
         "come in bursts"
     )
-    if settings.polish_passes == 0:
+    if not found.get("polish_passes"):
         remedy = Message(": give ") + Setting("doc_concentration") + ", or let the passes of "
         return [
             (

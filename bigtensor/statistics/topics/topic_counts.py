@@ -17,6 +17,10 @@ from bigtensor.statistics.topics.documents import BLOCK_ROWS, Documents, documen
 Floats = NDArray[np.float64]
 
 
+LONGEST = 10_000
+"""Words of a document that are drawn one by one; of a longer one, each stands for several."""
+
+
 @dataclass(frozen=True, eq=False)
 class TopicCountsResult:
     """Expected counts of one step of Monte Carlo expectation maximisation.
@@ -88,18 +92,20 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
             return
         block = block.without_halo()
         documents = Documents.of_block(block)
-        # a loop over a negative count is empty, and its place must not be missing elsewhere
-        counts = np.maximum(documents.counts, 0).astype(np.int64)
+        counts, scale = _thinned(documents)
         weight = np.ones(block.rows) if block.weight is None else block.weight
         starts = documents.starts
         ends = np.concatenate([[0], np.cumsum(counts)])
+        words = np.concatenate([[0], np.cumsum(np.maximum(documents.counts, 0), dtype=np.float64)])
         longest = int(np.diff(ends[starts]).max(initial=1))
         topic_of = work.take("topic_counts.topic_of", (longest,), "int64")
         keys = document_keys(documents, self.random_state, f"topics{self.step}")
         _add_topic_counts(
             starts,
             documents.words,
+            documents.counts,
             counts,
+            scale,
             weight,
             keys,
             self.topics,
@@ -109,7 +115,7 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
             state["counts"],
             state["derivatives"],
         )
-        state["words"] += weight @ np.diff(ends[starts])
+        state["words"] += weight @ np.diff(words[starts])
 
     def finalize(self, state: State) -> TopicCountsResult:
         """Return the sums."""
@@ -128,10 +134,28 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
         return rows * 8 * 16 + 8 * 1000 * rows
 
 
+def _thinned(documents: Documents) -> tuple[NDArray[np.int64], Floats]:
+    """Return counts of documents of bounded length, and how many words every drawn one stands for.
+
+    The shares of a very long document are nearly certain, and hardly depend on every single word.
+    """
+    # a loop over a negative count is empty, and its place must not be missing elsewhere
+    counts = np.maximum(documents.counts, 0).astype(np.int64)
+    before = np.concatenate([[0], np.cumsum(counts)])
+    scale = np.maximum(np.diff(before[documents.starts]) / LONGEST, 1.0)
+    if not (scale > 1).any():
+        return counts, scale
+    of_count = np.repeat(scale, np.diff(documents.starts))
+    rounded = np.maximum(np.rint(counts / of_count).astype(np.int64), 1)
+    return np.where(counts > 0, rounded, 0), scale
+
+
 def _add(
     starts: NDArray[np.integer[Any]],
     words: NDArray[np.integer[Any]],
+    stored: NDArray[Any],
     counts: NDArray[np.int64],
+    scale: Floats,
     weight: Floats,
     keys: NDArray[np.uint64],
     topics: Floats,
@@ -155,7 +179,7 @@ def _add(
                 word = words[at]
                 for _ in range(counts[at]):
                     if sweep >= 0:
-                        of_topic[topic_of[place]] -= 1
+                        of_topic[topic_of[place]] -= scale[row]
                     mass = 0.0
                     for j in range(k):
                         # at first every word is alone
@@ -172,13 +196,13 @@ def _add(
                     while drawn < k - 1 and steps[drawn] <= level:
                         drawn += 1
                     if sweep >= sweeps[0]:
-                        share = weight[row] / (mass * sweeps[1])
+                        share = weight[row] * stored[at] / (counts[at] * mass * sweeps[1])
                         before = 0.0
                         for j in range(k):
                             total[word, j] += share * (steps[j] - before)
                             before = steps[j]
                     topic_of[place] = drawn
-                    of_topic[drawn] += 1
+                    of_topic[drawn] += scale[row]
                     place += 1
         # differences of the digamma function and of its derivative, by the last draw
         for j in range(k):
@@ -186,7 +210,7 @@ def _add(
                 inverse = 1 / (prior[j] + i)
                 derivatives[0, j] += weight[row] * inverse
                 derivatives[1, j] += weight[row] * inverse * inverse
-        for i in range(place):
+        for i in range(round(of_topic.sum() - concentration)):
             inverse = 1 / (concentration + i)
             derivatives[0, k] += weight[row] * inverse
             derivatives[1, k] += weight[row] * inverse * inverse

@@ -10,6 +10,7 @@ from scipy.special import gammaln
 
 from bigtensor.data.block import Block
 from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.topics import topic_counts
 from bigtensor.statistics.topics.topic_counts import TopicCounts
 
 WORDS, TOPICS = 6, 3
@@ -62,3 +63,19 @@ def test_steps__draw_other_numbers():
         for step in (0, 1)
     )
     assert not np.array_equal(one.counts, two.counts)
+
+
+def test_long_documents__are_thinned_and_count_whole(monkeypatch):
+    topics, prior = model()
+    rng = default_rng(5)
+    shares = rng.dirichlet(prior, 20)
+    rows = rng.multinomial(rng.integers(3000, 6000, 20), shares @ topics.T).astype(float)
+    block = Block(rows, {}, 0, 20)
+    whole = sum_in_memory(TopicCounts(topics, prior), block)
+    monkeypatch.setattr(topic_counts, "LONGEST", 500)
+    thinned = sum_in_memory(TopicCounts(topics, prior), block)
+    assert thinned.words == whole.words
+    assert thinned.counts.sum(axis=1) == pytest.approx(rows.sum(axis=0), rel=1e-12)
+    # a tenth of the words tells the shares to about a hundredth
+    assert np.abs(thinned.counts - whole.counts).sum() < 0.05 * rows.sum()
+    assert thinned.common_slope == pytest.approx(whole.common_slope, rel=1e-3)
