@@ -158,14 +158,14 @@ def diagnostic_blocks(found: Mapping[str, Any]) -> tuple[Block, ...]:
         panel = Panel(
             (
                 Curve(places, values, "covariance", marker=4.0),
-                Curve(places, 3 * errors, "three standard errors", colour=None, dashed=True),
+                Curve(places, 4 * errors, "four standard errors", colour=None, dashed=True),
             ),
             x_label="direction",
             y_label="covariance of two words",
         )
         words = Words(
             "Covariance of two words of a document along directions that other documents have "
-            "chosen. Their number is one less than that of the topics."
+            "chosen. Topics are one more than the directions above four standard errors."
         )
         blocks.append(Group((Curves("Spectrum of pairs of words", (panel,)), words)))
     return (Group(tuple(blocks), layout="wide"),) if blocks else ()
