@@ -212,8 +212,8 @@ def test_other_store__is_refused(data, tmp_path):
 
 
 def test_unknown_model__is_refused(tmp_path):
-    write_group(tmp_path / "model.zarr", Contents("TopicModel", {}, {"a": np.ones(3)}))
-    with pytest.raises(ModelFileError, match="'TopicModel', which this version does not know"):
+    write_group(tmp_path / "model.zarr", Contents("UnknownModel", {}, {"a": np.ones(3)}))
+    with pytest.raises(ModelFileError, match="'UnknownModel', which this version does not know"):
         bigtensor.load(tmp_path / "model.zarr")
 
 
