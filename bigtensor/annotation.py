@@ -17,7 +17,6 @@ from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.errors import ModelFileError, OutputError, Setting
 from bigtensor.models.loading import from_contents
-from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
 from bigtensor.store import FORMAT_VERSION, Contents, check_format
 
 TOPIC_SHARES = "X_bigtensor_topics"
@@ -85,7 +84,8 @@ def _labels(model: Any, samples: Samples) -> Elements:
 
 def _shares(model: Any, samples: Samples) -> Elements:
     """Return shares and words of a topic model."""
-    shares = model._evaluate_together(samples, (TOPIC_SHARE,))[TOPIC_SHARE]
+    (output,) = model.description.row_outputs(model)
+    shares = model._evaluate_together(samples, (output,))[output]
     columns = _columns(model, samples.features)
     words = np.zeros((len(columns), shares.shape[1]))
     words[columns >= 0] = model.topics_.T[columns[columns >= 0]]

@@ -52,6 +52,9 @@ class ModelContract(RowAnswers):
     stored_classes: ClassVar[tuple[type, ...]]
     """Dataclasses that the preparation, the passes and the solution of the model are made of."""
 
+    only_view: ClassVar[str | None] = None
+    """Name of one view of all features, where these are not each a view by default."""
+
     description: ClassVar[ModelDescription] = ModelDescription()
     """Facts for the command line, and the parts of the report that only the model knows."""
 
@@ -253,7 +256,7 @@ class ModelContract(RowAnswers):
             marginalises=self.takes.marginalises,
         )
         self._check_parameters()
-        return self._taken(
+        samples = self._taken(
             X,
             self.views,
             sample_dim=self.sample_dim,
@@ -261,6 +264,9 @@ class ModelContract(RowAnswers):
             sequence=sequence,
             groups=groups,
         )
+        if self.only_view is None or self.views is not None:
+            return samples
+        return samples.with_views(Views.together(self.only_view, samples.features))
 
     def _run(
         self,

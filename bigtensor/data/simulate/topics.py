@@ -20,7 +20,6 @@ from bigtensor.data.simulate.rows import (
     check_positive,
 )
 from bigtensor.errors import ParameterError, Setting
-from bigtensor.features.row_loops import row_loop
 
 FREQUENCIES = ("zipf", "uniform")
 """Frequencies of words over all topics: one over the rank, or equal."""
@@ -176,62 +175,28 @@ def _blocks(
     mean_length: float,
 ) -> Iterator[tuple[csr_array, FloatArray]]:
     """Yield counts and shares of blocks of documents."""
-    levels = np.cumsum(truth.T, axis=1)
+    levels = np.cumsum(truth, axis=0)
     for start, stop in block_bounds(rows):
         n = stop - start
-        lengths = np.maximum(_LEAST_LENGTH, rng.poisson(mean_length, n)).astype(np.int64)
+        lengths = np.maximum(_LEAST_LENGTH, rng.poisson(mean_length, n))
         shares = rng.dirichlet(prior, n)
         # small parameters may round every share of a document to zero
         shares[~(shares.sum(axis=1) > 0)] = prior / prior.sum()
-        keys = rng.integers(0, 2**63, n, dtype=np.uint64)
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        words, counts = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int32)
-        distinct = np.empty(n, np.int64)
-        _draw(starts, shares, levels, keys, words, counts, distinct)
-        pointers = np.concatenate([[0], np.cumsum(distinct)])
-        end = pointers[-1]
-        yield csr_array((counts[:end], words[:end], pointers), shape=(n, len(truth))), shares
+        of_topic = rng.multinomial(lengths, shares / shares.sum(axis=1, keepdims=True))
+        yield _counts(rng, of_topic, levels), shares
 
 
-@row_loop
-def _draw(
-    starts: NDArray[np.int64],
-    shares: FloatArray,
-    levels: FloatArray,
-    keys: NDArray[np.uint64],
-    words: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    distinct: NDArray[np.int64],
-) -> None:
-    """Write the distinct words of every document and their counts, one after the other."""
-    end = 0
-    for row in range(len(starts) - 1):
-        key, length = keys[row], starts[row + 1] - starts[row]
-        drawn, total = np.empty(length, np.int32), shares[row].sum()
-        for place in range(length):
-            left = level = 0.0
-            for _ in range(2):
-                # SplitMix64 (Steele, Lea and Flood 2014)
-                key += np.uint64(0x9E3779B97F4A7C15)
-                mixed = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-                mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-                mixed ^= mixed >> np.uint64(31)
-                left, level = level, (mixed >> np.uint64(11)) / 9007199254740992.0
-            topic, left = 0, left * total
-            while topic < shares.shape[1] - 1 and left >= shares[row, topic]:
-                left -= shares[row, topic]
-                topic += 1
-            own = levels[topic]
-            drawn[place] = min(np.searchsorted(own, level * own[-1], "right"), len(own) - 1)
-        drawn.sort()
-        first = end
-        for place in range(length):
-            if place and drawn[place] == words[end - 1]:
-                counts[end - 1] += 1
-            else:
-                words[end], counts[end] = drawn[place], 1
-                end += 1
-        distinct[row] = end - first
+def _counts(rng: np.random.Generator, of_topic: NDArray[np.int64], levels: FloatArray) -> csr_array:
+    """Draw the words of documents, given how many of every topic they have."""
+    n, V = len(of_topic), len(levels)
+    places = list[NDArray[np.int64]]()
+    for j, numbers in enumerate(of_topic.T):
+        drawn = rng.random(int(numbers.sum())) * levels[-1, j]
+        words = np.minimum(np.searchsorted(levels[:, j], drawn, side="right"), V - 1)
+        places.append(np.repeat(np.arange(n) * V, numbers) + words)
+    distinct, counts = np.unique(np.concatenate(places), return_counts=True)
+    starts = np.searchsorted(distinct, np.arange(n + 1) * V)
+    return csr_array((counts.astype(np.int32), (distinct % V).astype(np.int32), starts), (n, V))
 
 
 def _names(n_words: int) -> list[str]:

@@ -168,7 +168,8 @@ def _proximal_step(
         value = objective.value(point)
         bound = float(np.vdot(expansion.gradient, move))
         bound += factor / 2.0 * float(np.vdot(expansion.curvature * move, move))
-        if value <= expansion.value + bound + objective.rounding:
+        # a value that is no number ends the search, too
+        if not value > expansion.value + bound + objective.rounding:
             break
         factor *= 2.0
     mass = negative_mass(point)

@@ -98,7 +98,10 @@ class TopicObjective:
         pair = c2 @ gram**2 @ c2 - 2 * c2 @ (coordinates * along_pair).sum(axis=0)
         triple = c3 @ gram**3 @ c3 - 2 * c3 @ (coordinates * along_triple).sum(axis=0)
         departures = point.T @ self._sums - 1
-        value = (1 + pair / self._pair_size + 1 + triple / self._triple_size) / 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = (
+                2 + np.divide(pair, self._pair_size) + np.divide(triple, self._triple_size)
+            ) / 2
         value += SUM_PENALTY / 2 * float(departures @ departures)
         return float(value), gram, along_pair, along_triple
 
@@ -112,6 +115,8 @@ def refined_topics(
     scales: Floats,
 ) -> Floats:
     """Return topics at the end of an accelerated descent, (V, k); entries may be negative.
+
+    Moments of a few documents may be zero, and leave the topics as they are.
 
     The exterior point method of Shaban et al. 2015 with one factor for all modes: points on the way
     may have negative entries, at a price.
@@ -129,6 +134,8 @@ def refined_topics(
     scales : (V,) float64 array
     """
     objective = TopicObjective(moments, prior, concentration, span, scales)
+    if not np.isfinite(objective.value(scales[:, None] * topics)):
+        return topics
     rule = DescentRule(NEGATIVE_PENALTY, most_iterations=MOST_ITERATIONS, until_feasible=False)
     end = proximal_descent(objective, scales[:, None] * topics, rule)
-    return np.asarray(end.point / scales[:, None])
+    return np.asarray(end.point / scales[:, None]) if np.isfinite(end.value) else topics

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from bigtensor.data.samples import Samples
-from bigtensor.data.views import Views
 from bigtensor.errors import DataError
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.parameters import check_choice, check_integer
@@ -26,9 +24,6 @@ from bigtensor.models.topic_model.solution import Topics
 from bigtensor.statistics.base import Pass, RowFunction
 from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
 from bigtensor.statistics.topics.word_cooccurrence import WordCooccurrence
-
-VIEW = "words"
-"""Name of the view that holds all words."""
 
 
 class TopicModel(
@@ -109,6 +104,7 @@ class TopicModel(
     stored_classes = STORED_CLASSES
     _steps = FitSteps(settings_of, prepare, refine, planned_preparation, planned_refinement)
     description = TopicDescription()
+    only_view = "words"
 
     topics_: NDArray[np.float64]
     topic_weights_: NDArray[np.float64]
@@ -244,15 +240,6 @@ class TopicModel(
         seed = self.random_state if random_state is None else random_state
         drawn = self._topics().draw(n_samples, np.random.default_rng(0 if seed is None else seed))
         return drawn[:, np.argsort(self.views_.order)]
-
-    def _open(
-        self, X: Any, sample_weight: Any, sequence: Any = None, groups: Any = None
-    ) -> Samples:
-        """Describe the data of a fit, with all words in one view unless views are given."""
-        samples = super()._open(X, sample_weight, sequence, groups)
-        if self.views is not None:
-            return samples
-        return samples.with_views(Views.together(VIEW, samples.features))
 
     def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:
         """Return the function that answers for every row."""

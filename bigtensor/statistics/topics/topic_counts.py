@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
-from bigtensor.features.row_loops import reducing_row_loop
+from bigtensor.features.row_loops import reducing_row_loop, row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.topics.documents import BLOCK_ROWS, Documents, document_keys
 
@@ -98,6 +98,9 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
         ends = np.concatenate([[0], np.cumsum(counts)])
         words = np.concatenate([[0], np.cumsum(np.maximum(documents.counts, 0), dtype=np.float64)])
         longest = int(np.diff(ends[starts]).max(initial=1))
+        drawn_words = work.take(
+            "topic_counts.drawn_words", (block.rows, len(self.prior)), "float64"
+        )
         topic_of = work.take("topic_counts.topic_of", (longest,), "int64")
         keys = document_keys(documents, self.random_state, f"topics{self.step}")
         _add_topic_counts(
@@ -113,8 +116,9 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
             np.array([self.burn_in, self.kept]),
             topic_of,
             state["counts"],
-            state["derivatives"],
+            drawn_words,
         )
+        _add_derivatives(drawn_words, self.prior, weight, state["derivatives"])
         state["words"] += weight @ np.diff(words[starts])
 
     def finalize(self, state: State) -> TopicCountsResult:
@@ -131,7 +135,7 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows of a thousand words."""
-        return rows * 8 * 16 + 8 * 1000 * rows
+        return rows * 8 * (16 + len(self.prior)) + 8 * 1000 * rows
 
 
 def _thinned(documents: Documents) -> tuple[NDArray[np.int64], Floats]:
@@ -163,12 +167,13 @@ def _add(
     sweeps: NDArray[np.int64],
     topic_of: NDArray[np.int64],
     total: Floats,
-    derivatives: Floats,
+    drawn_words: Floats,
 ) -> None:
     """Add the averaged conditional probabilities of the topics of all words."""
-    k, concentration = len(prior), prior.sum()
+    k = len(prior)
     of_topic, steps = np.empty(k), np.empty(k)
     for row in range(len(starts) - 1):
+        drawn_words[row] = 0
         if weight[row] == 0:
             continue
         state = keys[row]
@@ -204,13 +209,22 @@ def _add(
                     topic_of[place] = drawn
                     of_topic[drawn] += scale[row]
                     place += 1
-        # differences of the digamma function and of its derivative, by the last draw
+        drawn_words[row] = of_topic - prior
+
+
+@row_loop
+def _add_derivatives(
+    drawn_words: Floats, prior: Floats, weight: Floats, derivatives: Floats
+) -> None:
+    """Add differences of the digamma function and of minus its derivative, by the last draw."""
+    k, concentration = len(prior), prior.sum()
+    for row in range(len(drawn_words)):
         for j in range(k):
-            for i in range(round(of_topic[j] - prior[j])):
+            for i in range(round(drawn_words[row, j])):
                 inverse = 1 / (prior[j] + i)
                 derivatives[0, j] += weight[row] * inverse
                 derivatives[1, j] += weight[row] * inverse * inverse
-        for i in range(round(of_topic.sum() - concentration)):
+        for i in range(round(drawn_words[row].sum())):
             inverse = 1 / (concentration + i)
             derivatives[0, k] += weight[row] * inverse
             derivatives[1, k] += weight[row] * inverse * inverse
