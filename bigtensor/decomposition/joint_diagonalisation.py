@@ -46,7 +46,7 @@ def joint_diagonalisation(
         raise ParameterError(f"a tensor of shape (k, k, k) is needed, got {tensor.shape}")
     size = len(tensor)
     planes = _planes(size)
-    slices = np.array(tensor, dtype=np.float64)
+    slices = np.array(np.moveaxis(tensor, 0, -1), dtype=np.float64, order="C")
     rotation = np.eye(size)
     negligible = (np.finfo(np.float64).eps * float(np.linalg.norm(tensor))) ** 2
     largest_sine = np.zeros(1)
@@ -88,7 +88,8 @@ def _rotate_planes(
         A plane whose squared entries sum to less holds nothing but rounding errors. It has no best
         angle and would never settle.
     slices : (k, k, k) array
-        Rotated in place, and `rotation` with them.
+        Slice i is ``[:, :, i]``: an entry of all slices is one run of memory. Rotated in place, and
+        `rotation` with them.
     rotation : (k, k) array
     largest_sine : (1,) array
         Receives the largest sine of an angle.
@@ -99,8 +100,8 @@ def _rotate_planes(
         p, q = planes[plane]
         square_difference, square_off_diagonal, across = 0.0, 0.0, 0.0
         for i in range(size):
-            difference = slices[i, p, p] - slices[i, q, q]
-            off_diagonal = 2 * slices[i, p, q]
+            difference = slices[p, p, i] - slices[q, q, i]
+            off_diagonal = 2 * slices[p, q, i]
             square_difference += difference**2
             square_off_diagonal += off_diagonal**2
             across += 2 * difference * off_diagonal
@@ -115,13 +116,13 @@ def _rotate_planes(
             left, right = rotation[j, p], rotation[j, q]
             rotation[j, p] = cosine * left + sine * right
             rotation[j, q] = cosine * right - sine * left
-        for i in range(size):
-            one = slices[i]
-            for j in range(size):
-                left, right = one[j, p], one[j, q]
-                one[j, p] = cosine * left + sine * right
-                one[j, q] = cosine * right - sine * left
-            for j in range(size):
-                upper, lower = one[p, j], one[q, j]
-                one[p, j] = cosine * upper + sine * lower
-                one[q, j] = cosine * lower - sine * upper
+        for j in range(size):
+            for i in range(size):
+                left, right = slices[j, p, i], slices[j, q, i]
+                slices[j, p, i] = cosine * left + sine * right
+                slices[j, q, i] = cosine * right - sine * left
+        for j in range(size):
+            for i in range(size):
+                upper, lower = slices[p, j, i], slices[q, j, i]
+                slices[p, j, i] = cosine * upper + sine * lower
+                slices[q, j, i] = cosine * lower - sine * upper
