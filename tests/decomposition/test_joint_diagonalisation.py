@@ -67,6 +67,16 @@ def test_joint_diagonalisation__noisy_optimum_is_that_of_one_rotation_at_a_time(
     np.testing.assert_allclose(found.eigenvalues, np.sort(values)[::-1], atol=1e-10)
 
 
+def test_joint_diagonalisation__from_vectors_nearby_is_the_same_in_fewer_sweeps():
+    tensor = orthogonal_tensor(12, 5)[0]
+    noisy = tensor + 0.02 * symmetrise(np.random.default_rng(6).standard_normal(tensor.shape))
+    cold = joint_diagonalisation(noisy)
+    warm = joint_diagonalisation(noisy, start=joint_diagonalisation(tensor).vectors)
+    np.testing.assert_allclose(warm.eigenvalues, cold.eigenvalues, atol=1e-8)
+    np.testing.assert_allclose(warm.vectors, cold.vectors, atol=1e-8)
+    assert warm.diagnostics["iterations"] < cold.diagnostics["iterations"]
+
+
 def test_joint_diagonalisation__leaves_the_saddle_at_45_degrees():
     # Equal diagonals and a nonzero off-diagonal in every slice: (e1 + e2)^3 - (e1 - e2)^3, up to
     # scale, where the half-angle form of the rotation stands still.

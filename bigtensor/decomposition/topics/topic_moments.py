@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +80,9 @@ class TopicSolution:
     diagonality: float
 
 
-def solve_topics(moments: WordMoments, n_topics: int, concentration: float) -> TopicSolution:
+def solve_topics(
+    moments: WordMoments, n_topics: int, concentration: float, near: TopicSolution | None = None
+) -> TopicSolution:
     """Return the topics whose terms make up the corrected moments.
 
     Parameters
@@ -89,6 +92,8 @@ def solve_topics(moments: WordMoments, n_topics: int, concentration: float) -> T
         Number of topics k, at most r.
     concentration : float
         a0, the sum of the parameters of the Dirichlet prior.
+    near : TopicSolution, optional
+        Topics at another concentration, from which fewer rotations are left.
 
     Notes
     -----
@@ -100,7 +105,8 @@ def solve_topics(moments: WordMoments, n_topics: int, concentration: float) -> T
     whitening = whiten(pair, n_topics)
     white = whitening.matrix
     core = np.einsum("abc,ai,bj,ck->ijk", triple, white, white, white, optimize=True)
-    found = joint_diagonalisation(core)
+    start = None if near is None else _rotation_near(white.T @ near.topics)
+    found = joint_diagonalisation(core, start=start)
     values = np.maximum(found.eigenvalues, np.finfo(np.float64).tiny)
     topics = (a0 + 2) / 2 * values * (whitening.unwhitening @ found.vectors)
     prior = 4 * a0 * (a0 + 1) / ((a0 + 2) ** 2 * values**2)
@@ -126,19 +132,34 @@ def estimated_concentration(moments: WordMoments, n_topics: int, guess: float = 
     IdentifiabilityError
         When the sum crosses nowhere there.
     """
+    # one start for all: the sum is then a function of the concentration alone
+    start = solve_topics(moments, n_topics, guess)
 
     def excess(log_concentration: float) -> float:
         """Return the logarithm of the ratio of the sum and the concentration."""
-        prior = solve_topics(moments, n_topics, float(np.exp(log_concentration))).prior
-        return float(np.log(prior.sum()) - log_concentration)
+        found = solve_topics(moments, n_topics, float(np.exp(log_concentration)), start)
+        return float(np.log(found.prior.sum()) - log_concentration)
 
     grid = np.log(guess) + np.linspace(-_REACH, _REACH, _TRIALS)
-    excesses = np.array([excess(point) for point in grid])
-    crossings = np.flatnonzero((excesses[:-1] > 0) & (excesses[1:] <= 0))
-    if not crossings.size:
-        raise IdentifiabilityError(
-            f"no concentration from {np.exp(grid[0]):.2g} to {np.exp(grid[-1]):.2g} agrees with "
-            f"the moments of {n_topics} topics: use fewer topics, or give the concentration"
-        )
-    first = int(crossings[0])
-    return float(np.exp(brentq(excess, grid[first], grid[first + 1], xtol=1e-10)))
+    below = excess(grid[0])
+    for left, right in pairwise(grid):
+        above = excess(right)
+        if below > 0 >= above:
+            return float(np.exp(brentq(excess, left, right, xtol=1e-10)))
+        below = above
+    raise IdentifiabilityError(
+        f"no concentration from {np.exp(grid[0]):.2g} to {np.exp(grid[-1]):.2g} agrees with "
+        f"the moments of {n_topics} topics: use fewer topics, or give the concentration"
+    )
+
+
+def _rotation_near(directions: Floats) -> Floats | None:
+    """Return the orthonormal columns nearest to directions of any length, (k, k).
+
+    Moments of a few documents may have topics that are zero or no numbers, hence no direction.
+    """
+    lengths = np.linalg.norm(directions, axis=0)
+    if not (np.isfinite(lengths).all() and lengths.all()):
+        return None
+    left, _, right = np.linalg.svd(directions / lengths)
+    return np.asarray(left @ right)
