@@ -322,8 +322,9 @@ def explain(validity: Validity, features: Sequence[str]) -> str:
     if validity.first_row is not None and validity.first_column is not None:
         words.append(
             f"{validity.dropped:,} of {validity.rows:,} rows cannot be used; the first value that "
-            f"is not finite (NaN, infinity or above {LARGEST_VALUE:.0e}; a missing code) is in row "
-            f"{validity.first_row:,}, feature {features[validity.first_column]!r}"
+            f"is not finite (NaN, infinity or above {LARGEST_VALUE:.0e}; a negative integer, which "
+            f"is a missing code) is in row {validity.first_row:,}, feature "
+            f"{features[validity.first_column]!r}"
         )
     if validity.bad_weights:
         words.append(

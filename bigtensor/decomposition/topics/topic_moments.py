@@ -21,6 +21,9 @@ _REACH = np.log(1e3)
 _TRIALS = 25
 """Concentrations that are tried there."""
 
+_LEAST_VALUE = 1e-100
+"""Least weight of a term, whose square is no zero: moments of one document have terms of none."""
+
 
 @dataclass(frozen=True, eq=False)
 class WordMoments:
@@ -107,7 +110,7 @@ def solve_topics(
     core = np.einsum("abc,ai,bj,ck->ijk", triple, white, white, white, optimize=True)
     start = None if near is None else _rotation_near(white.T @ near.topics)
     found = joint_diagonalisation(core, start=start)
-    values = np.maximum(found.eigenvalues, np.finfo(np.float64).tiny)
+    values = np.maximum(found.eigenvalues, _LEAST_VALUE)
     topics = (a0 + 2) / 2 * values * (whitening.unwhitening @ found.vectors)
     prior = 4 * a0 * (a0 + 1) / ((a0 + 2) ** 2 * values**2)
     squares = float(np.square(core).sum())

@@ -198,13 +198,13 @@ def refine(preparation: TopicPreparation) -> Script:
     columns = preparation.scales[:, None] * preparation.span
     triples: WordTriplesResult = yield triples_pass(columns)
     _check_documents(triples.documents)
+    yield Step("solving the moments")
     moments = WordMoments(triples.mean, triples.pair, triples.triple)
     concentration, told = _concentration(moments, preparation)
     found = solve_topics(moments, preparation.n_topics, concentration)
     told = {**preparation.pilot, **told, "diagonality": found.diagonality}
     prior = found.prior * (concentration / found.prior.sum())
     axes = preparation.span, preparation.scales
-    yield Step("refining the topics")
     topics = topics_of_words(found.topics, *axes, LEAST_PROBABILITY)
     refined = refined_topics(moments, topics, prior, concentration, *axes)
     topics = valid_topics(refined, LEAST_PROBABILITY)

@@ -44,7 +44,7 @@ def test_negative_counts__are_refused(counts, kind):
 def test_negative_integers_of_a_dense_matrix__are_missing(counts):
     bad = counts.copy()
     bad[3, 4] = -1
-    with pytest.raises(MissingValueError, match="row 3"):
+    with pytest.raises(MissingValueError, match=r"a negative integer.*row 3, feature 'x4'"):
         TopicModel(3).fit(bad)
 
 
@@ -115,6 +115,18 @@ def test_more_topics_than_there_are__are_told():
     rows = csr_array(rng.multinomial(50, words, 2000))
     with pytest.warns(ConditioningWarning, match="nearly the same words|fewer than 100 words"):
         TopicModel(4).fit(rows)
+
+
+@pytest.mark.parametrize("n_documents", [1, 2, 4])
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
+def test_a_handful_of_documents__ends_in_topics_or_an_error(n_documents):
+    for seed in range(10):
+        rows = default_rng(seed).poisson(2, (n_documents, 6))
+        try:
+            model = TopicModel(2, polish_passes=1, random_state=0).fit(rows)
+        except DataError:
+            continue
+        assert model.topics_.sum(axis=1) == pytest.approx(np.ones(2))
 
 
 def test_nothing_to_predict__is_refused(counts):
