@@ -20,7 +20,7 @@ from bigtensor.data.anndata_files import (
 )
 from bigtensor.data.csr_source import CsrSource, StoredCsrSource
 from bigtensor.data.importers.source import reading, unique_names
-from bigtensor.data.matrices import as_matrix, feature_names
+from bigtensor.data.matrices import as_matrix, feature_names, with_dense_chunks
 from bigtensor.data.plain_arrays import without_mask
 from bigtensor.data.sources import ArraySource, Columns, LazySource, Source
 from bigtensor.data.stored_rows import StoredRows
@@ -132,7 +132,7 @@ def anndata_source(data: Any, name: str = "X") -> Source:
         return _file_source(data)
     matrix, names = _in_memory(data, name)
     if hasattr(matrix, "__dask_graph__"):
-        return LazySource(matrix.map_blocks(_dense, dtype=matrix.dtype), names)
+        return LazySource(with_dense_chunks(matrix), names)
     if hasattr(matrix, "tocsr"):
         return CsrSource.of(matrix, names, may_be_dense=True)
     return ArraySource(np.asarray(without_mask(matrix)), names)
@@ -166,8 +166,3 @@ def _file_source(data: Any) -> Source:
     # the names of the object, which may not be those of the file any more
     names = tuple(unique_names([str(entry) for entry in data.var_names]))
     return _stored_source(path, replace(matrix, features=names))
-
-
-def _dense(part: Any) -> Any:
-    """Return some rows of a lazy matrix as a dense array."""
-    return part.toarray() if hasattr(part, "toarray") else part

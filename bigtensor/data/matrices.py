@@ -136,3 +136,15 @@ def check_csr(matrix: Any) -> None:
             f"from 0 to at most {len(matrix.indices):,}"
         )
     matrix.check_format(full_check=True)
+
+
+def with_dense_chunks(array: Any) -> Any:
+    """Return a lazy array whose sparse chunks, if it has any, are dense ones."""
+    if not hasattr(getattr(array, "_meta", None), "toarray"):
+        return array
+    return array.map_blocks(_dense, dtype=array.dtype)
+
+
+def _dense(chunk: Any) -> Any:
+    """Return some rows of a lazy matrix as a dense array."""
+    return chunk.toarray() if hasattr(chunk, "toarray") else chunk

@@ -30,7 +30,12 @@ from bigtensor.data.categories import (
 from bigtensor.data.code_maps import code_check
 from bigtensor.data.csr_source import CsrSource
 from bigtensor.data.inspection import inspect_store
-from bigtensor.data.matrices import as_matrix, feature_names, is_lazy_table
+from bigtensor.data.matrices import (
+    as_matrix,
+    feature_names,
+    is_lazy_table,
+    with_dense_chunks,
+)
 from bigtensor.data.read_errors import read_variable
 from bigtensor.data.row_groups import with_groups
 from bigtensor.data.row_sequences import in_sequences, with_sequences
@@ -398,7 +403,7 @@ def _lazy_source(array: Any, names: tuple[str, ...], weight: Any, sequence: Any)
         )
     if array.numblocks[1] > 1:
         raise LayoutError("the features must be in one chunk; use .rechunk({1: -1})")
-    return LazySource(array, names, weight, sequence)
+    return LazySource(with_dense_chunks(array), names, weight, sequence)
 
 
 def _feature_dim(array: xr.DataArray, sample_dim: str) -> Any:

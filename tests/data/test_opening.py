@@ -13,6 +13,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 import xarray as xr
 import zarr
 from dask.callbacks import Callback
@@ -149,6 +150,14 @@ def test_open__takes_dask_pandas_and_lists() -> None:
     rows = open_samples(VALUES.astype("f8").tolist())
     np.testing.assert_array_equal(read(rows), VALUES)
     assert isinstance(rows.sources[0], ArraySource)
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix, sp.csc_array])
+def test_open__makes_sparse_lazy_chunks_dense(kind: Any) -> None:
+    lazy = da.from_array(VALUES, chunks=(7, 3)).map_blocks(lambda chunk: kind(chunk))
+    source = open_samples(lazy).sources[0]
+    assert isinstance(source, LazySource)
+    np.testing.assert_array_equal(source.read(3, 20).values, VALUES[3:20])
 
 
 def test_open__takes_a_dask_data_frame_by_its_names() -> None:

@@ -1,6 +1,7 @@
 """Topic models of simulated documents: truth, contract of scikit-learn, containers, scale."""
 
 import anndata
+import dask.array as da
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
@@ -87,6 +88,7 @@ def test_containers__give_the_same_model(corpus, model, tmp_path):
         tmp_path / "c.zarr",
         str(tmp_path / "c.h5ad"),
         open_samples(in_layer, layer="counts"),
+        da.from_array(dense, chunks=(1500, 300)).map_blocks(csr_array),
     ):
         found = clone(model).fit(data)
         assert found.topics_ == pytest.approx(model.topics_, rel=1e-7)
