@@ -25,7 +25,7 @@ def anndata_facts(path: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``quantiles`` are None where a fit could not read X, and ``problem`` says why.
+        ``quantiles`` are None for counts, and where a fit could not read X; ``problem`` says why.
 
     Raises
     ------
@@ -51,12 +51,16 @@ def anndata_facts(path: str) -> dict[str, Any]:
             "obsm": [_matrix_facts(key, group["obsm"][key]) for key in keys_of(group, "obsm")],
             "obs": [_column_facts(name, group["obs"]) for name in _columns(group["obs"])],
         }
+    quantiles, problem, counts = None, None, False
     try:
-        measured = Data(kinds={"measured"}).check(open_samples(path), "a mixture of densities")
-        quantiles, problem = feature_quantiles(measured), None
+        samples = open_samples(path)
+        counts = samples.kind == "counts" and samples.dtype.kind in "iu"
+        if not counts:
+            measured = Data(kinds={"measured"}).check(samples, "a mixture of densities")
+            quantiles = feature_quantiles(measured)
     except DataError as error:
-        quantiles, problem = None, str(error)
-    return {**facts, "quantiles": quantiles, "problem": problem}
+        problem = str(error)
+    return {**facts, "quantiles": quantiles, "problem": problem, "counts": counts}
 
 
 def anndata_lines(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -67,6 +71,8 @@ def anndata_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     yield f"values     {'no X' if facts['x'] is None else 'X ' + _stored_as(facts['x'])}"
     if facts["problem"] is not None:
         yield f"problem    {one_line(facts['problem'])}"
+    elif facts["counts"]:
+        yield "counts     whole numbers in sparse rows, for bigtensor fit --model topic"
     else:
         yield from quantile_lines(facts["quantiles"])
     for part, option in (("layers", "layer"), ("obsm", "obsm")):

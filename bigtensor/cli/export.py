@@ -1,4 +1,4 @@
-"""``bigtensor export``: labels into the kind of file that the cells came from."""
+"""``bigtensor export``: answers into the kind of file that the cells came from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ANNDATA = (".h5ad", ".zarr")
 
 
 @click.command(cls=Command)
-@click.argument("labels", type=PATH, metavar="LABELS.zarr")
+@click.argument("labels", type=PATH, metavar="ANSWERS.zarr")
 @click.argument("files", type=PATH, nargs=-1, metavar="[FILE.fcs]...")
 @click.option(
     "--to",
@@ -38,13 +38,13 @@ _ANNDATA = (".h5ad", ".zarr")
     "--cells",
     type=PATH,
     metavar="CELLS.zarr",
-    help="The store that was labelled. FCS: as it was imported from the files; a new .h5ad: as "
+    help="The store that was asked about. FCS: as it was imported from the files; a new .h5ad: as "
     "bigtensor wrote it.",
 )
 @click.option(
     "--features",
     metavar="A,B,C",
-    help="CSV: the features of --cells to write beside sample_id and the labels.",
+    help="CSV: the features of --cells to write beside sample_id and the answers.",
 )
 @click.option(
     "--offsets",
@@ -62,7 +62,9 @@ def export(
     offsets: str | None,
     overwrite: bool,
 ) -> None:
-    """Write labels, and probabilities where there are any, to CSV, AnnData or FCS files.
+    """Write any answers to CSV, or labels and their probabilities to AnnData or FCS files.
+
+    CSV: columns row, label, probability_0, topic_share_0, log_density and so on.
 
     AnnData: obs["bigtensor_label"], obsm["X_bigtensor_proba"], var["bigtensor_used"] and
     uns["bigtensor"] are written into the file where it lies; X is neither read nor written. With

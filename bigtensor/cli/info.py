@@ -14,7 +14,12 @@ from bigtensor.cli.fcs_info import common_facts, common_line, fcs_facts, fcs_lin
 from bigtensor.cli.model_info import model_facts, model_lines
 from bigtensor.cli.options import DATA
 from bigtensor.cli.output import complain, one_line, say
-from bigtensor.cli.result_info import label_facts, label_lines, statistics_facts, statistics_lines
+from bigtensor.cli.result_info import (
+    answer_facts,
+    answer_lines,
+    statistics_facts,
+    statistics_lines,
+)
 from bigtensor.cli.sample_info import sample_facts, sample_lines
 from bigtensor.errors import BigtensorError
 
@@ -25,7 +30,8 @@ _LINES: dict[str, Callable[[Mapping[str, Any]], Iterator[str]]] = {
     "anndata": anndata_lines,
     "model": model_lines,
     "statistics": statistics_lines,
-    "labels": label_lines,
+    "labels": answer_lines,
+    "answers": answer_lines,
     "fcs": fcs_lines,
 }
 """Words for facts, by kind."""
@@ -37,7 +43,7 @@ _LINES: dict[str, Callable[[Mapping[str, Any]], Iterator[str]]] = {
 )
 @click.pass_context
 def info(context: click.Context, paths: tuple[str, ...]) -> None:
-    """Describe stores of data, models, statistics or labels, AnnData, and FCS files.
+    """Describe stores of data, models, statistics or answers, AnnData, and FCS files.
 
     Of an FCS file the header is read, and no event: channels, markers, scales, and what 'bigtensor
     import' does without options.
@@ -81,6 +87,6 @@ def _facts(path: str) -> Facts:
         return statistics_facts(path)
     if "bigtensor_format" in group.attrs:
         return model_facts(path)
-    if "label" in group and "model" in group.attrs:
-        return label_facts(path, group)
+    if "model" in group.attrs:
+        return answer_facts(path, group)
     return sample_facts(path, group)

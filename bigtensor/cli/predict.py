@@ -119,7 +119,10 @@ def predict(
     _check_outputs(store, into, files, overwrite=overwrite)
     model = _loaded(model_path, missing)
     outputs = outputs or _outputs(model, level, probabilities=probabilities)
-    _refuse_options_of_labels(model, outputs, csv_path, by)
+    if by is not None and "label" not in outputs:
+        raise click.UsageError(
+            f"--by is for labels, and {type(model).__name__} gives none; leave it out"
+        )
     rows = in_order(cells, sequence, model)
     with reporter() as progress:
         with started(where) as running:
@@ -140,7 +143,7 @@ def predict(
             )
         seconds = time.perf_counter() - begin
         if csv_path is not None:
-            _write_csv(out, csv_path, progress, probabilities=probabilities)
+            _write_csv(out, csv_path, progress)
     if table is not None:
         write_table(weights, table)
     facts = _facts(out, outputs, seconds)
@@ -203,19 +206,6 @@ def _outputs(model: Any, level: str | None, *, probabilities: bool) -> tuple[str
     return names
 
 
-def _refuse_options_of_labels(
-    model: Any, outputs: tuple[str, ...], csv_path: Path | None, by: str | None
-) -> None:
-    """Raise a UsageError for options that need labels, of a model that gives none."""
-    if "label" in outputs:
-        return
-    for option, given in (("--csv", csv_path), ("--by", by)):
-        if given is not None:
-            raise click.UsageError(
-                f"{option} is for labels, and {type(model).__name__} gives none; leave it out"
-            )
-
-
 def _table_path(store: Path, into: str | None, by: str | None, table: Path | None) -> Path | None:
     """Return the file of the weights, where they are asked for."""
     if by is None:
@@ -226,12 +216,12 @@ def _table_path(store: Path, into: str | None, by: str | None, table: Path | Non
     return table or store.with_name(f"{name}_by_{by}.csv")
 
 
-def _write_csv(out: Path, csv_path: Path, progress: Any, *, probabilities: bool) -> None:
-    """Write the labels again as text."""
+def _write_csv(out: Path, csv_path: Path, progress: Any) -> None:
+    """Write the answers again as text."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
 
     with progress.rows("csv") as advance:
-        write_answers_to_csv(out, csv_path, probabilities=probabilities, progress=advance)
+        write_answers_to_csv(out, csv_path, progress=advance)
 
 
 def _facts(out: Path, outputs: tuple[str, ...], seconds: float) -> dict[str, Any]:

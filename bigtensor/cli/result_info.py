@@ -1,4 +1,4 @@
-"""Descriptions of stores of labels and of statistics for ``bigtensor info``."""
+"""Descriptions of stores of answers and of statistics for ``bigtensor info``."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def statistics_lines(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {part['rows']:>14,} rows{left_out}, bigtensor {part['version']}: {part['data']}"
 
 
-def label_facts(path: str, group: Any) -> dict[str, Any]:
-    """Return the facts of a store of labels.
+def answer_facts(path: str, group: Any) -> dict[str, Any]:
+    """Return the facts of a store of answers.
 
     Parameters
     ----------
@@ -63,36 +63,39 @@ def label_facts(path: str, group: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``counts`` has the rows of every label; -1 stands for rows that were left out.
+        ``kind`` is ``"labels"`` where there are any, with ``counts``, the rows of every label; -1
+        stands for rows that were left out.
 
     Raises
     ------
     StoreReadError
-        When the label is no array.
+        When it has no array of answers.
     """
     from bigtensor.cli.stored_labels import label_counts
     from bigtensor.errors import StoreReadError
 
-    arrays = dict(group.arrays())
-    if "label" not in arrays:
+    arrays = dict(sorted(group.arrays()))
+    if not arrays or ("label" in group and "label" not in arrays):
         raise StoreReadError(
-            f"the labels of {path} are no array, so its metadata are damaged; write the labels "
+            f"the answers of {path} are no arrays, so its metadata are damaged; write the answers "
             "again or restore the store from a copy"
         )
+    labels = "label" in arrays
     return {
-        "kind": "labels",
+        "kind": "labels" if labels else "answers",
         "model": group.attrs["model"],
-        "rows": arrays["label"].shape[0],
-        "variables": [variable_facts(name, array) for name, array in sorted(group.arrays())],
-        "counts": label_counts(path),
+        "rows": (arrays["label"] if labels else next(iter(arrays.values()))).shape[0],
+        "variables": [variable_facts(name, array) for name, array in arrays.items()],
+        **({"counts": label_counts(path)} if labels else {}),
     }
 
 
-def label_lines(facts: Mapping[str, Any]) -> Iterator[str]:
-    """Describe a store of labels in words."""
-    yield f"labels     {facts['path']}: {facts['rows']:,} rows, by a {facts['model']}"
+def answer_lines(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Describe a store of answers in words."""
+    yield f"{facts['kind']:<10} {facts['path']}: {facts['rows']:,} rows, by a {facts['model']}"
     for variable in facts["variables"]:
         yield f"  {variable['name']:<20} ({', '.join(variable['dimensions'])}) {variable['dtype']}"
-    yield "counts"
-    for label, count in facts["counts"].items():
-        yield f"  {'left out' if label < 0 else label!s:<20} {count:>14,}"
+    if "counts" in facts:
+        yield "counts"
+        for label, count in facts["counts"].items():
+            yield f"  {'left out' if label < 0 else label!s:<20} {count:>14,}"

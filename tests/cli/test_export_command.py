@@ -42,7 +42,8 @@ def test_export__to_csv(run, labels, tmp_path):
     table = pd.read_csv(tmp_path / "l.csv")
     group = zarr.open_group(labels, mode="r")
     assert table["label"].tolist() == group["label"][:].tolist()
-    assert table.columns.tolist()[2:] == [f"probability_{h}" for h in range(4)]
+    names = [*(f"probability_{h}" for h in range(4)), "log_density"]
+    assert table.columns.tolist()[2:] == names
     again = run("export", labels, "--to", tmp_path / "l.csv")
     assert again.exit_code == 1
     assert "give --overwrite" in again.stderr

@@ -42,11 +42,25 @@ def test_fit__tells_the_words_of_the_topics(files):
 
 def test_predict__writes_shares(files, folder, run):
     store, model, _ = files
-    out = folder / "shares.zarr"
-    assert run("predict", model, store, "--out", out, *THREADS).exit_code == 0
+    out, table = folder / "shares.zarr", folder / "shares.csv"
+    assert run("predict", model, store, "--out", out, "--csv", table, *THREADS).exit_code == 0
     shares = xr.open_zarr(out)["topic_share"]
     assert shares.dims == ("sample", "topic")
     assert np.allclose(shares.sum("topic"), 1)
+    written = np.genfromtxt(table, delimiter=",", names=True)
+    assert written.dtype.names == ("row", "topic_share_0", "topic_share_1", "topic_share_2")
+    assert written["topic_share_1"] == pytest.approx(shares[:, 1].to_numpy(), rel=1e-8)
+    again = folder / "again.csv"
+    assert run("export", out, "--to", again).exit_code == 0
+    assert again.read_bytes() == table.read_bytes()
+    assert "answers    " in run("info", out).stdout
+
+
+def test_info__of_counts_is_no_problem(files, run):
+    (found,) = json.loads(run("info", files[0], "--json").stdout)["paths"]
+    assert found["counts"]
+    assert found["problem"] is None
+    assert "--model topic" in run("info", files[0]).stdout
 
 
 def test_info__names_the_topics(files, run):

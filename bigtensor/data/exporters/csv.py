@@ -1,4 +1,4 @@
-"""Labels as text: one line a row, written block by block from the store."""
+"""Answers as text: one line a row, written block by block from the store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bigtensor.data.exporters.labels import BLOCK_ROWS, LabelStore, open_labels
+from bigtensor.data.exporters.answers import AnswerStore, open_answers
+from bigtensor.data.exporters.labels import BLOCK_ROWS
 from bigtensor.data.exporters.spreadsheet import as_cell
 from bigtensor.data.layout import FEATURE_DIM
 from bigtensor.data.outputs import whole_file
@@ -22,7 +23,7 @@ from bigtensor.errors import DataError, OutputError, ViewError
 
 
 def write_answers_to_csv(
-    labels: str | os.PathLike[str],
+    answers: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
     probabilities: bool = True,
@@ -31,22 +32,23 @@ def write_answers_to_csv(
     block_rows: int = BLOCK_ROWS,
     progress: Callable[[int, int | None], None] = lambda *_: None,
 ) -> None:
-    """Write the labels of a store to a CSV file that appears under its name when it is whole.
+    """Write the answers of a store to a CSV file that appears under its name when it is whole.
 
-    Columns are ``row``, where wanted ``sample_id`` and features, ``label`` and, where wanted,
-    ``probability_0``, ``probability_1``, ... Names that a spreadsheet would take for a formula
-    begin with an apostrophe.
+    Columns are ``row``, where wanted ``sample_id`` and features, and those of the answers:
+    ``label`` and ``probability_0``, ``probability_1``, ..., ``topic_share_0``, ``log_density``,
+    ``surprise_CD3`` and so on. Names that a spreadsheet would take for a formula begin with an
+    apostrophe.
 
     Parameters
     ----------
-    labels : path
-        A store with ``label`` (rows,) int32 and perhaps ``probability`` (rows, components).
+    answers : path
+        A store as `write` of a model makes it: arrays of numbers (rows,) or (rows, columns).
     target : path
         An existing file is replaced.
     probabilities : bool, default True
         If True, write the probabilities too, if the store has any.
     cells : path, optional
-        The store that was labelled, as an import makes it: its ``sample_id`` is written too.
+        The store that was asked about, as an import makes it: its ``sample_id`` is written too.
     features : sequence of str, optional
         Features of `cells` whose values are written too.
     block_rows : int
@@ -59,11 +61,13 @@ def write_answers_to_csv(
     OutputError
         When the file cannot be written.
     StoreReadError, DataError
-        When there are no labels, or they are damaged, or `cells` has other rows.
+        When there are no answers, or they are damaged, or `cells` has other rows.
     ViewError
         When `cells` has no such feature.
     """
-    path, store = Path(target), open_labels(labels)
+    path, store = Path(target), open_answers(answers)
+    if not probabilities:
+        store = store.without("probability")
     known = None if cells is None else _Cells.open(cells, features, store)
     try:
         with (
@@ -71,20 +75,20 @@ def write_answers_to_csv(
             # JSON holds names with surrogates, which UTF-8 cannot
             partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file,
         ):
-            for done, text in _lines(store, known, probabilities, block_rows):
+            for done, text in _lines(store, known, block_rows):
                 file.write(text)
                 progress(done, store.rows)
     except OSError as error:
         if not error.errno:
             raise
         raise OutputError(
-            f"{path} cannot be written ({error.strerror or error}); the labels are in {labels}"
+            f"{path} cannot be written ({error.strerror or error}); the answers are in {answers}"
         ) from error
 
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """Columns of a store that are written beside the labels.
+    """Columns of a store that are written beside the answers.
 
     Attributes
     ----------
@@ -105,15 +109,15 @@ class _Cells:
 
     @classmethod
     def open(
-        cls, cells: str | os.PathLike[str], features: Sequence[str], store: LabelStore
+        cls, cells: str | os.PathLike[str], features: Sequence[str], store: AnswerStore
     ) -> _Cells:
         """Open a store of samples, and find the columns to write."""
         dataset = open_cells(cells)
         values = dataset["X"]
         if values.shape[0] != store.rows:
             raise DataError(
-                f"{cells} has {values.shape[0]:,} rows, but there are {store.rows:,} labels; give "
-                "the store that was labelled"
+                f"{cells} has {values.shape[0]:,} rows, but there are {store.rows:,} answers; "
+                "give the store that was asked about"
             )
         names = [str(name) for name in values[FEATURE_DIM].to_numpy()]
         unknown = [name for name in features if name not in names]
@@ -159,20 +163,24 @@ class _Cells:
         return [self.sample_names[codes], *columns]
 
 
-def _lines(
-    store: LabelStore, cells: _Cells | None, probabilities: bool, block_rows: int
-) -> Iterator[tuple[int, str]]:
+def _lines(store: AnswerStore, cells: _Cells | None, block_rows: int) -> Iterator[tuple[int, str]]:
     """Yield the number of rows written and lines of text. The first line is the header."""
-    width = store.components or 0 if probabilities else 0
     known = [] if cells is None else cells.header
-    yield 0, ",".join(["row", *known, "label", *(f"probability_{h}" for h in range(width))]) + "\n"
-    line = "%d," + ("" if cells is None else cells.formats) + "%d" + ",%.6g" * width + "\n"
-    for block in store.blocks(probabilities=probabilities, block_rows=block_rows):
-        columns: list[NDArray[Any]] = [np.arange(block.start, block.stop)]
+    answers = [as_cell(name) for columns in store.columns.values() for name in columns]
+    yield 0, ",".join(["row", *known, *answers]) + "\n"
+    for start, found in store.blocks(block_rows):
+        stop = start + len(found[0])
+        columns: list[NDArray[Any]] = [np.arange(start, stop)]
         if cells is not None:
-            columns += cells.columns(slice(block.start, block.stop))
-        columns.append(block.label)
-        if block.probability is not None:
-            columns += list(block.probability.astype(np.float64).T)
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        yield block.stop, "".join(line % row for row in rows)
+            columns += cells.columns(slice(start, stop))
+        formats = ",".join(_format(column.dtype) for column in found)
+        line = "%d," + ("" if cells is None else cells.formats) + formats + "\n"
+        rows = zip(*(column.tolist() for column in [*columns, *found]), strict=True)
+        yield stop, "".join(line % row for row in rows)
+
+
+def _format(dtype: np.dtype[Any]) -> str:
+    """Return the format of an answer, with as many digits as it can be trusted for."""
+    if dtype.kind == "i":
+        return "%d"
+    return "%.6g" if dtype.itemsize <= 4 else "%.9g"

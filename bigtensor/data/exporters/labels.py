@@ -138,7 +138,7 @@ def open_labels(path: str | os.PathLike[str]) -> LabelStore:
     if label is None or label.ndim != 1 or "model" not in group.attrs:
         raise DataError(
             f"{path} is not a store of labels: it holds {sorted(arrays)}; 'bigtensor predict' or "
-            "the method write of a model makes one"
+            "the method write of a mixture makes one. Other answers are written to CSV"
         )
     rows = int(label.shape[0])
     if probability is not None and (probability.ndim != 2 or probability.shape[0] != rows):

@@ -35,6 +35,32 @@ def test_csv__labels_alone(labels, answers, tmp_path):
     assert len(lines) == 1001
 
 
+def test_csv__other_answers_by_name(tmp_path):
+    path = tmp_path / "answers.zarr"
+    group = zarr.create_group(path, attributes={"model": "M", "views": {"X": ["CD3", "=a,b"]}})
+    surprise = np.random.default_rng(0).normal(size=(5, 2))
+    group.create_array("surprise", data=surprise, dimension_names=("sample", "feature"))
+    group.create_array("log_density", data=surprise[:, 0])
+    write_answers_to_csv(path, tmp_path / "a.csv", block_rows=2)
+    with (tmp_path / "a.csv").open() as file:
+        names, *rows = csv.reader(file)
+    assert names == ["row", "log_density", "surprise_CD3", "surprise_=a,b"]
+    expected = np.column_stack([np.arange(5), surprise[:, 0], surprise])
+    np.testing.assert_allclose(np.array(rows, float), expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "arrays", [{}, {"a": np.ones(3), "b": np.ones(4)}, {"a": np.ones((2, 2, 2))}, {"a": [True]}]
+)
+def test_csv__what_is_no_answer_is_named(arrays, tmp_path):
+    group = zarr.create_group(tmp_path / "answers.zarr", attributes={"model": "M"})
+    for name, values in arrays.items():
+        group.create_array(name, data=np.asarray(values))
+    with pytest.raises(DataError, match=r"not a store of answers|no numbers of the same rows"):
+        write_answers_to_csv(tmp_path / "answers.zarr", tmp_path / "a.csv")
+    assert not (tmp_path / "a.csv").exists()
+
+
 def test_csv__nothing_is_left_when_it_stops_midway(labels, tmp_path):
     def stop(done, total):
         if done:

@@ -1,0 +1,125 @@
+"""Store of the answers of any model, which is read block by block."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.stores import open_group, open_whole_group, read_rows
+from bigtensor.errors import DataError
+
+_FIRST = ("label", "probability")
+"""Answers that come before the others."""
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerStore:
+    """Open store of answers. No row has been read.
+
+    Attributes
+    ----------
+    path : Path
+    rows : int
+    columns : mapping
+        The names of the columns of every answer.
+    """
+
+    path: Path
+    rows: int
+    columns: Mapping[str, tuple[str, ...]]
+
+    def without(self, answer: str) -> AnswerStore:
+        """Return the store less one of its answers, if it has it."""
+        left = {name: columns for name, columns in self.columns.items() if name != answer}
+        return AnswerStore(self.path, self.rows, left)
+
+    def blocks(self, block_rows: int) -> Iterator[tuple[int, list[NDArray[Any]]]]:
+        """Read all rows in order.
+
+        Parameters
+        ----------
+        block_rows : int
+            Rows of a block; the last may be shorter.
+
+        Yields
+        ------
+        (int, list of (rows,) array)
+            The first row, and the columns of all answers.
+
+        Raises
+        ------
+        StoreReadError
+            When a chunk is missing or damaged.
+        """
+        group: Any = open_group(self.path)
+        for start in range(0, self.rows, block_rows):
+            stop = min(start + block_rows, self.rows)
+            read = [read_rows(group[name], start, stop) for name in self.columns]
+            yield start, [column for values in read for column in values.reshape(len(values), -1).T]
+
+
+def open_answers(path: str | os.PathLike[str]) -> AnswerStore:
+    """Open a store of answers, as `write` of a model makes it.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    AnswerStore
+        Labels and probabilities come first.
+
+    Raises
+    ------
+    StoreReadError
+        When there is no such store, or it is damaged.
+    DataError
+        When it holds no answers.
+    """
+    path = Path(path)
+    group = open_whole_group(path)
+    arrays: dict[str, Any] = dict(group.arrays())
+    if not arrays or "model" not in group.attrs:
+        raise DataError(
+            f"{path} is not a store of answers: it holds {sorted(arrays)}; 'bigtensor predict' or "
+            "the method write of a model makes one"
+        )
+    wrong = [name for name, array in sorted(arrays.items()) if not _is_answer(array)]
+    if wrong or len({array.shape[0] for array in arrays.values()}) > 1:
+        held = ", ".join(f"{name} {a.dtype}{a.shape}" for name, a in sorted(arrays.items()))
+        raise DataError(f"{path} has answers that are no numbers of the same rows: {held}")
+    rows = int(next(iter(arrays.values())).shape[0])
+    features = _features(group.attrs.get("views"))
+    order = sorted(arrays, key=lambda name: (name not in _FIRST, arrays[name].ndim, name))
+    columns = {name: _columns(name, arrays[name], features) for name in order}
+    return AnswerStore(path, rows, columns)
+
+
+def _is_answer(array: Any) -> bool:
+    """Return True for numbers of rows."""
+    return array.ndim in (1, 2) and array.dtype.kind in "if"
+
+
+def _features(views: Any) -> list[str]:
+    """Return the names of the features that the model used, one view beside the other."""
+    if not isinstance(views, Mapping):
+        return []
+    return [str(name) for members in views.values() for name in members]
+
+
+def _columns(name: str, array: Any, features: list[str]) -> tuple[str, ...]:
+    """Return the names of the columns of an answer."""
+    if array.ndim == 1:
+        return (name,)
+    width = int(array.shape[1])
+    of_features = (array.metadata.dimension_names or ("", ""))[1] == FEATURE_DIM
+    endings = features if of_features and len(features) == width else np.arange(width).tolist()
+    return tuple(f"{name}_{ending}" for ending in endings)
