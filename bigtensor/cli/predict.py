@@ -119,10 +119,7 @@ def predict(
     _check_outputs(store, into, files, overwrite=overwrite)
     model = _loaded(model_path, missing)
     outputs = outputs or _outputs(model, level, probabilities=probabilities)
-    if by is not None and "label" not in outputs:
-        raise click.UsageError(
-            f"--by is for labels, and {type(model).__name__} gives none; leave it out"
-        )
+    _check_labels_for(by, model, outputs)
     rows = in_order(cells, sequence, model)
     with reporter() as progress:
         with started(where) as running:
@@ -204,6 +201,14 @@ def _outputs(model: Any, level: str | None, *, probabilities: bool) -> tuple[str
             error.message + "; leave --level out, or fit with --populations"
         ) from error
     return names
+
+
+def _check_labels_for(by: str | None, model: Any, outputs: tuple[str, ...]) -> None:
+    """Raise a UsageError for weights by groups, of a model that gives no labels."""
+    if by is not None and "label" not in outputs:
+        raise click.UsageError(
+            f"--by is for labels, and {type(model).__name__} gives none; leave it out"
+        )
 
 
 def _table_path(store: Path, into: str | None, by: str | None, table: Path | None) -> Path | None:

@@ -60,7 +60,7 @@ def memory_parameters(name: str) -> dict[str, tuple[str, ...]]:
         Of the class of a model; of one that is none of `MODELS`, nothing is known.
     """
     declared = declared_parameters(name) if name in MODELS else ()
-    parts = {part for parameter in declared for part in parameter.memory}
+    parts = sorted({part for parameter in declared for part in parameter.memory})
     return {part: tuple(p.name for p in declared if part in p.memory) for part in parts}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
-from bigtensor.features.row_loops import row_loop
+from bigtensor.features.row_loops import reducing_row_loop
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.topics.documents import BLOCK_ROWS, Documents
 
@@ -20,8 +20,18 @@ TOPIC_SHARE = "topic_share"
 """Name of the output."""
 
 _MOST_ITERATIONS = 200
-_STILL = 1e-6
-"""Change of the expected counts of the topics, in words, that ends the iterations."""
+_STILL = 1e-5
+"""Change of the expected counts of the topics, as a share of all words, that ends iterations.
+
+The shares are then off by about as much.
+"""
+
+_RELAXATION = 1.5
+"""Length of a step towards the topics of a word, over that of a fixed-point iteration.
+
+On news, digits and simulated documents it needs a third of the iterations and ends at the same
+shares.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +40,8 @@ class TopicShares(RowFunction):
 
     Every word of a document has a distribution over topics, which follows from the expected topics
     of its other words until nothing changes (zero-order collapsed variational Bayes: Asuncion,
-    Welling, Smyth and Teh 2009, equation 15, with topics held fixed). A document without a word has
-    the shares of the prior.
+    Welling, Smyth and Teh 2009, equation 15, with topics held fixed), by over-relaxed steps. A
+    document without a word has the shares of the prior.
 
     Parameters
     ----------
@@ -86,55 +96,57 @@ def infer_shares(
     """
     longest = int(np.diff(documents.starts).max(initial=1))
     of_word = work.take("topic_shares.of_word", (longest, len(prior)), "float64")
-    limits = np.array([_MOST_ITERATIONS, _STILL])
-    _infer(documents.starts, documents.words, counts, topics, prior, limits, of_word, shares)
+    rule = np.array([_MOST_ITERATIONS, _STILL, _RELAXATION])
+    _infer(documents.starts, documents.words, counts, topics, prior, rule, of_word, shares)
 
 
-@row_loop
+@reducing_row_loop
 def _infer(
     starts: NDArray[np.integer[Any]],
     words: NDArray[np.integer[Any]],
     counts: NDArray[Any],
     topics: Floats,
     prior: Floats,
-    limits: Floats,
+    rule: Floats,
     of_word: Floats,
     shares: Floats,
 ) -> None:
-    """Write the shares of every document."""
+    """Write the shares of every document; ``rule`` is most iterations, change and relaxation."""
     k, concentration = len(prior), prior.sum()
-    own = np.empty(k)
+    own, before = np.empty(k), np.empty(k)
     for row in range(len(starts) - 1):
         first, last = starts[row], starts[row + 1]
         expected, length = shares[row], 0.0
         expected[:] = 0
         for at in range(first, last):
-            mass = 0.0
+            likely, mine, mass = topics[words[at]], of_word[at - first], 0.0
             for j in range(k):
-                own[j] = topics[words[at], j] * prior[j]
+                own[j] = likely[j] * prior[j]
                 mass += own[j]
             for j in range(k):
-                of_word[at - first, j] = own[j] / mass
-                expected[j] += counts[at] * of_word[at - first, j]
+                mine[j] = own[j] / mass
+                expected[j] += counts[at] * mine[j]
             length += counts[at]
-        for _ in range(int(limits[0])):
-            change = 0.0
+        for _ in range(int(rule[0])):
+            before[:] = expected
             for at in range(first, last):
                 if counts[at] <= 0:
                     continue
+                likely, mine, mass = topics[words[at]], of_word[at - first], 0.0
                 # a word is not told its own topic; of less than one word, all of it is its own
-                alone, mass = min(1.0, counts[at]), 0.0
+                alone = min(1.0, counts[at])
                 for j in range(k):
-                    others = max(expected[j] - alone * of_word[at - first, j], 0.0)
-                    own[j] = topics[words[at], j] * (prior[j] + others)
+                    others = max(expected[j] - alone * mine[j], 0.0)
+                    own[j] = likely[j] * (prior[j] + others)
                     mass += own[j]
                 for j in range(k):
-                    now = own[j] / mass
-                    moved = counts[at] * (now - of_word[at - first, j])
-                    of_word[at - first, j] = now
-                    expected[j] += moved
-                    change += abs(moved)
-            if change <= limits[1] * max(length, 1.0):
+                    moved = rule[2] * (own[j] / mass - mine[j])
+                    mine[j] += moved
+                    expected[j] += counts[at] * moved
+            change = 0.0
+            for j in range(k):
+                change += abs(expected[j] - before[j])
+            if change <= rule[1] * max(length, 1.0):
                 break
         for j in range(k):
             expected[j] = (prior[j] + max(expected[j], 0.0)) / (concentration + length)
