@@ -132,7 +132,8 @@ def test_predict__labels_probabilities_and_csv(run, cells, model, tmp_path):
     assert agreement(cells, out, 4).accuracy > 0.97
     with text.open() as file:
         names, *rows = csv.reader(file)
-    assert names == ["row", "label", *(f"probability_{h}" for h in range(4))]
+    answers = [*(f"probability_{h}" for h in range(4)), "log_density"]
+    assert names == ["row", "label", *answers]
     assert [int(row[1]) for row in rows] == label.tolist()
     assert only(tmp_path) == ["l.csv", "l.zarr"]
     counts = re.search(r"^counts +(.*)$", result.stdout, re.MULTILINE)[1]
