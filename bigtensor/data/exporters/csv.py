@@ -21,6 +21,9 @@ from bigtensor.data.read_errors import read_variable
 from bigtensor.data.zarr_datasets import open_cells
 from bigtensor.errors import DataError, OutputError, ViewError
 
+_MOST_VALUES = 1_048_576
+"""Values that are Python numbers at a time: with many columns a block of rows is too many."""
+
 
 def write_answers_to_csv(
     answers: str | os.PathLike[str],
@@ -175,8 +178,11 @@ def _lines(store: AnswerStore, cells: _Cells | None, block_rows: int) -> Iterato
             columns += cells.columns(slice(start, stop))
         formats = ",".join(_format(column.dtype) for column in found)
         line = "%d," + ("" if cells is None else cells.formats) + formats + "\n"
-        rows = zip(*(column.tolist() for column in [*columns, *found]), strict=True)
-        yield stop, "".join(line % row for row in rows)
+        columns += found
+        piece = max(1, _MOST_VALUES // len(columns))
+        for at in range(0, stop - start, piece):
+            rows = zip(*(column[at : at + piece].tolist() for column in columns), strict=True)
+            yield min(start + at + piece, stop), "".join(line % row for row in rows)
 
 
 def _format(dtype: np.dtype[Any]) -> str:
