@@ -28,6 +28,9 @@ from bigtensor.cli import main
 from bigtensor.models.kernel_mixture import settings
 
 ROOT = Path(__file__).resolve().parents[1]
+SLOW_PAGES = ("tensor-train-density", "kernel-ica", "sparse-ica")
+"""Pages whose fits take long, of models that the other tests fit in many ways."""
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SLOW_EXAMPLES = {"own_cluster.py", "fit_zarr_store.py"}
@@ -87,7 +90,11 @@ def run_command(command: str, folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if page != COMMAND_LINE and blocks(page, "python", "console")],
+    [
+        pytest.param(page, marks=[pytest.mark.slow] if page.stem in SLOW_PAGES else [])
+        for page in PAGES
+        if page != COMMAND_LINE and blocks(page, "python", "console")
+    ],
     ids=lambda page: page.stem,
 )
 def test_blocks__run_in_order(
