@@ -29,7 +29,7 @@ from bigtensor.models.kernel_mixture import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 SLOW_PAGES = ("tensor-train-density", "kernel-ica", "sparse-ica")
-"""Pages whose fits take long, of models that the other tests fit in many ways."""
+"""Pages with long fits. Other tests fit the same models."""
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))

@@ -54,7 +54,7 @@ def conditional_plot(shown: ConditionalPlot) -> Figure:
 
 
 def _spread(shown: ConditionalPlot) -> FloatArray:
-    """Return where rows lie on the level axis: those of a category beside each other."""
+    """Return positions of rows on the level axis, with rows of a category side by side."""
     if not shown.categorical:
         return shown.x
     gap = float(np.diff(shown.given).min())

@@ -22,7 +22,7 @@ from bigtensor.data.zarr_datasets import open_cells
 from bigtensor.errors import DataError, OutputError, ViewError
 
 _MOST_VALUES = 1_048_576
-"""Values that are Python numbers at a time: with many columns a block of rows is too many."""
+"""Python numbers held at a time, because a block of rows with many columns holds too many."""
 
 
 def write_answers_to_csv(

@@ -29,7 +29,7 @@ ENDINGS = (".npz", ".mtx", ".txt", ".parquet", ".pq", ".csv")
 
 @dataclass(frozen=True)
 class CountSummary:
-    """What was imported.
+    """Result of an import of counts.
 
     Attributes
     ----------

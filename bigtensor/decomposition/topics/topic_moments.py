@@ -22,7 +22,7 @@ _TRIALS = 25
 """Concentrations that are tried there."""
 
 _LEAST_VALUE = 1e-100
-"""Least weight of a term, whose square is no zero: moments of one document have terms of none."""
+"""Least eigenvalue of a term. Its square stays above zero if a document has no third moment."""
 
 
 @dataclass(frozen=True, eq=False)

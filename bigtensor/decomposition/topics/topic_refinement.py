@@ -1,4 +1,4 @@
-"""Topics whose moments fit those of pairs and triples best, with nearly no negative words."""
+"""Refinement of topics by the moments of pairs and triples of words."""
 
 from __future__ import annotations
 

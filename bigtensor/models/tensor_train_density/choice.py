@@ -57,7 +57,7 @@ _FIRST_WIDTHS = (0.5, 1.2)
 
 @dataclass(frozen=True)
 class Candidate:
-    """What a train of the sample is fitted with.
+    """Settings of a train that is fitted to the sample.
 
     Attributes
     ----------

@@ -86,7 +86,7 @@ STORED_CLASSES = (
 
 
 def prepare(settings: TopicSettings) -> Script:
-    """Ask for moments of pairs of words, until their span is that of the topics."""
+    """Find the span of the topics by passes over pairs of words."""
     told: dict[str, Any] = {}
     n_topics, columns = settings.most_topics, sketch(settings, settings.most_topics)
     if settings.n_topics == "auto":

@@ -1,4 +1,4 @@
-"""What every variable adds to the log-density of a row."""
+"""Contributions of the variables to the log-density of a row."""
 
 from __future__ import annotations
 

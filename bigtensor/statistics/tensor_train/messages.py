@@ -1,4 +1,4 @@
-"""What the entries of a row say about the latent states of trains."""
+"""Messages from the entries of a row to the latent states of trains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How unusual every entry of a row is, given the other entries."""
+"""Surprise of every entry of a row, given the other entries."""
 
 from __future__ import annotations
 
