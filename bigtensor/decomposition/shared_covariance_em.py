@@ -24,6 +24,9 @@ LEAST_WEIGHT = 1e-6
 LEAST_VARIANCE = 1e-6
 """Smallest variance within components, relative to the variance of all rows."""
 
+ROUND_OFF = 1e-14
+"""Standard deviation of a constant column whose mean is rounded, at most, relative to the mean."""
+
 
 class ComponentSums(Protocol):
     """Sums over rows x of the weight w times the posterior probability r of every component."""
@@ -57,8 +60,9 @@ class TotalMoments:
 
     @property
     def variances(self) -> FloatArray:
-        """Variances of the columns: ``(d,)``."""
-        return self.covariance if self.covariance.ndim == 1 else np.diag(self.covariance)
+        """Variances of the columns: ``(d,)``. Zero where a column only varies by round-off."""
+        variances = self.covariance if self.covariance.ndim == 1 else np.diag(self.covariance)
+        return np.where(variances > (ROUND_OFF * self.mean) ** 2, variances, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
