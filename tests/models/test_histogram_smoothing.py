@@ -6,7 +6,11 @@ from numpy.random import default_rng
 from scipy.ndimage import convolve1d
 
 from bigtensor.models.kernel_mixture.embedded_view import DENSITY_FLOOR
-from bigtensor.models.kernel_mixture.histogram_densities import KERNEL_REACH, smooth_histograms
+from bigtensor.models.kernel_mixture.histogram_densities import (
+    KERNEL_REACH,
+    histogram_bandwidths,
+    smooth_histograms,
+)
 
 ROUND_OFF = 1e-12
 """Largest difference from a direct convolution, relative to the maximum of a density."""
@@ -41,8 +45,8 @@ def histograms(bins, kind):
 def test_smooth_histograms__equals_a_direct_convolution(bins, kind, least):
     counts = histograms(bins, kind)
     least = np.array([least if least == 3.0 else least * bins])
-    densities, widths = smooth_histograms(counts[None], np.ones(1), least)
-    assert (widths >= least).all()
+    widths = np.maximum(histogram_bandwidths(counts[None], np.ones(1)), least)
+    densities = smooth_histograms(counts[None], np.ones(1), widths)
     for component, width in enumerate(widths[0]):
         wanted = directly(counts[:, component], width)
         found = densities[0, :, component]
@@ -54,16 +58,37 @@ def test_smooth_histograms__equals_a_direct_convolution(bins, kind, least):
 
 def test_smooth_histograms__of_a_component_are_the_same_bits_beside_others():
     counts = np.stack([histograms(512, "rows"), histograms(512, "spikes")])
-    together, _ = smooth_histograms(counts, np.array([0.5, 2.0]))
+    step = np.array([0.5, 2.0])
+    widths = histogram_bandwidths(counts, step)
+    together = smooth_histograms(counts, step, widths)
     for component in range(3):
-        alone, _ = smooth_histograms(counts[..., [component]], np.array([0.5, 2.0]))
+        own = histogram_bandwidths(counts[..., [component]], step)
+        np.testing.assert_array_equal(own[:, 0], widths[:, component])
+        alone = smooth_histograms(counts[..., [component]], step, own)
         np.testing.assert_array_equal(alone[..., 0], together[..., component])
 
 
 def test_smooth_histograms__of_an_empty_component_are_zero():
     counts = histograms(512, "rows")
     counts[:, 1] = 0
-    densities, widths = smooth_histograms(counts[None], np.ones(1))
+    widths = histogram_bandwidths(counts[None], np.ones(1))
+    densities = smooth_histograms(counts[None], np.ones(1), widths)
     assert np.isfinite(densities).all()
     assert np.isfinite(widths).all()
     assert not densities[0, :, 1].any()
+
+
+@pytest.mark.parametrize("step", [0.25, 3.0])
+def test_histogram_bandwidths__follow_the_rule_of_thumb(step):
+    counts = histograms(512, "rows")
+    points = np.arange(513.0)
+    widths = histogram_bandwidths(counts[None], np.array([step]))[0]
+    for component, found in enumerate(widths):
+        column = counts[:, component]
+        mass = column.sum()
+        mean = points @ column / mass
+        deviation = np.sqrt((points - mean) ** 2 @ column / mass)
+        quartiles = np.interp([0.25, 0.75], np.cumsum(column) / mass, points)
+        spread = min(deviation, np.diff(quartiles)[0] / 1.34)
+        wanted = max(0.9 * spread * mass**-0.2, 0.75) * step
+        assert found == pytest.approx(wanted, rel=1e-12)

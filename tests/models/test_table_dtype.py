@@ -5,7 +5,11 @@ import pytest
 from numpy.random import default_rng
 
 from bigtensor.data.block import Block
-from bigtensor.models.kernel_mixture.histogram_densities import Grids, smooth_histograms
+from bigtensor.models.kernel_mixture.histogram_densities import (
+    Grids,
+    histogram_bandwidths,
+    smooth_histograms,
+)
 from bigtensor.models.kernel_mixture.script import STORED_CLASSES
 from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.statistics.base import Workspace
@@ -20,7 +24,8 @@ def solution(dtype: str) -> KernelSolution:
     grids = Grids.over_sample(VALUES, (0, 1), 64, dtype=dtype)
     share = default_rng(1).dirichlet(np.ones(3), len(VALUES))
     histograms = grids.histograms(VALUES, share * (VALUES[:, :1] > 0) + 0.1)
-    densities, bandwidths = smooth_histograms(histograms, grids.step)
+    bandwidths = histogram_bandwidths(histograms, grids.step)
+    densities = smooth_histograms(histograms, grids.step, bandwidths)
     weights = np.array([0.5, 0.3, 0.2])
     return KernelSolution(weights, VIEWS, grids, histograms, densities, bandwidths, densities)
 

@@ -134,41 +134,56 @@ class Grids:
         return counts
 
 
-def smooth_histograms(
-    histograms: FloatArray, step: FloatArray, widths: FloatArray | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Turn histograms into densities with a width for every view and component.
+def histogram_bandwidths(histograms: FloatArray, step: FloatArray) -> FloatArray:
+    """Return the rule-of-thumb width of every view and component.
 
     The width is ``max(0.9 min(sd, IQR / 1.34) N_h^(-1/5), 0.75 step)`` of the component's own
-    histogram (Silverman 1986, sec. 3.4.2), and no less than is asked for.
+    histogram (Silverman 1986, sec. 3.4.2).
 
     Parameters
     ----------
     histograms : (views, bins + 1, components) float64 array
         Weighted counts.
     step : (views,) float64 array
-    widths : (views,) float64 array, optional
-        Least width of the densities of every view, in the units of the data.
 
     Returns
     -------
-    densities : (views, bins + 1, components) float64 array
-        Each sums to ``1 / step``.
-    bandwidths : (views, components) float64 array
+    (views, components) float64 array
         In the units of the data.
     """
-    densities, bandwidths = np.empty_like(histograms), np.empty(histograms.shape[::2])
+    bandwidths = np.empty(histograms.shape[::2])
     for view, columns in enumerate(histograms):
         counts = np.ascontiguousarray(columns.T)
         mass = np.maximum(counts.sum(axis=1), np.finfo(np.float64).tiny)
-        fine = component_width(_spread(counts, mass), mass, 1.0)
-        least = 0.0 if widths is None else float(widths[view] / step[view])
-        chosen = np.maximum(fine, least)
-        smoothed = _smoothed(counts, chosen)
+        bandwidths[view] = component_width(_spread(counts, mass), mass, 1.0) * step[view]
+    return bandwidths
+
+
+def smooth_histograms(
+    histograms: FloatArray, step: FloatArray, bandwidths: FloatArray
+) -> FloatArray:
+    """Turn histograms into densities with a width for every view and component.
+
+    Parameters
+    ----------
+    histograms : (views, bins + 1, components) float64 array
+        Weighted counts.
+    step : (views,) float64 array
+    bandwidths : (views, components) float64 array
+        In the units of the data.
+
+    Returns
+    -------
+    (views, bins + 1, components) float64 array
+        Each density sums to ``1 / step``.
+    """
+    densities = np.empty_like(histograms)
+    for view, columns in enumerate(histograms):
+        counts = np.ascontiguousarray(columns.T)
+        smoothed = _smoothed(counts, bandwidths[view] / step[view])
         total = np.maximum(smoothed.sum(axis=1), np.finfo(np.float64).tiny)
         densities[view] = (smoothed / (total * step[view])[:, None]).T
-        bandwidths[view] = chosen * step[view]
-    return densities, bandwidths
+    return densities
 
 
 def _smoothed(counts: FloatArray, widths: FloatArray) -> FloatArray:
@@ -196,8 +211,15 @@ def _spread(counts: FloatArray, mass: FloatArray) -> FloatArray:
     squares = (points - mean[:, None]) ** 2
     deviation = np.sqrt(np.maximum((counts * squares).sum(axis=1) / mass, 0.0))
     cumulative = np.cumsum(counts, axis=1) / mass[:, None]
-    quartiles = [
-        np.array([np.interp(share, row, points) for row in cumulative]) for share in (0.25, 0.75)
-    ]
+    quartiles = [_quantile(cumulative, share) for share in (0.25, 0.75)]
     interquartile = (quartiles[1] - quartiles[0]) / 1.34
     return np.asarray(np.where(interquartile > 0, np.minimum(deviation, interquartile), deviation))
+
+
+def _quantile(cumulative: FloatArray, share: float) -> FloatArray:
+    """Return where every row of a cumulative distribution reaches a share, in bins."""
+    last = cumulative.shape[1] - 1
+    before = np.clip((cumulative <= share).sum(axis=1) - 1, 0, last - 1)
+    low, high = np.take_along_axis(cumulative, np.stack([before, before + 1], axis=1), axis=1).T
+    rise = np.where(high > low, high - low, 1.0)
+    return np.asarray(before + np.clip((share - low) / rise, 0.0, 1.0))

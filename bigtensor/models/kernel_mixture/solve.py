@@ -24,7 +24,10 @@ from bigtensor.models.kernel_mixture.embedded_view import (
     density_floor,
     features_of,
 )
-from bigtensor.models.kernel_mixture.histogram_densities import smooth_histograms
+from bigtensor.models.kernel_mixture.histogram_densities import (
+    histogram_bandwidths,
+    smooth_histograms,
+)
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import purpose_seed
 from bigtensor.models.kernel_mixture.solution import KernelSolution
@@ -293,7 +296,8 @@ def refined(sums: PosteriorSumsResult, preparation: Preparation) -> KernelSoluti
         if embeddings:
             total = np.sum(list(embeddings.values()), axis=0)
             embeddings, mass = dict.fromkeys(embeddings, total), mass * len(embeddings)
-    densities, bandwidths = smooth_histograms(histograms, grids.step)
+    bandwidths = histogram_bandwidths(histograms, grids.step)
+    densities = smooth_histograms(histograms, grids.step, bandwidths)
     return KernelSolution(
         weights=weights,
         views=preparation.views,
@@ -303,7 +307,7 @@ def refined(sums: PosteriorSumsResult, preparation: Preparation) -> KernelSoluti
         bandwidths=bandwidths,
         posterior_densities=densities
         if broad is None
-        else smooth_histograms(histograms, grids.step, broad)[0],
+        else smooth_histograms(histograms, grids.step, np.maximum(bandwidths, broad[:, None])),
         embedded=tuple(
             _embedded_view(name, feature_map, embeddings[name], mass, preparation)
             for name, feature_map in preparation.embedded_maps.items()
