@@ -45,7 +45,7 @@ def criterion_of_pair(criterion, a, b, weight):
     w_a, w_b = (weight @ r / weight.sum() for r in (r_a, r_b))
     mass = w_a * w_b / (w_a + w_b)
     return {
-        "separation": 1 / (1 + mass**0.2 / (np.mean(as_other) + 0.001)),
+        "separation": 1 / (1 + mass**0.2 / (np.mean(as_other) + 0.01)),
         "misclassification": max(as_other),
         "mean_misclassification": np.mean(as_other),
         "quadratic_entropy": 2 * product / weight.sum(),
@@ -255,6 +255,16 @@ def test_least_mass__outliers_of_different_places_make_no_population():
     square[0, 1] = square[1, 0] = 20
     tree = merge_components(Sums(square, square), criterion=SEPARATION, least_mass=10)
     assert set(tree.cut(3)) == set(tree.cut(3)[POPULATIONS])
+
+
+def test_least_mass__outliers_follow_their_own_rows():
+    # half of the rows of component 4 are taken for component 3, whose own rows are taken for 1
+    square = np.diag([400.0, 300, 200, 8, 9])
+    square[3, 1] = square[1, 3] = 0.5
+    assigned = square.copy()
+    assigned[4, 3] = 9
+    tree = merge_components(Sums(square, assigned), criterion=SEPARATION, least_mass=9)
+    np.testing.assert_array_equal(tree.merges[0], [1, 3])
 
 
 def test_least_mass__that_no_component_falls_below_changes_nothing():
