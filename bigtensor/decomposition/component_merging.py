@@ -41,8 +41,8 @@ class CoPosterior(Protocol):
     """Sums over rows i with weight w_i and posterior probabilities r_i of k components."""
 
     @property
-    def products(self) -> FloatArray:
-        """``sum w r r'``: (k, k)."""
+    def products(self) -> FloatArray | None:
+        """``sum w r r'``: (k, k). Only `CRITERIA_OF_PRODUCTS` need it."""
 
     @property
     def assigned(self) -> FloatArray:
@@ -108,8 +108,8 @@ def merge_components(
     Raises
     ------
     ParameterError
-        When the criterion is unknown, or the sums are not finite and nonnegative matrices of one
-        size.
+        When the criterion is unknown, its sums are missing, or they are not finite and
+        nonnegative matrices of one size.
 
     References
     ----------
@@ -117,10 +117,10 @@ def merge_components(
     and Classification 4. Baudry, Raftery, Celeux, Lo and Gottardo (2010), "Combining mixture
     components for clustering", Journal of Computational and Graphical Statistics 19.
     """
-    _check_sums(sums)
     if criterion not in _FORMULAS:
         raise ParameterError(f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}")
-    populations = _Populations(sums, _FORMULAS[criterion])
+    _check_sums(sums, criterion)
+    populations = _Populations(sums, criterion)
     return _merge_all(np.array(sums.mass, np.float64), populations, criterion, least_mass)
 
 
@@ -162,18 +162,21 @@ def _best_pair(values: FloatArray, mass: FloatArray) -> tuple[int, int]:
 class _Populations:
     """Populations that are left, with the sums that the criterion is computed from."""
 
-    def __init__(self, sums: CoPosterior, formula: Formula) -> None:
-        self._products = np.array(sums.products, np.float64)
+    def __init__(self, sums: CoPosterior, criterion: str) -> None:
         self._assigned = np.array(sums.assigned, np.float64)
-        self._formula = formula
+        self._products: FloatArray | None = None
+        if criterion in CRITERIA_OF_PRODUCTS:
+            self._products = np.array(sums.products, np.float64)
+        self._formula = _FORMULAS[criterion]
 
     def values(self) -> FloatArray:
         """Return the criterion of every pair: symmetric; the diagonal means nothing."""
-        return self._formula(self._products, self._assigned)
+        return self._formula(self._assigned if self._products is None else self._products)
 
     def merge(self, first: int, second: int) -> None:
         """Put the second population into the first, which keeps its position."""
-        self._products = _fold(self._products, first, second)
+        if self._products is not None:
+            self._products = _fold(self._products, first, second)
         self._assigned = _fold(self._assigned, first, second)
 
     def host(self, position: int, mass: FloatArray) -> int:
@@ -191,51 +194,34 @@ class _Populations:
         return int(np.argmax(others))
 
 
-Formula: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
-"""From the products and the assigned of populations to the symmetric criterion of every pair."""
+Formula: TypeAlias = Callable[[FloatArray], FloatArray]
+"""From the products or the assigned of populations to the symmetric criterion of every pair."""
 
 
-def _misclassification(_: FloatArray, assigned: FloatArray) -> FloatArray:
+def _misclassification(assigned: FloatArray) -> FloatArray:
     """Return the larger of the two probabilities of being labelled as the other."""
     probability = _labelled_as(assigned)
     return np.asarray(np.maximum(probability, probability.T))
 
 
-def _mean_misclassification(_: FloatArray, assigned: FloatArray) -> FloatArray:
-    """Return the mean of the two probabilities of being labelled as the other."""
-    return mean_misclassification(assigned)
-
-
-def _quadratic_entropy(products: FloatArray, _: FloatArray) -> FloatArray:
+def _quadratic_entropy(products: FloatArray) -> FloatArray:
     """Return twice the mean product of the posterior probabilities."""
     return np.asarray(2 * products / products.sum())
 
 
-def _overlap(products: FloatArray, _: FloatArray) -> FloatArray:
+def _overlap(products: FloatArray) -> FloatArray:
     """Return the cosine of the posterior probabilities."""
     root = np.sqrt(np.diag(products))
     return _ratio(products, np.outer(root, root))
 
 
-def _separation(_: FloatArray, assigned: FloatArray) -> FloatArray:
+def _separation(assigned: FloatArray) -> FloatArray:
     """Return one over one plus the mass of a pair over its misclassification."""
     weights = assigned.sum(axis=1) / assigned.sum()
     total = np.add.outer(weights, weights)
     common = np.divide(np.multiply.outer(weights, weights), total, where=total > 0, out=0 * total)
     cost = common**MASS_POWER / (mean_misclassification(assigned) + EQUALLY_SEPARATE)
     return np.asarray(1 / (1 + cost))
-
-
-_FORMULAS: dict[str, Formula] = {
-    SEPARATION: _separation,
-    "misclassification": _misclassification,
-    "mean_misclassification": _mean_misclassification,
-    "quadratic_entropy": _quadratic_entropy,
-    "overlap": _overlap,
-}
-
-CRITERIA = tuple(_FORMULAS)
-"""The criteria by name."""
 
 
 def mean_misclassification(assigned: FloatArray) -> FloatArray:
@@ -253,6 +239,21 @@ def mean_misclassification(assigned: FloatArray) -> FloatArray:
     """
     probability = _labelled_as(assigned)
     return np.asarray((probability + probability.T) / 2)
+
+
+_FORMULAS: dict[str, Formula] = {
+    SEPARATION: _separation,
+    "misclassification": _misclassification,
+    "mean_misclassification": mean_misclassification,
+    "quadratic_entropy": _quadratic_entropy,
+    "overlap": _overlap,
+}
+
+CRITERIA = tuple(_FORMULAS)
+"""The criteria by name."""
+
+CRITERIA_OF_PRODUCTS = ("quadratic_entropy", "overlap")
+"""Criteria of products of posterior probabilities. All others compare labels."""
 
 
 def _labelled_as(assigned: FloatArray) -> FloatArray:
@@ -273,10 +274,18 @@ def _fold(matrix: FloatArray, first: int, second: int) -> FloatArray:
     return np.delete(np.delete(matrix, second, axis=0), second, axis=1)
 
 
-def _check_sums(sums: CoPosterior) -> None:
+def _check_sums(sums: CoPosterior, criterion: str) -> None:
     """Refuse sums that no posterior probabilities can have."""
     k = np.size(sums.mass)
-    for name, matrix in (("products", sums.products), ("assigned", sums.assigned)):
+    needed = {"assigned": sums.assigned}
+    if criterion in CRITERIA_OF_PRODUCTS:
+        if sums.products is None:
+            raise ParameterError(
+                f"criterion {criterion!r} needs products of posterior probabilities, and none were "
+                "summed; sum them too, or merge by labels with 'misclassification'"
+            )
+        needed["products"] = sums.products
+    for name, matrix in needed.items():
         if k < 1 or np.shape(matrix) != (k, k):
             raise ParameterError(
                 f"{name} {np.shape(matrix)} does not belong to {k} components: ({k}, {k}) with at "

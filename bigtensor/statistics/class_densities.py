@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from bigtensor.features.buffers import Buffers, buffers_nbytes
+from bigtensor.features.buffers import Buffers, buffers_nbytes, width_in_lines
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.joint_densities import JointDensities, JointTile
 from bigtensor.statistics.tile_posterior import posterior_buffers, tile_posterior
@@ -50,12 +50,11 @@ class ClassDensities:
 
         Valid until the next tile; of the dtype of the mixture.
         """
-        posterior, _, _ = tile_posterior(tile, work)
-        of_components = posterior[:, : self.mixture.n_components]
+        posterior, _ = tile_posterior(tile, work)
         if self.populations is None:
-            return of_components
+            return posterior[:, : self.mixture.n_components]
         shares = work.take("classes.shares", *self._buffers(tile.rows)["classes.shares"])
-        return sum_of_populations(of_components, self.populations, shares)
+        return sum_of_populations(posterior, self.populations, shares)
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace of tiles of ``rows`` rows."""
@@ -65,8 +64,13 @@ class ClassDensities:
         """Return the buffers of a tile."""
         buffers = dict(posterior_buffers(self.mixture, rows))
         if self.populations is not None:
-            buffers["classes.shares"] = ((rows, self.n_classes), self.mixture.dtype)
+            buffers["classes.shares"] = shares_buffer(rows, self.n_classes, self.mixture.dtype)
         return buffers
+
+
+def shares_buffer(rows: int, populations: int, dtype: DTypeLike) -> tuple[tuple[int, int], Any]:
+    """Return shape and dtype of the array that `sum_of_populations` fills."""
+    return (rows, width_in_lines(populations, dtype)), dtype
 
 
 def sum_of_populations(
@@ -76,15 +80,19 @@ def sum_of_populations(
 
     Parameters
     ----------
-    posterior : (rows, components) array
+    posterior : (rows, width) array
+        Columns after the last component mean nothing.
     populations : (components,) integer array
         The population of every component.
-    out : (rows, populations) array
+    out : (rows, padded populations) array
+        Of `shares_buffer`. A product of whole cache lines takes two thirds of the time.
 
     Returns
     -------
     (rows, populations) array
-        `out`.
+        The first columns of `out`.
     """
-    belongs = populations[:, None] == np.arange(out.shape[1])
-    return np.matmul(posterior, np.asarray(belongs, posterior.dtype), out=out)
+    belongs = np.zeros((posterior.shape[1], out.shape[1]), posterior.dtype)
+    belongs[np.arange(populations.size), populations] = 1
+    np.matmul(posterior, belongs, out=out)
+    return out[:, : int(populations.max()) + 1]

@@ -1,4 +1,4 @@
-"""Sums over rows of products of posterior probabilities, by which components are merged.
+"""Rows that the components of a mixture share, by which components are merged.
 
 Products of the rows of a tile are made in the dtype of the mixture, and added up in float64.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
-from bigtensor.features.buffers import Buffers, buffers_nbytes
+from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.joint_densities import JointDensities
@@ -32,8 +32,8 @@ class CoPosteriorSumsResult:
 
     Attributes
     ----------
-    products : (components, components) float64 array
-        ``sum w r r'``; symmetric, and every row sums to `mass`.
+    products : (components, components) float64 array, optional
+        ``sum w r r'``; symmetric, and every row sums to `mass`. None where it was not asked for.
     assigned : (components, components) float64 array
         ``sum w r_a 1[b is the first most probable component]`` for row a and column b: the weight
         of rows that belong to a and are labelled b. Every row sums to `mass`.
@@ -44,7 +44,7 @@ class CoPosteriorSumsResult:
     rows : int
     """
 
-    products: NDArray[np.float64]
+    products: NDArray[np.float64] | None
     assigned: NDArray[np.float64]
     log_likelihood: float
     weight: float
@@ -63,7 +63,8 @@ class CoPosteriorSumsResult:
         order : (components,) integer array
         """
         square = np.ix_(order, order)
-        return replace(self, products=self.products[square], assigned=self.assigned[square])
+        products = None if self.products is None else self.products[square]
+        return replace(self, products=products, assigned=self.assigned[square])
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,7 @@ class CoPosteriorSums(SumStatistic[CoPosteriorSumsResult]):
     The sums for merging components into populations: by directly estimated misclassification
     probabilities (Hennig 2010) or by products of posterior probabilities. Those of merged
     components follow by adding rows and columns. A pass that re-estimates the densities can sum
-    the same on its way: ``PosteriorSums(mixture, co_posterior=True)``.
+    the same on its way: ``PosteriorSums(mixture, co_posterior=True, products=True)``.
 
     Parameters
     ----------
@@ -86,12 +87,13 @@ class CoPosteriorSums(SumStatistic[CoPosteriorSumsResult]):
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""
-        return {**tally_arrays(), **co_posterior_arrays(self.mixture.n_components)}
+        return {**tally_arrays(), **co_posterior_arrays(self.mixture.n_components, products=True)}
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
         for _, tile in self.mixture.tiles(block, work):
-            posterior, label = write_posterior(state, tile, work)
+            label = co_posterior_labels(tile.rows, work)
+            posterior = write_posterior(state, tile, work, label)
             add_co_posterior(state, posterior, label, tile.block, work)
         count_rows(state, block)
 
@@ -105,22 +107,29 @@ class CoPosteriorSums(SumStatistic[CoPosteriorSumsResult]):
         return (
             self.mixture.work_nbytes(tile)
             + buffers_nbytes(posterior_buffers(self.mixture, tile))
-            + co_posterior_nbytes(self.mixture, tile)
+            + co_posterior_nbytes(self.mixture, tile, products=True)
         )
 
 
-def co_posterior_arrays(components: int) -> dict[str, ArraySpec]:
+def co_posterior_arrays(components: int, *, products: bool) -> dict[str, ArraySpec]:
     """Return the arrays of a state that `add_co_posterior` adds to."""
-    shape = (components, components)
-    return {
-        "co_posterior/products": (shape, "float64"),
-        "co_posterior/by_label": (shape, "float64"),
-    }
+    names = ["co_posterior/by_label"] + ["co_posterior/products"] * products
+    return dict.fromkeys(names, ((components, components), "float64"))
 
 
-def co_posterior_nbytes(mixture: JointDensities, rows: int) -> int:
-    """Return the bytes of the buffers of `add_co_posterior`."""
-    return buffers_nbytes(_buffers(mixture.n_components, rows, mixture.dtype))
+def co_posterior_nbytes(mixture: JointDensities, rows: int, *, products: bool) -> int:
+    """Return the bytes of the buffers of `add_co_posterior`, and of the labels."""
+    needs: list[Buffers] = [
+        {"co_posterior.label": ((rows,), np.intp), "co_posterior.weight": ((rows,), "float64")}
+    ]
+    if products:
+        needs.append(_product_buffers(mixture.n_components, rows, mixture.dtype))
+    return buffers_nbytes(merge_buffers(needs))
+
+
+def co_posterior_labels(rows: int, work: Workspace) -> NDArray[np.intp]:
+    """Return an array for the labels of the rows of a tile."""
+    return work.take("co_posterior.label", (rows,), np.intp)
 
 
 def add_co_posterior(
@@ -130,12 +139,12 @@ def add_co_posterior(
     block: Block,
     work: Workspace,
 ) -> None:
-    """Add the products of posterior probabilities, and the probabilities by label.
+    """Add the probabilities by label, and the products of posterior probabilities if asked for.
 
     Parameters
     ----------
     state : State
-        With the arrays of `co_posterior_arrays`.
+        With the arrays of `co_posterior_arrays`; those of products may be missing.
     posterior : (rows, width) float64 or float32 array
         Without the weights of the rows. Columns after the last component are left out.
     label : (rows,) intp array
@@ -144,23 +153,35 @@ def add_co_posterior(
         The rows, for their weights.
     work : Workspace
     """
-    rows, components = len(label), len(state["co_posterior/products"])
-    of_components = posterior[:, :components]
-    scaled, weight, root, products = (
-        work.take(name, shape, dtype)
-        for name, (shape, dtype) in _buffers(components, rows, posterior.dtype).items()
-    )
+    rows = len(label)
+    weight = work.take("co_posterior.weight", (rows,), np.float64)
     if block.weight is None:
         weight.fill(1.0)
-        scaled = of_components
     else:
         np.copyto(weight, block.weight[:rows])
-        np.sqrt(weight, out=root)
+    _add_by_label(label, weight, posterior, state["co_posterior/by_label"])
+    if "co_posterior/products" in state:
+        _add_products(state["co_posterior/products"], posterior, block, work)
+
+
+def _add_products(
+    sums: NDArray[np.float64], posterior: NDArray[Any], block: Block, work: Workspace
+) -> None:
+    """Add the products of posterior probabilities."""
+    rows, components = len(posterior), len(sums)
+    of_components = posterior[:, :components]
+    scaled, root, products = (
+        work.take(name, shape, dtype)
+        for name, (shape, dtype) in _product_buffers(components, rows, posterior.dtype).items()
+    )
+    if block.weight is None:
+        scaled = of_components
+    else:
+        np.sqrt(block.weight[:rows], out=root)
         np.multiply(of_components, root[:, None], out=scaled, casting="same_kind")
     # with the root of the weight on both sides, a product of a matrix with itself: half the work
     np.matmul(scaled.T, scaled, out=products)
-    state["co_posterior/products"] += products
-    _add_by_label(label, weight, posterior, state["co_posterior/by_label"])
+    sums += products
 
 
 @row_loop
@@ -181,7 +202,7 @@ def _add_by_label(
 def co_posterior_result(state: State, mixture: JointDensities) -> CoPosteriorSumsResult:
     """Return the sums of a state with the arrays of `tally_arrays` and `co_posterior_arrays`."""
     return CoPosteriorSumsResult(
-        products=state["co_posterior/products"],
+        products=state.get("co_posterior/products"),
         assigned=state["co_posterior/by_label"].T,
         log_likelihood=log_likelihood_of(state, mixture),
         weight=float(state["weight"]),
@@ -189,11 +210,10 @@ def co_posterior_result(state: State, mixture: JointDensities) -> CoPosteriorSum
     )
 
 
-def _buffers(components: int, rows: int, dtype: np.dtype[Any]) -> Buffers:
-    """Return the buffers of `add_co_posterior`."""
+def _product_buffers(components: int, rows: int, dtype: np.dtype[Any]) -> Buffers:
+    """Return the buffers of `_add_products`."""
     return {
         "co_posterior.scaled": ((rows, components), dtype),
-        "co_posterior.weight": ((rows,), "float64"),
         "co_posterior.root": ((rows,), "float64"),
         "co_posterior.products": ((components, components), dtype),
     }

@@ -41,7 +41,7 @@ class ConditionalMeans(RowFunction):
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
         """Write the expectations of the rows of ``block``."""
         for window, tile in self.mixture.tiles(block, work):
-            padded, _, _ = tile_posterior(tile, work)
+            padded, _ = tile_posterior(tile, work)
             posterior = padded[:, : self.mixture.n_components]
             shares = work.take("rows.shares", posterior.shape, np.float64)
             np.copyto(shares, posterior)

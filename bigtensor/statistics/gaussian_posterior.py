@@ -75,7 +75,7 @@ class GaussianPosteriorSums(SumStatistic[GaussianPosteriorSumsResult]):
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
         for _, tile in self.mixture.tiles(block, work):
-            posterior, _ = write_posterior(state, tile, work)
+            posterior = write_posterior(state, tile, work)
             weight, products = (
                 work.take(name, shape, dtype)
                 for name, (shape, dtype) in self._buffers(tile.rows).items()

@@ -57,7 +57,7 @@ class PosteriorMeans(SumStatistic[NDArray[np.float64]]):
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
         for _, tile in self.mixture.tiles(block, work):
-            padded, _ = write_posterior(state, tile, work)
+            padded = write_posterior(state, tile, work)
             posterior = padded[:, : self.mixture.n_components]
             # products with the values of a function, which may be large and cancel
             shares = work.take("means.shares", posterior.shape, np.float64)

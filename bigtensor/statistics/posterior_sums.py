@@ -18,6 +18,7 @@ from bigtensor.statistics.co_posterior import (
     CoPosteriorSumsResult,
     add_co_posterior,
     co_posterior_arrays,
+    co_posterior_labels,
     co_posterior_nbytes,
     co_posterior_result,
 )
@@ -83,12 +84,16 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
         The features to sum, for every wider view. A map that the mixture itself uses for this
         view is evaluated only once.
     co_posterior : bool, default False
-        Sum products of posterior probabilities as well; see `CoPosteriorSums`.
+        Sum the posterior probabilities of the rows of every label as well; see `CoPosteriorSums`.
+    products : bool, default False
+        Together with ``co_posterior``, sum also the products of posterior probabilities. They
+        cost a third of such a pass over 13 views and 150 components.
     """
 
     mixture: MixtureDensities
     out_maps: Mapping[str, FeatureMap] = field(default_factory=dict)
     co_posterior: bool = False
+    products: bool = False
 
     def __post_init__(self) -> None:
         tables, tile = self.mixture.tables, self.mixture.tile_rows
@@ -103,7 +108,7 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
             **tally_arrays(),
         }
         if self.co_posterior:
-            arrays.update(co_posterior_arrays(k))
+            arrays.update(co_posterior_arrays(k, products=self.products))
         if tables is not None:
             arrays["histograms"] = (tables.log_tables.shape, "float64")
         for view, feature_map in self.out_maps.items():
@@ -151,17 +156,19 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
         tile = min(rows, self.mixture.tile_rows)
         needs = [self._tile_arrays(tile), self._histogram_arrays()]
         needs += [feature_map.work_arrays(tile) for feature_map in self.out_maps.values()]
-        return (
-            buffers_nbytes(merge_buffers(needs))
-            + self.mixture.work_nbytes(tile)
-            + (co_posterior_nbytes(self.mixture, tile) if self.co_posterior else 0)
-        )
+        nbytes = buffers_nbytes(merge_buffers(needs)) + self.mixture.work_nbytes(tile)
+        if self.co_posterior:
+            nbytes += co_posterior_nbytes(self.mixture, tile, products=self.products)
+        return nbytes
 
     def _posterior(self, state: State, tile: Tile, work: Workspace) -> NDArray[Any]:
         """Return weighted posterior probabilities, ``(rows, width)``; add their own sums."""
-        posterior, label = write_posterior(state, tile, work)
         if self.co_posterior:
+            label = co_posterior_labels(tile.rows, work)
+            posterior = write_posterior(state, tile, work, label)
             add_co_posterior(state, posterior, label, tile.block, work)
+        else:
+            posterior = write_posterior(state, tile, work)
         if tile.block.weight is not None:
             np.multiply(posterior, tile.block.weight[: tile.rows, None], out=posterior)
         _add_rows(posterior, state["mass"])

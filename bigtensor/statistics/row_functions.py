@@ -13,7 +13,7 @@ from bigtensor.data.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
-from bigtensor.statistics.class_densities import sum_of_populations
+from bigtensor.statistics.class_densities import shares_buffer, sum_of_populations
 from bigtensor.statistics.joint_densities import JointDensities, JointTile
 from bigtensor.statistics.tile_posterior import posterior_buffers, tile_posterior
 
@@ -93,14 +93,14 @@ class Responsibilities(RowFunction):
         """Write the outputs of the rows of one tile."""
         buffers = self._buffers(tile.rows)
         arrays = {name: work.take(name, *spec) for name, spec in buffers.items()}
-        joint, label = arrays["posterior.joint"], arrays["posterior.label"]
+        joint, label = arrays["posterior.joint"], arrays["rows.label"]
         log_density = arrays["posterior.log_density"]
         of_components = "label" if self.populations is None else "component_label"
         if {*out} == {of_components}:
             tile.write_log_joint(joint)
             np.argmax(joint, axis=1, out=label)
         else:
-            joint, label, log_density = tile_posterior(tile, work)
+            joint, log_density = tile_posterior(tile, work, label if of_components in out else None)
         posterior = joint[:, : self.mixture.n_components]
         if of_components in out:
             np.copyto(out[of_components], label, casting="same_kind")
@@ -110,7 +110,7 @@ class Responsibilities(RowFunction):
             np.copyto(out["component_probability"], posterior, casting="same_kind")
         shares = posterior
         if self.populations is not None and {"label", "probability"} & {*out}:
-            shares = sum_of_populations(posterior, self.populations, arrays["rows.shares"])
+            shares = sum_of_populations(joint, self.populations, arrays["rows.shares"])
             if "label" in out:
                 np.argmax(shares, axis=1, out=label)
                 np.copyto(out["label"], label, casting="same_kind")
@@ -128,7 +128,8 @@ class Responsibilities(RowFunction):
     def _buffers(self, rows: int) -> Buffers:
         """Return the buffers of a tile."""
         buffers = dict(posterior_buffers(self.mixture, rows))
+        buffers["rows.label"] = ((rows,), np.intp)
         if self.populations is not None:
-            buffers["rows.shares"] = ((rows, self._count), self.mixture.dtype)
+            buffers["rows.shares"] = shares_buffer(rows, self._count, self.mixture.dtype)
             buffers["rows.total"] = ((rows,), self.mixture.dtype)
         return buffers

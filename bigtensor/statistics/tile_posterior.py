@@ -27,49 +27,47 @@ def posterior_buffers(mixture: JointDensities, rows: int) -> Buffers:
     """Return the buffers of `tile_posterior`."""
     return {
         "posterior.joint": ((rows, mixture.width), mixture.dtype),
-        "posterior.label": ((rows,), np.intp),
         "posterior.log_density": ((rows,), "float64"),
     }
 
 
 def tile_posterior(
-    tile: JointTile, work: Workspace
-) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.float64]]:
+    tile: JointTile, work: Workspace, label: NDArray[np.intp] | None = None
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Compute the posterior probabilities of a tile.
 
     Parameters
     ----------
     tile : JointTile
     work : Workspace
+    label : (rows,) intp array, optional
+        Receives the first most probable component.
 
     Returns
     -------
     posterior : (rows, width) array
         Of the dtype of the mixture. Every row sums to one: weights of rows are not in it. Columns
         after the last component mean nothing.
-    label : (rows,) intp array
-        The first most probable component.
     log_density : (rows,) float64 array
-        Relative to the volume of the mixture's densities. All are valid until the next tile.
+        Relative to the volume of the mixture's densities. Both are valid until the next tile.
     """
     posterior: NDArray[Any]
-    label: NDArray[np.intp]
     log_density: NDArray[np.float64]
-    posterior, label, log_density = (
+    posterior, log_density = (
         work.take(name, shape, dtype)
         for name, (shape, dtype) in posterior_buffers(tile.mixture, tile.rows).items()
     )
     tile.write_log_joint(posterior)
-    normalise(posterior, label, log_density)
+    normalise(posterior, log_density, label)
     if tile.log_common is not None:
         np.add(log_density, tile.log_common, out=log_density)
-    return posterior, label, log_density
+    return posterior, log_density
 
 
 def write_posterior(
-    state: State, tile: JointTile, work: Workspace
-) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Compute the posterior probabilities and labels of a tile and add its log-likelihood.
+    state: State, tile: JointTile, work: Workspace, label: NDArray[np.intp] | None = None
+) -> NDArray[Any]:
+    """Compute the posterior probabilities of a tile and add its log-likelihood.
 
     The log-likelihood belongs to relative densities; see `log_likelihood_of`.
 
@@ -79,19 +77,20 @@ def write_posterior(
         With the arrays of `tally_arrays`.
     tile : JointTile
     work : Workspace
+    label : (rows,) intp array, optional
+        Receives the first most probable component.
 
     Returns
     -------
-    posterior : (rows, width) array
+    (rows, width) array
         As `tile_posterior` returns it.
-    label : (rows,) intp array
     """
-    posterior, label, log_density = tile_posterior(tile, work)
+    posterior, log_density = tile_posterior(tile, work, label)
     if tile.block.weight is None:
         state["log_likelihood"] += log_density.sum()
     else:
         state["log_likelihood"] += np.dot(tile.block.weight[: tile.rows], log_density)
-    return posterior, label
+    return posterior
 
 
 def log_likelihood_of(state: State, mixture: JointDensities) -> float:

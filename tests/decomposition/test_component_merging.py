@@ -7,6 +7,7 @@ from scipy.stats import multivariate_normal
 
 from bigtensor.decomposition.component_merging import (
     CRITERIA,
+    CRITERIA_OF_PRODUCTS,
     SEPARATION,
     merge_components,
 )
@@ -170,8 +171,12 @@ def test_merge_components__the_sums_stay_as_they_are():
     ("change", "options", "message"),
     [
         ({}, {"criterion": "ridgeline"}, "one of separation, mis.*'ridgeline'"),
-        ({"products": np.ones((3, 2))}, {}, r"products \(3, 2\)"),
-        ({"products": np.full((3, 3), np.nan)}, {}, "products must be finite"),
+        ({"products": np.ones((3, 2))}, {"criterion": "overlap"}, r"products \(3, 2\)"),
+        (
+            {"products": np.full((3, 3), np.nan)},
+            {"criterion": "overlap"},
+            "products must be finite",
+        ),
         ({"assigned": np.zeros((3, 3))}, {}, "assigned must be.*not all zero"),
         ({"products": np.ones((0, 0)), "assigned": np.ones((0, 0))}, {}, "at least one component"),
     ],
@@ -265,6 +270,20 @@ def test_least_mass__outliers_follow_their_own_rows():
     assigned[4, 3] = 9
     tree = merge_components(Sums(square, assigned), criterion=SEPARATION, least_mass=9)
     np.testing.assert_array_equal(tree.merges[0], [1, 3])
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_merge_components__needs_products_for_some_criteria_alone(criterion):
+    sums = sums_of(random_posterior(400, 8))
+    labels = Sums(None, sums.assigned)
+    if criterion in CRITERIA_OF_PRODUCTS:
+        with pytest.raises(ParameterError, match="none were summed"):
+            merge_components(labels, criterion=criterion)
+        return
+    expected = merge_components(sums, criterion=criterion)
+    np.testing.assert_array_equal(
+        merge_components(labels, criterion=criterion).merges, expected.merges
+    )
 
 
 def test_least_mass__that_no_component_falls_below_changes_nothing():

@@ -102,7 +102,7 @@ def posterior_sums_tables_only(offset):
 
 
 def posterior_sums_with_co_posterior(offset, dtype="float64"):
-    return replace(posterior_sums(offset, dtype), co_posterior=True)
+    return replace(posterior_sums(offset, dtype), co_posterior=True, products=True)
 
 
 def co_posterior_sums(offset):

@@ -62,7 +62,12 @@ def test_co_posterior_sums__are_the_same_within_a_pass_of_posterior_sums(mixture
     maps = {"wide": mixture.embedded[0].feature_map}
     alone = accumulate(CoPosteriorSums(mixture), block, 3001, weight)
     without = accumulate(PosteriorSums(mixture, maps), block, 3001, weight)
-    both = accumulate(PosteriorSums(mixture, maps, co_posterior=True), block, 3001, weight)
+    labels = accumulate(PosteriorSums(mixture, maps, co_posterior=True), block, 3001, weight)
+    both = accumulate(
+        PosteriorSums(mixture, maps, co_posterior=True, products=True), block, 3001, weight
+    )
+    assert labels.co_posterior.products is None
+    np.testing.assert_array_equal(labels.co_posterior.assigned, both.co_posterior.assigned)
     np.testing.assert_array_equal(both.co_posterior.products, alone.products)
     np.testing.assert_array_equal(both.co_posterior.assigned, alone.assigned)
     tolerance = 1e-12 if mixture.dtype == np.float64 else 1e-6

@@ -189,7 +189,7 @@ def test_log_joint__looks_at_no_row_of_the_halo():
 def test_normalise__is_the_softmax(dtype, tolerance):
     joint = (default_rng(0).normal(size=(40, 5)) * 50 - 2000).astype(dtype)
     posterior, label, log_density = joint.copy(), np.empty(40, np.intp), np.empty(40)
-    normalise(posterior, label, log_density)
+    normalise(posterior, log_density, label)
     exact = joint.astype(np.float64)
     np.testing.assert_allclose(posterior, softmax(exact, axis=1), atol=tolerance)
     np.testing.assert_allclose(log_density, logsumexp(exact, axis=1), rtol=tolerance)
@@ -200,7 +200,7 @@ def test_normalise__is_the_softmax(dtype, tolerance):
 def test_normalise__makes_no_denormal_numbers_in_float32():
     joint = -default_rng(0).uniform(0, 200, (300, 150)).astype(np.float32)
     posterior = joint.copy()
-    normalise(posterior, np.empty(300, np.intp), np.empty(300))
+    normalise(posterior, np.empty(300))
     # products of two, and of shares of one with any neighbour of a grid, are normal numbers
     assert posterior.min() ** 2 > np.finfo(np.float32).tiny
     assert posterior.min() == pytest.approx(HOPELESS * posterior.max(axis=1).min(), rel=0.5)
@@ -211,7 +211,7 @@ def test_normalise__a_missing_value_stays_in_its_row():
     joint = default_rng(0).normal(size=(30, 4)).astype(np.float32)
     joint[7] = np.nan
     log_density = np.empty(30)
-    normalise(joint, np.empty(30, np.intp), log_density)
+    normalise(joint, log_density)
     np.testing.assert_array_equal(np.isnan(joint).T, np.arange(30) == [[7]] * 4)
     np.testing.assert_array_equal(np.isnan(log_density), np.arange(30) == 7)
 
@@ -221,10 +221,10 @@ def test_normalise__a_row_does_not_depend_on_the_rows_beside_it(dtype):
     """Vectors and what is left at their ends go through the same code of the processor."""
     joint = (default_rng(0).normal(size=(203, 40)) * 20).astype(dtype)
     whole, of_whole = joint.copy(), np.empty(203)
-    normalise(whole, np.empty(203, np.intp), of_whole)
+    normalise(whole, of_whole)
     for first, last in ((0, 2), (2, 20), (20, 203)):
         part, of_part = joint[first:last].copy(), np.empty(last - first)
-        normalise(part, np.empty(last - first, np.intp), of_part)
+        normalise(part, of_part)
         np.testing.assert_array_equal(part, whole[first:last])
         np.testing.assert_array_equal(of_part, of_whole[first:last])
 
@@ -248,3 +248,18 @@ def test_densities__refuse_what_does_not_belong_together():
         replace(wide(), coefficients=np.ones((4, K)))
     with pytest.raises(ParameterError, match="floors"):
         wide(floor=0.0)
+
+
+@pytest.mark.parametrize("width", [1, 15, 16, 17, 160])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_normalise__with_and_without_labels_gives_the_same_bits(width, dtype):
+    joint = (default_rng(width).normal(size=(50, width)) * 30).astype(dtype)
+    joint[3] = np.nan
+    joint[5] = joint[5, 0]
+    plain, labelled = joint.copy(), joint.copy()
+    of_plain, of_labelled, label = np.empty(50), np.empty(50), np.empty(50, np.intp)
+    normalise(plain, of_plain)
+    normalise(labelled, of_labelled, label)
+    np.testing.assert_array_equal(plain, labelled)
+    np.testing.assert_array_equal(of_plain, of_labelled)
+    np.testing.assert_array_equal(label, joint.argmax(axis=1))

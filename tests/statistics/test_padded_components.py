@@ -76,7 +76,9 @@ def test_tables__are_padded_and_aligned_after_pickling_too():
 
 
 def test_posterior_sums__leave_the_padding_out():
-    single, double = (sums(PosteriorSums(mixture(name), co_posterior=True)) for name in DTYPES)
+    single, double = (
+        sums(PosteriorSums(mixture(name), co_posterior=True, products=True)) for name in DTYPES
+    )
     assert single.histograms.shape == (3, 65, COMPONENTS)
     np.testing.assert_allclose(single.histograms, double.histograms, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(single.mass, double.mass, rtol=1e-5)

@@ -115,7 +115,8 @@ def test_posterior_sums__in_float32_are_close_to_the_plain_sums(name, weighted):
 def test_posterior_sums__of_many_components_are_the_same_in_float32(components):
     (single, block), (double, _) = (many_components(components, t) for t in ("float32", "float64"))
     found, expected = (
-        accumulate(PosteriorSums(m, co_posterior=True), block, 1700) for m in (single, double)
+        accumulate(PosteriorSums(m, co_posterior=True, products=True), block, 1700)
+        for m in (single, double)
     )
     np.testing.assert_allclose(found.mass, expected.mass, rtol=1e-5)
     assert found.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-7)

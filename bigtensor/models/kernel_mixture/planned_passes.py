@@ -103,7 +103,13 @@ def _sample_nbytes(shape: DataShape, settings: Settings) -> int:
 def _blank_posterior(stage: Stage, settings: Settings) -> Pass[Any]:
     """Return a posterior pass of the right sizes."""
     mixture, maps = blank_mixture(settings), blank_embedded_maps(settings)
-    return Pass(stage.name, PosteriorSums(mixture, maps, stage.co_posterior), stage.windows)
+    statistic = PosteriorSums(
+        mixture,
+        maps,
+        co_posterior=stage.co_posterior,
+        products=settings.merges_by_products,
+    )
+    return Pass(stage.name, statistic, stage.windows)
 
 
 def _blank_map(view: str, n_features: int, settings: Settings) -> FeatureMap:

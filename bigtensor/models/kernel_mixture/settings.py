@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from bigtensor.decomposition.component_merging import CRITERIA_OF_PRODUCTS
 from bigtensor.decomposition.mixture_candidates import Method
 from bigtensor.errors import (
     IdentifiabilityError,
@@ -138,6 +139,11 @@ class Settings:
             groups=groups,
             if_dependent=None if other is None else other.with_views(views, other.groups),
         )
+
+    @property
+    def merges_by_products(self) -> bool:
+        """True if the criterion of merging compares products of posterior probabilities."""
+        return self.merging in CRITERIA_OF_PRODUCTS
 
     @property
     def bandwidth_factor(self) -> float:

@@ -202,7 +202,7 @@ class Stage:
     windows : tuple of (start, stop), optional
         The rows; None stands for all.
     co_posterior : bool
-        True if the last of them also sums the products of posterior probabilities.
+        True if the last of them also sums what the components share.
     """
 
     name: str
@@ -257,10 +257,13 @@ def posterior_solution(
     likelihoods: list[float] = []
     while True:
         number = len(likelihoods) + 1
-        # products are a third of the work of a pass, and only those of the last one are used
+        # only what components share in the last pass is used
         may_be_last = stage.settle or preparation.pilot is None or number == stage.most
         statistic = PosteriorSums(
-            mixture, preparation.embedded_maps, stage.co_posterior and may_be_last
+            mixture,
+            preparation.embedded_maps,
+            co_posterior=stage.co_posterior and may_be_last,
+            products=preparation.settings.merges_by_products,
         )
         name = f"{stage.name} {number}"
         sums = yield Pass(name, statistic, stage.windows)
