@@ -202,7 +202,7 @@ class Stage:
     windows : tuple of (start, stop), optional
         The rows; None stands for all.
     co_posterior : bool
-        True if the last of them also sums what the components share.
+        True if the last of them also sums posterior probabilities by label.
     """
 
     name: str
@@ -257,7 +257,7 @@ def posterior_solution(
     likelihoods: list[float] = []
     while True:
         number = len(likelihoods) + 1
-        # only what components share in the last pass is used
+        # components are merged by the sums of the last pass alone
         may_be_last = stage.settle or preparation.pilot is None or number == stage.most
         statistic = PosteriorSums(
             mixture,
