@@ -12,6 +12,11 @@ def number_after(_: Any, number: int) -> int:
     return number
 
 
+def number_much_later(_: Any, number: int) -> int:
+    time.sleep(2)
+    return number
+
+
 def fail_at_3(_: Any, number: int) -> int:
     if number == 3:
         raise FileNotFoundError(2, "No such file or directory", "/their/own/file")
