@@ -11,7 +11,7 @@ from bigtensor.engine import cluster
 from bigtensor.engine.cluster import DistributedRuntime
 from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.errors import ClusterError
-from tests.distributed.jobs import number_after, number_much_later
+from tests.distributed.jobs import number_much_later
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -160,7 +160,8 @@ def sparse_code_sums(offset, dtype="float64"):
 
 
 def train_counts(offset, hold_out=0, structure=chain):
-    modes = Modes((*(Nodes(-3, 0.5, 13, 1.0) for _ in range(3)), Symbols(np.array([-1.0, 0, 1]))))
+    symbols = Symbols(np.array([-1.0, 0, 1]) + offset)
+    modes = Modes((*(Nodes(-3, 0.5, 13, 1.0) for _ in range(3)), symbols))
     bumps = [bumps_on(mode, (0.7, 1.5)) for mode in modes.modes]
     rng, trains = default_rng(3), []
     for _ in range(2):
