@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
-from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers
+from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.joint_densities import JointDensities
@@ -119,17 +119,15 @@ def co_posterior_arrays(components: int, *, products: bool) -> dict[str, ArraySp
 
 def co_posterior_nbytes(mixture: JointDensities, rows: int, *, products: bool) -> int:
     """Return the bytes of the buffers of `add_co_posterior`, and of the labels."""
-    needs: list[Buffers] = [
-        {"co_posterior.label": ((rows,), np.intp), "co_posterior.weight": ((rows,), "float64")}
-    ]
+    buffers = dict(_label_buffers(rows))
     if products:
-        needs.append(_product_buffers(mixture.n_components, rows, mixture.dtype))
-    return buffers_nbytes(merge_buffers(needs))
+        buffers.update(_product_buffers(mixture.n_components, rows, mixture.dtype))
+    return buffers_nbytes(buffers)
 
 
 def co_posterior_labels(rows: int, work: Workspace) -> NDArray[np.intp]:
     """Return an array for the labels of the rows of a tile."""
-    return work.take("co_posterior.label", (rows,), np.intp)
+    return work.take("co_posterior.label", *_label_buffers(rows)["co_posterior.label"])
 
 
 def add_co_posterior(
@@ -154,7 +152,7 @@ def add_co_posterior(
     work : Workspace
     """
     rows = len(label)
-    weight = work.take("co_posterior.weight", (rows,), np.float64)
+    weight = work.take("co_posterior.weight", *_label_buffers(rows)["co_posterior.weight"])
     if block.weight is None:
         weight.fill(1.0)
     else:
@@ -208,6 +206,11 @@ def co_posterior_result(state: State, mixture: JointDensities) -> CoPosteriorSum
         weight=float(state["weight"]),
         rows=int(state["rows"]),
     )
+
+
+def _label_buffers(rows: int) -> Buffers:
+    """Return the labels of a tile, and the weights of its rows in float64."""
+    return {"co_posterior.label": ((rows,), np.intp), "co_posterior.weight": ((rows,), "float64")}
 
 
 def _product_buffers(components: int, rows: int, dtype: np.dtype[Any]) -> Buffers:

@@ -159,6 +159,21 @@ def test_m_step__of_constant_and_equal_columns_has_a_positive_covariance(views):
         assert found.covariance.min() > 0
 
 
+def test_total_moments__of_a_constant_column_have_no_variance():
+    """The mean of equal numbers is rounded, and their variance about it is not zero."""
+    mean, variances = np.array([3.0, 0.0, -1e6, 1e6]), np.array([4e-35, 0.0, 1e-24, 1.0])
+    for covariance in (variances, np.diag(variances)):
+        np.testing.assert_array_equal(TotalMoments(mean, covariance).variances, [0, 0, 0, 1])
+    data = rows()
+    total = np.diag([4e-35, *data.total().variances[1:]])
+    moved = TotalMoments(np.array([3.0, *data.total().mean[1:]]), total)
+    found = m_step(
+        np.zeros((K, D)), Sums(data.sums().counts, np.zeros((K, D)), moved.mean), moved, None
+    )
+    assert found.is_floored
+    assert np.linalg.eigvalsh(found.covariance).min() > 1e-7
+
+
 def test_m_step__without_rows_or_without_variance_is_an_error():
     data = rows()
     nothing = Sums(np.zeros(K), np.zeros((K, D)), np.zeros(D))

@@ -71,7 +71,7 @@ class Surprises(RowFunction):
     def _probability(
         self, j: int, mode: Mode, located: LocatedRows, curves: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the probability of entries as far out as those of one variable; NaN if missing."""
+        """Return the probability of an entry at least as far out. NaN if the entry is missing."""
         first = int(self.trains.rows.locator.first[j])
         point = located.point[:, j] - first
         is_missing = point == mode.count

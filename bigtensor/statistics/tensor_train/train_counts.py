@@ -124,6 +124,6 @@ class TrainCounts(SumStatistic[TrainCountsResult]):
         return of_train + of_rows + 16 * rows
 
     def _own(self, rows: int) -> Buffers:
-        """Return the buffers of a block, beside those of its located rows."""
+        """Return the buffers of a block, without the buffers of its located rows."""
         names = ("weight", "counted", "log_density", "mixture")
         return {f"counts.{name}": ((rows,), "float64") for name in names}
