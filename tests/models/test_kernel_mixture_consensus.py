@@ -9,6 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 import bigtensor
 from bigtensor import KernelMixture, simulate
 from bigtensor.errors import NoPopulationsError
+from bigtensor.models.kernel_mixture.replicates import reliability_of, resolved_share
 from tests.benchmarks.matching import match_clusters
 
 OUTLIERS = 30
@@ -48,6 +49,22 @@ def test_rarest_population__is_found():
     f1 = match_clusters(found.to_numpy(), cells["label"].to_numpy()).f1
     # 0.99 at the least; with as much trust in halves as in all rows the last was 0
     assert f1.min() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("n_components", "rows", "expected"),
+    [
+        (150, 25_000, 50 / 25_000),  # half of a pilot sample: both say 50 rows
+        (150, 1_000_000, 50 / 1_000_000),
+        (150, 9_600, 0.3 / 150),  # few rows, of which no component has 50
+        (3, 100_000, 50 / 100_000),
+    ],
+)
+def test_reliability__is_full_from_the_resolved_share_on(n_components, rows, expected):
+    resolved = resolved_share(n_components, rows)
+    assert resolved == pytest.approx(expected)
+    found = reliability_of(resolved * np.array([0.0, 0.1, 0.5, 1.0, 20.0]), resolved)
+    np.testing.assert_allclose(found, [1e-6, 0.01, 0.25, 1, 1])
 
 
 def test_auto__is_near_the_simulated_number(fresh):

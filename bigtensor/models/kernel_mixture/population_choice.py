@@ -15,10 +15,10 @@ from bigtensor.decomposition.population_count import choose_population_count, fi
 from bigtensor.models.kernel_mixture.component_choice import mean_correlation
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.replicates import (
-    RESOLVED_SHARE,
     grow_replicates,
     least_mass,
     reliability_of,
+    resolved_share,
     shares_of_leaves,
 )
 from bigtensor.models.kernel_mixture.settings import Settings
@@ -95,11 +95,12 @@ def _consensus(
 ) -> MergeTree:
     """Return the consensus of the trees of all rows and of halves of the pilot sample."""
     pairs = grow_replicates(sample, preparation, settings)
+    replicates = [replicate for pair in pairs for replicate in pair]
     unweighted = replace(sample, weight=None)
     posterior = responsibilities_of(solution.mixture(), unweighted, solution.slices)
     labels: NDArray[np.intp] = np.argmax(posterior, axis=1)
     own = merge_components(sums, criterion=SEPARATION, least_mass=least_mass(sums))
-    replicates = [replicate for pair in pairs for replicate in pair]
+    resolved = [resolved_share(half.tree.n_components, half.rows) for half in replicates]
     k, weights = len(sums.mass), sums.mass / sums.mass.sum()
     tree = consensus_tree(
         [own, *(replicate.tree for replicate in replicates)],
@@ -108,13 +109,12 @@ def _consensus(
             *(shares_of_leaves(labels, posterior, replicate) for replicate in replicates),
         ],
         weights,
-        [np.ones(k), *(reliability_of(weights, replicate) for replicate in replicates)],
+        [reliability_of(weights, share) for share in (resolved_share(k, sums.rows), *resolved)],
         least_mass(sums) / sums.mass.sum(),
     )
     halves = [((first.tree, first.labels), (second.tree, second.labels)) for first, second in pairs]
-    leaves = min(replicate.tree.n_components for replicate in replicates)
     found = choose_population_count(
-        halves, tree, sums.assigned, MOST_POPULATIONS, unresolved=RESOLVED_SHARE / leaves
+        halves, tree, sums.assigned, MOST_POPULATIONS, unresolved=max(resolved)
     )
     diagnostics["population_count"] = asdict(found)
     return replace(tree, automatic_count=found.chosen)

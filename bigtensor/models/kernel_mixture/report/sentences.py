@@ -101,7 +101,8 @@ def cuts_sentences(model: Any) -> list[str]:
         return []
     sentences = [
         "Above is the agreement of the labels from two random halves of the rows: 1 is perfect, "
-        "0 is chance. The number chosen combines a high agreement with many populations.",
+        "0 is chance. The number chosen combines a high agreement with many populations; of numbers "
+        "that are about as good it is the smallest.",
         "Below is how often rows of the two most similar populations are taken for each other.",
     ]
     if "separate_below" in found:
@@ -109,8 +110,7 @@ def cuts_sentences(model: Any) -> list[str]:
     if found["as_good"]:
         others = words_of(found["as_good"])
         sentences.append(
-            f"{others} populations are about as good: their scores are within 2 % of the score of "
-            f"{found['chosen']}."
+            f"{others} populations are about as good: their scores, too, are within 2 % of the best."
         )
     return sentences
 
