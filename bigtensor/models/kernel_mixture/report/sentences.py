@@ -101,8 +101,8 @@ def cuts_sentences(model: Any) -> list[str]:
         return []
     sentences = [
         "Above is the agreement of the labels from two random halves of the rows: 1 is perfect, "
-        "0 is chance. The number chosen combines a high agreement with many populations; of numbers "
-        "that are about as good it is the smallest.",
+        "0 is chance. The number chosen combines a high agreement with many populations. It is the "
+        "smallest of those that are about as good.",
         "Below is how often rows of the two most similar populations are taken for each other.",
     ]
     if "separate_below" in found:
@@ -110,7 +110,7 @@ def cuts_sentences(model: Any) -> list[str]:
     if found["as_good"]:
         others = words_of(found["as_good"])
         sentences.append(
-            f"{others} populations are about as good: their scores, too, are within 2 % of the best."
+            f"{others} populations are about as good: their scores are within 2 % of the best, too."
         )
     return sentences
 
