@@ -55,13 +55,14 @@ def test_options__are_handed_on_as_one(tmp_path):
         *("--model", "kernel-mixture", "-k", "40", "--views", str(views), "--start", "spectral"),
         *("--posterior-width", "none", "--bandwidth", "0.5", "--moments-rows", "2e6"),
         *("--kernel", "laplace", "--landmarks", "cholesky", "--shared-components"),
-        *("--populations", "auto"),
+        *("--populations", "auto", "--merging", "overlap"),
     )
     assert received["parameters"] == {
         "n_components": 40,
         "n_populations": "auto",
         "views": {"t": ["CD3", "CD4"], "b": ["CD19"], "batch": ["plate"]},
         "start": "spectral",
+        "merging": "overlap",
         "units": "auto",
         "posterior_width": None,
         "bandwidth": 0.5,
@@ -81,6 +82,7 @@ def test_options__are_handed_on_as_one(tmp_path):
         (["--posterior-width", "-1"], "-1 is not a positive number, or auto, or none"),
         (["--moments-rows", "999"], "an integer of at least 1000, or auto, or all"),
         (["--start", "random"], "'random' is not one of 'auto', 'spectral', 'kmeans'"),
+        (["--merging", "best"], "'best' is not one of 'consensus', 'separation', "),
         (["--model", "other"], "'other' is not one of 'kernel-mixture', "),
         (["--features", "A,B", "--views", "v.toml"], "give it or --views"),
         (["--features", "A,A"], "'A' twice"),

@@ -45,6 +45,17 @@ PARAMETERS = (
         ),
     ),
     Parameter(
+        "merging",
+        "consensus",
+        Choice(MERGING),
+        Option(
+            ("--merging",),
+            "What components are merged by, with --populations or of itself: trees of all rows and "
+            "of halves of the sample together (consensus), or one criterion for all rows.",
+        ),
+        optional=True,
+    ),
+    Parameter(
         "units",
         "auto",
         Choice(("auto", "own", "common")),
@@ -118,7 +129,6 @@ PARAMETERS = (
     ),
     Parameter("groups", None, None),
     Parameter("posterior_passes", None, Whole(most=MOST_PASSES)),
-    Parameter("merging", "consensus", Choice(MERGING), optional=True),
     Parameter("decomposition", "jacobi", Choice(("jacobi", "power"))),
     Parameter("landmark_tolerance", None, Positive(below=1)),
     Parameter(
