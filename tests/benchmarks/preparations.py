@@ -17,7 +17,7 @@ from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import ConditioningWarning
 from bigtensor.models.data_shape import DataShape
-from bigtensor.models.kernel_mixture.script import pilot_windows
+from bigtensor.models.kernel_mixture.stages import pilot_windows
 from bigtensor.models.script import Estimate, Step
 from bigtensor.statistics.base import Pass, Statistic
 

@@ -21,7 +21,7 @@ from bigtensor.models.declarations import (
     option_type,
 )
 from bigtensor.models.kernel_mixture import declared_parameters as kernel_mixture
-from bigtensor.models.kernel_mixture.bandwidth_choice import CHOICES
+from bigtensor.models.kernel_mixture.choices.bandwidth import CHOICES
 from bigtensor.models.registry import (
     MODELS,
     command_name,

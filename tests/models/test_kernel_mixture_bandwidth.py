@@ -10,8 +10,8 @@ from sklearn.metrics import adjusted_rand_score
 import bigtensor
 from bigtensor import KernelMixture, simulate
 from bigtensor.errors import ParameterError
-from bigtensor.models.kernel_mixture import bandwidth_choice
-from bigtensor.models.kernel_mixture.bandwidth_choice import FACTORS, FOLDS
+from bigtensor.models.kernel_mixture.choices import bandwidth
+from bigtensor.models.kernel_mixture.choices.bandwidth import FACTORS, FOLDS
 from bigtensor.models.kernel_mixture.groups import SampleFeatures
 
 WIDE_VIEWS = {"a": [0], "b": [1, 2], "c": [4, 3]}
@@ -193,7 +193,7 @@ def held_out(data, monkeypatch, *, leaks: bool) -> dict:
         return honest(features)
 
     with monkeypatch.context() as patched:
-        patched.setattr(bandwidth_choice, "FACTORS", LEAK_FACTORS)
+        patched.setattr(bandwidth, "FACTORS", LEAK_FACTORS)
         if leaks:
             patched.setattr(SampleFeatures, "projected", from_all_rows)
         model = KernelMixture(4, bandwidth="cross-validation", bins=1024, random_state=0)

@@ -10,7 +10,7 @@ from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import IdentifiabilityError
 from bigtensor.models.contract import shape_of
-from bigtensor.models.kernel_mixture.component_choice import with_counted_components
+from bigtensor.models.kernel_mixture.choices.components import with_counted_components
 from bigtensor.models.kernel_mixture.settings import MOST_COUNTED, settings_of
 from bigtensor.models.script import Estimate, Step
 from bigtensor.statistics.row_sample import Sample

@@ -6,12 +6,12 @@ import pytest
 from bigtensor import KernelMixture, simulate
 from bigtensor.errors import ParameterError
 from bigtensor.models.data_shape import DataShape
-from bigtensor.models.kernel_mixture import script
+from bigtensor.models.kernel_mixture import stages
 from bigtensor.statistics.windows import MIN_WINDOW_ROWS
 from tests.models.scripts import sizes_of
 
 ROWS = 200_000
-WINDOW_ROWS = script.SETTLING_WINDOWS * MIN_WINDOW_ROWS
+WINDOW_ROWS = stages.SETTLING_WINDOWS * MIN_WINDOW_ROWS
 """The fewest rows in windows."""
 
 
@@ -23,7 +23,7 @@ def rows():
 @pytest.fixture
 def many(monkeypatch):
     """Data of this module count as many rows."""
-    monkeypatch.setattr(script, "SETTLING_ROWS", 50_000)
+    monkeypatch.setattr(stages, "SETTLING_ROWS", 50_000)
 
 
 def passes(model):
@@ -136,8 +136,8 @@ def test_moments_rows__that_cannot_be_are_refused(wrong):
 
 @pytest.mark.parametrize("size", [20_000, 50_000, 600_000])
 def test_pilot_windows__look_at_a_million_rows_and_at_all_of_fewer(size):
-    assert script.pilot_windows(script.PILOT_ROWS_SEEN, size) is None
-    windows = script.pilot_windows(10**8, size)
+    assert stages.pilot_windows(stages.PILOT_ROWS_SEEN, size) is None
+    windows = stages.pilot_windows(10**8, size)
     assert windows is not None
     seen = sum(stop - start for start, stop in windows)
-    assert max(script.PILOT_ROWS_SEEN, 2 * size) <= seen <= 4 * max(script.PILOT_ROWS_SEEN, size)
+    assert max(stages.PILOT_ROWS_SEEN, 2 * size) <= seen <= 4 * max(stages.PILOT_ROWS_SEEN, size)

@@ -19,6 +19,7 @@ from bigtensor.models.kernel_mixture.description import (
     KernelMixtureDescription,
     outcome_in_words,
 )
+from bigtensor.models.kernel_mixture.parameter_checks import check_parameters, without_effect
 from bigtensor.models.kernel_mixture.planned_passes import planned_preparation, planned_refinement
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.script import (
@@ -27,7 +28,7 @@ from bigtensor.models.kernel_mixture.script import (
     refine,
     without_rows,
 )
-from bigtensor.models.kernel_mixture.settings import check_parameters, settings_of, without_effect
+from bigtensor.models.kernel_mixture.settings import settings_of
 from bigtensor.models.kernel_mixture.solution import KernelFit, KernelSolution
 from bigtensor.models.kernel_mixture.view_functions import (
     checked_view_function,

@@ -13,23 +13,23 @@ from bigtensor.features.maps import FeatureMap
 from bigtensor.features.nystroem import Nystroem
 from bigtensor.features.plain_maps import MOST_CATEGORIES, OneHot
 from bigtensor.models.data_shape import DataShape
-from bigtensor.models.kernel_mixture.bandwidth_choice import (
+from bigtensor.models.kernel_mixture.choices.bandwidth import (
     candidate_names,
     held_out_scores,
     training_moments,
 )
+from bigtensor.models.kernel_mixture.choices.rival_starts import rivals_of
 from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
-from bigtensor.models.kernel_mixture.script import (
+from bigtensor.models.kernel_mixture.settings import DELTA, Settings
+from bigtensor.models.kernel_mixture.solve import Stage
+from bigtensor.models.kernel_mixture.stages import (
     longest_stages,
     moments_pass,
     moments_windows,
     pilot_pass,
-    rivals_of,
     settling_windows,
 )
-from bigtensor.models.kernel_mixture.settings import DELTA, Settings
-from bigtensor.models.kernel_mixture.solve import Stage
 from bigtensor.models.script import PlannedPass
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities

@@ -1,8 +1,8 @@
-"""Parameters of a kernel mixture: checks, and the settings that they resolve to for the data."""
+"""Settings of a kernel mixture: what its parameters resolve to for the data."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,17 +13,12 @@ from bigtensor.decomposition.component_merging import CRITERIA_OF_PRODUCTS
 from bigtensor.decomposition.mixture_candidates import Method
 from bigtensor.errors import (
     IdentifiabilityError,
-    Message,
     ParameterError,
     Setting,
     ViewError,
 )
 from bigtensor.features.custom_kernel import CustomKernel
-from bigtensor.features.kernels import KERNELS
 from bigtensor.models.data_shape import DataShape, view_slices
-from bigtensor.models.declarations import check_declared
-from bigtensor.models.kernel_mixture.declared_parameters import PARAMETERS
-from bigtensor.models.parameters import check_integer
 
 DELTA = "delta"
 """The kernel of views that are categories."""
@@ -222,76 +217,6 @@ MANY_COMPONENTS = 150
 With one tree a fit, the F1 of 10 populations of activation cells was 0.53 with 150 components (four
 seeds) and 0.47 with 100 (two seeds).
 """
-
-
-def check_parameters(model: Any) -> None:
-    """Raise a ParameterError for a parameter of a `KernelMixture` that is out of range."""
-    check_declared(model, PARAMETERS)
-    _check_kernels(model.kernels)
-    if model.groups is not None and not _are_lists(model.groups):
-        raise ParameterError(
-            Setting("groups") + f" is {model.groups!r}; expected three lists of views"
-        )
-    if model.n_components != "auto":
-        _check_against_components(model, int(model.n_components))
-    if model.merging is None and model.n_populations is not None:
-        raise ParameterError(
-            Setting("merging")
-            + " is None, but "
-            + Setting("n_populations")
-            + f" is {model.n_populations!r}; populations are merged components: leave out one of "
-            "the two"
-        )
-
-
-def without_effect(model: Any) -> Message | None:
-    """Return a sentence on a parameter that is given although nothing uses it, if there is one."""
-    if model.bandwidth == "rule" or start_of(model) == "spectral":
-        return None
-    given = Setting("start", "kmeans") if model.start == "kmeans" else Setting("n_populations")
-    bandwidth = Setting("bandwidth")
-    return (
-        bandwidth
-        + f" is {model.bandwidth!r}, but moments are not used with "
-        + given
-        + ": leave "
-        + bandwidth
-        + " out, or use "
-        + Setting("start", "spectral")
-    )
-
-
-def _check_against_components(model: Any, k: int) -> None:
-    """Raise a ParameterError for a number that does not go with the number of components."""
-    if model.sample_size != "auto":
-        check_integer("sample_size", model.sample_size, max(100, k))
-    if model.n_directions is not None:
-        check_integer("n_directions", model.n_directions, k, 3 * k)
-    if model.n_populations not in (None, "auto") and int(model.n_populations) > k:
-        raise ParameterError(
-            Setting("n_populations")
-            + f" is {model.n_populations}; expected an integer from 1 to {k}, the number of "
-            "components that are merged: use more of these, or leave "
-            + Setting("n_components")
-            + " out"
-        )
-
-
-def _are_lists(groups: Any) -> bool:
-    """Return True for a list of lists."""
-    parts = [groups, *groups] if isinstance(groups, Sequence) else [groups]
-    return all(isinstance(part, Sequence) and not isinstance(part, str) for part in parts)
-
-
-def _check_kernels(kernels: Any) -> None:
-    """Raise a ParameterError unless this is a kernel, or a mapping of views to kernels."""
-    for kernel in kernels.values() if isinstance(kernels, Mapping) else [kernels]:
-        if not isinstance(kernel, CustomKernel) and kernel not in (*KERNELS, DELTA):
-            raise ParameterError(
-                Setting("kernels")
-                + f" has {kernel!r}; expected one of {', '.join(KERNELS)}, {DELTA} or a "
-                "CustomKernel, or a mapping of view names to these"
-            )
 
 
 def _view_kernels(kernels: Any, shape: DataShape, *, shared: bool) -> dict[str, ViewKernel]:

@@ -12,15 +12,15 @@ from bigtensor.decomposition.component_merging import SEPARATION, merge_componen
 from bigtensor.decomposition.consensus_tree import CONSENSUS, consensus_tree
 from bigtensor.decomposition.merge_tree import MergeTree
 from bigtensor.decomposition.population_count import choose_population_count, finest_separate_cut
-from bigtensor.models.kernel_mixture.component_choice import mean_correlation
-from bigtensor.models.kernel_mixture.preparation import Preparation
-from bigtensor.models.kernel_mixture.replicates import (
+from bigtensor.models.kernel_mixture.choices.components import mean_correlation
+from bigtensor.models.kernel_mixture.choices.replicates import (
     grow_replicates,
     least_mass,
     reliability_of,
     resolved_share,
     shares_of_leaves,
 )
+from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import KernelSolution, responsibilities_of
 from bigtensor.models.populations import Populations

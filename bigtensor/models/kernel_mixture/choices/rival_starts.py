@@ -1,0 +1,135 @@
+"""Rivals of a doubtful spectral start: other bandwidths, of which the likelihood chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.errors import IdentifiabilityError
+from bigtensor.models.kernel_mixture.groups import projected_views
+from bigtensor.models.kernel_mixture.preparation import Preparation
+from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.kernel_mixture.solve import (
+    Refinement,
+    Stage,
+    decomposed,
+    posterior_solution,
+    spectral_start,
+)
+from bigtensor.models.kernel_mixture.stages import (
+    moments_pass,
+    moments_windows,
+    settling_windows,
+)
+from bigtensor.models.script import Estimate, Solved, Step
+from bigtensor.statistics.base import Pass
+
+Rival = tuple[float, int]
+"""Bandwidth of a start relative to the first, and the multiple of the windows it reads."""
+
+RIVALS_ON_WINDOWS: tuple[Rival, ...] = ((1.0, 4), (2.0, 1))
+"""Where the last singular values of the moments are noise, the start is a draw.
+
+On simulated cytometry of 1e8 rows the first start ended at a log-likelihood of -7.760 and an
+accuracy of 0.991, the others at -7.740 and 0.999. With 12 populations four times as many rows led
+from 0.973 to 0.982.
+"""
+
+RIVALS_ON_ALL_ROWS: tuple[Rival, ...] = ((2.0, 1), (0.5, 1))
+"""The same where moments are summed over all rows.
+
+Of 6 sets of 100,000 simulated cells one was mended by each of the two bandwidths: mean F1 rose from
+0.868 to 0.996 and from 0.861 to 0.974. The likelihood told which.
+"""
+
+FEWEST_ROWS_WITH_RIVALS = 10_000
+"""Rows from which on other starts are tried: of fewer, the likelihood tells little."""
+
+
+def rivals_of(settings: Settings, rows: int) -> tuple[Rival, ...]:
+    """Return the starts that are tried beside a doubtful one.
+
+    Parameters
+    ----------
+    settings : Settings
+    rows : int
+        Of the data.
+    """
+    if (
+        rows < FEWEST_ROWS_WITH_RIVALS
+        or not settings.spectral
+        or settings.posterior_passes is not None
+    ):
+        return ()
+    on_all = moments_windows(settings, rows) is None
+    return RIVALS_ON_ALL_ROWS if on_all else RIVALS_ON_WINDOWS
+
+
+def best_of_rivals(
+    first: Refinement,
+    preparation: Preparation,
+    stage: Stage,
+    diagnostics: dict[str, Any],
+    conclude: Callable[[Refinement], Solved],
+) -> Generator[Pass[Any] | Estimate | Step, Any, Refinement]:
+    """Settle starts of other bandwidths too, and return the passes of the best likelihood.
+
+    Parameters
+    ----------
+    first : Refinement
+        Passes that settled the first start.
+    preparation : Preparation
+    stage : Stage
+        Over whose rows the mixtures settle.
+    diagnostics : dict
+        Receives ``starts``: bandwidth factor, rows of the moments and last log-likelihood of all.
+    conclude : callable
+        As for `posterior_solution`.
+    """
+    best, settings = first, preparation.settings
+    factor = diagnostics.get("bandwidth_choice", {}).get("chosen", settings.bandwidth_factor)
+    rows = diagnostics["moments"]["rows"]
+    starts = [{"bandwidth": factor, "rows": rows, "log_likelihood": first.likelihoods[-1]}]
+    on_all = moments_windows(settings, settings.rows) is None
+    for rival, multiple in rivals_of(settings, settings.rows):
+        prepared = _with_bandwidth(preparation, rival * factor)
+        assert prepared.groups is not None
+        suffix = f", start {len(starts) + 1}"
+        windows = None if on_all else settling_windows(settings.rows, multiple)
+        moments = yield replace(moments_pass(prepared.groups, windows), name="moments" + suffix)
+        yield Step("decomposing the moments" + suffix)
+        try:
+            spectral = decomposed(moments, prepared)
+        except IdentifiabilityError:
+            continue
+        passes = yield from posterior_solution(
+            spectral_start(spectral, prepared),
+            prepared,
+            replace(stage, name=stage.name + suffix, co_posterior=False),
+            conclude,
+        )
+        starts.append(
+            {
+                "bandwidth": rival * factor,
+                "rows": moments.rows,
+                "log_likelihood": passes.likelihoods[-1],
+            }
+        )
+        if passes.likelihoods[-1] > best.likelihoods[-1]:
+            best = passes
+    diagnostics["starts"] = starts
+    return best
+
+
+def _with_bandwidth(preparation: Preparation, factor: float) -> Preparation:
+    """Prepare the features of the moments again with another bandwidth."""
+    assert preparation.pilot is not None
+    rows: NDArray[np.float64] = np.asarray(preparation.pilot.values, np.float64)
+    scale = np.array(list(preparation.diagnostics["scales"].values()))
+    settings = replace(preparation.settings, bandwidth=factor)
+    groups, others = projected_views(rows, scale, settings, {"notes": []})
+    return replace(preparation, groups=groups, others=others)
