@@ -1,5 +1,7 @@
 """Populations by consensus of trees: rare ones found, outliers set aside, the same on every fit."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -9,6 +11,8 @@ from sklearn.metrics import adjusted_rand_score
 import bigtensor
 from bigtensor import KernelMixture, simulate
 from bigtensor.errors import NoPopulationsError
+from bigtensor.models import driver_threads
+from bigtensor.models.kernel_mixture.choices import populations, replicates
 from bigtensor.models.kernel_mixture.choices.replicates import reliability_of, resolved_share
 from tests.benchmarks.matching import match_clusters
 
@@ -65,6 +69,30 @@ def test_reliability__is_full_from_the_resolved_share_on(n_components, rows, exp
     assert resolved == pytest.approx(expected)
     found = reliability_of(resolved * np.array([0.0, 0.1, 0.5, 1.0, 20.0]), resolved)
     np.testing.assert_allclose(found, [1e-6, 0.01, 0.25, 1, 1])
+
+
+@pytest.mark.parametrize("features_of_a_view", [1, 6])
+def test_memory__of_halves_is_within_what_the_plan_counts(monkeypatch, features_of_a_view):
+    monkeypatch.setattr(driver_threads, "_processors", lambda: 8)
+    cells = simulate.correlated_cells(6000, [4, 3, 2, 1], markers=12, random_state=0)
+    names = [f"marker{i}" for i in range(1, 13)]
+    width = features_of_a_view
+    views = {f"view{i}": names[i : i + width] for i in range(0, len(names), width)}
+    measured = []
+
+    def measure(sample, preparation, settings):
+        tracemalloc.start()
+        grown = replicates.grow_replicates(sample, preparation, settings)
+        measured.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        bound = replicates.replicates_nbytes(settings, len(sample.values))
+        # the bound is no excuse
+        assert bound / 5 < measured[-1] <= bound
+        return grown
+
+    monkeypatch.setattr(populations, "grow_replicates", measure)
+    KernelMixture(views=views, n_populations=4, random_state=0).fit(cells)
+    assert len(measured) == 1
 
 
 def test_auto__is_near_the_simulated_number(fresh):

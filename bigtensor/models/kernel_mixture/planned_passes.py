@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.decomposition.consensus_tree import CONSENSUS
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels import default_kernel
 from bigtensor.features.maps import FeatureMap
@@ -18,6 +19,7 @@ from bigtensor.models.kernel_mixture.choices.bandwidth import (
     held_out_scores,
     training_moments,
 )
+from bigtensor.models.kernel_mixture.choices.replicates import replicates_nbytes
 from bigtensor.models.kernel_mixture.choices.rival_starts import rivals_of
 from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
@@ -84,6 +86,11 @@ def planned_refinement(settings: Settings) -> list[PlannedPass]:
     if merged is not None:
         last = _blank_posterior(longest_stages(merged)[-1], merged)
         planned[-1] = replace(planned[-1], instead=last)
+    merging = settings if settings.n_populations is not None else merged
+    if merging is not None and merging.merging == CONSENSUS:
+        sample_rows = min(merging.sample_size, rows)
+        nbytes = replicates_nbytes(merging, sample_rows)
+        planned[-1] = replace(planned[-1], driver_nbytes=nbytes)
     return planned
 
 

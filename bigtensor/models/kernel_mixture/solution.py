@@ -278,3 +278,12 @@ def responsibilities_of(
     Responsibilities(mixture, ("probability",)).evaluate(sample.block(slices), out, Workspace())
     posterior = out["probability"].astype(np.float64)
     return posterior if sample.weight is None else posterior * sample.weight[:, None]
+
+
+def labels_of(
+    mixture: MixtureDensities, sample: Sample, slices: Mapping[str, slice]
+) -> NDArray[np.intp]:
+    """Return the most probable component of the rows of a sample."""
+    out = {"label": np.empty(len(sample.values), np.intp)}
+    Responsibilities(mixture, ("label",)).evaluate(sample.block(slices), out, Workspace())
+    return out["label"]

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from bigtensor.decomposition.component_merging import SEPARATION, merge_components
 from bigtensor.decomposition.merge_tree import MergeTree
 from bigtensor.features.clustering import kmeans
+from bigtensor.models.driver_threads import map_on_threads
 from bigtensor.models.kernel_mixture.preparation import Preparation, sample_positions
 from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
-from bigtensor.models.kernel_mixture.solution import responsibilities_of
+from bigtensor.models.kernel_mixture.solution import labels_of
 from bigtensor.models.kernel_mixture.solve import clustered_start, refined
 from bigtensor.statistics.co_posterior import CoPosteriorSumsResult
 from bigtensor.statistics.in_memory import sum_in_memory
@@ -41,6 +42,13 @@ LEAST_SHARE, LEAST_ROWS = 2e-4, 10
 """Share and number of rows below which components are outliers of a population.
 
 The share lets a population of one cell in two thousand stand.
+"""
+
+NBYTES_AT_A_TIME = 256 * 2**20
+"""What halves in work at a time may take together, unless one takes more.
+
+With 13 features and 50,000 rows these are three halves: a fit of 600,000 cells on two processors
+took 4.9 s in place of 6.4.
 """
 
 RESOLVED_SHARE, RESOLVED_ROWS = 0.3, 50
@@ -91,16 +99,43 @@ def grow_replicates(
     list of pairs of Replicate
     """
     positions = sample_positions(np.asarray(sample.values, np.float64), settings)
-    pairs = []
+    halves: list[tuple[NDArray[np.intp], int]] = []
     for split in range(SPLITS):
         seed = purpose_seed(settings.random_state, "replicates", str(split))
         shuffled = np.random.default_rng(seed).permutation(len(positions))
-        first, second = (
-            _replicate(np.sort(shuffled[half::2]), seed + half, sample, positions, preparation)
-            for half in (0, 1)
-        )
-        pairs.append((first, second))
-    return pairs
+        halves += [(np.sort(shuffled[half::2]), seed + half) for half in (0, 1)]
+    replicates = map_on_threads(
+        lambda half: _replicate(*half, sample, positions, preparation),
+        halves,
+        most=_at_a_time(settings, len(positions)),
+    )
+    return list(zip(replicates[::2], replicates[1::2], strict=True))
+
+
+def replicates_nbytes(settings: Settings, rows: int) -> int:
+    """Return an upper bound of the bytes that `grow_replicates` takes.
+
+    Parameters
+    ----------
+    settings : Settings
+    rows : int
+        Of the pilot sample.
+    """
+    return _at_a_time(settings, rows) * _half_nbytes(settings, rows)
+
+
+def _at_a_time(settings: Settings, rows: int) -> int:
+    """Return how many halves may be in work at a time."""
+    return max(1, min(2 * SPLITS, NBYTES_AT_A_TIME // _half_nbytes(settings, rows)))
+
+
+def _half_nbytes(settings: Settings, rows: int) -> int:
+    """Return an upper bound of the bytes of one half: eight tables, and its rows in float64."""
+    table = len(settings.tabulated) * (settings.bins + 1) * settings.n_components
+    columns = 2 * sum(len(members) for _, members in settings.views) + 16
+    if settings.embedded:
+        columns += 2 * settings.n_landmarks
+    return 8 * (8 * table + rows * columns)
 
 
 def _replicate(
@@ -129,11 +164,10 @@ def _replicate(
         sums = sum_in_memory(statistic, block)
         solution = refined(sums, own)
     assert sums.co_posterior is not None
-    posterior = responsibilities_of(solution.mixture(), replace(sample, weight=None), own.slices)
     tree = merge_components(
         sums.co_posterior, criterion=SEPARATION, least_mass=least_mass(sums.co_posterior)
     )
-    return Replicate(tree, np.argmax(posterior, axis=1), len(rows))
+    return Replicate(tree, labels_of(solution.mixture(), sample, own.slices), len(rows))
 
 
 def least_mass(sums: CoPosteriorSumsResult) -> float:
