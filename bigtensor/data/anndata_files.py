@@ -45,6 +45,9 @@ class StoredMatrix:
         Values that are stored, of a sparse matrix.
     entry_nbytes : int
         Bytes of a stored value with its column, of a sparse matrix.
+    chunk_nbytes : int
+        Bytes of one chunk of each array of a sparse matrix: chunks are decoded whole, and do not
+        end where rows do.
     """
 
     name: str
@@ -55,6 +58,7 @@ class StoredMatrix:
     unit_rows: int = 1
     stored: int = 0
     entry_nbytes: int = 0
+    chunk_nbytes: int = 0
 
     def read(self, arrays: Arrays, start: int, stop: int) -> NDArray[Any]:
         """Read rows of a dense matrix or a data frame."""
@@ -229,8 +233,20 @@ def _csr(path: str, stored: Any, name: str, features: tuple[str, ...], rows: int
         )
     dtype, column = np.dtype(stored["data"].dtype), np.dtype(stored["indices"].dtype)
     entry_nbytes = dtype.itemsize + column.itemsize
+    chunk_nbytes = sum(
+        int(stored[part].chunks[0]) * stored[part].dtype.itemsize
+        for part in parts
+        if stored[part].chunks
+    )
     return StoredMatrix(
-        name, "csr", rows, dtype, features, stored=lengths[0], entry_nbytes=entry_nbytes
+        name,
+        "csr",
+        rows,
+        dtype,
+        features,
+        stored=lengths[0],
+        entry_nbytes=entry_nbytes,
+        chunk_nbytes=chunk_nbytes,
     )
 
 

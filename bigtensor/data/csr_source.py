@@ -59,6 +59,11 @@ class CsrRows(ABC):
         return 1
 
     @property
+    def chunk_nbytes(self) -> int:
+        """Bytes of one chunk of each stored array; zero for arrays in memory."""
+        return 0
+
+    @property
     def row_nbytes(self) -> int:
         """Mean bytes of a row."""
         return -(-self.stored * self.entry_nbytes // max(self.rows, 1)) + POINTER_NBYTES
@@ -198,6 +203,11 @@ class StoredCsrSource(StoredRows, CsrRows):
     def entry_nbytes(self) -> int:
         """Bytes of a stored value with its column."""
         return self.matrix.entry_nbytes
+
+    @property
+    def chunk_nbytes(self) -> int:
+        """Bytes of one chunk of each stored array."""
+        return self.matrix.chunk_nbytes
 
     def pointers(self, start: int, stop: int) -> NDArray[np.int64]:
         """Read the position of the first stored value of rows."""

@@ -131,8 +131,9 @@ def test_growth_rows__memory_stays_below_the_plan(tmp_path):
 @pytest.mark.slow
 def test_peer_rows__the_spectral_start_labels_as_well_as_the_peers(tmp_path):
     pytest.importorskip("flowsom", reason="FlowSOM is not installed")
-    ours, flowsom, gaussian = peer_rows(tmp_path, 100_000, 5_000, ("spectral",))
-    assert ours["rows"] == 100_000
+    ours, on_threads, flowsom, gaussian = peer_rows(tmp_path, 100_000, 5_000, ("spectral",))
+    assert ours["rows"] == on_threads["rows"] == 100_000
+    assert on_threads["accuracy"] == ours["accuracy"]
     assert flowsom["rows"] == gaussian["rows"] == 5_000
     assert flowsom["seconds for all rows"] == pytest.approx(20 * flowsom["seconds"])
     assert ours["accuracy"] > 0.95
