@@ -1,1 +1,1 @@
-"""What a fit of a kernel mixture chooses from the data: bandwidths, counts, populations, starts."""
+"""Choices of a fit from the data: bandwidths, numbers of components, populations, starts."""

@@ -45,10 +45,10 @@ The share lets a population of one cell in two thousand stand.
 """
 
 NBYTES_AT_A_TIME = 256 * 2**20
-"""What halves in work at a time may take together, unless one takes more.
+"""Largest memory of the halves in work at a time. A single half may take more.
 
-With 13 features and 50,000 rows these are three halves: a fit of 600,000 cells on two processors
-took 4.6 s in place of 5.9.
+Three halves fit, with 13 features and 50,000 rows. On two processors, hence with two halves, a fit
+of 600,000 cells took 4.6 s in place of 5.9.
 """
 
 RESOLVED_SHARE, RESOLVED_ROWS = 0.3, 50
@@ -59,7 +59,7 @@ In parts of the mean mass of the tree's own components, and in rows; the smaller
 own; the tree of a million rows has 500. With the share alone, for all trees, the ten populations of
 simulated cells, the rarest of this share, were found in 1 of ten sets in place of 7. Where the tree
 of all rows was believed whatever the mass, the F1 of 31,000 blood cells in 6 and 8 populations was
-0.46 and 0.57 in place of 0.53 and 0.59. Shares from 0.15 to 0.5 and 30 to 80 rows changed the F1 of
+0.46 and 0.57 in place of 0.52 and 0.59. Shares from 0.15 to 0.5 and 30 to 80 rows changed the F1 of
 gated cells by at most 0.04 from 10 populations on. Chosen with these cells in sight.
 """
 

@@ -101,8 +101,8 @@ def cuts_sentences(model: Any) -> list[str]:
         return []
     sentences = [
         "Above is the agreement of the labels from two random halves of the rows: 1 is perfect, "
-        "0 is chance. The number chosen combines a high agreement with many populations. It is the "
-        "smallest of those that are about as good.",
+        "0 is chance. The score combines a high agreement with many populations. Of the numbers "
+        "with about the best score the smallest is chosen.",
         "Below is how often rows of the two most similar populations are taken for each other.",
     ]
     if "separate_below" in found:
