@@ -246,6 +246,10 @@ class MissingValueWarning(BigtensorWarning):
     """Rows with missing values were left out, as was asked for."""
 
 
+class WeightWarning(BigtensorWarning):
+    """Sample weights add up to far fewer rows than there are, which is probably not meant."""
+
+
 class ConstantFeatureWarning(BigtensorWarning):
     """Features with one value only were left out of a fit."""
 

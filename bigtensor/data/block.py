@@ -97,6 +97,14 @@ class Block:
         """Return the sum of the weights of the rows of this block, halo excluded."""
         return float(self.rows) if self.weight is None else float(self.weight[: self.rows].sum())
 
+    def with_scaled_weight(self, scale: float) -> Block:
+        """Return the same rows with weights times a positive factor."""
+        if scale == 1:
+            return self
+        shown = int(self.values.shape[0])
+        weight = np.full(shown, scale) if self.weight is None else scale * self.weight
+        return replace(self, weight=weight)
+
     def without_halo(self) -> Block:
         """Return the rows that belong to this block alone, not copied."""
         if int(self.values.shape[0]) == self.rows:

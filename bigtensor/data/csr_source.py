@@ -170,6 +170,10 @@ class CsrSource(CsrRows):
         """Return the sequence of the rows."""
         return None if self.sequence is None else self.sequence[start:stop]
 
+    def read_weight(self, start: int, stop: int) -> NDArray[Any] | None:
+        """Return the sample weights of the rows."""
+        return None if self.weight is None else self.weight[start:stop]
+
     def fingerprint(self) -> str:
         """Return the digest of the contents."""
         digest = hashlib.sha256(repr((self.values.shape, str(self.dtype))).encode())

@@ -1,7 +1,8 @@
-"""Sample weights: one number a row, of the caller or stored with the data."""
+"""Sample weights: one number a row, of the caller or stored with the data, and their meaning."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +13,20 @@ from bigtensor.data.csr_source import CsrSource
 from bigtensor.data.plain_arrays import without_mask
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import ArraySource, LazySource, Source
+from bigtensor.data.weight_totals import weight_totals
 from bigtensor.data.xarray_source import XarraySource
-from bigtensor.errors import DataError
+from bigtensor.errors import DataError, Setting, WeightWarning
+
+COUNTS = "counts"
+"""A weight of 2 is a row that occurs twice."""
+
+RELATIVE = "relative"
+"""Weights compare rows, and their unit has no effect."""
+
+MEANINGS = (COUNTS, RELATIVE)
+
+FEW_COUNTS = 0.5
+"""Counts that add up to less than this share of the rows are probably relative weights."""
 
 
 def check_weight_dtype(dtype: Any, owner: str) -> None:
@@ -74,6 +87,59 @@ def with_weight(samples: Samples, weight: Any) -> Samples:
     elif isinstance(source, ArraySource | CsrSource | LazySource):
         source = replace(source, weight=weights)
     return replace(samples, sources=(source,))
+
+
+def with_meaning(samples: Samples, meaning: str) -> Samples:
+    """Return samples whose weights add up to the number of rows that they stand for.
+
+    Counts stay as they are. Relative weights are scaled so that they add up to the effective number
+    of rows: equal weights are ones then, and rows of weight zero could as well be absent.
+
+    Parameters
+    ----------
+    samples : Samples
+        Their weights are read, without the rows.
+    meaning : {"counts", "relative"}
+
+    Returns
+    -------
+    Samples
+
+    Raises
+    ------
+    DataError
+        When no row has a positive weight.
+
+    Warns
+    -----
+    WeightWarning
+        When counts add up to less than half the number of rows.
+    """
+    if not samples.has_weight:
+        return samples
+    totals = weight_totals(samples.sources)
+    if not totals.rows:
+        raise DataError(
+            f"no row of {samples.describe()} has a positive sample weight; give at least one row "
+            "a positive weight, or leave the weights out"
+        )
+    if meaning == RELATIVE:
+        scale = totals.effective_rows / totals.total
+        return replace(
+            samples,
+            weight_scale=scale,
+            weights_repeat_rows=False,
+            total_weight=totals.effective_rows,
+        )
+    if totals.total < FEW_COUNTS * totals.rows:
+        warnings.warn(
+            f"the sample weights of {totals.rows:,} rows add up to {totals.total:.3g}, so that "
+            f"these rows count as {totals.total:.3g} rows only; if the weights only compare rows, "
+            "use " + Setting("weights", RELATIVE),
+            WeightWarning,
+            stacklevel=2,
+        )
+    return replace(samples, total_weight=totals.total)
 
 
 def _as_numbers(weight: Any) -> Any:

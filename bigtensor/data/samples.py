@@ -67,6 +67,12 @@ class Samples:
         Global index of the first row of every source, where `without_lazy_rows` removed these.
     sequence_names : tuple of str, optional
         Names of the sequences 0, 1, ... of one source, where their names are in memory.
+    weight_scale : float, default 1.0
+        Factor of the sample weights in blocks.
+    weights_repeat_rows : bool, default True
+        True if a row of weight 2 stands for two rows, and is not one row that counts more.
+    total_weight : float, optional
+        Sum of the weights in blocks. None without weights, and before `with_meaning` has read them.
 
     See Also
     --------
@@ -80,6 +86,9 @@ class Samples:
     code_map: CodeMap | None = None
     removed_starts: tuple[int, ...] = ()
     sequence_names: tuple[str, ...] | None = None
+    weight_scale: float = 1.0
+    weights_repeat_rows: bool = True
+    total_weight: float | None = None
 
     @property
     def rows(self) -> int:
@@ -115,6 +124,14 @@ class Samples:
     def has_weight(self) -> bool:
         """True if any source has sample weights. Rows of the other sources weigh one."""
         return any(source.has_weight for source in self.sources)
+
+    @property
+    def effective_rows(self) -> float:
+        """Number of rows that the weighted rows stand for: the sum of the weights in blocks."""
+        if self.total_weight is not None:
+            return self.total_weight
+        assert not self.has_weight
+        return float(self.rows)
 
     @property
     def has_common_units(self) -> bool:
@@ -181,6 +198,8 @@ class Samples:
         digest = hashlib.sha256(repr((self.features, str(self.dtype))).encode())
         if self.categories is not None:
             digest.update(repr(self.categories).encode())
+        if self.weight_scale != 1:
+            digest.update(repr(self.weight_scale).encode())
         for source in self.sources:
             digest.update(source.fingerprint().encode())
         return digest.hexdigest()
@@ -230,7 +249,7 @@ class Samples:
         columns = _read_ahead(everything, tally or ReadTally())
         for (start, stop), of_range in zip(part, pieces, strict=True):
             arriving = islice(columns, len(of_range))
-            yield from cut_blocks(
+            blocks = cut_blocks(
                 self.views,
                 arriving,
                 start,
@@ -240,6 +259,8 @@ class Samples:
                 self.code_map,
                 self.source_start(start),
             )
+            for block in blocks:
+                yield block.with_scaled_weight(self.weight_scale)
 
     def _pieces(self, start: int, stop: int, halo: int) -> list[Piece]:
         """Cut a row range and its halo where units of its source end."""

@@ -108,6 +108,9 @@ class Source(Protocol):
     def read_sequence(self, start: int, stop: int) -> NDArray[Any] | None:
         """Read the sequence of the rows alone; None where reading it would compute a graph."""
 
+    def read_weight(self, start: int, stop: int) -> NDArray[Any] | None:
+        """Read the sample weights of the rows alone; None without weights."""
+
     def fingerprint(self) -> str:
         """Return a digest that changes when the rows change."""
 
@@ -162,6 +165,10 @@ class ArraySource:
     def read_sequence(self, start: int, stop: int) -> NDArray[Any] | None:
         """Return a view of the sequence of the rows."""
         return None if self.sequence is None else self.sequence[start:stop]
+
+    def read_weight(self, start: int, stop: int) -> NDArray[Any] | None:
+        """Return a view of the sample weights of the rows."""
+        return None if self.weight is None else self.weight[start:stop]
 
     def fingerprint(self) -> str:
         """Return the digest of the contents."""
@@ -222,6 +229,11 @@ class ZarrSource:
         """Open the store and read the sequence of the rows."""
         with row_errors(self.sequence or "", self.url, start, stop), zarr_reading:
             return self._along_rows(self.sequence, start, stop, None)
+
+    def read_weight(self, start: int, stop: int) -> NDArray[Any] | None:
+        """Open the store and read the sample weights of the rows."""
+        with row_errors(self.weight or "", self.url, start, stop), zarr_reading:
+            return self._along_rows(self.weight, start, stop, np.float64)
 
     def _values(self, start: int, stop: int) -> NDArray[Any]:
         """Read the rows of the values; the store must still have all of them, and all features."""
@@ -321,6 +333,10 @@ class LazySource:
 
     def read_sequence(self, start: int, stop: int) -> None:
         """Return None: a graph is computed in tasks, in whole chunks."""
+
+    def read_weight(self, start: int, stop: int) -> NDArray[Any] | None:
+        """Compute the sample weights of the rows, and nothing else of the graph."""
+        return None if self.weight is None else _computed(self.weight[start:stop])
 
     def fingerprint(self) -> str:
         """Return the digest of the name of the graph's result and of the arrays in memory."""

@@ -65,6 +65,9 @@ class StoredRows:
         """Return the sequence of the rows."""
         return None if self.sequence is None else self.sequence[start:stop]
 
+    def read_weight(self, start: int, stop: int) -> None:
+        """Return None: AnnData has no place for sample weights."""
+
     def columns(self, values: Any, start: int, stop: int) -> Columns:
         """Return values that were read with the groups and sequences of their rows."""
         rows = slice(start, stop)

@@ -79,6 +79,13 @@ class XarraySource:
         with self._errors(start, stop):
             return self.sequence[start:stop].to_numpy()
 
+    def read_weight(self, start: int, stop: int) -> NDArray[Any] | None:
+        """Load the sample weights of the rows."""
+        if self.weight is None:
+            return None
+        with self._errors(start, stop):
+            return self.weight[start:stop].to_numpy()
+
     @contextmanager
     def _errors(self, start: int, stop: int) -> Iterator[None]:
         """Turn errors of reading into errors that name the rows and the remedy."""

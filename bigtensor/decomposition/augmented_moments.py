@@ -22,8 +22,8 @@ class AugmentedMoments:
         (``triple[1:, 0, 0]``, ...) and the pair moments (``triple[1:, 1:, 0]``, ...) as well.
     seconds : tuple of three ndarrays of shape (q_g + 1, q_g + 1)
         Mean of the outer product of each group's augmented features with itself.
-    count : int
-        Number of rows behind the means.
+    count : float
+        Number of rows behind the means, or the sum of their weights.
 
     Raises
     ------
@@ -35,7 +35,7 @@ class AugmentedMoments:
 
     triple: FloatArray
     seconds: tuple[FloatArray, FloatArray, FloatArray]
-    count: int
+    count: float
 
     def __post_init__(self) -> None:
         wanted = [(size, size) for size in self.triple.shape]
@@ -45,7 +45,7 @@ class AugmentedMoments:
                 f"a triple moment of three groups of at least one feature and second moments of "
                 f"shapes {wanted} are needed, got shapes {self.triple.shape} and {received}"
             )
-        if self.count < 1:
+        if not self.count > 0:
             raise DataError(f"moments of at least one row are needed, got {self.count} rows")
         if not all(np.isfinite(moment).all() for moment in (self.triple, *self.seconds)):
             raise DataError(

@@ -11,12 +11,13 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import validate_data
 
 from bigtensor._version import __version__
+from bigtensor.data.sample_weights import COUNTS, RELATIVE
 from bigtensor.data.samples import Samples
 from bigtensor.engine.checkpoint import content_key
 from bigtensor.engine.events import Listener
 from bigtensor.engine.plan import Plan, PlannedProcesses, make_plan
 from bigtensor.engine.runtime import Processes, open_runtime
-from bigtensor.errors import StatisticsError
+from bigtensor.errors import ParameterError, Setting, StatisticsError
 from bigtensor.models.answers import is_plain
 from bigtensor.models.callbacks import callback_listener
 from bigtensor.models.contract import ModelContract, shape_of
@@ -182,9 +183,12 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         shape = shape_of(samples)
         if is_plain(X):
             validate_data(self, X, skip_check_array=True)
-        expected = int(rows or shape.rows)
+        self._refuse_relative_weights(samples)
         ran = self._run(
-            samples, self._prepare(shape, expected), self._planned_preparation(shape), **options
+            samples,
+            self._prepare(shape, rows or shape.effective_rows),
+            self._planned_preparation(shape),
+            **options,
         )
         self._forget_fit()
         self._remember_features(X, samples, ran.views)
@@ -322,6 +326,16 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             )
         return self._rounds
 
+    def _refuse_relative_weights(self, samples: Samples) -> None:
+        """Raise a ParameterError for weights whose unit only the rows of all sites would tell."""
+        if samples.has_weight and self.weights == RELATIVE:
+            raise ParameterError(
+                Setting("weights", RELATIVE)
+                + " scales the weights of all rows at once, which a fit in rounds or batches never "
+                "has; scale them so that they add up to the number of rows of all parts, and use "
+                + Setting("weights", COUNTS)
+            )
+
     def _accumulated(
         self, rounds: Rounds, X: Any, sample_weight: Any, options: RunOptions
     ) -> Statistics:
@@ -337,6 +351,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
                 f"{rounds.finished[-1].pass_name!r}; there is nothing left to accumulate"
             )
         samples = self._open_again(X, sample_weight=sample_weight)
+        self._refuse_relative_weights(samples)
         summed = replace(wanted, statistic=StateOf(wanted.statistic))
         ran = self._run(samples, single_pass(summed), [PlannedPass(summed)], **options)
         kept: KeptState = ran.result

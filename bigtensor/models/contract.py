@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 
 from bigtensor.data.missing_values import MARGINALISE
+from bigtensor.data.sample_weights import COUNTS, with_meaning
 from bigtensor.data.samples import Samples
 from bigtensor.data.views import Views, ViewsLike
 from bigtensor.errors import Message, ParameterError
@@ -43,6 +44,7 @@ class ModelContract(RowAnswers):
 
     views: ViewsLike | None
     missing: str
+    weights: str = COUNTS
     sample_dim: str
     random_state: int | None
     views_: Views
@@ -73,14 +75,14 @@ class ModelContract(RowAnswers):
         return None
 
     @abstractmethod
-    def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
+    def _prepare(self, shape: DataShape, expected: float | None = None) -> Script:
         """Ask for the passes after which everything is fixed that the sums depend on.
 
         Parameters
         ----------
         shape : DataShape
-        expected : int, optional
-            Rows of all sites of a fit in rounds; None for a fit.
+        expected : float, optional
+            Number of rows of all sites of a fit in rounds; None for a fit.
 
         Returns
         -------
@@ -252,6 +254,7 @@ class ModelContract(RowAnswers):
             self.views,
             self.sample_dim,
             self.missing,
+            self.weights,
             self.random_state,
             marginalises=self.takes.marginalises,
         )
@@ -264,6 +267,7 @@ class ModelContract(RowAnswers):
             sequence=sequence,
             groups=groups,
         )
+        samples = with_meaning(samples, self.weights)
         if self.only_view is None or self.views is not None:
             return samples
         return samples.with_views(Views.together(self.only_view, samples.features))
@@ -337,6 +341,8 @@ def shape_of(samples: Samples) -> DataShape:
         samples.views.features,
         str(samples.dtype),
         samples.has_weight,
+        samples.effective_rows,
+        samples.weights_repeat_rows,
         samples.has_common_units,
         samples.left_out_by_default,
         tuple(named[feature] for feature in samples.views.feature_names) if named else (),

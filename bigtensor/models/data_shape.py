@@ -1,6 +1,7 @@
 """Size, names and types of the data, known before the first pass."""
 
 from dataclasses import dataclass
+from math import ceil
 
 NamedViews = tuple[tuple[str, tuple[str, ...]], ...]
 """Every view's name with the names of its features, in order."""
@@ -26,6 +27,10 @@ class DataShape:
         In the order in which blocks lay them out.
     dtype : str
     has_weight : bool
+    effective_rows : float
+        Number of rows that the weighted rows stand for: the sum of their weights.
+    weights_repeat_rows : bool
+        True if a row of weight 2 stands for two rows, and is not one row that counts more.
     common_units : bool
         True if an import put all features of the views on one scale.
     left_out : tuple of str
@@ -40,10 +45,17 @@ class DataShape:
     views: tuple[tuple[str, tuple[str, ...]], ...]
     dtype: str
     has_weight: bool
+    effective_rows: float
+    weights_repeat_rows: bool = True
     common_units: bool = False
     left_out: tuple[str, ...] = ()
     categories: tuple[tuple[str, ...], ...] = ()
     groups: tuple[str, ...] = ()
+
+    @property
+    def most_occurrences(self) -> int:
+        """Upper bound of the rows where a row occurs as often as its weight says."""
+        return max(self.rows, ceil(self.effective_rows))
 
     @property
     def features(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.missing_values import MARGINALISE, MISSING_RULES
+from bigtensor.data.sample_weights import MEANINGS
 from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.custom_kernel import CustomKernel
 
@@ -39,7 +40,13 @@ def check_workers(workers: Any) -> None:
 
 
 def check_inputs(
-    views: Any, sample_dim: Any, missing: Any, random_state: Any, *, marginalises: bool
+    views: Any,
+    sample_dim: Any,
+    missing: Any,
+    weights: Any,
+    random_state: Any,
+    *,
+    marginalises: bool,
 ) -> None:
     """Raise a ParameterError for one of the parameters that all models share."""
     if views is not None:
@@ -50,6 +57,7 @@ def check_inputs(
         )
     allowed = MISSING_RULES if marginalises else [r for r in MISSING_RULES if r != MARGINALISE]
     check_choice("missing", missing, allowed)
+    check_choice("weights", weights, MEANINGS)
     if random_state is not None:
         check_integer("random_state", random_state, 0)
 

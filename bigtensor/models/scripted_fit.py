@@ -17,14 +17,15 @@ class FitSteps:
 
     Attributes
     ----------
-    settings_of : callable (model, shape, rows) -> settings
+    settings_of : callable (model, shape, effective_rows) -> settings
+        With the number of rows of all sites, which weighted rows stand for.
     prepare : callable (settings) -> Script
     refine : callable (preparation) -> Script
     planned_preparation, planned_refinement : callable (settings) -> list of PlannedPass
         Upper bounds of the passes that the scripts ask for.
     """
 
-    settings_of: Callable[[Any, DataShape, int], Any]
+    settings_of: Callable[[Any, DataShape, float], Any]
     prepare: Callable[[Any], Script]
     refine: Callable[[Any], Script]
     planned_preparation: Callable[[Any], list[PlannedPass]]
@@ -36,9 +37,11 @@ class ScriptedFit(LatentVariableModel):
 
     _steps: ClassVar[FitSteps]
 
-    def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
+    def _prepare(self, shape: DataShape, expected: float | None = None) -> Script:
         """Ask for the passes after which everything is fixed that the sums depend on."""
-        return self._steps.prepare(self._steps.settings_of(self, shape, expected or shape.rows))
+        return self._steps.prepare(
+            self._steps.settings_of(self, shape, expected or shape.effective_rows)
+        )
 
     def _refine(self, preparation: Any) -> Script:
         """Ask for the sums, and solve between them."""
@@ -46,8 +49,12 @@ class ScriptedFit(LatentVariableModel):
 
     def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
         """Return upper bounds of what `_prepare` will ask for."""
-        return self._steps.planned_preparation(self._steps.settings_of(self, shape, shape.rows))
+        return self._steps.planned_preparation(
+            self._steps.settings_of(self, shape, shape.effective_rows)
+        )
 
     def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
         """Return upper bounds of what `_refine` will ask for."""
-        return self._steps.planned_refinement(self._steps.settings_of(self, shape, shape.rows))
+        return self._steps.planned_refinement(
+            self._steps.settings_of(self, shape, shape.effective_rows)
+        )

@@ -8,6 +8,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 import xarray as xr
 
+from bigtensor.data.sample_weights import with_meaning
 from bigtensor.data.samples import Samples
 from bigtensor.errors import DataError, ViewError
 from bigtensor.models.base import LatentVariableModel
@@ -25,9 +26,10 @@ class ViewTables(LatentVariableModel):
             return super()._open(X, sample_weight, sequence, groups)
         self._check_parameters()
         table, views = side_by_side(X)
-        return self._taken(
+        samples = self._taken(
             table, views, sample_dim=self.sample_dim, weight=sample_weight, groups=groups
         )
+        return with_meaning(samples, self.weights)
 
     def _fit_to(self, X: Any, samples: Samples, **options: Unpack[RunOptions]) -> Self:
         """Fit the model to data that are opened."""

@@ -54,6 +54,29 @@ class Sample:
             weight=None if self.weight is None else self.weight[rows],
         )
 
+    def by_occurrence(self, most: int) -> Sample:
+        """Return rows of about equal weight: a row of weight w becomes about w rows.
+
+        Statistics without weights, such as quantiles, then hold for the weighted rows. Rows whose
+        weights are counts become what they count, each with the weight one.
+
+        Parameters
+        ----------
+        most : int
+            Most rows, if there are not more already. Larger weights are represented by fewer rows,
+            in proportion.
+        """
+        if self.weight is None:
+            return self
+        rows = occurrences(self.weight, most)
+        repeated = self.take(rows)
+        assert repeated.weight is not None
+        return replace(
+            repeated,
+            index=np.arange(len(rows)),
+            weight=repeated.weight / np.bincount(rows)[rows],
+        )
+
     def block(self, slices: Mapping[str, slice]) -> Block:
         """Return the sample as a block, with the weights of the rows.
 
@@ -188,6 +211,30 @@ class RowSample(Statistic[Sample]):
         comers = np.flatnonzero(stays[self.size :])
         for name, array in later.items():
             state[name][places] = array[comers]
+
+
+def occurrences(weight: NDArray[np.float64], most: int) -> NDArray[np.intp]:
+    """Return positions of rows, every row as often as its weight says, but at least once.
+
+    Parameters
+    ----------
+    weight : (n,) float64 array
+        A row of weight zero does not occur.
+    most : int
+        Most positions, if there are not more rows already. The numbers of occurrences are then in
+        proportion to the weights.
+
+    Returns
+    -------
+    (m,) integer array
+        Ascending.
+    """
+    least = (weight > 0).astype(np.intp)
+    copies = np.maximum(least, np.rint(weight))
+    if copies.sum() > most:
+        room = max(0, most - least.sum())
+        copies = np.maximum(least, np.floor(weight * (room / weight.sum())))
+    return np.repeat(np.arange(len(weight)), copies.astype(np.intp))
 
 
 def _smallest(keys: NDArray[np.uint64], index: NDArray[np.int64], size: int) -> NDArray[np.int64]:

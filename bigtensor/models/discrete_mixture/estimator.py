@@ -67,6 +67,10 @@ class DiscreteMixture(InformationCriteria):
         Whether rows with missing entries are an error, are left out and counted, or keep their
         other entries: a missing one then says nothing of its row. Categories that did not occur in
         the fit are missing entries.
+    weights : {"counts", "relative"}, default "counts"
+        Meaning of sample weights. A count of 2 is a row that occurs twice. Relative weights compare
+        rows and have no unit: they are scaled to add up to the number of rows of equal weight that
+        tell as much (Kish 1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, optional
@@ -118,6 +122,7 @@ class DiscreteMixture(InformationCriteria):
         em_iterations: int | None = None,
         n_starts: int = 10,
         missing: str = "raise",
+        weights: str = "counts",
         sample_dim: str = "sample",
         random_state: int | None = None,
     ) -> None:
@@ -128,6 +133,7 @@ class DiscreteMixture(InformationCriteria):
         self.em_iterations = em_iterations
         self.n_starts = n_starts
         self.missing = missing
+        self.weights = weights
         self.sample_dim = sample_dim
         self.random_state = random_state
 
@@ -137,9 +143,9 @@ class DiscreteMixture(InformationCriteria):
         assert self._fitted is not None
         return self._fitted.solution.parameters
 
-    def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
+    def _prepare(self, shape: DataShape, expected: float | None = None) -> Script:
         """Ask for the sample that large alphabets need."""
-        settings = settings_of(self, shape, expected or shape.rows)
+        settings = settings_of(self, shape)
         return prepare(settings, in_rounds=expected is not None)
 
     def _refine(self, preparation: Preparation) -> Script:
@@ -148,11 +154,11 @@ class DiscreteMixture(InformationCriteria):
 
     def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
         """Return upper bounds of what `_prepare` will ask for."""
-        return planned_preparation(settings_of(self, shape, shape.rows))
+        return planned_preparation(settings_of(self, shape))
 
     def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
         """Return upper bounds of what `_refine` will ask for."""
-        return planned_refinement(settings_of(self, shape, shape.rows))
+        return planned_refinement(settings_of(self, shape))
 
     def _adopt(self, fitted: DiscreteFit) -> None:
         """Set `_fitted` and the fitted attributes."""

@@ -100,7 +100,7 @@ class Settings:
         return max(1, min(MOST_COUNTED, (free + 1) // least))
 
 
-def settings_of(model: Any, shape: DataShape, rows: int) -> Settings:
+def settings_of(model: Any, shape: DataShape) -> Settings:
     """Return the resolved parameters of a model.
 
     Raises
@@ -127,7 +127,7 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> Settings:
         ridge=_ridge_of(model.ridge),
         em_iterations=model.em_iterations,
         n_starts=int(model.n_starts),
-        rows=rows,
+        rows=shape.rows,
         dtype=shape.dtype,
         has_weight=shape.has_weight,
         random_state=model.random_state or 0,

@@ -32,6 +32,8 @@ class GaussianSettings:
     em_iterations : int
     pilot_rows : int
     rows : int
+    effective_rows : float
+        Number of rows of all sites, which weighted rows stand for: the sum of their weights.
     dtype : str
     has_weight : bool
     random_state : int
@@ -45,6 +47,7 @@ class GaussianSettings:
     em_iterations: int
     pilot_rows: int
     rows: int
+    effective_rows: float
     dtype: str
     has_weight: bool
     random_state: int
@@ -71,7 +74,7 @@ class GaussianSettings:
         return None if self.tied else (slice(0, self.n_features),)
 
 
-def settings_of(model: Any, shape: DataShape, rows: int) -> GaussianSettings:
+def settings_of(model: Any, shape: DataShape, effective_rows: float) -> GaussianSettings:
     """Return the resolved parameters of a model.
 
     Raises
@@ -84,10 +87,10 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> GaussianSettings:
         When there are labels, and not one for every component.
     """
     k, d = int(model.n_components), len(shape.features)
-    if rows < k:
+    if effective_rows < k:
         raise DataError(
-            f"the data have {rows:,} rows, fewer than the {k} components asked for: use fewer "
-            "components, or more rows"
+            f"the data have {effective_rows:,.0f} rows, fewer than the {k} components "
+            "asked for: use fewer components, or more rows"
         )
     check_labels(shape.groups, k)
     tied = model.covariance_type == "tied"
@@ -99,8 +102,9 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> GaussianSettings:
         n_components=k,
         tied=tied,
         em_iterations=int(model.em_iterations),
-        pilot_rows=min(rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
-        rows=rows,
+        pilot_rows=min(shape.rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
+        rows=shape.rows,
+        effective_rows=effective_rows,
         dtype=shape.dtype,
         has_weight=shape.has_weight,
         random_state=model.random_state or 0,

@@ -49,13 +49,13 @@ def judged(
     settings : GaussianSettings
     diagnostics : dict
     """
-    filled = components.weights * settings.rows >= FEW_ROWS
+    filled = components.weights * settings.effective_rows >= FEW_ROWS
     if filled.any() and not filled.all() and not components.names:
         components = _without(~filled, components)
     told = {
         **diagnostics,
         "noise_ratio": noise_ratio(components),
-        "rows_a_component": settings.rows / settings.n_components,
+        "rows_a_component": settings.effective_rows / settings.n_components,
     }
     k, shapes = components.n_components, told["pilot"]["shapes"]
     faults: list[Fault] = as_warnings(

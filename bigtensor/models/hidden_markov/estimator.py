@@ -95,6 +95,10 @@ class HiddenMarkovModel(SequenceModel):
     missing : {"raise", "omit", "marginalise"}, default "raise"
         Whether rows with a missing category are an error, are left out, which cuts the sequence
         there, or stay as steps of which nothing is known.
+    weights : {"counts", "relative"}, default "counts"
+        Meaning of sample weights. A count of 2 is a row that occurs twice. Relative weights compare
+        rows and have no unit: they are scaled to add up to the number of rows of equal weight that
+        tell as much (Kish 1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, optional
@@ -159,6 +163,7 @@ class HiddenMarkovModel(SequenceModel):
         ridge: float | str = 2.0,
         em_iterations: int | None = None,
         missing: str = "raise",
+        weights: str = "counts",
         sample_dim: str = "sample",
         random_state: int | None = None,
     ) -> None:
@@ -169,6 +174,7 @@ class HiddenMarkovModel(SequenceModel):
         self.ridge = ridge
         self.em_iterations = em_iterations
         self.missing = missing
+        self.weights = weights
         self.sample_dim = sample_dim
         self.random_state = random_state
 
@@ -473,10 +479,10 @@ class HiddenMarkovModel(SequenceModel):
         chain: HiddenChain = self._solution().chain()
         return SequenceAnswers(chain, outputs)
 
-    def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
+    def _prepare(self, shape: DataShape, expected: float | None = None) -> Script:
         """Ask for nothing of categories, and for a sample of measured rows."""
         in_rounds = expected is not None
-        settings = settings_of(self, shape, expected or shape.rows, in_rounds=in_rounds)
+        settings = settings_of(self, shape, expected or shape.effective_rows, in_rounds=in_rounds)
         return prepare(settings, shape)
 
     def _refine(self, preparation: MarkovPreparation) -> Script:
@@ -485,11 +491,13 @@ class HiddenMarkovModel(SequenceModel):
 
     def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
         """Return upper bounds of what `_prepare` will ask for."""
-        return planned_preparation(settings_of(self, shape, shape.rows, in_rounds=False), shape)
+        return planned_preparation(
+            settings_of(self, shape, shape.effective_rows, in_rounds=False), shape
+        )
 
     def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
         """Return upper bounds of what `_refine` will ask for."""
-        return planned_refinement(settings_of(self, shape, shape.rows, in_rounds=False))
+        return planned_refinement(settings_of(self, shape, shape.effective_rows, in_rounds=False))
 
     def _adopt(self, fitted: MarkovFit) -> None:
         """Set `_fitted` and the fitted attributes."""

@@ -99,7 +99,7 @@ def blank_cells(settings: Settings) -> Cells:
         Of the densities.
     """
     features = sum(len(members) for _, members in settings.views)
-    count = cells_for(settings.rows, settings.n_components)
+    count = cells_for(settings.effective_rows, settings.n_components)
     return Cells(np.zeros((count, features)), np.zeros(features), np.ones(features))
 
 
@@ -125,7 +125,7 @@ def prepare_densities(settings: Settings, shape: DataShape) -> Script:
     # nearly all rows may share one value
     same = low == high
     low, high = np.where(same, values.min(axis=0), low), np.where(same, values.max(axis=0), high)
-    count = cells_for(shape.rows, settings.n_components)
+    count = cells_for(shape.effective_rows, settings.n_components)
     seed = purpose_seed(settings.random_state, "cells")
     cells = Cells.of_sample(values, low, high, count, seed)
     shares = np.zeros((len(values), cells.count))
@@ -136,12 +136,12 @@ def prepare_densities(settings: Settings, shape: DataShape) -> Script:
     return KernelPreparation(replace(kernel, pilot=None), cells, sums)
 
 
-def cells_for(rows: int, n_states: int) -> int:
+def cells_for(rows: float, n_states: int) -> int:
     """Return the number of cells: three a state at least, and more for more rows.
 
     Parameters
     ----------
-    rows : int
+    rows : float
     n_states : int
     """
     wanted = int(np.clip(round(2 * rows**0.25), FEWEST_CELLS, MOST_CELLS))

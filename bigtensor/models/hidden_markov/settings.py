@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,7 +71,9 @@ class MarkovSettings:
         return len(self.categories)
 
 
-def settings_of(model: Any, shape: DataShape, rows: int, *, in_rounds: bool) -> MarkovSettings:
+def settings_of(
+    model: Any, shape: DataShape, effective_rows: float, *, in_rounds: bool
+) -> MarkovSettings:
     """Return the resolved parameters of a model.
 
     Raises
@@ -84,9 +87,11 @@ def settings_of(model: Any, shape: DataShape, rows: int, *, in_rounds: bool) -> 
     """
     densities = None
     if model.emissions == KERNEL:
-        densities = _density_settings(model, replace(shape, rows=rows))
+        densities = _density_settings(model, replace(shape, effective_rows=effective_rows))
     else:
         _check_categories(model, shape)
+    # of the site with the most rows, which there are not more of than of all sites
+    rows = max(shape.rows, math.ceil(effective_rows))
     return MarkovSettings(
         views=shape.views,
         categories=() if densities is not None else shape.categories[0],

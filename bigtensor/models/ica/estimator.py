@@ -55,6 +55,10 @@ class ICA(ScriptedFit, MixingAnswers):
         there are more than 100), five a feature, and at least 20,000.
     missing : {"raise", "omit"}, default "raise"
         Whether rows with missing entries are an error, or are left out and counted.
+    weights : {"counts", "relative"}, default "counts"
+        Meaning of sample weights. A count of 2 is a row that occurs twice. Relative weights compare
+        rows and have no unit: they are scaled to add up to the number of rows of equal weight that
+        tell as much (Kish 1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, optional
@@ -120,6 +124,7 @@ class ICA(ScriptedFit, MixingAnswers):
         gauss_newton_steps: int = 2,
         pilot_rows: int | None = None,
         missing: str = "raise",
+        weights: str = "counts",
         sample_dim: str = "sample",
         random_state: int | None = None,
     ) -> None:
@@ -130,6 +135,7 @@ class ICA(ScriptedFit, MixingAnswers):
         self.gauss_newton_steps = gauss_newton_steps
         self.pilot_rows = pilot_rows
         self.missing = missing
+        self.weights = weights
         self.sample_dim = sample_dim
         self.random_state = random_state
 

@@ -34,7 +34,7 @@ class ICASettings(SourceSettings):
     gauss_newton_steps: int
 
 
-def settings_of(model: Any, shape: DataShape, rows: int) -> ICASettings:
+def settings_of(model: Any, shape: DataShape, effective_rows: float) -> ICASettings:
     """Return the resolved parameters of a model.
 
     Raises
@@ -48,7 +48,7 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> ICASettings:
     asked = None if model.n_components is None else int(model.n_components)
     k = asked or d
     method = _method(str(model.method), k, d)
-    check_rows(rows, k)
+    check_rows(effective_rows, k)
     for_sources = ROWS_OF_ROTATION * k if method == "whitened" else rows_for_cumulant(k)
     enough = enough_rows(for_sources, d)
     return ICASettings(
@@ -57,8 +57,8 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> ICASettings:
         method=method,
         polish_passes=int(model.polish_passes),
         gauss_newton_steps=int(model.gauss_newton_steps),
-        pilot_rows=min(rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
-        rows=rows,
+        pilot_rows=min(shape.rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
+        rows=shape.rows,
         dtype=shape.dtype,
         has_weight=shape.has_weight,
         random_state=model.random_state or 0,

@@ -93,17 +93,19 @@ def enough_rows(for_sources: int, n_features: int) -> int:
     return max(for_sources, ROWS_A_FEATURE * n_features, LEAST_PILOT_ROWS)
 
 
-def check_rows(rows: int, n_components: int) -> None:
+def check_rows(rows: float, n_components: int) -> None:
     """Raise a DataError if there are fewer rows than sources.
 
     Parameters
     ----------
-    rows, n_components : int
+    rows : float
+        Sum of the weights of the rows.
+    n_components : int
     """
     least = max(n_components, 2)
     if rows < least:
         raise DataError(
-            f"the data have {rows:,} rows, fewer than the {least} that {n_components} sources "
+            f"the data have {rows:,.0f} rows, fewer than the {least} that {n_components} sources "
             "need: use more rows, or fewer sources (" + Setting("n_components") + ")"
         )
 

@@ -24,6 +24,7 @@ from bigtensor.models.kernel_ica.settings import LINEAR, KernelSettings
 from bigtensor.statistics.covariances import Covariances
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.mapped_rows import MappedRows
+from bigtensor.statistics.row_sample import occurrences
 
 LEAST_SINGLE_SHARE = 1e-5
 """Share of the variance along an axis below which features in float32 lose too many digits."""
@@ -164,10 +165,9 @@ def _full_map(
     with np.errstate(over="ignore"):
         lengths = np.minimum(bandwidth * spread, _NO_PART)
     kernel = default_kernel(settings.kernel, lengths).relative_to(np.empty((0, 1)))
-    block = pilot.rows
-    if block.weight is not None:
-        block = block.keep(block.weight > 0)
-    values = block.values[: block.rows].astype(np.float64)
+    values = pilot.rows.values[: pilot.rows.rows].astype(np.float64)
+    # clusters and errors of landmarks count rows, which weights repeat
+    values = values[occurrences(_weight(pilot.rows), settings.pilot_rows)]
     found = choose_landmarks(
         "kmeans", values, settings.n_landmarks, spread, kernel, settings.random_state
     )

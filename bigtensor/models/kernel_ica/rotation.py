@@ -72,7 +72,8 @@ def kernel_rotation(sample: WhitenedSample, random_state: int) -> DampedRotation
     random_state : int
     """
     k, rows = sample.n_axes, sample.block.rows
-    signs = np.where((sample.block.values**3).mean(axis=0) < 0, -1.0, 1.0)
+    cubes = np.average(sample.block.values**3, axis=0, weights=sample.block.weight)
+    signs = np.where(cubes < 0, -1.0, 1.0)
     oriented = replace(sample, block=replace(sample.block, values=sample.block.values * signs))
     few = oriented.part(0, max(1, rows // max(SEARCH_VALUES // k, LEAST_SEARCH_ROWS)))
     random = np.random.default_rng([random_state, 17])

@@ -53,7 +53,7 @@ class KernelSettings(SourceSettings):
         return min(2 * self.most_components + AXES_BESIDE, self.most_landmarks)
 
 
-def settings_of(model: Any, shape: DataShape, rows: int) -> KernelSettings:
+def settings_of(model: Any, shape: DataShape, effective_rows: float) -> KernelSettings:
     """Return the resolved parameters of a model.
 
     Raises
@@ -64,7 +64,7 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> KernelSettings:
         When there are fewer rows than components.
     """
     d, k = len(shape.features), int(model.n_components)
-    check_rows(rows, k)
+    check_rows(effective_rows, k)
     enough = enough_rows(ROWS_OF_ROTATION * k, d)
     settings = KernelSettings(
         views=shape.views,
@@ -73,8 +73,10 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> KernelSettings:
         bandwidth=None if model.bandwidth == "auto" else float(model.bandwidth),
         n_landmarks=int(model.n_landmarks),
         polish_passes=int(model.polish_passes),
-        pilot_rows=min(rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
-        rows=rows,
+        pilot_rows=min(
+            shape.most_occurrences, enough if model.pilot_rows is None else int(model.pilot_rows)
+        ),
+        rows=shape.rows,
         dtype=shape.dtype,
         has_weight=shape.has_weight,
         random_state=model.random_state or 0,

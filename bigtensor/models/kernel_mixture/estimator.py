@@ -147,6 +147,10 @@ class KernelMixture(MixtureAnswers):
     missing : {"raise", "omit"}, default "raise"
         ``"raise"``: rows with NaN or infinities are an error. ``"omit"``: such rows are left out
         and counted.
+    weights : {"counts", "relative"}, default "counts"
+        Meaning of sample weights. A count of 2 is a row that occurs twice. Relative weights compare
+        rows and have no unit: they are scaled to add up to the number of rows of equal weight that
+        tell as much (Kish 1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, optional
@@ -206,6 +210,7 @@ class KernelMixture(MixtureAnswers):
         sample_size: int | str = "auto",
         feature_dtype: str = "float32",
         missing: str = "raise",
+        weights: str = "counts",
         sample_dim: str = "sample",
         random_state: int | None = None,
     ) -> None:
@@ -231,6 +236,7 @@ class KernelMixture(MixtureAnswers):
         self.sample_size = sample_size
         self.feature_dtype = feature_dtype
         self.missing = missing
+        self.weights = weights
         self.sample_dim = sample_dim
         self.random_state = random_state
 
@@ -369,13 +375,13 @@ class KernelMixture(MixtureAnswers):
         assert isinstance(self._fitted, KernelFit)
         return self._fitted.solution
 
-    def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
+    def _prepare(self, shape: DataShape, expected: float | None = None) -> Script:
         """Ask for a sample, and fix everything that the sums depend on."""
         settings = settings_of(self, shape)
         if expected is None:
             return (yield from prepare(settings, shape))
         # rounds go on with what was asked for: their later steps see no rows of the sample
-        settings = replace(settings, rows=expected, if_dependent=None)
+        settings = replace(settings, effective_rows=expected, if_dependent=None)
         return without_rows((yield from prepare(settings, shape)))
 
     def _refine(self, preparation: Preparation) -> Script:

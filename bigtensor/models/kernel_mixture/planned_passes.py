@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -88,8 +89,7 @@ def planned_refinement(settings: Settings) -> list[PlannedPass]:
         planned[-1] = replace(planned[-1], instead=last)
     merging = settings if settings.n_populations is not None else merged
     if merging is not None and merging.merging == CONSENSUS:
-        sample_rows = min(merging.sample_size, rows)
-        nbytes = replicates_nbytes(merging, sample_rows)
+        nbytes = replicates_nbytes(merging, _held_rows(merging))
         planned[-1] = replace(planned[-1], driver_nbytes=nbytes)
     return planned
 
@@ -104,7 +104,12 @@ def _sample_nbytes(shape: DataShape, settings: Settings) -> int:
     if settings.spectral:
         features = (2 * len(settings.views) + 2) * settings.n_landmarks
     columns = 4 * len(shape.features) + max(features, 6 * settings.n_components)
-    return 8 * min(settings.sample_size, shape.rows) * columns
+    return 8 * _held_rows(settings) * columns
+
+
+def _held_rows(settings: Settings) -> int:
+    """Return the most rows of the sample, where a row occurs as often as its weight says."""
+    return min(settings.sample_size, max(settings.rows, math.ceil(settings.effective_rows)))
 
 
 def _blank_posterior(stage: Stage, settings: Settings) -> Pass[Any]:

@@ -84,7 +84,8 @@ def prepare(settings: Settings, shape: DataShape) -> Script:
     Constant features are left out of the sample, the settings, the preparation, and all later
     passes.
     """
-    sample = counted((yield pilot_pass(shape, settings.sample_size, settings.random_state)))
+    pilot = yield pilot_pass(shape, settings.sample_size, settings.random_state)
+    sample = counted(pilot).by_occurrence(settings.sample_size)
     varying = varying_columns(sample)
     left_out: LeftOut = {}
     if not varying.all():
@@ -178,7 +179,7 @@ def _concluded(
     evidence = Evidence(
         weights=found.solution.weights,
         order=order,
-        rows=settings.rows if stage.windows else passes.sums.rows,
+        rows=settings.effective_rows if stage.windows else passes.sums.weight,
         scores=scores,
         labelled=None if co_posterior is None else co_posterior.assigned.sum(axis=0),
         population_weights=None if found.populations is None else found.populations.weights,

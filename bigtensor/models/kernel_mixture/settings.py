@@ -44,6 +44,8 @@ class Settings:
     Attributes
     ----------
     n_components, rows : int
+    effective_rows : float
+        Number of rows of all sites, which weighted rows stand for: the sum of their weights.
     counted : bool
         True if the number of components is counted. It is then at most `n_components`.
     views : tuple of (name, features)
@@ -90,6 +92,7 @@ class Settings:
     n_components: int
     counted: bool
     rows: int
+    effective_rows: float
     views: tuple[tuple[str, tuple[str, ...]], ...]
     least_views: int
     units: str
@@ -148,7 +151,7 @@ class Settings:
     @property
     def bins(self) -> int:
         """Bins of the histograms: fewer for few rows, and where tables would be large."""
-        fewer = self.n_components >= MANY or self.rows < FEW_ROWS
+        fewer = self.n_components >= MANY or self.effective_rows < FEW_ROWS
         return self.wanted_bins or (FEWER_BINS if fewer else BINS)
 
     @property
@@ -271,15 +274,18 @@ def settings_of(model: Any, shape: DataShape, *, least_views: int | None = None)
     start = start_of(model)
     least_views = least_views or (3 if start == "spectral" else 2)
     _check_views(model, start, shape, least_views)
-    k = n_components_of(model, shape.rows)
-    if shape.rows < max(2, k):
+    k = n_components_of(model, int(shape.effective_rows))
+    if shape.effective_rows < max(2, k):
         raise IdentifiabilityError(
-            Setting("n_components", k) + " needs more rows; got " + Setting("n_samples", shape.rows)
+            Setting("n_components", k)
+            + " needs more rows; got "
+            + Setting("n_samples", round(shape.effective_rows))
         )
     return Settings(
         n_components=k,
         counted=model.n_components == "auto" and model.n_populations is None,
         rows=shape.rows,
+        effective_rows=shape.effective_rows,
         views=shape.views,
         least_views=least_views,
         units=_units(model, shape),

@@ -56,7 +56,7 @@ mean accuracy of 0.9949; 1e-4 took 10.7 for 0.9952, and 1e-3 took 7.3 for 0.9939
 
 def decomposed(moments: TripleMomentsResult, preparation: Preparation) -> MultiviewMixture:
     """Return weights and mean features of the components from the moments."""
-    sums = AugmentedMoments(moments.triple, moments.seconds, moments.rows)
+    sums = AugmentedMoments(moments.triple, moments.seconds, moments.weight)
     k, masses = preparation.n_components, preparation.masses
     method = preparation.settings.decomposition
     seed = purpose_seed(preparation.settings.random_state, "power")

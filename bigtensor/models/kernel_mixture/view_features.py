@@ -69,7 +69,7 @@ def coarse_maps(
             continue
         width = settings.bandwidth_factor * coarse_width(
             within,
-            settings.rows,
+            settings.effective_rows,
             len(rows),
             settings.n_components,
             quantile_range(values),
@@ -112,7 +112,7 @@ def fine_maps(
         if kind == DELTA:
             maps[name] = _indicators(values, settings)
             continue
-        width = rule_width(within, settings.rows, settings.n_components)
+        width = rule_width(within, settings.effective_rows, settings.n_components)
         landmarks = _landmarks(name, values, within, _kernel(kind, width), settings).points
         width = width * max(1.0, NARROWEST * _spacing(landmarks / width))
         kernel = _kernel(kind, width)

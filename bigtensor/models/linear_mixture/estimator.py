@@ -74,6 +74,10 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
         the units and the starts. By default 200 a component, five a feature, and at least 20,000.
     missing : {"raise", "omit"}, default "raise"
         Whether rows with missing entries are an error, or are left out and counted.
+    weights : {"counts", "relative"}, default "counts"
+        Meaning of sample weights. A count of 2 is a row that occurs twice. Relative weights compare
+        rows and have no unit: they are scaled to add up to the number of rows of equal weight that
+        tell as much (Kish 1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, optional
@@ -126,6 +130,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
         em_iterations: int = 2,
         pilot_rows: int | None = None,
         missing: str = "raise",
+        weights: str = "counts",
         sample_dim: str = "sample",
         random_state: int | None = None,
     ) -> None:
@@ -136,12 +141,13 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
         self.em_iterations = em_iterations
         self.pilot_rows = pilot_rows
         self.missing = missing
+        self.weights = weights
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:
+    def _prepare(self, shape: DataShape, expected: float | None = None) -> Script:
         """Ask for the pilot sample, and find the components in it."""
-        return prepare(self._settings(shape, expected or shape.rows))
+        return prepare(self._settings(shape, expected or shape.effective_rows))
 
     def _refine(self, preparation: LinearPreparation) -> Script:
         """Ask for the sums, and solve between them."""
@@ -149,19 +155,19 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
 
     def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
         """Return upper bounds of what `_prepare` will ask for."""
-        return planned_preparation(self._settings(shape, shape.rows))
+        return planned_preparation(self._settings(shape, shape.effective_rows))
 
     def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
         """Return upper bounds of what `_refine` will ask for."""
-        return planned_refinement(self._settings(shape, shape.rows))
+        return planned_refinement(self._settings(shape, shape.effective_rows))
 
     def _planned_methods(self, shape: DataShape) -> list[PlannedMethod]:
         """Return all methods with their passes and operations."""
-        return planned_methods(self._settings(shape, shape.rows), self.method)
+        return planned_methods(self._settings(shape, shape.effective_rows), self.method)
 
-    def _settings(self, shape: DataShape, rows: int) -> LinearSettings:
+    def _settings(self, shape: DataShape, effective_rows: float) -> LinearSettings:
         """Return the resolved parameters with the method of the fit."""
-        return with_method(settings_of(self, shape, rows))
+        return with_method(settings_of(self, shape, effective_rows))
 
     def _adopt(self, fitted: GaussianComponents) -> None:
         """Set `_fitted` and the fitted attributes."""

@@ -205,7 +205,7 @@ def _whitened(
         basis.T @ second[part, part] @ basis
         for basis, part in zip(wide, _parts(tensor), strict=True)
     )
-    moments = AugmentedMoments(triple, (first_second, second_second, third_second), settings.rows)
+    moments = AugmentedMoments(triple, (first_second, second_second, third_second), total.weight)
     k, seed = settings.n_components, settings.random_state
     return whitened_terms(moments, bases, tensor.constants, k, seed)
 

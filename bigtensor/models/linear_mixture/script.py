@@ -103,7 +103,7 @@ def refine(preparation: LinearPreparation) -> Script:
     def conclude(components: GaussianComponents, likelihoods: list[float]) -> Solved:
         distinct = components
         if not is_too_few(components, preparation.pilot | located.search, settings.n_components):
-            distinct = distinct_components(components, settings.rows, settings.slices)
+            distinct = distinct_components(components, settings.effective_rows, settings.slices)
         merged = components.n_components - distinct.n_components
         moved = LinearTerms(distinct.by_weight(), {**terms.diagnostics, "merged": merged})
         return _concluded(moved, located, preparation, likelihoods)

@@ -34,6 +34,8 @@ class LinearSettings:
     gauss_newton_steps, em_iterations : int
     pilot_rows : int
     rows : int
+    effective_rows : float
+        Number of rows of all sites, which weighted rows stand for: the sum of their weights.
     dtype : str
     has_weight : bool
     random_state : int
@@ -48,6 +50,7 @@ class LinearSettings:
     em_iterations: int
     pilot_rows: int
     rows: int
+    effective_rows: float
     dtype: str
     has_weight: bool
     random_state: int
@@ -64,7 +67,7 @@ class LinearSettings:
         return tuple(view_slices(self.views).values())
 
 
-def settings_of(model: Any, shape: DataShape, rows: int) -> LinearSettings:
+def settings_of(model: Any, shape: DataShape, effective_rows: float) -> LinearSettings:
     """Return the resolved parameters of a model.
 
     Raises
@@ -80,10 +83,10 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> LinearSettings:
     """
     check_views(shape.views)
     k = int(model.n_components)
-    if rows < k:
+    if effective_rows < k:
         raise DataError(
-            f"the data have {rows:,} rows, fewer than the {k} components asked for: use fewer "
-            "components, or more rows"
+            f"the data have {effective_rows:,.0f} rows, fewer than the {k} components "
+            "asked for: use fewer components, or more rows"
         )
     check_labels(shape.groups, k)
     if not shape.groups:
@@ -96,8 +99,9 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> LinearSettings:
         method=model.method,
         gauss_newton_steps=int(model.gauss_newton_steps),
         em_iterations=int(model.em_iterations),
-        pilot_rows=min(rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
-        rows=rows,
+        pilot_rows=min(shape.rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
+        rows=shape.rows,
+        effective_rows=effective_rows,
         dtype=shape.dtype,
         has_weight=shape.has_weight,
         random_state=model.random_state or 0,

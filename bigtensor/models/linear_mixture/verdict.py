@@ -56,7 +56,7 @@ def judged(
     told = {
         **diagnostics,
         "noise_ratio": noise_ratio(components),
-        "rows_a_component": settings.rows / asked,
+        "rows_a_component": settings.effective_rows / asked,
     }
     faults: list[str] = []
     if asked > 1:

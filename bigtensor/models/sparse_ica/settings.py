@@ -31,7 +31,7 @@ class SparseSettings(SourceSettings):
     gauss_newton_steps: int
 
 
-def settings_of(model: Any, shape: DataShape, rows: int) -> SparseSettings:
+def settings_of(model: Any, shape: DataShape, effective_rows: float) -> SparseSettings:
     """Return the resolved parameters of a model.
 
     Raises
@@ -45,15 +45,15 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> SparseSettings:
     asked = None if model.n_components is None else int(model.n_components)
     k = asked or d
     check_identifiable(k, d)
-    check_rows(rows, k)
+    check_rows(effective_rows, k)
     enough = enough_rows(rows_for_cumulant(k), d)
     return SparseSettings(
         views=shape.views,
         n_components=asked,
         polish_passes=int(model.polish_passes),
         gauss_newton_steps=int(model.gauss_newton_steps),
-        pilot_rows=min(rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
-        rows=rows,
+        pilot_rows=min(shape.rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
+        rows=shape.rows,
         dtype=shape.dtype,
         has_weight=shape.has_weight,
         random_state=model.random_state or 0,

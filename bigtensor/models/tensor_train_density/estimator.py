@@ -92,6 +92,10 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         The features to use, in any number of views. By default every feature.
     missing : {"marginalise", "raise", "omit"}, default "marginalise"
         Whether missing entries are summed over, are an error, or make their rows left out.
+    weights : {"counts", "relative"}, default "counts"
+        Meaning of sample weights. A count of 2 is a row that occurs twice. Relative weights compare
+        rows and have no unit: they are scaled to add up to the number of rows of equal weight that
+        tell as much (Kish 1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, optional
@@ -149,6 +153,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         passes: int = 4,
         pilot_rows: int = 20_000,
         missing: str = "marginalise",
+        weights: str = "counts",
         sample_dim: str = "sample",
         random_state: int | None = None,
     ) -> None:
@@ -163,6 +168,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         self.passes = passes
         self.pilot_rows = pilot_rows
         self.missing = missing
+        self.weights = weights
         self.sample_dim = sample_dim
         self.random_state = random_state
 

@@ -80,6 +80,8 @@ def pilot_pass(settings: TrainSettings) -> Pass[Sample]:
 def prepare(settings: TrainSettings) -> Script:
     """Ask for a pilot sample, and choose everything in it that more rows do not decide better."""
     sample: Sample = yield pilot_pass(settings)
+    if settings.weights_repeat_rows:
+        sample = sample.by_occurrence(settings.pilot_rows)
     rows = PilotRows.of_sample(sample, settings)
     if settings.method == "embedding":
         rows = measured_rows(rows, settings)

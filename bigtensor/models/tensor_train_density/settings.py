@@ -64,6 +64,8 @@ class TrainSettings:
         Number of categories of every feature; empty for measured data.
     dtype : str
     has_weight : bool
+    weights_repeat_rows : bool
+        True if a row of weight 2 stands for two rows, which validation may divide.
     random_state : int
     """
 
@@ -81,6 +83,7 @@ class TrainSettings:
     symbols: tuple[int, ...]
     dtype: str
     has_weight: bool
+    weights_repeat_rows: bool
     random_state: int
 
     @property
@@ -94,7 +97,7 @@ class TrainSettings:
         return self.rows > self.pilot_rows
 
 
-def settings_of(model: Any, shape: DataShape, rows: int) -> TrainSettings:
+def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TrainSettings:
     """Return the resolved parameters of a model.
 
     Raises
@@ -102,12 +105,14 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> TrainSettings:
     DataError
         When there are too few rows, or too many for the method.
     """
-    if rows < LEAST_ROWS:
+    rows = shape.rows
+    if effective_rows < LEAST_ROWS:
+        counted = round(effective_rows)
         raise DataError(
-            f"{rows} row{'s' * (rows > 1)} cannot be fitted and validated; a density needs "
-            f"{LEAST_ROWS} rows at least (n_samples={rows})"
+            f"{counted} row{'s' * (counted > 1)} cannot be fitted and validated; a density needs "
+            f"{LEAST_ROWS} rows at least (n_samples={counted})"
         )
-    few = rows <= FEW_ROWS
+    few = effective_rows <= FEW_ROWS
     embeds = model.method == "embedding"
     if embeds:
         _check_embedded(shape, rows)
@@ -122,11 +127,12 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> TrainSettings:
         structure=model.structure,
         n_trains=(TRAINS if few else 1) if model.n_trains == "auto" else int(model.n_trains),
         passes=int(model.passes),
-        pilot_rows=rows if embeds else min(rows, int(model.pilot_rows)),
+        pilot_rows=rows if embeds else min(shape.most_occurrences, int(model.pilot_rows)),
         rows=rows,
         symbols=tuple(len(names) for names in shape.categories),
         dtype=shape.dtype,
         has_weight=shape.has_weight,
+        weights_repeat_rows=shape.weights_repeat_rows,
         random_state=model.random_state or 0,
     )
 

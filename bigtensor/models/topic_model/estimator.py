@@ -61,6 +61,10 @@ class TopicModel(
         held-out documents, at most 12; 0 returns the topics of moments.
     missing : {"raise", "omit"}, default "raise"
         Whether rows with missing counts are an error, or are left out and counted.
+    weights : {"counts", "relative"}, default "counts"
+        Meaning of sample weights. A count of 2 is a row that occurs twice. Relative weights compare
+        rows and have no unit: they are scaled to add up to the number of rows of equal weight that
+        tell as much (Kish 1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, optional
@@ -122,6 +126,7 @@ class TopicModel(
         power_passes: int = 1,
         polish_passes: int | str = "auto",
         missing: str = "raise",
+        weights: str = "counts",
         sample_dim: str = "sample",
         random_state: int | None = None,
     ) -> None:
@@ -132,6 +137,7 @@ class TopicModel(
         self.power_passes = power_passes
         self.polish_passes = polish_passes
         self.missing = missing
+        self.weights = weights
         self.sample_dim = sample_dim
         self.random_state = random_state
 

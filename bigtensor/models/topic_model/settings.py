@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +64,7 @@ class TopicSettings:
         return min(n_topics + _OVERSAMPLING, self.n_words)
 
 
-def settings_of(model: Any, shape: DataShape, rows: int) -> TopicSettings:
+def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TopicSettings:
     """Return the resolved parameters of a model.
 
     Raises
@@ -78,7 +79,7 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> TopicSettings:
         pseudo_count=float(model.topic_concentration),
         power_passes=int(model.power_passes),
         polish_passes=None if model.polish_passes == "auto" else int(model.polish_passes),
-        rows=rows,
+        rows=max(shape.rows, math.ceil(effective_rows)),
         random_state=model.random_state or 0,
     )
     if settings.n_topics != "auto" and settings.most_topics > settings.n_words:

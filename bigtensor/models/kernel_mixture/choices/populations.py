@@ -109,7 +109,7 @@ def _consensus(
             *(shares_of_leaves(labels, posterior, replicate) for replicate in replicates),
         ],
         weights,
-        [reliability_of(weights, share) for share in (resolved_share(k, sums.rows), *resolved)],
+        [reliability_of(weights, share) for share in (resolved_share(k, sums.weight), *resolved)],
         least_mass(sums) / sums.mass.sum(),
     )
     halves = [((first.tree, first.labels), (second.tree, second.labels)) for first, second in pairs]

@@ -172,7 +172,7 @@ def _replicate(
 
 def least_mass(sums: CoPosteriorSumsResult) -> float:
     """Return the mass below which components are no populations of their own."""
-    return sums.weight * max(LEAST_SHARE, min(LEAST_ROWS / sums.rows, 0.05))
+    return sums.weight * max(LEAST_SHARE, min(LEAST_ROWS / sums.weight, 0.05))
 
 
 def shares_of_leaves(
@@ -203,7 +203,7 @@ def shares_of_leaves(
     return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 
-def resolved_share(n_components: int, rows: int) -> float:
+def resolved_share(n_components: int, rows: float) -> float:
     """Return the share of all rows from which on a tree tells a component from others.
 
     Parameters
