@@ -19,6 +19,7 @@ from bigtensor.cli.options import (
     runtime,
     runtime_options,
     seed_option,
+    weights_option,
 )
 from bigtensor.cli.output import say
 from bigtensor.cli.plan import plan_facts
@@ -40,6 +41,7 @@ from bigtensor.models.wording import counted
 @runtime_options
 @seed_option
 @missing_option
+@weights_option
 @overwrite_option
 def fit(
     cells: str,
@@ -53,6 +55,7 @@ def fit(
     memory_limit: int | None,
     seed: int,
     missing: str | None,
+    weights: str,
     overwrite: bool,
 ) -> None:
     """Fit a model to the rows of a store.
@@ -70,7 +73,9 @@ def fit(
     from bigtensor.data.outputs import check_target
     from bigtensor.models.registry import model_class
 
-    fitted = model_class(model)(**parameters, missing=missing or "raise", random_state=seed)
+    fitted = model_class(model)(
+        **parameters, missing=missing or "raise", weights=weights, random_state=seed
+    )
     check_target(out, overwrite=overwrite)
     rows = in_order(cells, sequence, fitted)
     planned = _show_plan(fitted, rows, where)

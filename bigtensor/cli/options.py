@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from bigtensor.data.missing_values import MISSING_RULES
+from bigtensor.data.weight_meanings import COUNTS, MEANINGS
 from bigtensor.errors import ParameterError, ViewError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -90,6 +91,18 @@ def missing_option(function: Function) -> Function:
         type=click.Choice(MISSING_RULES),
         help="Whether rows with NaN, infinities or missing codes are an error, or are left out "
         "and counted; some models can sum over missing entries alone (marginalise).",
+    )(function)
+
+
+def weights_option(function: Function) -> Function:
+    """Add ``--weights``."""
+    return click.option(
+        "--weights",
+        type=click.Choice(MEANINGS),
+        default=COUNTS,
+        show_default=True,
+        help="Meaning of the variable 'weight' of the store: a count of 2 is a row that occurs "
+        "twice; relative weights only compare rows, and their unit has no effect.",
     )(function)
 
 

@@ -13,17 +13,10 @@ from bigtensor.data.csr_source import CsrSource
 from bigtensor.data.plain_arrays import without_mask
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import ArraySource, LazySource, Source
+from bigtensor.data.weight_meanings import RELATIVE
 from bigtensor.data.weight_totals import weight_totals
 from bigtensor.data.xarray_source import XarraySource
 from bigtensor.errors import DataError, Setting, WeightWarning
-
-COUNTS = "counts"
-"""A weight of 2 is a row that occurs twice."""
-
-RELATIVE = "relative"
-"""Weights compare rows, and their unit has no effect."""
-
-MEANINGS = (COUNTS, RELATIVE)
 
 FEW_COUNTS = 0.5
 """Counts that add up to less than this share of the rows are probably relative weights."""

@@ -11,8 +11,8 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import validate_data
 
 from bigtensor._version import __version__
-from bigtensor.data.sample_weights import COUNTS, RELATIVE
 from bigtensor.data.samples import Samples
+from bigtensor.data.weight_meanings import COUNTS, RELATIVE
 from bigtensor.engine.checkpoint import content_key
 from bigtensor.engine.events import Listener
 from bigtensor.engine.plan import Plan, PlannedProcesses, make_plan
@@ -57,9 +57,8 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             file. `bigtensor.open_samples` reads layers and ``obsm`` of AnnData.
         y : ignored
         sample_weight : (rows,) array-like, optional
-            Weights of the rows, not negative. In every sum a weight of 2 counts a row twice, so
-            weights that only compare rows should add up to the number of rows. Bandwidths and
-            landmarks come from the pilot sample, whose choice does not depend on weights.
+            Weights of the rows, not negative, by default those that are stored with the data. Their
+            meaning is the parameter `weights` of the model.
         client : distributed.Client, optional
             Client of a Dask cluster. It is never closed.
         scheduler : str, optional

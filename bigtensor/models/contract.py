@@ -14,9 +14,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 
 from bigtensor.data.missing_values import MARGINALISE
-from bigtensor.data.sample_weights import COUNTS, with_meaning
+from bigtensor.data.sample_weights import with_meaning
 from bigtensor.data.samples import Samples
 from bigtensor.data.views import Views, ViewsLike
+from bigtensor.data.weight_meanings import COUNTS
 from bigtensor.errors import Message, ParameterError
 from bigtensor.models.answers import RowAnswers, is_named, is_plain
 from bigtensor.models.data_shape import DataShape, NamedViews

@@ -8,11 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 
+from bigtensor.data.samples import Samples
 from bigtensor.errors import DataError
 from bigtensor.models.base import LatentVariableModel
 from bigtensor.models.description import ModelDescription, refuse_levels
 from bigtensor.models.parameters import check_choice, check_integer
-from bigtensor.statistics.base import RowFunction
+from bigtensor.models.script import PlannedPass, single_pass
+from bigtensor.statistics.base import Pass, RowFunction
+from bigtensor.statistics.score_sums import ScoreSums, ScoreSumsResult
 
 LOG_DENSITY = "log_density"
 """Name of the answer for every row."""
@@ -54,14 +57,14 @@ class DensityAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             As for `fit`.
         y : ignored
         sample_weight : (rows,) array-like, optional
-            Weights of the rows, not negative. Weights stored with the data are not used.
+            Weights of the rows, not negative, by default those that are stored with the data.
 
         Raises
         ------
         DataError
             When no row is left to score.
         """
-        return mean_score(np.asarray(self.score_samples(X)), sample_weight)
+        return mean_score(self, X, sample_weight)
 
     def sample(self, n_samples: int = 1, random_state: int | None = None) -> NDArray[np.float64]:
         """Draw rows from the fitted density.
@@ -95,19 +98,41 @@ class DensityAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         return self._fitted
 
 
-def mean_score(scores: NDArray[np.float64], sample_weight: Any) -> float:
-    """Return the weighted mean of log-densities that are not NaN.
+def mean_score(model: LatentVariableModel, X: Any, sample_weight: Any) -> float:
+    """Return the weighted mean log-density of rows, in nats.
+
+    Parameters
+    ----------
+    model : fitted model
+        With log-densities of rows.
+    X : path, xarray, dask array or array-like
+    sample_weight : (rows,) array-like, optional
+        By default the weights that are stored with the data.
+    """
+    model._require_fitted()
+    return score_sums(model, model._open_again(X, sample_weight=sample_weight)).mean
+
+
+def score_sums(model: LatentVariableModel, samples: Samples) -> ScoreSumsResult:
+    """Return the log-likelihood of weighted rows in one pass, and the sum of their weights.
+
+    Parameters
+    ----------
+    model : fitted model
+    samples : Samples
 
     Raises
     ------
     DataError
-        When no row with a positive weight has one.
+        When no row with a positive weight is left to score.
     """
-    weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight)
-    kept = ~np.isnan(scores)
-    if not weight[kept].sum() > 0:
+    scoring = Pass("scores", ScoreSums(model._row_function((LOG_DENSITY,))))
+    scores: ScoreSumsResult = model._run(
+        samples, single_pass(scoring), [PlannedPass(scoring)]
+    ).result
+    if not scores.weight > 0:
         raise DataError("no row with a positive weight can be scored: all were left out")
-    return float(np.average(scores[kept], weights=weight[kept]))
+    return scores
 
 
 class DensityDescription(ModelDescription):

@@ -7,39 +7,50 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.data.sample_weights import with_meaning
+from bigtensor.models.density import score_sums
 from bigtensor.models.mixture import MixtureAnswers
+from bigtensor.statistics.score_sums import ScoreSumsResult
 
 
 class InformationCriteria(MixtureAnswers):
     """Base of mixtures with a number of free parameters."""
 
-    def aic(self, X: Any) -> float:
+    def aic(self, X: Any, sample_weight: Any = None) -> float:
         """Return the information criterion of Akaike for some rows; less is better.
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
             As for `fit`.
+        sample_weight : (rows,) array-like, optional
+            Weights of the rows in the meaning of the parameter `weights`, by default those that are
+            stored with the data.
         """
-        return 2.0 * self._free_parameters() - 2.0 * self._log_likelihood(X)[0]
+        return 2.0 * self._free_parameters() - 2.0 * self._log_likelihood(X, sample_weight).total
 
-    def bic(self, X: Any) -> float:
+    def bic(self, X: Any, sample_weight: Any = None) -> float:
         """Return the Bayesian information criterion for some rows; less is better.
+
+        The number of rows in it is the sum of their weights.
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
             As for `fit`.
+        sample_weight : (rows,) array-like, optional
+            As for `aic`.
         """
-        likelihood, rows = self._log_likelihood(X)
-        return float(np.log(rows)) * self._free_parameters() - 2.0 * likelihood
+        likelihood = self._log_likelihood(X, sample_weight)
+        penalty = float(np.log(likelihood.weight)) * self._free_parameters()
+        return penalty - 2.0 * likelihood.total
 
     @abstractmethod
     def _free_parameters(self) -> int:
         """Return the number of free parameters."""
 
-    def _log_likelihood(self, X: Any) -> tuple[float, int]:
-        """Return the log-likelihood of some rows, and how many were scored."""
-        scores = np.asarray(self.score_samples(X), np.float64)
-        kept = scores[~np.isnan(scores)]
-        return float(kept.sum()), len(kept)
+    def _log_likelihood(self, X: Any, sample_weight: Any) -> ScoreSumsResult:
+        """Return the log-likelihood of weighted rows, and the sum of the weights."""
+        self._require_fitted()
+        samples = self._open_again(X, sample_weight=sample_weight)
+        return score_sums(self, with_meaning(samples, self.weights))

@@ -33,7 +33,8 @@ class LabelledFit(LatentVariableModel):
             from the means of their rows; one row of every label may do. An array that labels all
             rows is ignored, as by other mixtures.
         sample_weight : (rows,) array-like, optional
-            Weights of the rows, not negative. In every sum a weight of 2 counts a row twice.
+            Weights of the rows, not negative, by default those that are stored with the data. Their
+            meaning is the parameter `weights` of the model.
         **options
             ``client``, ``scheduler``, ``workers``, ``memory_limit``, ``checkpoint`` and
             ``listeners``; see `bigtensor.models.base.LatentVariableModel.fit`.

@@ -156,14 +156,14 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             As for `fit`.
         y : ignored
         sample_weight : (rows,) array-like, optional
-            Weights of the rows, not negative. Weights stored with the data are not used.
+            Weights of the rows, not negative, by default those that are stored with the data.
 
         Raises
         ------
         DataError
             When no row is left to score.
         """
-        return mean_score(np.asarray(self.score_samples(X)), sample_weight)
+        return mean_score(self, X, sample_weight)
 
     def fit_predict(self, X: Any, y: Any = None, **fit_parameters: Any) -> Any:
         """Fit the model and return the label of every row."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.missing_values import MARGINALISE, MISSING_RULES
-from bigtensor.data.sample_weights import MEANINGS
+from bigtensor.data.weight_meanings import MEANINGS
 from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.custom_kernel import CustomKernel
 

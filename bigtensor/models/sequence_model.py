@@ -55,7 +55,8 @@ class SequenceModel(LatentVariableModel):
             ``(rows, features)`` in the order of time, see `bigtensor.open_samples`.
         y : ignored
         sample_weight : (rows,) array-like, optional
-            Weights of the rows, not negative. In every sum a weight of 2 counts a row twice.
+            Weights of the rows, not negative, by default those that are stored with the data. Their
+            meaning is the parameter `weights` of the model.
         sequence : str or (rows,) array-like, optional
             The sequence of every row: the name of a variable along the samples, of a column of
             ``obs`` or of a column of a table, which is then no feature, or ids as an array beside
@@ -111,11 +112,13 @@ class SequenceModel(LatentVariableModel):
         _warn_of_returning_in(self._open_again(X))
         return written
 
-    def _open_in_order(self, X: Any, sequence: Any, lengths: Any) -> Samples:
+    def _open_in_order(
+        self, X: Any, sequence: Any, lengths: Any, sample_weight: Any = None
+    ) -> Samples:
         """Return data with the views of the fit, in their sequences."""
         self._require_fitted()
         X, sequence = in_sequences(X, sequence, lengths)
-        return self._open_again(X, sequence=sequence)
+        return self._open_again(X, sample_weight=sample_weight, sequence=sequence)
 
     def _script(self, shape: DataShape) -> Script:
         """Return the whole script of a fit, which also looks at the ids."""

@@ -119,9 +119,6 @@ class ModelCase:
         in float32 are compared with at least 1e-5.
     rounds : int, default 2
         Rounds that a fit in rounds is followed for.
-    weight_repeats_rows : bool, default False
-        A weight of two fits the same model as a row that is given twice. This does not hold for a
-        model that draws a pilot sample.
     in_order : bool, default False
         The answer for a row depends on the rows before it, so that rows can neither be permuted nor
         cut into several data sets.
@@ -132,7 +129,6 @@ class ModelCase:
     answers: tuple[str, ...] = ()
     rtol: float = 1e-8
     rounds: int = 2
-    weight_repeats_rows: bool = False
     in_order: bool = False
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Laws of fits: plan, parts of the rows, workers, weights, checkpoints, files, missing rows."""
+"""Laws of fits: plan, parts of the rows, workers, checkpoints, files, missing rows."""
 
 from __future__ import annotations
 
@@ -94,25 +94,6 @@ def any_number_of_workers_gives_the_same_bits(case: ModelCase) -> None:
 
 
 @model_law
-def weights_of_one_change_nothing(case: ModelCase) -> None:
-    """Assert that sample weights of one are no weights."""
-    model = case.make().fit(case.data, sample_weight=np.ones(case.rows))
-    require_close_model(model, case.fitted, case, "fit with weights of one")
-
-
-@model_law
-def a_weight_of_two_fits_as_a_row_twice(case: ModelCase) -> None:
-    """Assert that weights repeat rows, of a model that says so."""
-    if not case.weight_repeats_rows:
-        return
-    weight = np.where(np.arange(case.rows) % 3, 1, 2)
-    repeated = case.data[np.repeat(np.arange(case.rows), weight)]
-    heavy = case.make().fit(case.data, sample_weight=weight.astype(float))
-    twice = case.make().fit(repeated)
-    require_close_model(heavy, twice, case, "fit of weights of two against repeated rows")
-
-
-@model_law
 def a_checkpoint_is_used_again(case: ModelCase) -> None:
     """Assert that the same fit reads every part from its checkpoint, and has the same bits."""
     with temporary_folder() as folder:
@@ -171,8 +152,6 @@ FIT_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     the_plan_covers_the_passes,
     any_parts_give_the_same,
     any_number_of_workers_gives_the_same_bits,
-    weights_of_one_change_nothing,
-    a_weight_of_two_fits_as_a_row_twice,
     a_checkpoint_is_used_again,
     a_saved_model_is_the_same,
     missing_rows_are_refused_or_left_out,

@@ -11,10 +11,12 @@ from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.estimator_laws import ESTIMATOR_LAWS
 from bigtensor.testing.fit_laws import FIT_LAWS
 from bigtensor.testing.round_laws import ROUND_LAWS
+from bigtensor.testing.weight_laws import WEIGHT_LAWS
 
 MODEL_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     *ESTIMATOR_LAWS,
     *FIT_LAWS,
+    *WEIGHT_LAWS,
     *ROUND_LAWS,
     *ANSWER_LAWS,
 )

@@ -49,7 +49,9 @@ def statistic_of(model: KernelMixture, samples: Samples, name: str) -> Statistic
     name : str
         ``"moments"`` or ``"posterior 1"``.
     """
-    shape = DataShape(samples.rows, samples.views.features, str(samples.dtype), has_weight=False)
+    shape = DataShape(
+        samples.rows, samples.views.features, str(samples.dtype), False, samples.effective_rows
+    )
     windows, runtime = pilot_windows(samples.rows, PILOT_ROWS), ThreadedRuntime(1)
     script = model._script(shape)
     result: Any = None

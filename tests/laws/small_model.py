@@ -90,10 +90,11 @@ class Standardiser(LatentVariableModel):
         self,
         views: Any = None,
         missing: str = "raise",
+        weights: str = "counts",
         sample_dim: str = "sample",
         random_state: int | None = None,
     ) -> None:
-        self.views, self.missing = views, missing
+        self.views, self.missing, self.weights = views, missing, weights
         self.sample_dim, self.random_state = sample_dim, random_state
 
     def transform(self, X: Any) -> Any:

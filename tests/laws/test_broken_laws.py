@@ -36,7 +36,7 @@ def law_named(laws, name):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_small_model__obeys_all_laws_on_every_kind_of_data(kind):
-    check_model(Standardiser, small_data(kind, 300), weight_repeats_rows=True)
+    check_model(Standardiser, small_data(kind, 300))
     check_statistic(PowerSums(np.ones(4), 2), small_data(kind), unweighted=())
     check_row_function(Standardised(np.ones(4), np.ones(4)), small_data(kind))
 
@@ -202,7 +202,7 @@ def test_row_function_law__is_broken(name, broken, words):
 
 class ChangesParameters(Standardiser):
     def __init__(self, views=None, missing="raise", sample_dim="sample", random_state=None):
-        super().__init__(views, missing, sample_dim, random_state and 1)
+        super().__init__(views, missing, "counts", sample_dim, random_state and 1)
 
 
 class NeedsFitToBeShown(Standardiser):
@@ -274,6 +274,14 @@ class TellsWeights(Standardiser):
     def fit(self, X, y=None, sample_weight=None, **options):
         super().fit(X, y, sample_weight, **options)
         self._adopt(Moments(self.mean_ + (sample_weight is not None), np.ones(4)))
+        return self
+
+
+class ForgetsMeaning(Standardiser):
+    def fit(self, X, y=None, sample_weight=None, **options):
+        super().fit(X, y, sample_weight, **options)
+        largest = 1 if sample_weight is None else sample_weight.max()
+        self._adopt(Moments(self.mean_ * largest, np.ones(4)))
         return self
 
 
@@ -367,6 +375,7 @@ BROKEN_MODELS = [
     ("any_number_of_workers_gives_the_same_bits", CountsWorkers, "three workers against one"),
     ("weights_of_one_change_nothing", TellsWeights, "weights of one: 'mean_' differs"),
     ("a_weight_of_two_fits_as_a_row_twice", IgnoresWeights, "repeated rows: 'mean_' differs"),
+    ("relative_weights_have_no_unit", ForgetsMeaning, "relative weights in units of 9e-19"),
     ("a_checkpoint_is_used_again", NeverTheSameSums, "'means' used 0 of 1 parts"),
     ("a_saved_model_is_the_same", ForgetsWhenSaved, "diagnostics_ is {}, expected"),
     ("missing_rows_are_refused_or_left_out", FillsMissing, "raised nothing; .*MissingValueError"),
@@ -385,7 +394,7 @@ BROKEN_MODELS = [
 def test_model_law__is_broken(name, broken, words):
     law = law_named(MODEL_LAWS, name)
     with pytest.raises(AssertionError) as raised:
-        law(ModelCase(broken, DATA, weight_repeats_rows=True))
+        law(ModelCase(broken, DATA))
     assert str(raised.value).startswith(f"law broken, {name.replace('_', ' ')}: {broken.__name__}")
     assert re.search(words, str(raised.value)), raised.value
 

@@ -30,7 +30,7 @@ from bigtensor.models.registry import (
     model_class,
 )
 
-SHARED = {"views", "missing", "sample_dim", "random_state"}
+SHARED = {"views", "missing", "weights", "sample_dim", "random_state"}
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_moments__of_windows_that_leave_a_doubtful_start_get_rivals(many):
     best = max(start["log_likelihood"] for start in found["starts"])
     assert found["settling_log_likelihood"][-1] == best
     # the passes of every start are in the plan
-    shape = DataShape(ROWS, model.views_.features, "float32", False)
+    shape = DataShape(ROWS, model.views_.features, "float32", False, ROWS)
     planned = {size.name: size for size in sizes_of(model, shape)}
     names = [one["name"] for one in found["passes"]]
     assert {name for name in names if name.startswith("moments")} <= set(planned)
@@ -101,7 +101,7 @@ def test_moments__read_at_least_as_many_rows_as_are_asked_for(rows):
     ("moments_rows", "planned"), [("auto", 1_048_576), ("all", 10**8), (4_000_000, 4_194_304)]
 )
 def test_plan__shows_the_rows_of_the_moments(moments_rows, planned):
-    shape = DataShape(10**8, (("a", ("a",)), ("b", ("b",)), ("c", ("c",))), "float32", False)
+    shape = DataShape(10**8, (("a", ("a",)), ("b", ("b",)), ("c", ("c",))), "float32", False, 1e8)
     model = KernelMixture(3, moments_rows=moments_rows, bandwidth="cross-validation")
     sizes = {size.name: size.rows for size in sizes_of(model, shape)}
     assert sizes["moments"] == planned

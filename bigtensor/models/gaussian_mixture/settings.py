@@ -87,9 +87,9 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> Gaussian
         When there are labels, and not one for every component.
     """
     k, d = int(model.n_components), len(shape.features)
-    if effective_rows < k:
+    if max(shape.rows, effective_rows) < k:
         raise DataError(
-            f"the data have {effective_rows:,.0f} rows, fewer than the {k} components "
+            f"the data have {shape.rows:,} rows, fewer than the {k} components "
             "asked for: use fewer components, or more rows"
         )
     check_labels(shape.groups, k)

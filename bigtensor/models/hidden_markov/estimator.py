@@ -243,6 +243,7 @@ class HiddenMarkovModel(SequenceModel):
         self,
         X: Any,
         y: Any = None,  # noqa: ARG002
+        sample_weight: Any = None,
         *,
         sequence: Any = None,
         lengths: Any = None,
@@ -254,6 +255,8 @@ class HiddenMarkovModel(SequenceModel):
         X : path, xarray, dask array or array-like
             As for `predict`.
         y : ignored
+        sample_weight : (rows,) array-like, optional
+            Weights of the steps, not negative, by default those that are stored with the data.
         sequence, lengths : optional
             As for `predict`.
 
@@ -262,10 +265,12 @@ class HiddenMarkovModel(SequenceModel):
         DataError
             When no row is left to score.
         """
-        ends, _ = self._ends(X, sequence, lengths)
-        if not ends.rows.sum():
-            raise DataError("no row can be scored: all were left out")
-        return float(self._log_likelihood(ends).sum() / ends.rows.sum())
+        ends, _ = self._ends(X, sequence, lengths, sample_weight)
+        weight = ends.weight.sum()
+        if not weight > 0:
+            raise DataError("no row with a positive weight can be scored: all were left out")
+        volume = self._solution().emissions.densities().log_volume
+        return float(ends.weighted_log_likelihood.sum() / weight - volume)
 
     def predict_next(self, X: Any, *, sequence: Any = None, lengths: Any = None) -> Any:
         """Return what follows on every sequence: probabilities of categories, or expected values.
@@ -445,11 +450,16 @@ class HiddenMarkovModel(SequenceModel):
         return taken
 
     def _ends(
-        self, X: Any, sequence: Any, lengths: Any, **options: Unpack[RunOptions]
+        self,
+        X: Any,
+        sequence: Any,
+        lengths: Any,
+        sample_weight: Any = None,
+        **options: Unpack[RunOptions],
     ) -> tuple[SequenceEndsResult, NDArray[Any]]:
         """Return likelihood and last state of every sequence in two passes, and ids or names."""
         chain = self._solution().chain()
-        samples = self._open_in_order(X, sequence, lengths)
+        samples = self._open_in_order(X, sequence, lengths, sample_weight)
         operators = operators_of(chain, samples.rows)
 
         def script() -> SizedScript:

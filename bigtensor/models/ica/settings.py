@@ -48,7 +48,7 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> ICASetti
     asked = None if model.n_components is None else int(model.n_components)
     k = asked or d
     method = _method(str(model.method), k, d)
-    check_rows(effective_rows, k)
+    check_rows(max(shape.rows, effective_rows), k)
     for_sources = ROWS_OF_ROTATION * k if method == "whitened" else rows_for_cumulant(k)
     enough = enough_rows(for_sources, d)
     return ICASettings(

@@ -64,7 +64,7 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> KernelSe
         When there are fewer rows than components.
     """
     d, k = len(shape.features), int(model.n_components)
-    check_rows(effective_rows, k)
+    check_rows(max(shape.rows, effective_rows), k)
     enough = enough_rows(ROWS_OF_ROTATION * k, d)
     settings = KernelSettings(
         views=shape.views,

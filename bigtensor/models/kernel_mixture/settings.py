@@ -275,11 +275,9 @@ def settings_of(model: Any, shape: DataShape, *, least_views: int | None = None)
     least_views = least_views or (3 if start == "spectral" else 2)
     _check_views(model, start, shape, least_views)
     k = n_components_of(model, int(shape.effective_rows))
-    if shape.effective_rows < max(2, k):
+    if shape.most_occurrences < max(2, k):
         raise IdentifiabilityError(
-            Setting("n_components", k)
-            + " needs more rows; got "
-            + Setting("n_samples", round(shape.effective_rows))
+            Setting("n_components", k) + " needs more rows; got " + Setting("n_samples", shape.rows)
         )
     return Settings(
         n_components=k,

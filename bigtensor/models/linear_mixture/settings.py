@@ -83,9 +83,9 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> LinearSe
     """
     check_views(shape.views)
     k = int(model.n_components)
-    if effective_rows < k:
+    if max(shape.rows, effective_rows) < k:
         raise DataError(
-            f"the data have {effective_rows:,.0f} rows, fewer than the {k} components "
+            f"the data have {shape.rows:,} rows, fewer than the {k} components "
             "asked for: use fewer components, or more rows"
         )
     check_labels(shape.groups, k)

@@ -45,7 +45,7 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> SparseSe
     asked = None if model.n_components is None else int(model.n_components)
     k = asked or d
     check_identifiable(k, d)
-    check_rows(effective_rows, k)
+    check_rows(max(shape.rows, effective_rows), k)
     enough = enough_rows(rows_for_cumulant(k), d)
     return SparseSettings(
         views=shape.views,

@@ -77,7 +77,7 @@ class PilotRows:
             symbols = [Symbols(np.arange(count, dtype=np.float64)) for count in settings.symbols]
         else:
             symbols = [_symbols(column) for column in values.T]
-        return cls(values, weight / weight.mean(), tuple(symbols), settings.least_width)
+        return cls(values, weight, tuple(symbols), settings.least_width)
 
     @cached_property
     def standard(self) -> Coordinates:

@@ -106,11 +106,10 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TrainSet
         When there are too few rows, or too many for the method.
     """
     rows = shape.rows
-    if effective_rows < LEAST_ROWS:
-        counted = round(effective_rows)
+    if max(rows, effective_rows) < LEAST_ROWS:
         raise DataError(
-            f"{counted} row{'s' * (counted > 1)} cannot be fitted and validated; a density needs "
-            f"{LEAST_ROWS} rows at least (n_samples={counted})"
+            f"{rows} row{'s' * (rows > 1)} cannot be fitted and validated; a density needs "
+            f"{LEAST_ROWS} rows at least (n_samples={rows})"
         )
     few = effective_rows <= FEW_ROWS
     embeds = model.method == "embedding"

@@ -28,6 +28,10 @@ class SequenceEndsResult:
     rows : (sequences,) int64 array
     log_likelihood : (sequences,) float64 array
         In nats, relative to the volume of the emissions.
+    weight : (sequences,) float64 array
+        Sum of the weights of the rows.
+    weighted_log_likelihood : (sequences,) float64 array
+        Sum of the weight of a row times its log density given the earlier rows.
     last : (sequences, k) float64 array
         Probabilities of the last state, given all rows of the sequence.
     """
@@ -35,6 +39,8 @@ class SequenceEndsResult:
     sequence: NDArray[np.int64]
     rows: NDArray[np.int64]
     log_likelihood: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    weighted_log_likelihood: NDArray[np.float64]
     last: NDArray[np.float64]
 
 
@@ -68,6 +74,8 @@ class SequenceEnds(EntryStatistic[SequenceEndsResult]):
             "sequence": ((), "int64"),
             "rows": ((), "int64"),
             "log_likelihood": ((), "float64"),
+            "weight": ((), "float64"),
+            "weighted_log_likelihood": ((), "float64"),
             "last": ((self.chain.n_states,), "float64"),
         }
 
@@ -81,11 +89,14 @@ class SequenceEnds(EntryStatistic[SequenceEndsResult]):
         if not found.starts[0]:
             first = np.concatenate([[0], first])
         ids = np.zeros(block.rows, np.int64) if block.sequence is None else block.sequence
+        weight = np.ones(block.rows) if block.weight is None else block.weight
         entries = {
             "begins": found.starts[first],
             "sequence": ids[first].astype(np.int64),
             "rows": np.diff(first, append=block.rows),
             "log_likelihood": np.add.reduceat(found.log_density, first),
+            "weight": np.add.reduceat(weight, first),
+            "weighted_log_likelihood": np.add.reduceat(weight * found.log_density, first),
             "last": found.filtered[np.append(first[1:], block.rows) - 1],
         }
         self.append(state, entries)
@@ -93,17 +104,16 @@ class SequenceEnds(EntryStatistic[SequenceEndsResult]):
     def finalize(self, state: State) -> SequenceEndsResult:
         """Join the parts of every sequence."""
         first = np.flatnonzero(state["begins"])
+        summed = ("rows", "log_likelihood", "weight", "weighted_log_likelihood")
         if not len(first):
-            return SequenceEndsResult(
-                state["sequence"], state["rows"], state["log_likelihood"], state["last"]
-            )
+            sums = {name: state[name] for name in summed}
+            return SequenceEndsResult(sequence=state["sequence"], last=state["last"], **sums)
         return SequenceEndsResult(
-            state["sequence"][first],
-            np.add.reduceat(state["rows"], first),
-            np.add.reduceat(state["log_likelihood"], first),
-            state["last"][np.append(first[1:], len(state["begins"])) - 1],
+            sequence=state["sequence"][first],
+            last=state["last"][np.append(first[1:], len(state["begins"])) - 1],
+            **{name: np.add.reduceat(state[name], first) for name in summed},
         )
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
-        return filter_nbytes(self.chain, rows)
+        return filter_nbytes(self.chain, rows) + 2 * 8 * rows

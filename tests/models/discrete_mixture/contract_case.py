@@ -2,8 +2,6 @@
 
 from bigtensor import DiscreteMixture
 
-SETTINGS = {"weight_repeats_rows": True}
-
 
 def make(kind: str) -> DiscreteMixture:
     assert kind == "codes"

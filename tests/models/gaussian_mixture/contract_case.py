@@ -2,8 +2,6 @@
 
 from bigtensor import GaussianMixture
 
-SETTINGS = {"weight_repeats_rows": False}
-
 
 def make(kind: str) -> GaussianMixture:
     assert kind == "measured"

@@ -5,8 +5,6 @@ import xarray as xr
 
 from bigtensor import ICA
 
-SETTINGS = {"weight_repeats_rows": False}
-
 
 def make(kind: str) -> ICA:
     assert kind == "measured"

@@ -5,8 +5,6 @@ import xarray as xr
 
 from bigtensor import KernelICA
 
-SETTINGS = {"weight_repeats_rows": False}
-
 
 def make(kind: str) -> KernelICA:
     assert kind == "measured"

@@ -5,8 +5,6 @@ import xarray as xr
 
 from bigtensor import LinearMixture, simulate
 
-SETTINGS = {"weight_repeats_rows": False}
-
 
 def make(kind: str) -> LinearMixture:
     assert kind == "measured"

@@ -5,8 +5,6 @@ import xarray as xr
 
 from bigtensor import SparseICA
 
-SETTINGS = {"weight_repeats_rows": False}
-
 
 def make(kind: str) -> SparseICA:
     assert kind == "measured"

@@ -6,8 +6,6 @@ import xarray as xr
 from bigtensor import TensorTrainDensity
 from bigtensor.testing import small_data
 
-SETTINGS = {"weight_repeats_rows": False}
-
 
 def make(kind: str) -> TensorTrainDensity:
     return TensorTrainDensity(2, "z", widths=[0.5, 1.2], n_trains=2, random_state=0)

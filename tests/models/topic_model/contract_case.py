@@ -5,7 +5,7 @@ from scipy.sparse import csr_array
 
 from bigtensor import TopicModel
 
-SETTINGS = {"weight_repeats_rows": True, "rtol": 1e-7}
+SETTINGS = {"rtol": 1e-7}
 
 
 def make(kind: str) -> TopicModel:
