@@ -42,10 +42,10 @@ def check_model(make: Callable[[], LatentVariableModel], data: Any, **settings: 
 
     Examples
     --------
-    >>> from bigtensor import KernelMixture
+    >>> from bigtensor import GaussianMixture
     >>> from bigtensor.testing import check_model, small_data
     >>> def make():
-    ...     return KernelMixture(2, n_landmarks=20, bins=64, random_state=0)
+    ...     return GaussianMixture(2, random_state=0)
     >>> check_model(make, small_data("measured"))
     """
     case = ModelCase(make, data, **settings)

@@ -1,0 +1,46 @@
+"""Fits give the numbers that are stored for them."""
+
+import json
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from bigtensor.models.registry import MODELS
+from tests.models.expected.families import FAMILIES, stored_path
+
+FITS = [(family, name) for family, fits in FAMILIES.items() for name in fits]
+
+LEAST_SCALE = 1e-6
+"""Numbers below are compared as if they were as large: they may be rounding errors alone."""
+
+
+@cache
+def stored(family: str) -> dict[str, dict[str, Any]]:
+    return json.loads(stored_path(family).read_text())
+
+
+@pytest.mark.parametrize(("family", "name"), FITS)
+def test_fit__gives_the_stored_numbers(family, name):
+    fit = FAMILIES[family][name]
+    results, expected = fit.results(), stored(family)[name]
+    assert results.keys() == expected.keys()
+    for key, values in results.items():
+        if np.asarray(expected[key]).dtype.kind in "iub":
+            assert_array_equal(values, expected[key], err_msg=key)
+            continue
+        scale = max(np.abs(expected[key]).max(), LEAST_SCALE)
+        assert_allclose(values, expected[key], rtol=0, atol=fit.tolerance * scale, err_msg=key)
+
+
+def test_families__are_those_of_all_models():
+    folders = {home.split(".")[-2] for home in MODELS.values()}
+    assert FAMILIES.keys() == folders | {"triple_histogram_classifier"}
+
+
+def test_stored_fits__are_those_that_are_run():
+    assert {family: [*fits] for family, fits in FAMILIES.items()} == {
+        family: [*stored(family)] for family in FAMILIES
+    }
