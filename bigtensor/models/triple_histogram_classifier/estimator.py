@@ -113,7 +113,8 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         y : (sequences,) array-like
             Class of every sequence.
         sample_weight : (sequences,) array-like, optional
-            Weights of the sequences, not negative: a weight of 2 counts a sequence twice.
+            Weights of the sequences, not negative. Their meaning is the parameter `weights` of the
+            estimator: by default a weight of 2 is a sequence that occurs twice.
 
         Returns
         -------
