@@ -239,7 +239,7 @@ class LayoutWarning(BigtensorWarning):
 
 
 class FileFormatWarning(BigtensorWarning):
-    """Something in an imported file was repaired or left out."""
+    """Something in an imported file was repaired, rounded or left out."""
 
 
 class MissingValueWarning(BigtensorWarning):

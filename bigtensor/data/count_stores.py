@@ -12,9 +12,15 @@ import zarr
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from bigtensor.data.outputs import check_target, discard, move_into_place, unfinished_path
+from bigtensor.data.checked_casts import checked_cast
+from bigtensor.data.outputs import (
+    check_target,
+    discard,
+    move_into_place,
+    unfinished_path,
+    write_errors,
+)
 from bigtensor.data.stored_arrays import create_array, open_to_write
-from bigtensor.errors import OutputError
 
 CHUNK = 2**20
 """Stored counts of a chunk, of which one that is not full is held in memory."""
@@ -31,8 +37,9 @@ class CountStoreWriter:
     Parameters
     ----------
     path : path
-    words : sequence of str, optional
-        Names of the columns; where they are not known yet, `name_words` follows.
+    words : sequence of str or int, optional
+        Names of the columns, or the number of columns, whose names are then their numbers. Where
+        they are not known yet, `name_words` follows.
     dtype : dtype, default int32
         Of the counts.
     overwrite : bool, default False
@@ -42,19 +49,21 @@ class CountStoreWriter:
     ------
     OutputError
         When the target exists, or cannot be written.
+    DataError
+        When a number does not fit into the type of its array.
     """
 
     def __init__(
         self,
         path: str | Path,
-        words: Sequence[str] | None = None,
+        words: Sequence[str] | int = (),
         *,
         dtype: Any = np.int32,
         overwrite: bool = False,
     ) -> None:
         self._target, self._overwrite = Path(path), overwrite
         check_target(self._target, overwrite=overwrite)
-        self._words = None if words is None else list(words)
+        self._words = words
         self._dtype = np.dtype(dtype)
         self._building = unfinished_path(self._target)
         self._tables = dict[str, NDArray[Any]]()
@@ -63,6 +72,16 @@ class CountStoreWriter:
 
     def __enter__(self) -> Self:
         """Make the store under another name."""
+        try:
+            with write_errors(self._target):
+                self._create()
+        except BaseException:
+            discard(self._building)
+            raise
+        return self
+
+    def _create(self) -> None:
+        """Make the groups and the arrays of no rows."""
         self._root = zarr.create_group(self._building, attributes=_encoded("anndata", "0.1.0"))
         for name in ("layers", "obsm", "obsp", "varm", "varp", "uns"):
             self._root.create_group(name, attributes=_encoded("dict", "0.1.0"))
@@ -72,7 +91,6 @@ class CountStoreWriter:
         self._pointers = _GrowingArray(matrix, "indptr", np.dtype(np.int64))
         self._pointers.append(np.zeros(1, np.int64))
         self._per_row = dict[str, _GrowingArray]()
-        return self
 
     @property
     def rows(self) -> int:
@@ -94,25 +112,27 @@ class CountStoreWriter:
         values = csr_array(rows)
         self._width = max(self._width, int(values.shape[1]))
         before = self._data.length
-        self._data.append(values.data)
-        self._indices.append(values.indices)
-        self._pointers.append(values.indptr[1:].astype(np.int64) + before)
-        for name, array in along.items():
-            if name not in self._per_row:
-                group = self._root["obsm"]
-                self._per_row[name] = _GrowingArray(group, name, array.dtype, array.shape[1:])
-            self._per_row[name].append(array)
+        with write_errors(self._target):
+            self._data.append(values.data)
+            self._indices.append(values.indices)
+            self._pointers.append(values.indptr[1:].astype(np.int64) + before)
+            for name, array in along.items():
+                if name not in self._per_row:
+                    group = self._root["obsm"]
+                    self._per_row[name] = _GrowingArray(group, name, array.dtype, array.shape[1:])
+                self._per_row[name].append(array)
         self._names += names
         self._rows += int(values.shape[0])
 
-    def name_words(self, words: Sequence[str]) -> None:
+    def name_words(self, words: Sequence[str] | int) -> None:
         """Name all columns.
 
         Parameters
         ----------
-        words : sequence of str
+        words : sequence of str or int
+            Names, or the number of columns, whose names are then their numbers.
         """
-        self._words = list(words)
+        self._words = words
 
     def add(self, name: str, array: NDArray[Any]) -> None:
         """Add an array such as ``varm/topic`` or ``uns/doc_concentration``.
@@ -133,14 +153,9 @@ class CountStoreWriter:
         """Give the store its name, or remove it after an error."""
         try:
             if kind is None:
-                self._finish()
-                move_into_place(self._building, self._target, overwrite=self._overwrite)
-        except OSError as problem:
-            if isinstance(problem, OutputError):
-                raise
-            raise OutputError(
-                f"could not write {self._target}: {problem}; check that its disk has free space"
-            ) from problem
+                with write_errors(self._target):
+                    self._finish()
+                    move_into_place(self._building, self._target, overwrite=self._overwrite)
         finally:
             discard(self._building)
 
@@ -148,27 +163,32 @@ class CountStoreWriter:
         """Write what is left, the names, and the attributes that AnnData looks for."""
         for growing in (self._data, self._indices, self._pointers, *self._per_row.values()):
             growing.finish()
-        words = self._words or []
-        if self._width > len(words):
-            raise ValueError(f"{self._width} columns for {len(words)} words")
-        shape = [self._rows, len(words)]
-        self._root["X"].attrs.update({**_encoded("csr_matrix", "0.1.0"), "shape": shape})
+        words, names = self._words, self._names or self._rows
+        width = words if isinstance(words, int) else len(words)
+        if self._width > width:
+            raise ValueError(f"{self._width} columns for {width} words")
+        attributes = {**_encoded("csr_matrix", "0.1.0"), "shape": [self._rows, width]}
+        self._root["X"].attrs.update(attributes)
         for name, array in self._tables.items():
             stored = _stored(self._root, name, array.shape, array.dtype)
             stored[...] = array
-        for name, length in zip(("obs", "var"), shape, strict=True):
-            frame = {**_encoded("dataframe", "0.2.0"), "_index": "_index", "column-order": []}
-            group = self._root.create_group(name, attributes=frame)
-            index = create_array(
-                group, "_index", shape=(length,), dtype="string", chunks=(min(length, _NAMES) or 1,)
-            )
-            index.attrs.update(_encoded("string-array", "0.2.0"))
-            for start in range(0, length, _NAMES):
-                stop = min(start + _NAMES, length)
-                known = words if name == "var" else self._names
-                own = known[start:stop] or [str(number) for number in range(start, stop)]
-                text = np.array(own, np.dtypes.StringDType())
-                open_to_write(group, "_index")[start:stop] = text
+        _write_names(self._root, "obs", names)
+        _write_names(self._root, "var", words)
+
+
+def _write_names(root: Any, frame: str, names: Sequence[str] | int) -> None:
+    """Write the index of a frame: names, or as many numbers, of which few are held at once."""
+    length = names if isinstance(names, int) else len(names)
+    attributes = {**_encoded("dataframe", "0.2.0"), "_index": "_index", "column-order": []}
+    group = root.create_group(frame, attributes=attributes)
+    index = create_array(
+        group, "_index", shape=(length,), dtype="string", chunks=(min(length, _NAMES) or 1,)
+    )
+    index.attrs.update(_encoded("string-array", "0.2.0"))
+    for start in range(0, length, _NAMES):
+        stop = min(start + _NAMES, length)
+        own = map(str, range(start, stop)) if isinstance(names, int) else names[start:stop]
+        open_to_write(group, "_index")[start:stop] = np.array([*own], np.dtypes.StringDType())
 
 
 class _GrowingArray:
@@ -189,7 +209,8 @@ class _GrowingArray:
 
     def append(self, values: NDArray[Any]) -> None:
         """Add values; chunks that are full are written."""
-        self._waiting.append(values.astype(self._dtype))
+        owner = f"{self._name!r} of the store"
+        self._waiting.append(checked_cast(values, self._dtype, owner))
         self._waiting_rows += len(values)
         if self._waiting_rows >= self._chunk:
             whole = np.concatenate(self._waiting)

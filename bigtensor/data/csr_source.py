@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bigtensor.data.anndata_files import Arrays
-from bigtensor.data.matrices import check_csr
 from bigtensor.data.sources import ROW_VARIABLES, Columns, row_variables
+from bigtensor.data.sparse_matrices import check_csr, checked_csr, with_summed_duplicates
 from bigtensor.data.stored_rows import StoredRows
+from bigtensor.errors import DataError
 
 POINTER_NBYTES = 8
 """Bytes of a row beside its stored values: an empty row is not free."""
@@ -116,12 +117,20 @@ class CsrSource(CsrRows):
 
     @classmethod
     def of(cls, matrix: Any, features: tuple[str, ...], *, may_be_dense: bool = False) -> CsrSource:
-        """Describe a SciPy matrix of any format, whose repeated entries are added up."""
-        values = csr_array(matrix)
-        check_csr(values)
-        if not values.has_canonical_format:
-            values = values.copy()
-            values.sum_duplicates()
+        """Describe a SciPy matrix of any format, whose repeated entries are added up.
+
+        Raises
+        ------
+        DataError
+            When parts of the matrix contradict each other.
+        """
+        try:
+            values = checked_csr(matrix)
+        except ValueError as error:
+            raise DataError(
+                f"the sparse matrix of shape {matrix.shape} is damaged ({error}); build it again, "
+                "for example by scipy.sparse.csr_array((values, (rows, columns)), shape)"
+            ) from error
         return cls(values, features, may_be_dense=may_be_dense)
 
     @property
@@ -230,8 +239,7 @@ class StoredCsrSource(StoredRows, CsrRows):
             shape = (stop - start, len(self.features))
             values = csr_array((data, columns, pointers - pointers[0]), shape=shape)
             check_csr(values)
-            if not values.has_canonical_format:
-                values.sum_duplicates()
+            values = with_summed_duplicates(values)
         return self.columns(values.toarray() if self.dense else values, start, stop)
 
     def _pointers(self, arrays: Arrays, start: int, stop: int) -> NDArray[np.int64]:

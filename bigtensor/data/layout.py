@@ -33,9 +33,16 @@ import zarr
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from bigtensor.data.categories import ATTRIBUTE
+from bigtensor.data.checked_casts import checked_cast
 from bigtensor.data.compression import choose_compressors
 from bigtensor.data.manifest import seal
-from bigtensor.data.outputs import check_target, discard, move_into_place, unfinished_path
+from bigtensor.data.outputs import (
+    check_target,
+    discard,
+    move_into_place,
+    unfinished_path,
+    write_errors,
+)
 from bigtensor.data.stored_arrays import create_array, open_to_write
 from bigtensor.errors import DataError, OutputError, ParameterError
 
@@ -216,10 +223,8 @@ class SampleStoreWriter:
 
     def __enter__(self) -> Self:
         """Make the partial store and its buffers."""
-        try:
+        with write_errors(self.path):
             self._partial.mkdir()
-        except OSError as error:
-            raise self._cannot_write(error) from error
         rows = self.shard_rows if self._rows is None else max(min(self.shard_rows, self._rows), 1)
         for name, dtype in self._dtypes.items():
             shape = (rows, len(self.features)) if name in self._matrices else (rows,)
@@ -257,7 +262,8 @@ class SampleStoreWriter:
         Raises
         ------
         DataError
-            If a shape does not fit, or a variable is missing or unknown.
+            If a shape does not fit, a variable is missing or unknown, or a number does not fit into
+            the type of its variable.
         OutputError
             If the disk refuses the data.
         """
@@ -273,7 +279,8 @@ class SampleStoreWriter:
             count = min(rows - start, capacity - self._filled)
             for name, array in block.items():
                 part = array if array.ndim == 0 else array[start : start + count]
-                self._buffers[name][self._filled : self._filled + count] = part
+                cast = checked_cast(part, self._dtypes[name], f"{name!r} of {self.path}")
+                self._buffers[name][self._filled : self._filled + count] = cast
             self._filled += count
             start += count
             if self._filled == capacity:
@@ -337,15 +344,13 @@ class SampleStoreWriter:
     def _flush(self) -> None:
         """Write the buffered rows as one shard; only the last one may be short."""
         rows = self.rows_written + self._filled
-        try:
+        with write_errors(self.path):
             if self._group is None:
                 self._group = self._create(rows)
             for name, buffer in self._buffers.items():
                 array = open_to_write(self._group, name)
                 array.resize((rows, *array.shape[1:]))
                 array[self.rows_written : rows] = buffer[: self._filled]
-        except OSError as error:
-            raise self._cannot_write(error) from error
         self.rows_written, self._filled = rows, 0
 
     def _create(self, rows: int) -> zarr.Group:
@@ -383,17 +388,8 @@ class SampleStoreWriter:
             raise DataError(f"no rows arrived, so {self.path} was not written")
         if self._rows is not None and self.rows_written != self._rows:
             raise DataError(f"{self.rows_written} rows arrived, but {self._rows} were announced")
-        try:
+        with write_errors(self.path):
             for name, attrs in self._variable_attrs.items():
                 self._group[name].attrs.update(attrs)
             seal(self._partial)
             move_into_place(self._partial, self.path, overwrite=self._overwrite)
-        except OSError as error:
-            raise self._cannot_write(error) from error
-
-    def _cannot_write(self, error: OSError) -> OutputError:
-        """Return the error for a failed write, with the message of the system and a remedy."""
-        return OutputError(
-            f"could not write {self.path}: {error}; "
-            "check that its folder exists, is writable and has free space"
-        )

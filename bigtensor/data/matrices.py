@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from bigtensor.data.plain_arrays import without_mask
 from bigtensor.errors import DataError, LayoutError, ViewError
 
+MOST_NUMBERED = 10_000_000
+"""Features without names that get one by their position; more are damaged metadata, or samples."""
+
 
 def as_matrix(data: Any) -> NDArray[Any]:
     """Return an array-like or a pandas DataFrame as a matrix of rows and features.
@@ -116,26 +119,28 @@ def _first_object(array: NDArray[Any], data: Any) -> str | None:
     return None
 
 
-def check_csr(matrix: Any) -> None:
-    """Refuse a sparse matrix whose pointers or indices lie outside of it.
+def numbered_features(width: int, owner: str, remedy: str) -> tuple[str, ...]:
+    """Return names of features by their position: ``x0``, ``x1``, ...
 
-    SciPy reads and writes outside its memory with such a matrix. Its own check passes over the
-    order of the pointers where the last one is 0.
+    Parameters
+    ----------
+    width : int
+    owner : str
+        Holder of the features, for the message.
+    remedy : str
+        For the message.
 
     Raises
     ------
-    ValueError
-        When a pointer or an index is out of its range.
+    LayoutError
+        When there are more than `MOST_NUMBERED`, before names are made.
     """
-    pointers = matrix.indptr
-    whole = pointers.dtype.kind in "iu" and len(pointers) == matrix.shape[0] + 1
-    ascending = whole and pointers[0] == 0 and not np.any(np.diff(pointers.astype(np.int64)) < 0)
-    if not ascending or pointers[-1] > len(matrix.indices):
-        raise ValueError(
-            f"indptr of the sparse matrix is no ascending list of {matrix.shape[0] + 1:,} places "
-            f"from 0 to at most {len(matrix.indices):,}"
+    if width > MOST_NUMBERED:
+        raise LayoutError(
+            f"{owner} has {width:,} features and no names for them; at most {MOST_NUMBERED:,} can "
+            "be named by position. " + remedy
         )
-    matrix.check_format(full_check=True)
+    return tuple(f"x{column}" for column in range(width))
 
 
 def with_dense_chunks(array: Any) -> Any:

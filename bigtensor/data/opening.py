@@ -34,6 +34,7 @@ from bigtensor.data.matrices import (
     as_matrix,
     feature_names,
     is_lazy_table,
+    numbered_features,
     with_dense_chunks,
 )
 from bigtensor.data.read_errors import read_variable
@@ -57,9 +58,6 @@ SEQUENCE = "sequence"
 
 VALUES = "X"
 """The variable that holds the features, when a data set has several two-dimensional ones."""
-
-MOST_FEATURES = 10_000_000
-"""Features without names that get one by their position; more are damaged metadata, or samples."""
 
 
 def open_samples(
@@ -241,7 +239,8 @@ def _default_names(array: Any) -> tuple[str, ...]:
     """Name the features of a plain array by their position."""
     if array.ndim != 2:
         raise LayoutError(f"expected rows and features, got an array of shape {array.shape}")
-    return tuple(f"x{column}" for column in range(array.shape[1]))
+    owner = f"the array of shape {array.shape}"
+    return numbered_features(int(array.shape[1]), owner, "Give rows of samples, not of features")
 
 
 def _open_store(path: str, sample_dim: str, name: str) -> Source:
@@ -417,12 +416,9 @@ def _feature_names(array: xr.DataArray, sample_dim: str) -> tuple[str, ...]:
     if dim in array.coords:
         names = f"the names of the features {str(dim)!r} of {array.name!r}"
         return feature_names(read_variable(array.coords[dim], names))
-    width = array.sizes[dim]
-    if width > MOST_FEATURES:
-        raise LayoutError(
-            f"{array.name!r} has {width:,} features along {str(dim)!r} and no names for them; at "
-            f"most {MOST_FEATURES:,} can be named by position. If they are the samples, give "
-            + Setting("sample_dim", str(dim))
-            + "; otherwise restore the metadata from a copy"
-        )
-    return tuple(f"x{column}" for column in range(width))
+    remedy = (
+        f"If {str(dim)!r} are the samples, give "
+        + Setting("sample_dim", str(dim))
+        + "; otherwise restore the metadata from a copy"
+    )
+    return numbered_features(array.sizes[dim], repr(array.name), remedy)

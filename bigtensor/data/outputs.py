@@ -20,7 +20,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from bigtensor.errors import OutputError, Setting
+from bigtensor.errors import BigtensorError, OutputError, Setting
 
 LEFTOVER_AGE = timedelta(days=1)
 """Age of a leftover of another machine: longer than any write, and than clocks differ."""
@@ -129,6 +129,30 @@ def check_room(path: Path, nbytes: int) -> None:
             f"{path} needs at least {nbytes:,} bytes, and its disk has {free:,} bytes free; write "
             "fewer rows, make room or choose another disk"
         )
+
+
+@contextmanager
+def write_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the system, such as that of a full disk, into an `OutputError`.
+
+    Parameters
+    ----------
+    path : Path
+        The output, for the message.
+
+    Raises
+    ------
+    OutputError
+    """
+    try:
+        yield
+    except BigtensorError:
+        raise
+    except OSError as error:
+        raise OutputError(
+            f"could not write {path}: {error}; check that its folder exists, is writable and has "
+            "free space"
+        ) from error
 
 
 def move_into_place(partial: Path, path: Path, *, overwrite: bool) -> None:

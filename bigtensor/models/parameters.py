@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.missing_values import MARGINALISE, MISSING_RULES
 from bigtensor.data.weight_meanings import MEANINGS
-from bigtensor.errors import ParameterError, Setting
+from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.features.custom_kernel import CustomKernel
 
 
@@ -37,6 +37,15 @@ def check_workers(workers: Any) -> None:
     """Raise a ParameterError unless this many workers can run on this machine."""
     if workers is not None:
         check_integer("workers", workers, 1, MOST_WORKERS)
+
+
+def check_rows_for_components(rows: float, n_components: int) -> None:
+    """Raise a DataError for fewer rows than components, before arrays of that size are made."""
+    if rows < n_components:
+        raise DataError(
+            f"the data have {rows:,.0f} rows, fewer than the {n_components:,} components asked for: "
+            "use fewer components (" + Setting("n_components") + "), or more rows"
+        )
 
 
 def check_inputs(

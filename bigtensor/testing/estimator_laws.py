@@ -11,13 +11,19 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from bigtensor.data.kinds import Kind
-from bigtensor.errors import DataError, StatisticsError
+from bigtensor.errors import BigtensorError, DataError, StatisticsError
 from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.comparison import expected_error, require, require_same
 from bigtensor.testing.model_runs import contents, model_law, temporary_folder, values_of
 from bigtensor.testing.small_data import small_data
 
 KINDS: tuple[Kind, ...] = ("measured", "codes", "counts")
+
+COMPONENTS = {"n_components", "n_states", "n_topics"}
+"""Parameters that are a number of components."""
+
+HUGE = 2**40
+"""Number of components for which one number each takes eight terabytes."""
 
 
 @model_law
@@ -109,6 +115,18 @@ def data_of_other_kinds_are_refused(case: ModelCase) -> None:
                 case.make().fit(other)
 
 
+@model_law
+def more_components_than_memory_holds_are_refused(case: ModelCase) -> None:
+    """Assert that a slip of the keyboard in the number of components is an error of the package.
+
+    An array of that size would be a MemoryError of NumPy, or fill the machine.
+    """
+    model = case.make()
+    for name in COMPONENTS & model.get_params(deep=False).keys():
+        with expected_error(BigtensorError, f"fit with {name}={HUGE}"):
+            case.make().set_params(**{name: HUGE}).fit(case.data)
+
+
 ESTIMATOR_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     the_constructor_stores_parameters_only,
     an_unfitted_model_is_shown,
@@ -117,4 +135,5 @@ ESTIMATOR_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     a_fit_leaves_the_data_alone,
     a_second_fit_forgets_the_first,
     data_of_other_kinds_are_refused,
+    more_components_than_memory_holds_are_refused,
 )

@@ -98,3 +98,50 @@ def test_sparse_and_dense_rows__are_not_read_as_one() -> None:
     both = open_samples([MATRIX, MATRIX[:50]])
     assert (both.kind, both.rows) == ("counts", 250)
     assert isinstance(both.sources[1], CsrSource)
+
+
+def malformed(kind: str, form: str) -> Any:
+    """Return a matrix whose parts contradict each other, as only edits of them make one."""
+    matrix = sp.random(40, 30, 0.2, form, np.float32, random_state=1)
+    if kind == "descending pointers":
+        matrix.indptr[3] = 10**6
+    elif kind == "last pointer of zero":
+        matrix.indptr[1:] = 0
+        matrix.indptr[5] = 2**30
+    elif kind == "index too large":
+        matrix.indices[7] = 10**6
+    elif kind == "negative index":
+        matrix.indices[7] = -5
+    elif kind == "few pointers":
+        matrix.indptr = matrix.indptr[:-3]
+    elif kind == "few indices":
+        matrix.indices = matrix.indices[:-3]
+    else:
+        matrix.data = matrix.data[:-3]
+    return matrix
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "descending pointers",
+        "last pointer of zero",
+        "index too large",
+        "negative index",
+        "few pointers",
+        "few indices",
+        "few values",
+    ],
+)
+def test_malformed__matrix_in_memory_is_a_data_error(kind: str, form: str) -> None:
+    with pytest.raises(DataError, match=r"sparse matrix of shape .* is damaged"):
+        open_samples(malformed(kind, form))
+
+
+@pytest.mark.parametrize(("part", "value"), [("row", 10**6), ("col", -1)])
+def test_malformed__coordinates_are_a_data_error(part: str, value: int) -> None:
+    matrix = sp.random(40, 30, 0.2, "coo", np.float32, random_state=1)
+    getattr(matrix, part)[3] = value
+    with pytest.raises(DataError, match=r"sparse matrix of shape .* is damaged"):
+        open_samples(matrix)

@@ -19,7 +19,7 @@ from bigtensor.data.importers.source import (
     unique_names,
     warn_of_notes,
 )
-from bigtensor.data.matrices import check_csr
+from bigtensor.data.sparse_matrices import check_csr, with_summed_duplicates
 from bigtensor.data.stores import open_group
 from bigtensor.errors import DataError, FileFormatError, StoreReadError
 
@@ -204,7 +204,7 @@ def _dense(part: Any) -> NDArray[np.floating]:
     """Return some rows as a dense array of floats."""
     if hasattr(part, "toarray"):
         check_csr(part)
-        part = part.toarray()
+        part = with_summed_duplicates(part).toarray()
     values: NDArray[Any] = np.asarray(part)
     return values if values.dtype.kind == "f" else values.astype(np.float64)
 

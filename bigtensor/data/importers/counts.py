@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,15 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from bigtensor.data.checked_casts import checked_cast
 from bigtensor.data.count_stores import CountStoreWriter
-from bigtensor.data.importers.count_files import (
-    CountBlock,
-    CountFile,
-    LongTable,
-    MatrixFile,
-    TripletFile,
-)
+from bigtensor.data.importers.count_files import CountFile, LongTable, MatrixFile
+from bigtensor.data.importers.document_blocks import CountBlock
 from bigtensor.data.importers.source import reading, unique_names
+from bigtensor.data.importers.triplet_files import TripletFile
 from bigtensor.errors import DataError, FileFormatError, ParameterError, Setting
 
 DOCUMENTS = ("rows", "columns")
@@ -69,7 +65,7 @@ def import_counts(
     out : path
         Store to make, which appears under this name when it is whole.
     vocabulary : path, optional
-        Names of the words, one a line; what follows a tab does not count. By default
+        Names of the words in UTF-8, one a line; what follows a tab does not count. By default
         ``vocab.NAME.txt`` beside ``docword.NAME.txt``, and numbers without any.
     documents : {"rows", "columns"}, default "rows"
         Whether rows of Matrix Market are documents, or columns, as cells often are.
@@ -85,9 +81,10 @@ def import_counts(
     Raises
     ------
     FileFormatError
-        When the file is damaged, of another kind, or not sorted by document.
+        When the file is damaged, of another kind, or not sorted by document, or declares sizes that
+        its bytes cannot hold.
     DataError
-        When a count is negative.
+        When a count is negative, not finite, or larger than 2,147,483,647.
     OutputError
         When the store exists, or cannot be written.
     """
@@ -96,16 +93,15 @@ def import_counts(
     source, stored = Path(path), 0
     with reading(source, "counts"):
         file = _open(source, None if vocabulary is None else Path(vocabulary), documents)
-    dtype = np.int32 if file.whole else np.float32
-    with CountStoreWriter(Path(out), dtype=dtype, overwrite=overwrite) as store:
+    with CountStoreWriter(Path(out), dtype=file.dtype, overwrite=overwrite) as store:
         for block in _checked_blocks(source, file):
             stored += block.counts.nnz
             store.append(block.counts, names=block.names)
             if progress is not None:
                 progress(store.rows, file.rows or store.rows)
-        words = unique_names(file.words())
-        store.name_words(words)
-    return CountSummary(Path(out), store.rows, len(words), stored)
+        names = file.words()
+        store.name_words(file.width if names is None else unique_names(names))
+    return CountSummary(Path(out), store.rows, file.width, stored)
 
 
 def _open(path: Path, vocabulary: Path | None, documents: str) -> CountFile:
@@ -116,15 +112,14 @@ def _open(path: Path, vocabulary: Path | None, documents: str) -> CountFile:
     if vocabulary is None and stem.name.startswith("docword."):
         beside = path.with_name("vocab." + stem.name.removeprefix("docword."))
         vocabulary = beside if beside.exists() else None
-    words = None if vocabulary is None else _read_words(vocabulary)
     if documents == "columns" and stem.suffix != ".mtx":
         raise ParameterError(
             Setting("documents", "columns") + f" is for Matrix Market files, and not for {path}"
         )
     if stem.suffix == ".npz":
-        return MatrixFile(path, words)
+        return MatrixFile(path, vocabulary)
     if stem.suffix in (".mtx", ".txt"):
-        return TripletFile(path, words, documents=documents)
+        return TripletFile(path, vocabulary, documents=documents)
     if path.suffix in (".parquet", ".pq", ".csv"):
         return LongTable(path)
     if path.suffix in (".h5ad", ".zarr"):
@@ -141,6 +136,11 @@ def _checked_blocks(path: Path, file: CountFile) -> Iterator[CountBlock]:
     with reading(path, "counts"):
         for block in file.blocks():
             counts = block.counts
+            if not np.isfinite(counts.data).all():
+                raise DataError(
+                    f"{path} has counts that are NaN or infinite; correct them, or leave their "
+                    "entries out of the file"
+                )
             if counts.nnz and counts.data.min() < 0:
                 raise DataError(f"{path} has negative counts: give counts of words")
             if file.whole and np.any(counts.data % 1):
@@ -148,12 +148,7 @@ def _checked_blocks(path: Path, file: CountFile) -> Iterator[CountBlock]:
                     f"{path} has counts that are not whole numbers: give counts of words before "
                     "any weighting"
                 )
+            remedy = "divide all counts by one number, or correct the count"
+            counts.data = checked_cast(counts.data, file.dtype, str(path), remedy)
             counts.eliminate_zeros()
             yield block
-
-
-def _read_words(path: Path) -> list[str]:
-    """Read names, one a line, without what follows a tab."""
-    raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    lines = raw.decode("utf-8", "replace").splitlines()
-    return [line.split("\t")[0].strip() for line in lines]

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from bigtensor.data.checked_casts import checked_cast
 from bigtensor.data.importers.anndata import open_anndata, open_obs
 from bigtensor.data.importers.expansion import expand_paths, unreachable
 from bigtensor.data.importers.fcs import Offsets, open_fcs
@@ -330,7 +331,7 @@ def _codes_by_file(
             raise DataError(f"labels of {stem} must be integers from -1 (none) up")
         if names is not None and top >= len(names):
             raise DataError(f"labels of {stem} reach {top}, but there are {len(names)} names")
-        codes.append(values.astype(np.int32))
+        codes.append(checked_cast(values, np.int32, f"the label of {stem}"))
     return list(codes)
 
 

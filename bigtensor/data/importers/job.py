@@ -1,5 +1,6 @@
 """Import job: open files to one Zarr store."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from bigtensor.data.importers.rounded_integers import RoundedIntegers
 from bigtensor.data.importers.sequence_ids import SequenceIds
 from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource
 from bigtensor.data.importers.transforms import Transform
 from bigtensor.data.layout import SampleStoreWriter, chunk_rows
-from bigtensor.errors import DataError, Setting
+from bigtensor.errors import DataError, FileFormatWarning, Setting
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
@@ -118,6 +120,7 @@ class ImportJob:
         total = self._total_rows()
         coded = _RowCodes(self, SequenceIds(several_files=len(self.sources) > 1))
         of_features = [Categories() for _ in self.features]
+        rounded = RoundedIntegers(self.features, dtype)
         done, seen = 0, dict.fromkeys(self.names, 0)
         with SampleStoreWriter(
             out,
@@ -141,6 +144,7 @@ class ImportJob:
                     for held in (values, raw):
                         if held is not None:
                             self._check_range(name, held, dtype, seen[name])
+                    rounded.look(name, values, seen[name])
                 store.append(values, raw=raw, **codes)
                 seen[name] += len(values)
                 done += len(block.values)
@@ -157,9 +161,18 @@ class ImportJob:
             features=self.features,
             files=tuple(self.names),
             transform=self._transform_record(),
-            warnings=tuple(f"{s.path.name}: {note}" for s in self.sources for note in s.notes),
+            warnings=self._notes(rounded),
             bytes=sum(file.stat().st_size for file in out.rglob("*") if file.is_file()),
         )
+
+    def _notes(self, rounded: RoundedIntegers) -> tuple[str, ...]:
+        """Return the notes of the files and a note on rounding, which is a warning too."""
+        notes = [f"{s.path.name}: {note}" for s in self.sources for note in s.notes]
+        note = rounded.note()
+        if note is not None:
+            warnings.warn(note, FileFormatWarning, stacklevel=4)
+            notes.append(note)
+        return tuple(notes)
 
     def _row_variables(self) -> dict[str, DTypeLike]:
         """Return the types of the variables along the samples."""

@@ -138,7 +138,7 @@ def reading(path: Path | str, kind: str) -> Iterator[None]:
     """Turn errors of libraries that read a file into a `FileFormatError`.
 
     Which errors damaged bytes cause is no promise of any library, so that all of them are caught.
-    Errors of this package and a lack of memory pass through.
+    Errors of this package pass through.
 
     Parameters
     ----------
@@ -153,8 +153,14 @@ def reading(path: Path | str, kind: str) -> Iterator[None]:
     """
     try:
         yield
-    except (BigtensorError, MemoryError):
+    except BigtensorError:
         raise
+    except MemoryError as error:
+        # NumPy and SciPy name the size that they could not allocate
+        raise FileFormatError(
+            f"{path} asks for too much memory ({error or kind}); its sizes are "
+            "damaged, or it is too large to be read at once: restore it from a copy, or split it"
+        ) from error
     except PermissionError as error:
         raise FileFormatError(
             f"{path} may not be read ({error.strerror}); ask its owner for permission"

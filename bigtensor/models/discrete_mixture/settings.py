@@ -16,6 +16,7 @@ from bigtensor.errors import (
 from bigtensor.models.data_shape import DataShape, NamedViews
 from bigtensor.models.declarations import check_declared
 from bigtensor.models.discrete_mixture.declared_parameters import PARAMETERS
+from bigtensor.models.parameters import check_rows_for_components
 from bigtensor.statistics.code_counts import table_cells
 from bigtensor.statistics.code_moments import Groups, SymbolGroup
 
@@ -107,6 +108,8 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
     ------
     ViewError
         When there are fewer than three views, or one has several features.
+    DataError
+        When there are fewer rows than components.
     """
     wide = [name for name, members in shape.views if len(members) > 1]
     if wide:
@@ -119,6 +122,8 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
             f"a DiscreteMixture needs three views to tell its components apart, and the data have "
             f"{len(shape.views)}"
         )
+    if model.n_components != "auto":
+        check_rows_for_components(shape.most_occurrences, int(model.n_components))
     return Settings(
         views=shape.views,
         categories=shape.categories,

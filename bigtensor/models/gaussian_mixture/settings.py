@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bigtensor.errors import DataError, IdentifiabilityError, ParameterError, Setting
+from bigtensor.errors import IdentifiabilityError, ParameterError, Setting
 from bigtensor.models.data_shape import DataShape, NamedViews
 from bigtensor.models.declarations import check_declared
 from bigtensor.models.gaussian_mixture.declared_parameters import PARAMETERS
 from bigtensor.models.labelled_fit import check_labels
+from bigtensor.models.parameters import check_rows_for_components
 
 FEW_COMPONENTS = 4
 """Largest number of components whose centred third moment is not unique."""
@@ -87,11 +88,7 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> Gaussian
         When there are labels, and not one for every component.
     """
     k, d = int(model.n_components), len(shape.features)
-    if max(shape.rows, effective_rows) < k:
-        raise DataError(
-            f"the data have {shape.rows:,} rows, fewer than the {k} components "
-            "asked for: use fewer components, or more rows"
-        )
+    check_rows_for_components(max(shape.rows, effective_rows), k)
     check_labels(shape.groups, k)
     tied = model.covariance_type == "tied"
     if tied and not shape.groups:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from bigtensor.errors import DataError, IdentifiabilityError, ParameterError, Setting, ViewError
+from bigtensor.errors import IdentifiabilityError, ParameterError, Setting, ViewError
 from bigtensor.models.data_shape import DataShape, NamedViews, view_slices
 from bigtensor.models.declarations import check_declared
 from bigtensor.models.labelled_fit import check_labels
 from bigtensor.models.linear_mixture.declared_parameters import PARAMETERS
+from bigtensor.models.parameters import check_rows_for_components
 
 ROWS_A_COMPONENT = 200
 """Rows of the pilot sample for every component: fewer leave some components unfound."""
@@ -83,11 +84,7 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> LinearSe
     """
     check_views(shape.views)
     k = int(model.n_components)
-    if max(shape.rows, effective_rows) < k:
-        raise DataError(
-            f"the data have {shape.rows:,} rows, fewer than the {k} components "
-            "asked for: use fewer components, or more rows"
-        )
+    check_rows_for_components(max(shape.rows, effective_rows), k)
     check_labels(shape.groups, k)
     if not shape.groups:
         _check_count(k, shape.views)

@@ -11,7 +11,7 @@ from scipy.io import mmwrite
 from scipy.sparse import csr_array, csr_matrix, save_npz
 
 from bigtensor import open_samples
-from bigtensor.data.importers import count_files
+from bigtensor.data.importers import text_lines
 from bigtensor.data.importers.counts import import_counts
 from bigtensor.errors import DataError, FileFormatError, OutputError, ParameterError
 
@@ -88,7 +88,7 @@ KINDS = [
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind__gives_the_same_store(counts, tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(count_files, "BATCH_NBYTES", 200)
+    monkeypatch.setattr(text_lines, "BATCH_NBYTES", 200)
     path, settings = written(kind, counts, tmp_path)
     calls = []
     summary = import_counts(
@@ -189,3 +189,14 @@ def test_sizes_on_one_line_and_patterns__are_read(tmp_path):
     import_counts(path, tmp_path / "out.zarr")
     found = anndata.io.read_zarr(tmp_path / "out.zarr").X.toarray()
     assert found.tolist() == [[0, 1, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]]
+
+
+def test_spaces_and_comments_between_entries__are_read(tmp_path):
+    path = tmp_path / "spaced.mtx"
+    path.write_text(
+        "%%MatrixMarket matrix coordinate integer general\n%\n 3  4\t3\n"
+        "1  2 5\n% in between\n2\t3 1  \r\n\n  % indented\n 3 1   7 "
+    )
+    import_counts(path, tmp_path / "out.zarr")
+    found = anndata.io.read_zarr(tmp_path / "out.zarr").X.toarray()
+    assert found.tolist() == [[0, 5, 0, 0], [0, 0, 1, 0], [7, 0, 0, 0]]

@@ -14,7 +14,7 @@ from bigtensor.data.importers.anndata import open_anndata
 from bigtensor.data.importers.files import import_files
 from bigtensor.data.importers.source import ImportSource, reading
 from bigtensor.data.importers.tables import open_csv, open_parquet
-from bigtensor.errors import DataError, FileFormatError, ParameterError
+from bigtensor.errors import DataError, FileFormatError, ParameterError, PlanError
 
 ROWS, MUTATIONS = 200, 60
 
@@ -154,8 +154,13 @@ def test_anndata__pointers_that_do_not_ascend_are_refused(tmp_path: Path, damage
         list(opener(path).blocks(ROWS))
 
 
-def test_reading__lets_own_errors_and_lack_of_memory_through() -> None:
-    for error in (ParameterError("own"), MemoryError(), KeyboardInterrupt()):
+def test_reading__lets_own_errors_through_and_names_what_does_not_fit_in_memory() -> None:
+    with (
+        pytest.raises(FileFormatError, match=r"a\.csv asks for too much memory .*8\.00 TiB"),
+        reading(Path("a.csv"), "a table"),
+    ):
+        raise MemoryError("Unable to allocate 8.00 TiB")
+    for error in (ParameterError("own"), PlanError("plan"), KeyboardInterrupt()):
         with pytest.raises(type(error)), reading(Path("a.csv"), "a table"):
             raise error
     with (

@@ -1,0 +1,60 @@
+"""Integers of files that the type of a store rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from bigtensor.data.checked_casts import are_whole
+from bigtensor.errors import Message, Setting
+
+_EXACT = 2.0**24
+"""Integers up to this one are exact in float32."""
+
+
+class RoundedIntegers:
+    """Features with integers that float32 rounds, such as identifiers and times.
+
+    Parameters
+    ----------
+    features : sequence of str
+    dtype : dtype
+        Of the store. Nothing is looked for in float64.
+    """
+
+    def __init__(self, features: Sequence[str], dtype: DTypeLike) -> None:
+        self._features, self._rounds = features, np.dtype(dtype) == np.float32
+        self._places = dict[str, str]()
+
+    def look(self, file: str, values: NDArray[np.float64], first: int) -> None:
+        """Record the first integer of every feature that is rounded.
+
+        Parameters
+        ----------
+        file : str
+        values : (n, d) array
+        first : int
+            Row of the file that the block begins with.
+        """
+        if not self._rounds or not (np.abs(values) > _EXACT).any():
+            return
+        rounded = (values.astype(np.float32) != values) & are_whole(values)
+        for column in np.flatnonzero(rounded.any(axis=0)):
+            row = int(rounded[:, column].argmax())
+            value = values[row, column]
+            place = f"{file}: row {first + row} (from 0) of {self._features[column]!r} holds "
+            place += f"{int(value):,}, which float32 rounds to {int(np.float32(value)):,}"
+            self._places.setdefault(self._features[column], place)
+
+    def note(self) -> Message | None:
+        """Return a sentence on the rounded features, or None without any."""
+        if not self._places:
+            return None
+        first, *others = self._places
+        also = f", and rounds integers of {', '.join(map(repr, others))} too" if others else ""
+        return (
+            self._places[first] + also + "; import with " + Setting("dtype", "float64") + " to keep"
+            " every digit"
+        )

@@ -1,0 +1,56 @@
+"""Lines of text that may be compressed, read with a limit on their length."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bigtensor.errors import FileFormatError
+
+LONGEST_LINE = 2**20
+"""Bytes of a line. A compressed file of a few kilobytes may hold a line of gigabytes."""
+
+BATCH_NBYTES = 16 * 2**20
+"""Text that is read at once."""
+
+
+def open_text(path: Path) -> Any:
+    """Open a file that may be compressed."""
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+
+
+def read_line(file: Any, path: Path) -> bytes:
+    """Return the next line with its line feed, or nothing at the end of the file.
+
+    Parameters
+    ----------
+    file : binary file
+    path : Path
+        For the message.
+
+    Raises
+    ------
+    FileFormatError
+        When the line has more than `LONGEST_LINE` bytes, which are all that is read.
+    """
+    line: bytes = file.readline(LONGEST_LINE + 1)
+    if len(line) > LONGEST_LINE:
+        raise FileFormatError(
+            f"{path} has a line of more than {LONGEST_LINE:,} bytes; it is damaged or no text of "
+            "lines: export it again"
+        )
+    return line
+
+
+def text_lines(file: Any, path: Path) -> Iterator[bytes]:
+    """Yield lines without the line feed, or carriage return and line feed, that ends them."""
+    while line := read_line(file, path):
+        yield line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def text_batches(file: Any, path: Path) -> Iterator[bytes]:
+    """Yield whole lines, `BATCH_NBYTES` and a line at once."""
+    while text := file.read(BATCH_NBYTES):
+        yield text if text.endswith(b"\n") else text + read_line(file, path)
