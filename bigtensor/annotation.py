@@ -15,7 +15,7 @@ from bigtensor.data.exporters.anndata import LABEL, MODEL, PROBABILITY, USED
 from bigtensor.data.importers.source import optional_module
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
-from bigtensor.errors import ModelFileError, OutputError, Setting
+from bigtensor.errors import ModelFileError, OutputError, Setting, ViewError
 from bigtensor.models.loading import from_contents
 from bigtensor.store import FORMAT_VERSION, Contents, check_format
 
@@ -29,7 +29,14 @@ Elements = dict[tuple[str, str], Any]
 """Elements of AnnData by part, such as ``obsm``, and key."""
 
 
-def annotate(adata: Any, model: Any, *, overwrite: bool = False) -> None:
+def annotate(
+    adata: Any,
+    model: Any,
+    *,
+    layer: str | None = None,
+    obsm: str | None = None,
+    overwrite: bool = False,
+) -> None:
     """Write the answers of a model and the model itself into an AnnData object.
 
     Of a mixture these are the elements of an export to a file: ``obs["bigtensor_label"]``
@@ -37,7 +44,8 @@ def annotate(adata: Any, model: Any, *, overwrite: bool = False) -> None:
     Of a topic model they are ``obsm["X_bigtensor_topics"]``, the shares ((n_obs, k) float64), and
     ``varm["bigtensor_topics"]``, the probabilities of the words ((n_vars, k) float64, zero of
     words that the fit did not use). Both write ``var["bigtensor_used"]`` (bool) and
-    ``uns["bigtensor"]``. Of an object that is backed by a file only the object changes:
+    ``uns["bigtensor"]``. Features of an entry of `obsm` are no variables of the object, so that
+    nothing is written into ``var`` and ``varm`` for them. Of an object that is backed by a file only the object changes:
     `bigtensor.data.exporters.anndata.write_answers_to_anndata` writes into the file.
 
     Parameters
@@ -46,6 +54,9 @@ def annotate(adata: Any, model: Any, *, overwrite: bool = False) -> None:
         X dense, sparse, lazy or backed. Features are found by ``var_names`` where those of the fit
         had names.
     model : fitted mixture or topic model
+    layer, obsm : str, optional
+        Layer, or entry of ``obsm``, that the model was fitted to, in place of X; see
+        `bigtensor.open_samples`.
     overwrite : bool, default False
         Replace answers that are there.
 
@@ -53,8 +64,10 @@ def annotate(adata: Any, model: Any, *, overwrite: bool = False) -> None:
     ------
     OutputError
         When there are answers already.
-    DataError
-        When X cannot be used, or lacks features of the fit.
+    DataError, ViewError
+        When the matrix is absent, cannot be used, or lacks features of the fit.
+    ParameterError
+        When both `layer` and `obsm` are given.
     """
     makes_shares = hasattr(model, "topics_")
     answers = (("obsm", TOPIC_SHARES), ("varm", TOPICS)) if makes_shares else _LABELS
@@ -64,12 +77,25 @@ def annotate(adata: Any, model: Any, *, overwrite: bool = False) -> None:
         raise OutputError(
             f"the object has {', '.join(present)} already; give " + Setting("overwrite", True)
         )
-    samples = open_samples(adata)
-    elements = _shares(model, samples) if makes_shares else _labels(model, samples)
+    samples = open_samples(adata, layer=layer, obsm=obsm)
+    try:
+        elements = _shares(model, samples) if makes_shares else _labels(model, samples)
+    except ViewError as error:
+        raise ViewError(
+            error.message
+            + "; if the model was fitted to a layer or to an entry of obsm, name it with "
+            + Setting("layer")
+            + " or "
+            + Setting("obsm")
+        ) from error
     elements["var", USED] = _columns(model, samples.features) >= 0
     elements["uns", MODEL] = model_record(model.to_contents())
     for part, key in places:
-        getattr(adata, part)[key] = elements[part, key]
+        entries = getattr(adata, part)
+        if obsm is None or part not in ("var", "varm"):
+            entries[key] = elements[part, key]
+        elif key in entries:
+            del entries[key]
 
 
 def _labels(model: Any, samples: Samples) -> Elements:
@@ -114,6 +140,10 @@ def from_anndata(adata: Any) -> Any:
     -------
     model
         Of the class that was kept; its predictions have the same bits.
+
+    See Also
+    --------
+    bigtensor.open_samples : reads X, a layer or an entry of ``obsm`` as data.
 
     Raises
     ------

@@ -65,6 +65,33 @@ def test_annotate__of_other_matrices_gives_the_same(cells, data, model, tmp_path
     np.testing.assert_array_equal(cells.obsm["X_bigtensor_proba"], model.predict_proba(data))
 
 
+def test_annotate__takes_models_of_layers_and_of_obsm(cells, data, model):
+    wanted = model.predict(data)
+    cells.layers["measured"], cells.X = cells.X, -cells.X
+    bigtensor.annotate(cells, model, layer="measured")
+    np.testing.assert_array_equal(cells.obs["bigtensor_label"].cat.codes, wanted)
+    assert cells.var["bigtensor_used"].tolist() == [True, False, True, True]
+    used = cells.var.pop("bigtensor_used")
+    cells.obsm["X_turned"] = cells.layers["measured"][:, [3, 2, 0]]
+    of_obsm = KernelMixture(3, **SMALL).fit(bigtensor.open_samples(cells, obsm="X_turned"))
+    bigtensor.annotate(cells, of_obsm, obsm="X_turned", overwrite=True)
+    labels = of_obsm.predict(bigtensor.open_samples(cells, obsm="X_turned"))
+    np.testing.assert_array_equal(cells.obs["bigtensor_label"].cat.codes, labels)
+    assert "bigtensor_used" not in cells.var
+    assert bigtensor.from_anndata(cells).views_ == of_obsm.views_
+    # answers of another model would stand beside the features of this one
+    cells.var["bigtensor_used"] = used
+    bigtensor.annotate(cells, of_obsm, obsm="X_turned", overwrite=True)
+    assert "bigtensor_used" not in cells.var
+
+
+def test_annotate__says_where_the_features_of_a_fit_may_be(cells):
+    cells.obsm["X_turned"] = cells.X[:, [3, 2, 0]]
+    model = KernelMixture(3, **SMALL).fit(bigtensor.open_samples(cells, obsm="X_turned"))
+    with pytest.raises(ViewError, match=r"X_turned_0.* with layer or obsm"):
+        bigtensor.annotate(cells, model)
+
+
 def test_annotate__rows_left_out_have_no_label(cells, data):
     cells.X[5, 0] = np.nan
     model = KernelMixture(3, missing="omit", **SMALL).fit(data)

@@ -24,7 +24,7 @@ from bigtensor.cli.output import say
     "--labels",
     type=DATA,
     metavar="LABELS.zarr",
-    help="Their labels; computed for the sample where not given.",
+    help="Their labels, all of which are counted; computed for the sample where not given.",
 )
 @click.option(
     "--truth",

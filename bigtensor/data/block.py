@@ -12,6 +12,12 @@ from numpy.typing import NDArray
 Values = Any
 """A dense ``(rows, features)`` array of floats or integer codes, or a CSR array of counts."""
 
+UNKNOWN_CODE = -(2**30)
+"""The code of a category that the fit did not have, which counts as missing.
+
+It is far from -1, -9 and the smallest integer, by which data may name their missing entries.
+"""
+
 
 @dataclass(frozen=True)
 class Block:
@@ -23,8 +29,8 @@ class Block:
     Attributes
     ----------
     values : (rows + halo, features) float32, float64 or integer array, or CSR array
-        The features of all views, one view beside the other. Dense integers are codes, -1 for a
-        missing entry.
+        The features of all views, one view beside the other. Dense integers are codes. Negative
+        ones are missing entries, among them `UNKNOWN_CODE`.
     slices : mapping of str to slice
         The columns of ``values`` that make each view, in the order of the views.
     start : int

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.block import UNKNOWN_CODE
 from bigtensor.data.categories import MISSING_CODE
 from bigtensor.data.sources import Source
 from bigtensor.errors import DataError
@@ -44,20 +45,30 @@ class CodeMap:
         }
         object.__setattr__(self, "_tables", tables)
 
-    def describe_unknown(self) -> str:
-        """Return the unknown categories of the data in words, or an empty text."""
+    def describe_unknown(self, sources: Sequence[Source]) -> str:
+        """Return the unknown categories of the data in words, or an empty text.
+
+        Parameters
+        ----------
+        sources : sequence of Source
+            The data. Where all rows are in memory, only categories that occur are named.
+        """
+        in_memory = all(source.held_nbytes for source in sources)
         words = []
         for feature, table in self._tables.items():
-            names = self.categories[feature]
-            unknown = [name for name, code in zip(names, table[:-1], strict=True) if code < 0]
-            if unknown:
-                more = len(unknown) - _NAMED
-                shown = ", ".join(map(repr, unknown[:_NAMED]))
+            unknown = np.flatnonzero(table[:-1] == UNKNOWN_CODE)
+            if in_memory and unknown.size:
+                unknown = np.intersect1d(unknown, _occurring_codes(sources, feature))
+            if unknown.size:
+                more = unknown.size - _NAMED
+                shown = ", ".join(repr(self.categories[feature][code]) for code in unknown[:_NAMED])
                 words.append(f"{shown}{f' and {more} more' if more > 0 else ''} of {feature!r}")
         return "; ".join(words)
 
     def translated(self, values: NDArray[Any], features: Sequence[str]) -> NDArray[Any]:
-        """Return codes of known categories; unknown ones and missing entries are negative.
+        """Return codes of known categories.
+
+        Missing entries are negative, and unknown categories are `UNKNOWN_CODE`.
 
         Parameters
         ----------
@@ -106,4 +117,13 @@ def code_check(source: Source) -> CodeMap | None:
 def _table(names: Sequence[str], known: Sequence[str]) -> NDArray[np.int32]:
     """Return the known code of every code, and last the code of a missing entry."""
     places = {name: code for code, name in enumerate(known)}
-    return np.array([*(places.get(name, MISSING_CODE) for name in names), MISSING_CODE], np.int32)
+    return np.array([*(places.get(name, UNKNOWN_CODE) for name in names), MISSING_CODE], np.int32)
+
+
+def _occurring_codes(sources: Sequence[Source], feature: str) -> NDArray[Any]:
+    """Return the codes that a feature has in rows in memory, each once."""
+    codes = [
+        np.unique(source.read(0, source.rows).values[:, source.features.index(feature)])
+        for source in sources
+    ]
+    return np.unique(np.concatenate(codes))

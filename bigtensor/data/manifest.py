@@ -12,23 +12,28 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 import zarr
 from zarr.errors import ZarrUserWarning
 
 from bigtensor.data.chunk_files import ChunkFiles
 from bigtensor.data.store_files import StoreFiles
-from bigtensor.errors import StoreReadError
+from bigtensor.errors import ParameterError, Setting, StoreReadError
 
 MANIFEST = "bigtensor_manifest"
 """Name of the group that holds the manifest as its attributes."""
 
 _METADATA = "zarr.json"
 
+_GROUP = ""
+"""Stands for the group itself where its arrays stand by their names."""
 
-def seal(path: str | os.PathLike[str]) -> None:
+
+def seal(
+    path: str | os.PathLike[str], *, lost: Literal["raise", "restore", "drop"] = "raise"
+) -> None:
     """Record the arrays of a Zarr v3 group in its manifest, and consolidate its metadata.
 
     Parameters
@@ -36,9 +41,25 @@ def seal(path: str | os.PathLike[str]) -> None:
     path : path
         A group whose arrays were all made by `bigtensor.data.stored_arrays.create_array`. It must
         not change afterwards; after a deliberate change it is sealed again.
+    lost : {"raise", "restore", "drop"}, default "raise"
+        Treatment of attributes that the manifest of the store lists and that the store has no
+        more. ``"raise"`` refuses to seal and names them, ``"restore"`` writes them again with
+        their recorded values, ``"drop"`` accepts their removal.
+
+    Raises
+    ------
+    StoreReadError
+        If attributes were lost, or their values are to be restored and were not recorded.
     """
+    if lost not in ("raise", "restore", "drop"):
+        raise ParameterError(
+            f"{lost!r} is no treatment of lost attributes; use "
+            + Setting("lost", "raise", "restore", "drop")
+        )
     group = zarr.open_group(os.fspath(path), mode="r+", use_consolidated=False)
     files = StoreFiles(path)
+    if lost != "drop":
+        _settle_lost_attributes(files, group, restore=lost == "restore")
     arrays: dict[str, Any] = {}
     # folders list their entries in any order
     for name, array in sorted(group.arrays()):
@@ -47,13 +68,39 @@ def seal(path: str | os.PathLike[str]) -> None:
         arrays[name] = {"files": found.present, "bytes": nbytes, "metadata": _digest(document)}
     attributes = {name: _digest(value) for name, value in group.attrs.items()}
     manifest = {"arrays": arrays, "attributes": attributes}
+    values = {name: dict(node.attrs) for name, node in _nodes(group).items() if node.attrs}
     group.create_group(
-        MANIFEST, attributes={"manifest": manifest, "digest": _digest(manifest)}, overwrite=True
+        MANIFEST,
+        attributes={"manifest": manifest, "digest": _digest(manifest), "values": values},
+        overwrite=True,
     )
     with warnings.catch_warnings():
         # xarray consolidates v3 stores in the same way, and reads fewer files for it
         warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
         zarr.consolidate_metadata(group.store)
+
+
+def _settle_lost_attributes(files: StoreFiles, group: zarr.Group, *, restore: bool) -> None:
+    """Restore or refuse attributes that the manifest of a store lists and the store has lost."""
+    record = (files.document(f"{MANIFEST}/{_METADATA}") or {}).get("attributes", {})
+    # stores that were sealed by earlier versions list the names of their own attributes only
+    listed = {_GROUP: dict.fromkeys(record.get("manifest", {}).get("attributes", {}))}
+    values = record.get("values", {})
+    lost: list[str] = []
+    for node_name, node in _nodes(group).items():
+        recorded = values.get(node_name, {})
+        names = (listed.get(node_name, {}) | recorded).keys() - node.attrs.keys()
+        if restore:
+            node.attrs.update({name: recorded[name] for name in names & recorded.keys()})
+            names -= recorded.keys()
+        lost += [f"{node_name}/{name}".removeprefix("/") for name in names]
+    if lost:
+        raise _attributes_absent(files, lost, restorable=not restore)
+
+
+def _nodes(group: zarr.Group) -> dict[str, Any]:
+    """Return the group itself and its arrays by their names."""
+    return {_GROUP: group, **dict(group.arrays())}
 
 
 def check_manifest(path: str | os.PathLike[str]) -> None:
@@ -82,8 +129,10 @@ def _compare(files: StoreFiles) -> None:
     if manifest is None:
         return
     attributes = root.get("attributes", {})
+    if lost := manifest["attributes"].keys() - attributes.keys():
+        raise _attributes_absent(files, lost)
     for name, digest in manifest["attributes"].items():
-        if name not in attributes or _digest(attributes[name]) != digest:
+        if _digest(attributes[name]) != digest:
             raise _changed(files, f"its attribute {name!r} is not what was written")
     listed = _listed(root)
     for name, entry in manifest["arrays"].items():
@@ -158,6 +207,25 @@ def _changed(files: StoreFiles, reason: str) -> StoreReadError:
     return StoreReadError(
         f"{files.url} is damaged: {reason}. Restore the store from a copy or write it again. If it "
         "was changed on purpose, bigtensor.data.manifest.seal(path) accepts the change"
+    )
+
+
+def _attributes_absent(
+    files: StoreFiles, names: Iterable[str], *, restorable: bool = True
+) -> StoreReadError:
+    """Return the error for a store without attributes that its manifest lists."""
+    remedy = (
+        "bigtensor.data.manifest.seal(path, " + Setting("lost", "restore") + ") writes them again"
+        if restorable
+        else "their values were not recorded: restore the store from a copy or write it again"
+    )
+    return StoreReadError(
+        f"{files.url} is damaged: its attributes {sorted(names)} are absent. Adding a variable "
+        "with xarray's to_zarr(mode='a') erases attributes; "
+        + remedy
+        + ". If they were removed on purpose, seal(path, "
+        + Setting("lost", "drop")
+        + ") accepts their removal"
     )
 
 

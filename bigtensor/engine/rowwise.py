@@ -386,6 +386,7 @@ def _total(parts: Sequence[Validity]) -> Validity:
         first_column=None if first is None else first.first_column,
         bad_weights=0,
         first_bad_weight=None,
+        first_code=None if first is None else first.first_code,
     )
 
 

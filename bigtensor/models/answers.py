@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bigtensor._version import __version__
-from bigtensor.data.anndata_source import is_anndata
 from bigtensor.data.code_maps import CodeMap
 from bigtensor.data.matrices import is_lazy_table
 from bigtensor.data.missing_values import MARGINALISE
@@ -303,7 +302,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
 
 def is_named(X: Any) -> bool:
     """Return True if features are found by name."""
-    return is_labelled(X) or isinstance(X, Samples) or is_anndata(X) or is_lazy_table(X)
+    return is_labelled(X) or isinstance(X, Samples) or is_lazy_table(X)
 
 
 def is_plain(X: Any) -> bool:

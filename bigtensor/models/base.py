@@ -53,8 +53,9 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         Parameters
         ----------
         X : path, xarray, AnnData, dask array, array-like, Samples, or a list of these
-            ``(rows, features)``, float32 or float64. A path or URL names a Zarr store or an AnnData
-            file. `bigtensor.open_samples` reads layers and ``obsm`` of AnnData.
+            ``(rows, features)`` of the kind that the model takes: measured values, codes of
+            categories, or counts. A path or URL names a Zarr store or an AnnData file.
+            `bigtensor.open_samples` reads layers and ``obsm`` of AnnData.
         y : ignored
         sample_weight : (rows,) array-like, optional
             Weights of the rows, not negative, by default those that are stored with the data. Their
@@ -156,7 +157,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         rows: int | None = None,
         **options: Unpack[RunOptions],
     ) -> Self:
-        """Choose bandwidths, landmarks, directions and grids from pilot data, and keep no row.
+        """Fix everything that a fit chooses from pilot data, and keep no row.
 
         The prepared model can be saved and sent. The result of an earlier fit is removed.
 
@@ -167,7 +168,8 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         sample_weight : (rows,) array-like, optional
             As for `fit`.
         rows : int, optional
-            Number of rows of all sites, by default of ``X``. Bandwidths shrink with it.
+            Number of rows of all sites, by default of ``X``. Choices that depend on the number of
+            rows depend on this number.
         **options
             As for `fit`: ``client``, ``scheduler``, ``workers``, ``memory_limit``, ``checkpoint``,
             ``listeners``.
@@ -205,8 +207,9 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
     ) -> Statistics:
         """Sum the statistics that the next `solve` needs, in one pass over these rows.
 
-        For a prepared model these are moments (with ``start="kmeans"`` posterior sums), and for a
-        solved model the posterior sums of the next EM iteration.
+        For a prepared model these are the sums of the first pass after the pilot, such as moments,
+        and for a solved model those of the next pass, such as the posterior sums of an EM
+        iteration.
 
         Parameters
         ----------

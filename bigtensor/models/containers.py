@@ -10,6 +10,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.data.anndata_source import is_anndata
+
 COMPONENT_DIM = "component"
 """The dimension of components in labelled outputs."""
 
@@ -23,7 +25,7 @@ def is_labelled(X: Any) -> bool:
     """Return True if features are found by name."""
     if isinstance(X, list | tuple):
         return bool(X) and all(is_labelled(part) for part in X)
-    return is_path(X) or isinstance(X, xr.DataArray | xr.Dataset)
+    return is_path(X) or isinstance(X, xr.DataArray | xr.Dataset) or is_anndata(X)
 
 
 def is_lazy(X: Any) -> bool:
@@ -41,9 +43,11 @@ def labelled_answer(
 ) -> xr.DataArray:
     """Label an answer with the coordinates along its rows and the attributes of the data.
 
+    Rows of AnnData are labelled by ``obs_names``.
+
     Parameters
     ----------
-    X : path, xarray Dataset or DataArray
+    X : path, xarray Dataset or DataArray, or AnnData
     array : (rows, ...) array
     dims : tuple of str
         The sample dimension first.
@@ -52,7 +56,8 @@ def labelled_answer(
         Attributes of the answer. They replace attributes of the data.
     """
     if not isinstance(X, xr.DataArray | xr.Dataset):
-        return xr.DataArray(array, None, dims, name=name, attrs=dict(attrs))
+        names = {dims[0]: X.obs_names.to_numpy(object)} if is_anndata(X) else None
+        return xr.DataArray(array, names, dims, name=name, attrs=dict(attrs))
     coords = _coords_along(X, dims[0])
     return xr.DataArray(array, coords, dims, name=name, attrs={**X.attrs, **attrs})
 

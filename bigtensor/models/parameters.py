@@ -43,8 +43,8 @@ def check_rows_for_components(rows: float, n_components: int) -> None:
     """Raise a DataError for fewer rows than components, before arrays of that size are made."""
     if rows < n_components:
         raise DataError(
-            f"the data have {rows:,.0f} rows, fewer than the {n_components:,} components asked for: "
-            "use fewer components (" + Setting("n_components") + "), or more rows"
+            f"the data have {rows:,.0f} rows, fewer than the {n_components:,} components asked "
+            "for: use fewer components (" + Setting("n_components") + "), or more rows"
         )
 
 

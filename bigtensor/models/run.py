@@ -179,7 +179,7 @@ def warn_of_missing(validity: Validity, views: Views) -> None:
 
 def warn_of_unknown_categories(samples: Samples) -> None:
     """Name the categories of the data that the fit did not have."""
-    unknown = "" if samples.code_map is None else samples.code_map.describe_unknown()
+    unknown = "" if samples.code_map is None else samples.code_map.describe_unknown(samples.sources)
     if unknown:
         warnings.warn(
             f"{samples.describe()} has categories that the fit did not have: {unknown}; they count "

@@ -77,21 +77,53 @@ class LabelledRows(SampledRows):
         Population of every row where the model has any, else component; -1 for none.
     probability : (n, m) float64 array
         Posterior probability of every one.
+    label_weights : (m,) float64 array, optional
+        Sum of the sample weights of all rows of the data with each label. None where only the
+        sampled rows have labels.
     """
 
     label: NDArray[np.int64]
     probability: NDArray[np.float64]
+    label_weights: NDArray[np.float64] | None = field(default=None, kw_only=True)
 
     @property
     def certainty(self) -> NDArray[np.float64]:
         """Posterior probability of the most probable component, or population, of every row."""
         return np.asarray(self.probability.max(axis=1))
 
+    @property
+    def counts_all_labels(self) -> bool:
+        """True if shares are those of all rows of the data, not of the sampled rows."""
+        return self.label_weights is not None
+
     def shares(self, n_labels: int) -> NDArray[np.float64]:
-        """Return the weighted part of the rows that have every label: ``(n_labels,)``."""
-        known = self.label >= 0
-        counts = np.bincount(self.label[known], self.weight[known], minlength=n_labels)
-        return np.asarray(counts / max(float(counts.sum()), np.finfo(np.float64).tiny))
+        """Return the weighted share of every label among the rows with a label: ``(n_labels,)``."""
+        totals = self.label_weights
+        if totals is None:
+            totals = summed_weights(self.label, self.weight, n_labels)
+        return np.asarray(totals / max(float(totals.sum()), np.finfo(np.float64).tiny))
+
+
+def summed_weights(
+    label: NDArray[np.integer], weight: NDArray[np.float64] | None, n_labels: int
+) -> NDArray[np.float64]:
+    """Return the sum of the weights of the rows with each label.
+
+    Parameters
+    ----------
+    label : (n,) int array
+        Negative for none.
+    weight : (n,) float64 array or None
+        None stands for ones.
+    n_labels : int
+
+    Returns
+    -------
+    (n_labels,) float64 array
+    """
+    has_label = label >= 0
+    weights = None if weight is None else weight[has_label]
+    return np.bincount(label[has_label], weights, minlength=n_labels).astype(np.float64)
 
 
 def samples_of_model(model: Any, data: Any) -> Samples:

@@ -95,8 +95,8 @@ class MixingAnswers(TransformAnswers):
 
         Parameters
         ----------
-        sources : (rows, k) array, DataArray or dask array
-            As `transform` returns them.
+        sources : (rows, k) array-like, DataArray or dask array
+            As `transform` returns them, with dimensions of any names.
 
         Returns
         -------
@@ -109,7 +109,7 @@ class MixingAnswers(TransformAnswers):
             When there are not as many sources as components.
         """
         found = self._mixing()
-        given = sources if hasattr(sources, "shape") else np.asarray(sources)
+        given = sources if hasattr(sources, "dtype") else np.asarray(sources)
         if len(given.shape) != 2 or given.shape[1] != found.n_components:
             raise DataError(
                 f"the sources have shape {tuple(given.shape)}; expected (rows, "
@@ -119,10 +119,13 @@ class MixingAnswers(TransformAnswers):
         mixing, mean = found.mixing.astype(dtype), found.mean.astype(dtype)
         if not isinstance(given, xr.DataArray):
             return given @ mixing.T + mean
-        features = {"feature": list(self.views_.feature_names)}
-        along = given.dims[1]
-        rows = given.dot(xr.DataArray(mixing, features, ("feature", along)), dim=[along])
-        return (rows + xr.DataArray(mean, features, ("feature",))).rename("X")
+        sample_dim, source_dim = given.dims
+        coords = {
+            **given.isel({source_dim: 0}, drop=True).coords,
+            "feature": list(self.views_.feature_names),
+        }
+        rows = given.data @ mixing.T + mean
+        return xr.DataArray(rows, coords, (sample_dim, "feature"), name="X")
 
     def _mixing(self) -> FittedMixing:
         """Return the solution, or raise sklearn's NotFittedError."""

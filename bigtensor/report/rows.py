@@ -18,6 +18,7 @@ from bigtensor.data.anndata_source import (
     is_anndata,
 )
 from bigtensor.data.missing_values import MARGINALISE
+from bigtensor.data.samples import Samples
 from bigtensor.data.stores import open_whole_group
 from bigtensor.data.zarr_datasets import as_dataset
 from bigtensor.errors import DataError, LayoutError, ParameterError, StoreReadError
@@ -31,10 +32,14 @@ from bigtensor.models.sampled_rows import (
     read_windows,
     row_answers,
     samples_of_model,
+    summed_weights,
 )
 
 WINDOWS = 64
 """Windows of rows that a sample is read from, spread evenly over the data."""
+
+_WINDOW_ROWS = 2**20
+"""Rows whose labels are counted at once."""
 
 _CLASS_KINDS = "biuUSOT"
 """Kinds of NumPy types that classes may have: integers and strings."""
@@ -76,8 +81,8 @@ def read_rows(
     data : path, xarray, AnnData, array-like, or a list of these
         As for `fit`. Only the sample is read, and evaluated once.
     labels : path, xarray Dataset or DataArray, or (rows,) array, optional
-        Of the same rows as ``data``: the integer variable ``label``. Without it the model labels
-        the sample.
+        Of the same rows as ``data``: the integer variable ``label``. All of them are counted.
+        Without it the model labels the sample.
     sample_size : int, default 20,000
         Rows at most.
     truth : str, optional
@@ -133,9 +138,17 @@ def read_rows(
         return rows
     answers = row_answers(model, kept, ("label", "probability"))
     label, probability = answers["label"], answers["probability"].astype(np.float64)
+    label_weights = None
     if labels is not None:
-        label = _given_labels(labels, model, samples.rows, parts, probability.shape[1])[valid]
-    return LabelledRows(**vars(rows), label=label.astype(np.int64), probability=probability)
+        variable = _label_variable(labels, dim, samples.rows)
+        label = _take(variable, dim, parts)[valid]
+        label_weights = _label_weights(variable, beside, samples, model)
+    return LabelledRows(
+        **vars(rows),
+        label=label.astype(np.int64),
+        probability=probability,
+        label_weights=label_weights,
+    )
 
 
 def truth_variable(dataset: xr.Dataset, sample_dim: str, truth: str | None) -> xr.DataArray | None:
@@ -209,30 +222,45 @@ def _stored(path: str, sample_dim: str) -> xr.Dataset:
     return anndata_dataset(source, path, sample_dim)
 
 
-def _given_labels(
-    labels: Any, model: Any, total: int, parts: list[slice], count: int
-) -> NDArray[np.int64]:
-    """Read the labels of the sampled rows, and check that they belong to data and model."""
-    dim = model.sample_dim
-    variable = _along_rows(_label_dataset(labels, dim), "label", dim)
+def _label_variable(labels: Any, sample_dim: str, total: int) -> xr.DataArray:
+    """Return the labels of all rows, unread."""
+    variable = _along_rows(_label_dataset(labels, sample_dim), "label", sample_dim)
     if variable is None or variable.dtype.kind not in "iu":
         raise DataError(
-            f"the labels have no integer variable 'label' along {dim!r}; 'bigtensor predict' and "
-            "model.write make such a store"
+            f"the labels have no integer variable 'label' along {sample_dim!r}; 'bigtensor "
+            "predict' and model.write make such a store"
         )
-    if variable.sizes[dim] != total:
+    if variable.sizes[sample_dim] != total:
         raise DataError(
-            f"there are {variable.sizes[dim]:,} labels and {total:,} rows of data; give the "
+            f"there are {variable.sizes[sample_dim]:,} labels and {total:,} rows of data; give the "
             "labels that were predicted for these data"
         )
-    taken = _take(variable, dim, parts).astype(np.int64)
-    if taken.size and (taken.min() < -1 or taken.max() >= count):
-        raise DataError(
-            f"the labels run from {taken.min()} to {taken.max()}, and the model has "
-            f"{level_of(model).name}s 0 "
-            f"to {count - 1}; give the labels that this model predicted"
-        )
-    return taken
+    return variable
+
+
+def _label_weights(
+    labels: xr.DataArray, beside: xr.Dataset, samples: Samples, model: Any
+) -> NDArray[np.float64]:
+    """Return the sum of the weights of all rows with each label, and check that they are labels."""
+    dim, level = model.sample_dim, level_of(model)
+    weights = _along_rows(beside, "weight", dim) if samples.has_weight else None
+    totals = np.zeros(level.count)
+    for start in range(0, samples.rows, _WINDOW_ROWS):
+        window = slice(start, min(start + _WINDOW_ROWS, samples.rows))
+        label = _take(labels, dim, [window]).astype(np.int64)
+        if label.min() < -1 or label.max() >= level.count:
+            raise DataError(
+                f"the labels run from {label.min()} to {label.max()}, and the model has "
+                f"{level.name}s 0 to {level.count - 1}; give the labels that this model predicted"
+            )
+        weight = None
+        if weights is not None:
+            weight = _take(weights, dim, [window]).astype(np.float64)
+        elif samples.has_weight:
+            # several data sets have no variables beside them
+            weight = read_windows(samples, [window])[0].weight
+        totals += summed_weights(label, weight, level.count)
+    return totals
 
 
 def _along_rows(dataset: xr.Dataset, name: str, sample_dim: str) -> xr.DataArray | None:

@@ -96,9 +96,10 @@ def _level_section(level: LabelLevel, rows: LabelledRows | None, parts: ReportPa
     if parts.columns_lead:
         lead.append(parts.columns_lead)
     if rows is not None:
+        labelled = "all rows" if rows.counts_all_labels else "the sampled rows"
         lead.append(
-            "Labelled is the share of the sampled rows with this label, which the bars mark by a "
-            "line. Certainty is their mean probability."
+            f"Labelled is the share of {labelled} with this label, which the bars mark by a line. "
+            "Certainty is the mean probability of the sampled rows with this label."
         )
     bars = Bars(
         f"Mixing weights of all {name}s",

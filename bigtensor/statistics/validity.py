@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
+from bigtensor.data.block import UNKNOWN_CODE, Block
 from bigtensor.statistics.base import State, Statistic, Workspace
 
 _Result = TypeVar("_Result", covariant=True)
@@ -29,6 +29,9 @@ _COUNTS = ("rows", "dropped", "bad_weights", "cuts")
 
 _FIRSTS = ("first_row", "first_bad_weight")
 
+_OF_FIRST_ROW = ("first_column", "first_code")
+"""Entries of a state that belong to the first row; a code of zero stands for other values."""
+
 
 @dataclass(frozen=True)
 class Validity:
@@ -45,6 +48,8 @@ class Validity:
         when there is none.
     first_column : int, optional
         Position of the first such value in that row, over the features of all views.
+    first_code : int, optional
+        That value, which is negative, where the values are codes; None for other values.
     bad_weights : int
         Rows whose weight is negative, not finite or above `LARGEST_WEIGHT`.
     first_bad_weight : int, optional
@@ -61,6 +66,7 @@ class Validity:
     bad_weights: int
     first_bad_weight: int | None
     cuts: int = 0
+    first_code: int | None = None
 
 
 @dataclass(frozen=True)
@@ -92,13 +98,13 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
 
     def init(self) -> State:
         """Return the inner state of zero rows with counts of zero."""
-        state = {_PREFIX + name: np.zeros((), np.int64) for name in (*_COUNTS, "first_column")}
+        state = {_PREFIX + name: np.zeros((), np.int64) for name in (*_COUNTS, *_OF_FIRST_ROW)}
         state.update({_PREFIX + name: np.array(_NEVER, np.int64) for name in _FIRSTS})
         return state | self.statistic.init()
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Count the rows that are not valid and add the others."""
-        names = (*_COUNTS, "first_column", *_FIRSTS)
+        names = (*_COUNTS, *_OF_FIRST_ROW, *_FIRSTS)
         counts = {name: np.array(state.pop(_PREFIX + name)) for name in names}
         counts["rows"] += block.rows
         finite = usable_rows(block, work, marginalised=self.marginalised)
@@ -127,12 +133,14 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
                 both = left[_PREFIX + name], right[_PREFIX + name]
                 state[_PREFIX + name] = np.asarray(together(*both))
         earlier = left if left[_PREFIX + "first_row"] <= right[_PREFIX + "first_row"] else right
-        state[_PREFIX + "first_column"] = np.array(earlier[_PREFIX + "first_column"])
+        for name in _OF_FIRST_ROW:
+            state[_PREFIX + name] = np.array(earlier[_PREFIX + name])
         return state | self.statistic.combine(_inner(left), _inner(right))
 
     def finalize(self, state: State) -> tuple[Validity, _Result]:
         """Return the counts of missing values and the result of the valid rows."""
-        number = {name: int(state[_PREFIX + name]) for name in (*_COUNTS, "first_column", *_FIRSTS)}
+        names = (*_COUNTS, *_OF_FIRST_ROW, *_FIRSTS)
+        number = {name: int(state[_PREFIX + name]) for name in names}
         found = number["first_row"] != _NEVER
         validity = Validity(
             rows=number["rows"],
@@ -144,12 +152,13 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
                 None if number["first_bad_weight"] == _NEVER else number["first_bad_weight"]
             ),
             cuts=number["cuts"],
+            first_code=number["first_code"] or None,
         )
         return validity, self.statistic.finalize(_inner(state))
 
     def state_nbytes(self) -> int:
-        """Return the bytes of the inner state and of seven numbers."""
-        return self.statistic.state_nbytes() + 7 * 8
+        """Return the bytes of the inner state and of eight numbers."""
+        return self.statistic.state_nbytes() + 8 * 8
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the inner workspace and of three masks."""
@@ -276,13 +285,15 @@ def _note_value(
     finite: NDArray[np.bool_],
     marginalised: bool,
 ) -> None:
-    """Remember the first row and column with a value that is not finite."""
+    """Remember the first row and column with a value that cannot be used, and its code."""
     before = int(counts["first_row"])
     position = _note_first(counts["first_row"], block, finite)
     if int(counts["first_row"]) < before:
         row = block.values[position : position + 1]
         row = row if isinstance(row, np.ndarray) else row.toarray()
-        counts["first_column"][...] = int(np.argmin(_usable(row[0], marginalised=marginalised)))
+        column = int(np.argmin(_usable(row[0], marginalised=marginalised)))
+        counts["first_column"][...] = column
+        counts["first_code"][...] = 0 if row.dtype.kind == "f" else row[0, column]
 
 
 def _inner(state: State) -> State:
@@ -296,7 +307,7 @@ def first_invalid(
     """Return the findings of `usable_rows` in one block, as counts that can be added up."""
     if finite is None:
         return Validity(block.rows, 0, None, None, 0, None)
-    counts = {name: np.zeros((), np.int64) for name in ("first_row", "first_column")}
+    counts = {name: np.zeros((), np.int64) for name in ("first_row", *_OF_FIRST_ROW)}
     counts["first_row"][...] = _NEVER
     _note_value(counts, block, finite, marginalised)
     return Validity(
@@ -306,6 +317,7 @@ def first_invalid(
         first_column=int(counts["first_column"]),
         bad_weights=0,
         first_bad_weight=None,
+        first_code=int(counts["first_code"]) or None,
     )
 
 
@@ -321,9 +333,8 @@ def explain(validity: Validity, features: Sequence[str]) -> str:
     words = []
     if validity.first_row is not None and validity.first_column is not None:
         words.append(
-            f"{validity.dropped:,} of {validity.rows:,} rows cannot be used; the first value that "
-            f"is not finite (NaN, infinity or above {LARGEST_VALUE:.0e}; a negative integer, which "
-            f"is a missing code) is in row {validity.first_row:,}, feature "
+            f"{validity.dropped:,} of {validity.rows:,} rows cannot be used; the first "
+            f"{_unusable(validity.first_code)} is in row {validity.first_row:,}, feature "
             f"{features[validity.first_column]!r}"
         )
     if validity.bad_weights:
@@ -333,3 +344,12 @@ def explain(validity: Validity, features: Sequence[str]) -> str:
             f"{validity.first_bad_weight:,}"
         )
     return "; ".join(words)
+
+
+def _unusable(code: int | None) -> str:
+    """Return the words for a value that cannot be used: of a code, or of a number without one."""
+    if code is None:
+        return f"value that is not finite (NaN, infinity or above {LARGEST_VALUE:.0e})"
+    if code == UNKNOWN_CODE:
+        return "category that the fit did not have"
+    return "missing code (a negative integer)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,36 @@ def containers_in_are_containers_out(case: ModelCase) -> None:
 
 
 @model_law
+def answers_keep_the_names_of_their_rows(case: ModelCase) -> None:
+    """Assert that answers have the coordinates along the samples, or the ``obs_names`` of AnnData.
+
+    AnnData are tried if the library is installed.
+    """
+    names = [f"row{row}" for row in range(case.rows)]
+    if case.is_labelled:
+        dim = case.data.dims[0]
+        group = (dim, np.arange(case.rows) % 3)
+        named = case.data.assign_coords({dim: names, "group": group})
+        for data in (named, _dataset(named), named.chunk({dim: max(1, case.rows // 3)})):
+            for name in case.methods:
+                answer = getattr(case.fitted, name)(data)
+                kept = {key for key, coord in answer.coords.items() if coord.dims == (dim,)}
+                if dim in answer.dims:
+                    require(kept == {dim, "group"}, f"{name} keeps the coordinates {kept}")
+    if find_spec("anndata") is None:
+        return
+    for name in case.methods:
+        answer = getattr(case.fitted, name)(_anndata(case, names))
+        dim = case.fitted.sample_dim
+        require(isinstance(answer, xr.DataArray), f"{name} of AnnData is {type(answer)}")
+        require_close_answers(
+            {name: answer.to_numpy()}, {name: case.found[name]}, case, "answers for AnnData"
+        )
+        if dim in answer.dims:
+            require(answer.indexes[dim].tolist() == names, f"{name} of AnnData has other names")
+
+
+@model_law
 def row_functions_obey_their_laws(case: ModelCase) -> None:
     """Assert that the functions behind the answers obey the laws of row functions.
 
@@ -114,6 +145,7 @@ ANSWER_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     labelled_features_are_found_by_name,
     lazy_data_give_lazy_answers,
     containers_in_are_containers_out,
+    answers_keep_the_names_of_their_rows,
     row_functions_obey_their_laws,
 )
 
@@ -121,6 +153,20 @@ ANSWER_LAWS: tuple[Callable[[ModelCase], None], ...] = (
 def _dataset(data: xr.DataArray) -> xr.Dataset:
     """Return a data set with the values as its variable."""
     return data.rename("X").to_dataset()
+
+
+def _anndata(case: ModelCase, names: list[str]) -> Any:
+    """Return the data as AnnData, with names of the observations."""
+    from anndata import AnnData
+
+    values: Any = case.data
+    features = [f"x{column}" for column in range(values.shape[1])]
+    if case.is_labelled:
+        features = [str(feature) for feature in values[values.dims[1]].values]
+        values = values.to_numpy()
+    data = AnnData(values)
+    data.obs_names, data.var_names = names, features
+    return data
 
 
 def _require_labelled(case: ModelCase, name: str, answer: Any) -> None:

@@ -12,6 +12,7 @@ import xarray as xr
 import zarr
 
 from bigtensor.data import categories as categories_module
+from bigtensor.data.block import UNKNOWN_CODE
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.data.stored_arrays import create_array
@@ -137,6 +138,21 @@ def test_strings__in_a_store_or_behind_a_graph_are_refused(tmp_path: Path) -> No
         open_samples(labelled(STRINGS).chunk({"sample": 2}))
 
 
+def test_unknown_categories__are_named_where_rows_in_memory_have_them() -> None:
+    known = {"x0": ("0", "1", "2"), "x1": ("0", "1")}
+    for codes, words in (
+        ([[9, 1], [0, 0]], "'9' of 'x0'"),
+        ([[4, 3], [7, 1], [4, 2]], "'4', '7' of 'x0'; '2', '3' of 'x1'"),
+    ):
+        samples = open_samples(np.array(codes)).with_categories(known)
+        assert samples.code_map is not None
+        assert samples.code_map.describe_unknown(samples.sources) == words
+    unused = pd.DataFrame({"x0": pd.Categorical(["0", "2"], ["0", "1", "2", "none"])})
+    samples = open_samples(unused).with_categories(known)
+    assert samples.code_map is not None
+    assert samples.code_map.describe_unknown(samples.sources) == ""
+
+
 @pytest.mark.parametrize("lazy", [False, True])
 def test_codes__are_translated_to_known_categories_by_name(lazy: bool) -> None:
     known = {"colour": ("red", "blue"), "size": ("medium", "small", "large")}
@@ -144,9 +160,9 @@ def test_codes__are_translated_to_known_categories_by_name(lazy: bool) -> None:
     samples = open_samples(data, {"a": ["size"], "b": ["colour"]}).with_categories(known)
     assert samples.categories == known
     assert samples.code_map is not None
-    assert samples.code_map.describe_unknown() == "'green' of 'colour'"
+    assert samples.code_map.describe_unknown(samples.sources) == "'green' of 'colour'"
     assert samples.fingerprint() != open_samples(data).fingerprint()
-    wanted = [[1, 0], [2, 1], [1, -1], [-1, 0], [1, -1]]
+    wanted = [[1, 0], [2, 1], [1, -1], [-1, 0], [1, UNKNOWN_CODE]]
     if lazy:
         with open_runtime(scheduler="threads") as runtime:
             sums = run_pass(samples, Pass("sums", CodeSums()), runtime)

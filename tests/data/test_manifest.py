@@ -17,7 +17,7 @@ from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.manifest import MANIFEST, check_manifest, seal
 from bigtensor.data.opening import open_samples
 from bigtensor.data.stored_arrays import create_array
-from bigtensor.errors import StoreReadError
+from bigtensor.errors import ParameterError, StoreReadError
 from bigtensor.store import Contents, write_group
 
 
@@ -26,6 +26,13 @@ def own_store(path: Path, rows: int = 60) -> Path:
     attrs = {"transform": {"name": "arcsinh"}}
     with SampleStoreWriter(path, ["a", "b"], row_variables=codes, attrs=attrs) as store:
         store.append(np.ones((rows, 2)), sample_id=0)
+    return path
+
+
+def cytometry_store(path: Path) -> Path:
+    record = {"name": "arcsinh", "untransformed": ["FSC-A", "Time"]}
+    with SampleStoreWriter(path, ["FSC-A", "CD3", "Time"], attrs={"transform": record}) as store:
+        store.append(np.ones((60, 3)))
     return path
 
 
@@ -129,6 +136,56 @@ def test_change__is_refused_until_it_is_accepted(tmp_path, words, renewed):
         open_samples(path)
     seal(path)
     assert open_samples(path).rows == 60
+
+
+def with_added_variable(path: Path) -> Path:
+    """Add a variable in a way of xarray that erases the attributes of the store."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        xr.Dataset({"gate": ("sample", np.zeros(60))}).to_zarr(path, mode="a")
+    return path
+
+
+def test_lost_attributes__are_refused_by_name_until_they_are_restored(tmp_path):
+    path = with_added_variable(cytometry_store(tmp_path / "a.zarr"))
+    for attempt in (open_samples, seal):
+        with pytest.raises(StoreReadError, match=r"\['bigtensor_layout', 'transform'\] are absent"):
+            attempt(path)
+    seal(path, lost="restore")
+    samples = open_samples(path)
+    assert samples.untransformed == ("FSC-A", "Time")
+    assert "gate" in xr.open_zarr(path)
+
+
+def test_lost_attributes__of_an_array_are_refused_too(tmp_path):
+    path = own_store(tmp_path / "a.zarr")
+    del zarr.open_group(path, use_consolidated=False)["sample_id"].attrs["categories"]
+    with pytest.raises(StoreReadError, match=r"\['sample_id/categories'\] are absent"):
+        seal(path)
+    seal(path, lost="restore")
+    assert zarr.open_group(path)["sample_id"].attrs["categories"] == ["p"]
+
+
+def test_lost_attributes__are_dropped_on_request(tmp_path):
+    path = with_added_variable(cytometry_store(tmp_path / "a.zarr"))
+    seal(path, lost="drop")
+    assert open_samples(path).untransformed is None
+    with_added_variable(path)
+    seal(path)
+
+
+def test_lost_attributes__without_recorded_values_are_refused(tmp_path):
+    path = cytometry_store(tmp_path / "a.zarr")
+    del zarr.open_group(path, use_consolidated=False)[MANIFEST].attrs["values"]
+    with_added_variable(path)
+    for lost in ("raise", "restore"):
+        with pytest.raises(StoreReadError, match="'transform'"):
+            seal(path, lost=lost)
+
+
+def test_seal__refuses_an_unknown_treatment_of_lost_attributes(tmp_path):
+    with pytest.raises(ParameterError, match="lost='raise' or 'restore' or 'drop'"):
+        seal(own_store(tmp_path / "a.zarr"), lost="ignore")
 
 
 def test_url__is_checked_too(tmp_path):

@@ -137,3 +137,24 @@ def test_every_model__tells_what_makes_its_states_smaller(name):
     assert set(found) <= {"states", "workspaces", "driver"}
     assert found["states"]
     assert memory_parameters("AModelOfAnother") == {}
+
+
+OWN_WORDS = {"bandwidth": "bandwidth", "landmarks": "n_landmarks", "grids": "bins"}
+"""Words for parts of kernel models, and the parameter of the models that have them."""
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_methods__documentation_names_only_parts_that_the_model_has(name):
+    model = model_class(name)
+    parameters = inspect.signature(model).parameters
+    for method in ("fit", "prepare", "accumulate", "solve", "partial_fit"):
+        text = inspect.getdoc(getattr(model, method)).lower()
+        named = {word for word in OWN_WORDS if re.search(rf"\b{word}", text)}
+        assert all(OWN_WORDS[word] in parameters for word in named), (method, named)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_fit__documentation_names_no_type_that_the_model_refuses(name):
+    model = model_class(name)
+    if "measured" not in model.takes.kinds:
+        assert "float32" not in inspect.getdoc(model.fit)

@@ -5,11 +5,13 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+import xarray as xr
 from sklearn.exceptions import NotFittedError
 
 import bigtensor
 from bigtensor import KernelMixture
 from bigtensor.errors import MissingDependencyError, OutputError, ParameterError
+from bigtensor.models.wording import percent
 from bigtensor.report.html import render_report, write_report
 from bigtensor.report.rows import read_rows
 from bigtensor.report.tables import agreement
@@ -160,9 +162,13 @@ def test_render_report__uses_the_labels_that_are_given(fitted_mixture, mixture_d
     assert re.search(r"Component \d holds .* of the labelled rows, but its weight is", page.said)
 
 
-def test_render_report__takes_the_labels_that_a_model_wrote(cell_model, cells_path, text, tmp_path):
+def test_render_report__counts_all_labels_that_a_model_wrote(cell_model, cells_path, tmp_path):
     labels = cell_model.write(cells_path, tmp_path / "labels.zarr")
-    assert render_report(cell_model, data=cells_path, labels=labels, sample_size=4000) == text
+    page = Page(render_report(cell_model, data=cells_path, labels=labels, sample_size=400))
+    counts = np.bincount(xr.open_zarr(labels)["label"].to_numpy(), minlength=4)
+    for count in counts:
+        assert percent(count / 30_000) in page.said
+    assert "Labelled is the share of all rows" in page.said
 
 
 def test_write_report__appears_whole_or_not_at_all(fitted_mixture, tmp_path):

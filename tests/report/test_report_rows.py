@@ -79,6 +79,29 @@ def test_read_rows__weighs_shares_by_sample_weights(fitted_mixture, mixture_data
     assert rows.shares(3)[0] == pytest.approx(first / (first + np.mean(label != 0)))
 
 
+def test_read_rows__counts_all_labels_where_all_are_there(fitted_mixture, mixture_data):
+    label = np.zeros(6000, np.int32)
+    label[2:9] = 1
+    label[-1] = -1
+    sampled = read_rows(fitted_mixture, mixture_data, label, sample_size=640)
+    assert sampled.counts_all_labels
+    assert sampled.shares(3) == pytest.approx([5992 / 5999, 7 / 5999, 0.0])
+    weight = np.where(label == 1, 10.0, 1.0)
+    weighted = mixture_data.assign(weight=("sample", weight))
+    halves = [weighted.isel(sample=part) for part in (slice(0, 100), slice(100, None))]
+    for data in (weighted, halves):
+        shares = read_rows(fitted_mixture, data, label, sample_size=640).shares(3)
+        assert shares == pytest.approx([5992 / 6062, 70 / 6062, 0.0])
+    assert not read_rows(fitted_mixture, mixture_data, sample_size=640).counts_all_labels
+
+
+def test_read_rows__checks_labels_outside_the_sample(fitted_mixture, mixture_data):
+    label = np.zeros(6000, np.int32)
+    label[11] = 3
+    with pytest.raises(DataError, match=r"run from 0 to 3.*components 0 to 2"):
+        read_rows(fitted_mixture, mixture_data, label, sample_size=640)
+
+
 def test_read_rows__takes_plain_arrays(mixture_data):
     values = mixture_data["X"].to_numpy()
     views = {"a": [2], "b": [0], "c": [3]}

@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from bigtensor.data.block import Block
+from bigtensor.data.block import UNKNOWN_CODE, Block
 from bigtensor.statistics.base import SumStatistic, Workspace
-from bigtensor.statistics.validity import Checked, Validity, explain, finite_rows, first_invalid
+from bigtensor.statistics.validity import (
+    Checked,
+    Validity,
+    explain,
+    finite_rows,
+    first_invalid,
+    usable_rows,
+)
 
 SLICES = {"a": slice(0, 1), "b": slice(1, 3)}
 X = np.arange(60.0).reshape(20, 3)
@@ -181,7 +188,7 @@ def test_checked__missing_codes_are_left_out_unless_they_are_marginalised(margin
         assert validity == Validity(4, 0, None, None, 0, None)
         assert (total, count) == (codes.sum(), 4)
     else:
-        assert validity == Validity(4, 2, 11, 1, 0, None)
+        assert validity == Validity(4, 2, 11, 1, 0, None, first_code=-1)
         assert (total, count) == (15, 2)
 
 
@@ -204,6 +211,21 @@ def test_checked__nan_is_shown_if_it_is_marginalised_and_infinity_is_not():
     assert validity == Validity(20, 1, 104, 2, 0, None)
     assert np.isnan(total)
     assert count == 19
+
+
+@pytest.mark.parametrize("code", [-1, -9, UNKNOWN_CODE])
+def test_codes__the_first_that_cannot_be_used_is_recorded(code):
+    codes = np.zeros((20, 3), np.int32)
+    codes[4, 2], codes[9, 0] = code, -2
+    checked = Checked(Total())
+    early, late = checked.init(), checked.init()
+    checked.update(early, Block(codes[:5], SLICES, 100, 5), Workspace())
+    checked.update(late, Block(codes[5:], SLICES, 105, 15), Workspace())
+    validity = Validity(20, 2, 104, 2, 0, None, first_code=code)
+    assert checked.finalize(checked.combine(late, early))[0] == validity
+    block = Block(codes, SLICES, 100, 20)
+    finite = usable_rows(block, Workspace(), marginalised=False)
+    assert first_invalid(block, finite) == validity
 
 
 def test_explain__names_the_first_row_feature_and_weight():

@@ -51,8 +51,9 @@ class ICA(ScriptedFit, MixingAnswers):
         Most Gauss-Newton steps over all rows, with ``"cumulant"``. Every step needs a pass, and one
         more pass tells whether the last has led nearer to the cumulant.
     pilot_rows : int, optional
-        Rows of the sample in which the sources are found first. By default 1,000 a source (500 if
-        there are more than 100), five a feature, and at least 20,000.
+        Rows of the sample in which the sources are found first. By default 1,000 a source up to
+        100,000 rows, then 500 a source (200 with ``"whitened"``), five a feature, and at least
+        20,000.
     missing : {"raise", "omit"}, default "raise"
         Whether rows with missing entries are an error, or are left out and counted.
     weights : {"counts", "relative"}, default "counts"

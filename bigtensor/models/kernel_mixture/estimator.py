@@ -77,10 +77,12 @@ class KernelMixture(MixtureAnswers):
         a group: neighbouring views together, unless other groups separate the components clearly
         better.
     bandwidth : {"rule", "gap", "cross-validation"} or float, default "rule"
-        Bandwidth of the kernel features of the moments. ``"rule"`` is a rule of thumb. ``"gap"``
-        and ``"cross-validation"`` try bandwidths from half the rule of thumb to four times it, and
-        take the one with the largest spectral gap in the sample, or with the best likelihood of
-        held-out rows, which takes two more passes. A number multiplies the rule of thumb.
+        Bandwidth of the kernel features of the moments, which the spectral initialisation alone
+        uses. ``"rule"`` is twice the width of a rule of thumb. A number multiplies the bandwidth
+        of ``"rule"``, so that 1.0 is ``"rule"``. ``"gap"`` and ``"cross-validation"`` try 1/4,
+        1/2, 1 and 2 times the bandwidth of ``"rule"``, and take the one with the largest spectral
+        gap in the sample, or with the best likelihood of held-out rows, which takes two more
+        passes.
     views_share_components : bool, default False
         If True, a component has the same density in all views, such as repeated measurements. The
         views then have equally many features.

@@ -47,8 +47,8 @@ class SparseICA(ScriptedFit, MixingAnswers):
     gauss_newton_steps : int, default 2
         Most Gauss-Newton steps over all rows, without polish passes.
     pilot_rows : int, optional
-        Rows of the sample in which the sources are found first. By default 1,000 a source (500 if
-        there are more than 100), five a feature, and at least 20,000.
+        Rows of the sample in which the sources are found first. By default 1,000 a source up to
+        100,000 rows, then 500 a source, five a feature, and at least 20,000.
     missing : {"raise", "omit"}, default "raise"
         Whether rows with missing entries are an error, or are left out and counted.
     weights : {"counts", "relative"}, default "counts"

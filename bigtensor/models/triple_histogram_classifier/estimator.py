@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -12,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bigtensor.errors import DataError, ParameterError, Setting
+from bigtensor.models.containers import labelled_answer
 from bigtensor.models.discrete_mixture.estimator import DiscreteMixture
 from bigtensor.models.hidden_markov.estimator import HiddenMarkovModel
 from bigtensor.models.parameters import check_choice
@@ -153,7 +155,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         ]
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Any:
         """Return the class of every sequence.
 
         Parameters
@@ -163,13 +165,13 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
 
         Returns
         -------
-        (sequences,) array
-            Labels of `fit`.
+        (sequences,) array or DataArray
+            Labels of `fit`, with the coordinates along the sequences if X is a DataArray.
         """
         scores = self._scores(X)
-        return np.asarray(self.classes_[scores.argmax(axis=1)])
+        return _labelled(X, np.asarray(self.classes_[scores.argmax(axis=1)]), "label", {})
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Any:
         """Return the scores that classes are chosen by: negative distances, or log-probabilities.
 
         Parameters
@@ -179,15 +181,17 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
 
         Returns
         -------
-        (sequences, classes) float64 array
+        (sequences, classes) float64 array or DataArray
             The largest score wins. Of two classes, the score of the second minus the score of the
             first: ``(sequences,)``.
         """
         scores = self._scores(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        if scores.shape[1] == 2:
+            return _labelled(X, scores[:, 1] - scores[:, 0], "score", {})
+        return _labelled(X, scores, "score", {"class": self.classes_})
 
     @available_if(_has_posterior)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Any:
         """Return the posterior probability of every class, given the whole sequence.
 
         Only with ``rule="sequence_likelihood"``. Probabilities are exact under the fitted models:
@@ -200,9 +204,10 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
 
         Returns
         -------
-        (sequences, classes) float64 array
+        (sequences, classes) float64 array or DataArray
         """
-        return np.asarray(softmax(self._scores(X), axis=1))
+        probability = np.asarray(softmax(self._scores(X), axis=1))
+        return _labelled(X, probability, "probability", {"class": self.classes_})
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -305,6 +310,15 @@ def l1_distances(found: TripleHistograms, probability: NDArray[np.float64]) -> N
     """
     frequency = found.count / found.total[found.sequence]
     return 1 + found.summed(np.abs(frequency - probability) - probability)
+
+
+def _labelled(
+    X: Any, answer: NDArray[Any], name: str, coords: dict[str, NDArray[Any]]
+) -> NDArray[Any] | xr.DataArray:
+    """Return an answer for every sequence, labelled along them if the sequences are."""
+    if not isinstance(X, xr.DataArray):
+        return answer
+    return labelled_answer(X, answer, (X.dims[0], *coords), name, {}).assign_coords(coords)
 
 
 def _checked_weight(sample_weight: Any, count: int) -> NDArray[np.float64] | None:

@@ -22,7 +22,7 @@ X = np.random.default_rng(0).integers(0, 3, (400, 4))
     ("data", "error", "words"),
     [
         (X - 2, DataError, "have no categories"),
-        (X - 1, MissingValueError, "a missing code.*missing='marginalise'"),
+        (X - 1, MissingValueError, "missing code.*missing='marginalise'"),
         (X + 0.5, DataError, r"convert whole numbers with \.astype\('int32'\)"),
         (X[:, :2], ViewError, "needs three views .* the data have 2"),
         (np.zeros_like(X), IdentifiabilityError, "0 of 4 views have more than one category"),
@@ -92,8 +92,11 @@ def test_unseen_category__is_a_missing_entry() -> None:
     strict = DiscreteMixture(2).fit(table)
     with (
         pytest.warns(MissingValueWarning, match="'never' of 'a'"),
-        pytest.raises(MissingValueError, match="row 0, feature 'a'"),
+        pytest.raises(MissingValueError, match=r"category that the fit .* row 0, feature 'a'"),
     ):
+        strict.predict(other)
+    other.loc[0, "a"] = None
+    with pytest.raises(MissingValueError, match=r"missing code .* row 0, feature 'a'"):
         strict.predict(other)
 
 

@@ -47,6 +47,27 @@ def test_inverse_transform__gives_the_rows_back(data, model):
     assert np.allclose(plain, rows, atol=1e-4)
 
 
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("dim", ["component", "feature", "source"])
+def test_inverse_transform__takes_sources_along_any_dimension(data, model, dim, lazy):
+    sources = model.transform(data["X"].assign_coords(donor=("sample", data["X"][:, 0].values)))
+    wanted = model.inverse_transform(sources.to_numpy())
+    k = sources.sizes["component"]
+    renamed = sources.rename(component=dim).assign_coords({dim: [f"IC{i}" for i in range(k)]})
+    rows = model.inverse_transform(renamed.chunk(sample=5_000) if lazy else renamed)
+    assert rows.dims == ("sample", "feature")
+    assert rows["feature"].values.tolist() == list(model.views_.feature_names)
+    assert (rows.chunks is not None) == lazy
+    np.testing.assert_array_equal(rows["donor"], sources["donor"])
+    np.testing.assert_allclose(rows, wanted)
+
+
+def test_inverse_transform__takes_data_frames(data, model):
+    sources = model.transform(data["X"])
+    rows = model.inverse_transform(sources.to_pandas())
+    np.testing.assert_allclose(rows, model.inverse_transform(sources.to_numpy()))
+
+
 def test_inverse_transform__refuses_other_numbers_of_sources(model):
     with pytest.raises(DataError, match=r"shape \(5, 3\); expected \(rows, 4\)"):
         model.inverse_transform(np.zeros((5, 3)))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
@@ -49,6 +50,22 @@ def table_of(model: HiddenMarkovModel) -> np.ndarray:
     transition, emission = model.transition_.to_numpy(), model.emission_.to_numpy()
     paths = np.einsum("i,ij,jk->ijk", model.window_start_, transition, transition)
     return np.einsum("ijk,ia,jb,kc->abc", paths, emission, emission, emission)
+
+
+def test_labelled_sequences__give_labelled_answers(chains: Split) -> None:
+    model = fitted(chains, "sequence_likelihood")
+    names = [f"trial{i}" for i in range(SEQUENCES)]
+    trials = xr.DataArray(chains[2], {"trial": names}, ("trial", "step"))
+    for method, coords in (
+        ("predict", ["trial"]),
+        ("decision_function", ["trial"]),
+        ("predict_proba", ["trial", "class"]),
+    ):
+        answer = getattr(model, method)(trials)
+        assert list(answer.dims) == list(answer.coords) == coords
+        assert answer.indexes["trial"].tolist() == names
+        np.testing.assert_array_equal(answer, getattr(model, method)(chains[2]))
+    assert model.score(trials, chains[3]) == model.score(chains[2], chains[3])
 
 
 def test_histogram_rule__is_the_distance_over_the_whole_table(chains: Split) -> None:
