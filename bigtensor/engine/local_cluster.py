@@ -58,6 +58,15 @@ _UNGUARDED_SCRIPT = (
     "worker processes could not start, because every worker imports the script; call bigtensor "
     "under \"if __name__ == '__main__':\", or use " + Setting("scheduler", "threads")
 )
+_NO_SCRIPT_FILE = (
+    "worker processes cannot start, because every worker imports the script, and this one came "
+    'from standard input; save it in a file that calls bigtensor under "if __name__ == '
+    "'__main__':\", or use " + Setting("scheduler", "threads")
+)
+_DAEMONIC_PROCESS = (
+    "worker processes cannot start in a Dask worker or in a process of multiprocessing.Pool, which "
+    "may not have processes of its own; use " + Setting("scheduler", "threads")
+)
 
 
 @contextmanager
@@ -76,7 +85,7 @@ def local_cluster(workers: int, memory_limit: int | None = None) -> Iterator[Any
     """
     from distributed import Client
 
-    _refuse_in_imported_script()
+    _refuse_where_workers_cannot_start()
     with (
         _settings,
         watch_worker_ends() as ends,
@@ -148,18 +157,24 @@ def _new_cluster(workers: int, memory_limit: int | None) -> Any:
     )
 
 
-def _refuse_in_imported_script() -> None:
-    """End a process that imports a script which starts workers while it is imported.
+def _refuse_where_workers_cannot_start() -> None:
+    """Refuse processes that may not start others, and scripts that workers cannot import.
 
-    Python starts no process there. A worker tells its nanny with its exit status. Any other
-    process is told with an error.
+    Python starts no process while a script is imported by a new process. A worker tells its nanny
+    with its exit status. Any other process is told with an error.
     """
+    process = multiprocessing.current_process()
     try:
-        multiprocessing.spawn.get_preparation_data("worker")
+        preparation = multiprocessing.spawn.get_preparation_data("worker")
     except RuntimeError as error:
-        if "Dask Worker" in multiprocessing.current_process().name:
+        if "Dask Worker" in process.name:
             raise SystemExit(UNGUARDED) from error
         raise ClusterError(_UNGUARDED_SCRIPT) from error
+    if process.daemon:
+        raise ClusterError(_DAEMONIC_PROCESS)
+    script = preparation.get("init_main_from_path")
+    if script is not None and not Path(script).exists():
+        raise ClusterError(_NO_SCRIPT_FILE)
 
 
 @contextmanager
