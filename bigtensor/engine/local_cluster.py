@@ -17,6 +17,7 @@ from typing import Any
 import dask
 
 from bigtensor.data.process_wide import ProcessWide
+from bigtensor.engine.forks import forked
 from bigtensor.engine.worker_ends import (
     START_ATTEMPTS,
     UNGUARDED,
@@ -67,6 +68,11 @@ _DAEMONIC_PROCESS = (
     "worker processes cannot start in a Dask worker or in a process of multiprocessing.Pool, which "
     "may not have processes of its own; use " + Setting("scheduler", "threads")
 )
+_FORKED_PROCESS = (
+    "worker processes cannot start here, because this process was forked after worker processes "
+    "had been started, and threads of Dask stayed in the parent; start the process with the method "
+    "'spawn' of multiprocessing, or use " + Setting("scheduler", "threads")
+)
 
 
 @contextmanager
@@ -86,6 +92,7 @@ def local_cluster(workers: int, memory_limit: int | None = None) -> Iterator[Any
     from distributed import Client
 
     _refuse_where_workers_cannot_start()
+    forked.cluster_started = True
     with (
         _settings,
         watch_worker_ends() as ends,
@@ -172,6 +179,8 @@ def _refuse_where_workers_cannot_start() -> None:
         raise ClusterError(_UNGUARDED_SCRIPT) from error
     if process.daemon:
         raise ClusterError(_DAEMONIC_PROCESS)
+    if forked.cluster_inherited:
+        raise ClusterError(_FORKED_PROCESS)
     script = preparation.get("init_main_from_path")
     if script is not None and not Path(script).exists():
         raise ClusterError(_NO_SCRIPT_FILE)

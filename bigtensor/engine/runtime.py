@@ -10,12 +10,19 @@ from typing import Any, Protocol
 from dask.utils import parse_bytes
 
 from bigtensor.engine.cluster import DistributedRuntime
+from bigtensor.engine.forks import forked
 from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.engine.threads import Collect, Job, JobFunction, ThreadedRuntime
 from bigtensor.errors import ClusterError, ParameterError, Setting
 
 CONNECT_TIMEOUT = 10.0
 """Seconds to wait for a scheduler at an address."""
+
+
+_CLIENT_OF_PARENT = (
+    "the client was made before this process was forked, and its threads stayed in the parent; "
+    "make a client in this process, or use " + Setting("scheduler", "threads")
+)
 
 
 class Processes(Protocol):
@@ -118,6 +125,8 @@ def open_runtime(
             + " out"
         )
     if client is not None:
+        if client in forked.clients:
+            raise ClusterError(_CLIENT_OF_PARENT)
         with _seceded():
             yield DistributedRuntime(client, limit)
     elif scheduler == "threads":
@@ -165,9 +174,10 @@ def _current_client() -> Any:
     except ImportError:
         return None
     try:
-        return get_client()
+        client = get_client()
     except ValueError:
         return None
+    return None if client in forked.clients else client
 
 
 @contextmanager

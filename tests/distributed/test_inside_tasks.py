@@ -103,5 +103,5 @@ def test_fit__in_a_task_stays_in_its_thread(one_worker: Client) -> None:
 
 def test_fit__on_processes_in_a_task_is_refused(one_worker: Client) -> None:
     future = one_worker.submit(weights_by_processes, rows(), pure=False)
-    with pytest.raises(ClusterError, match="cannot start in a Dask worker.*scheduler='threads'"):
+    with pytest.raises(ClusterError, match="cannot start in a Dask worker"):
         future.result(timeout=SECONDS)
