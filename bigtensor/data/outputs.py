@@ -2,12 +2,17 @@
 
 A file or store is written under a name of its own and renamed once it is whole. The name tells the
 machine and the process that write it. A killed process leaves such a file behind. It is a leftover
-if the process has ended, as far as this machine can tell, or if nothing was written to it for a
-day. The next run that makes the same output removes the leftover.
+if the process has ended, or if nothing was written to it for a day. The next run that makes the
+same output removes the leftover.
+
+The number of a process means the same to two processes only if they have the same running system
+and the same PID namespace. Names of machines do not tell: two containers, or two machines that are
+copies of one, may share a name and a folder.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import re
@@ -187,7 +192,7 @@ def move_into_place(partial: Path, path: Path, *, overwrite: bool) -> None:
 
 def unfinished_name(name: str) -> str:
     """Return the name to write a file under until it is whole."""
-    return f"{name}.{_host()}.{os.getpid()}.{uuid.uuid4().hex[:8]}.unfinished"
+    return f"{name}.{_process_space()}.{os.getpid()}.{uuid.uuid4().hex[:8]}.unfinished"
 
 
 def finished_name(name: str) -> str | None:
@@ -253,7 +258,7 @@ def is_leftover(name: str, last_write: Callable[[], datetime]) -> bool:
     found = _NAME.search(name)
     if found is None:
         return False
-    if found["host"] == _host() and not _runs(int(found["process"])):
+    if found["host"] == _process_space() and not _runs(int(found["process"])):
         return True
     # some file systems keep no time of the last write
     with suppress(FileNotFoundError, NotImplementedError):
@@ -282,13 +287,23 @@ def _last_write(path: Path) -> datetime:
     return datetime.fromtimestamp(newest, UTC)
 
 
-def _host() -> str:
-    """Return the name of this machine in letters that a name may hold."""
-    return re.sub("[^0-9A-Za-z-]", "-", platform.node())
+def _process_space() -> str:
+    """Return the name of this machine and a digest of the space in which processes are numbered.
+
+    A boot of Linux and a PID namespace have identifiers. Elsewhere, the hardware address stands for
+    the machine.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
+        space = boot + os.readlink("/proc/self/ns/pid")  # noqa: PTH115
+    except OSError:
+        space = str(uuid.getnode())
+    host = re.sub("[^0-9A-Za-z-]", "-", platform.node())
+    return f"{host}-{hashlib.sha256(space.encode()).hexdigest()[:12]}"
 
 
 def _runs(process: int) -> bool:
-    """Return True unless a process of this machine has ended; a number may be in use again."""
+    """Return True unless a process of this space has ended; a number may be in use again."""
     if os.name == "nt":
         # there, signal 0 is Ctrl-C
         return True

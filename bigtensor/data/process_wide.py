@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -27,6 +28,12 @@ class ProcessWide:
         self._lock = threading.Lock()
         self._users = 0
         self._setting: AbstractContextManager[Any] = nullcontext()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._renew_lock)
+
+    def _renew_lock(self) -> None:
+        """Replace the lock in a forked process, where the thread that holds it may be missing."""
+        self._lock = threading.Lock()
 
     def __enter__(self) -> None:
         """Make the setting unless somebody uses it already."""

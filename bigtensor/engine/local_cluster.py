@@ -17,6 +17,7 @@ from typing import Any
 import dask
 
 from bigtensor.data.process_wide import ProcessWide
+from bigtensor.engine.forks import forked
 from bigtensor.engine.worker_ends import (
     START_ATTEMPTS,
     UNGUARDED,
@@ -58,6 +59,20 @@ _UNGUARDED_SCRIPT = (
     "worker processes could not start, because every worker imports the script; call bigtensor "
     "under \"if __name__ == '__main__':\", or use " + Setting("scheduler", "threads")
 )
+_NO_SCRIPT_FILE = (
+    "worker processes cannot start, because every worker imports the script, and this one came "
+    'from standard input; save it in a file that calls bigtensor under "if __name__ == '
+    "'__main__':\", or use " + Setting("scheduler", "threads")
+)
+_DAEMONIC_PROCESS = (
+    "worker processes cannot start in a Dask worker or in a process of multiprocessing.Pool, which "
+    "may not have processes of its own; use " + Setting("scheduler", "threads")
+)
+_FORKED_PROCESS = (
+    "worker processes cannot start here, because this process was forked after worker processes "
+    "had been started, and threads of Dask stayed in the parent; start the process with the method "
+    "'spawn' of multiprocessing, or use " + Setting("scheduler", "threads")
+)
 
 
 @contextmanager
@@ -76,7 +91,8 @@ def local_cluster(workers: int, memory_limit: int | None = None) -> Iterator[Any
     """
     from distributed import Client
 
-    _refuse_in_imported_script()
+    _refuse_where_workers_cannot_start()
+    forked.cluster_started = True
     with (
         _settings,
         watch_worker_ends() as ends,
@@ -148,18 +164,26 @@ def _new_cluster(workers: int, memory_limit: int | None) -> Any:
     )
 
 
-def _refuse_in_imported_script() -> None:
-    """End a process that imports a script which starts workers while it is imported.
+def _refuse_where_workers_cannot_start() -> None:
+    """Refuse processes that may not start others, and scripts that workers cannot import.
 
-    Python starts no process there. A worker tells its nanny with its exit status. Any other
-    process is told with an error.
+    Python starts no process while a script is imported by a new process. A worker tells its nanny
+    with its exit status. Any other process is told with an error.
     """
+    process = multiprocessing.current_process()
     try:
-        multiprocessing.spawn.get_preparation_data("worker")
+        preparation = multiprocessing.spawn.get_preparation_data("worker")
     except RuntimeError as error:
-        if "Dask Worker" in multiprocessing.current_process().name:
+        if "Dask Worker" in process.name:
             raise SystemExit(UNGUARDED) from error
         raise ClusterError(_UNGUARDED_SCRIPT) from error
+    if process.daemon:
+        raise ClusterError(_DAEMONIC_PROCESS)
+    if forked.cluster_inherited:
+        raise ClusterError(_FORKED_PROCESS)
+    script = preparation.get("init_main_from_path")
+    if script is not None and not Path(script).exists():
+        raise ClusterError(_NO_SCRIPT_FILE)
 
 
 @contextmanager

@@ -10,12 +10,19 @@ from typing import Any, Protocol
 from dask.utils import parse_bytes
 
 from bigtensor.engine.cluster import DistributedRuntime
+from bigtensor.engine.forks import forked
 from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.engine.threads import Collect, Job, JobFunction, ThreadedRuntime
 from bigtensor.errors import ClusterError, ParameterError, Setting
 
 CONNECT_TIMEOUT = 10.0
 """Seconds to wait for a scheduler at an address."""
+
+
+_CLIENT_OF_PARENT = (
+    "the client was made before this process was forked, and its threads stayed in the parent; "
+    "make a client in this process, or use " + Setting("scheduler", "threads")
+)
 
 
 class Processes(Protocol):
@@ -76,8 +83,9 @@ def open_runtime(
         Client of a Dask cluster. It is never closed.
     scheduler : str, optional
         ``"threads"``, ``"processes"`` (workers on this machine, on loopback, closed afterwards),
-        or the address of a scheduler such as ``"tcp://10.0.0.1:8786"``. None: the current client
-        if there is one, else ``"processes"`` where ``workers`` is given, else ``"threads"``.
+        or the address of a scheduler such as ``"tcp://10.0.0.1:8786"``. None: ``"processes"``
+        where ``workers`` is given, else the thread of the Dask task that calls, else the current
+        client if there is one, else ``"threads"``.
     workers : int, optional
         Number of processes or threads; all processors by default.
     memory_limit : str or int, optional
@@ -101,8 +109,13 @@ def open_runtime(
     if workers is not None and workers < 1:
         raise ParameterError(Setting("workers") + f" is {workers}; expected at least 1")
     if client is None and scheduler is None:
-        client = None if workers is not None else _current_client()
-        scheduler = "threads" if workers is None else "processes"
+        if workers is not None:
+            scheduler = "processes"
+        elif _in_task():
+            # its worker runs a task on each of its threads
+            scheduler, workers = "threads", 1
+        else:
+            client, scheduler = _current_client(), "threads"
     elsewhere = client is not None or scheduler not in ("threads", "processes")
     if elsewhere and workers is not None:
         raise ParameterError(
@@ -112,15 +125,46 @@ def open_runtime(
             + " out"
         )
     if client is not None:
-        yield DistributedRuntime(client, limit)
+        if client in forked.clients:
+            raise ClusterError(_CLIENT_OF_PARENT)
+        with _seceded():
+            yield DistributedRuntime(client, limit)
     elif scheduler == "threads":
         yield ThreadedRuntime(workers or os.cpu_count() or 1, limit)
     elif scheduler == "processes":
         with local_cluster(workers or os.cpu_count() or 1, limit) as own:
             yield DistributedRuntime(own)
     else:
-        with _connected(str(scheduler)) as connected:
+        with _connected(str(scheduler)) as connected, _seceded():
             yield DistributedRuntime(connected, limit)
+
+
+def _in_task() -> bool:
+    """Return True inside a task of a Dask worker."""
+    try:
+        from distributed import get_worker
+    except ImportError:
+        return False
+    try:
+        get_worker()
+    except ValueError:
+        return False
+    return True
+
+
+@contextmanager
+def _seceded() -> Iterator[None]:
+    """Give up the thread of the Dask task that calls, if any, because the passes need threads.
+
+    A worker of one thread would otherwise wait for itself.
+    """
+    if not _in_task():
+        yield
+        return
+    from distributed import worker_client
+
+    with worker_client():
+        yield
 
 
 def _current_client() -> Any:
@@ -130,9 +174,10 @@ def _current_client() -> Any:
     except ImportError:
         return None
     try:
-        return get_client()
+        client = get_client()
     except ValueError:
         return None
+    return None if client in forked.clients else client
 
 
 @contextmanager

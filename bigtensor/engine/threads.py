@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -33,17 +35,19 @@ class ThreadedRuntime:
     def run(
         self, function: JobFunction, shared: Any, jobs: Sequence[Job], collect: Collect
     ) -> None:
-        """Run the jobs on threads of this process."""
-        lock, crew = threading.Lock(), _Crew()
+        """Run the jobs on threads of this process.
+
+        After an error, no further job begins, and those that have begun are waited for.
+        """
+        lock, failed = threading.Lock(), threading.Event()
 
         def task(index: int, *job: Any) -> None:
-            with crew:
-                if crew.dismissed:
-                    return
-                result = function(shared, *job)
-                with lock:
-                    if not crew.dismissed:
-                        collect(index, result)
+            if failed.is_set():
+                return
+            result = function(shared, *job)
+            with lock:
+                if not failed.is_set():
+                    collect(index, result)
 
         call = delayed(task, pure=False, traverse=False)
         run = uuid.uuid4().hex
@@ -53,34 +57,18 @@ class ThreadedRuntime:
             call(index, *job, dask_key_name=f"rows-{run}-{len(jobs) - index:06d}")
             for index, job in enumerate(jobs)
         ]
-        with single_blas_thread():
+        # the threads of a pool that Dask keeps would be missing in a forked process
+        with single_blas_thread(), _Pool(self.threads, "bigtensor-task") as pool:
             try:
-                dask.base.compute(*calls, scheduler="threads", num_workers=self.threads)
-            finally:
-                crew.dismiss()
+                dask.base.compute(*calls, scheduler="threads", pool=pool)
+            except BaseException:
+                failed.set()
+                raise
 
 
-class _Crew:
-    """The tasks that run on threads: after an error, those that have begun are waited for."""
+class _Pool(ThreadPoolExecutor):
+    """Threads that see the context variables of the caller, such as NumPy's error state."""
 
-    def __init__(self) -> None:
-        self.dismissed = False
-        self._changed = threading.Condition()
-        self._running = 0
-
-    def __enter__(self) -> None:
-        """Count a task in."""
-        with self._changed:
-            self._running += 1
-
-    def __exit__(self, *exception: object) -> None:
-        """Count a task out."""
-        with self._changed:
-            self._running -= 1
-            self._changed.notify_all()
-
-    def dismiss(self) -> None:
-        """Let no further task begin or be collected, and return when none runs."""
-        self.dismissed = True
-        with self._changed:
-            self._changed.wait_for(lambda: not self._running)
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Submit a call in a copy of the caller's context."""
+        return super().submit(copy_context().run, function, *args, **kwargs)

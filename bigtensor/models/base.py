@@ -64,9 +64,9 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             Client of a Dask cluster. It is never closed.
         scheduler : str, optional
             ``"threads"``, ``"processes"`` (workers on this machine, closed afterwards) or the
-            address of a Dask scheduler. None stands for the current client if there is one, for
-            processes if ``workers`` is given, and otherwise for threads. The result has the same
-            bits everywhere.
+            address of a Dask scheduler. None stands for processes if ``workers`` is given, for the
+            thread of the Dask task that calls, for the current client if there is one, and
+            otherwise for threads. The result has the same bits everywhere.
         workers : int, optional
             Number of processes or threads; all processors by default.
         memory_limit : str or int, optional

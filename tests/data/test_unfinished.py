@@ -1,7 +1,9 @@
 """Outputs of runs that were killed: the next run of the same output removes them."""
 
 import os
+import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -51,6 +53,72 @@ def test_leftovers__of_the_same_output_are_removed(tmp_path: Path, ended: int) -
     path = unfinished_path(tmp_path / "a.zarr")
     assert not path.exists()
     assert {entry.name for entry in tmp_path.iterdir()} == set(list(ages)[2:])
+
+
+def test_leftovers__of_another_space_of_processes_are_kept_for_a_day(
+    tmp_path: Path, ended: int
+) -> None:
+    """Two containers, or two copies of a machine, may have one name: their numbers differ."""
+    host, digest = left_by(ended, "a").split(".")[1].rsplit("-", 1)
+    twin = f"{host}-{digest[::-1]}"
+    assert twin != f"{host}-{digest}"
+    names = [left_by(ended, "a.zarr", machine) for machine in (twin, host)]
+    for name in names:
+        make_store(tmp_path / name)
+    unfinished_path(tmp_path / "a.zarr")
+    assert sorted(names) == sorted(entry.name for entry in tmp_path.iterdir())
+    for name in names:
+        shutil.rmtree(tmp_path / name)
+        make_store(tmp_path / name, age=2 * 86_400)
+    unfinished_path(tmp_path / "a.zarr")
+    assert list(tmp_path.iterdir()) == []
+
+
+NEW_SPACE = ["unshare", "--pid", "--fork", "--mount-proc"]
+
+WRITE = """
+import sys
+from pathlib import Path
+from bigtensor.data.outputs import unfinished_path
+path = unfinished_path(Path(sys.argv[1]))
+path.mkdir()
+(path / "zarr.json").touch()
+print(path.name, flush=True)
+sys.stdin.read()
+"""
+
+WRITE_AFTER_OTHERS = f"""
+import os, sys
+# the next process has a number that is in use here alone
+for _ in range(40):
+    os.waitpid(os.posix_spawn("/bin/true", ["true"], {{}}), 0)
+writer = os.posix_spawn(sys.executable, [sys.executable, "-c", {WRITE!r}, sys.argv[1]], os.environ)
+os.waitpid(writer, 0)
+"""
+
+
+def test_leftovers__of_a_living_process_in_another_pid_namespace_are_kept(tmp_path: Path) -> None:
+    if shutil.which("unshare") is None or subprocess.run([*NEW_SPACE, "true"]).returncode:
+        pytest.skip("this user may not make PID namespaces")
+    output = str(tmp_path / "a.zarr")
+    with subprocess.Popen(
+        [*NEW_SPACE, sys.executable, "-c", WRITE_AFTER_OTHERS, output],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as living:
+        assert living.stdin is not None
+        assert living.stdout is not None
+        name = living.stdout.readline().strip()
+        assert int(name.split(".")[-3]) > 40
+        subprocess.run(
+            [*NEW_SPACE, sys.executable, "-c", WRITE, output],
+            stdin=subprocess.DEVNULL,
+            timeout=60,
+            check=True,
+        )
+        assert (tmp_path / name / "zarr.json").exists()
+        living.stdin.close()
 
 
 def test_leftovers__that_are_files_or_links_are_removed(tmp_path: Path, ended: int) -> None:

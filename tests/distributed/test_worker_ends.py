@@ -132,6 +132,22 @@ except ClusterError as error:
     assert len(list((tmp_path / "ends").iterdir())) == 1
 
 
+def test_workers__of_a_script_on_standard_input_name_a_file(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-"],
+        input=SCRIPT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "FIRST": "0"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "this one came from standard input; save it in a file" in done.stdout
+    assert "if __name__ == '__main__':" in done.stdout
+    assert "status" not in done.stdout + done.stderr
+
+
 def test_workers__whose_imports_fail_are_not_told_of_a_guard(tmp_path: Path) -> None:
     script = SCRIPT.replace(
         "\ncluster.LOOK_AFTER",
