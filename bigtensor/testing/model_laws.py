@@ -10,6 +10,7 @@ from bigtensor.testing.answer_laws import ANSWER_LAWS
 from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.estimator_laws import ESTIMATOR_LAWS
 from bigtensor.testing.fit_laws import FIT_LAWS
+from bigtensor.testing.outlier_laws import OUTLIER_LAWS
 from bigtensor.testing.round_laws import ROUND_LAWS
 
 MODEL_LAWS: tuple[Callable[[ModelCase], None], ...] = (
@@ -17,6 +18,7 @@ MODEL_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     *FIT_LAWS,
     *ROUND_LAWS,
     *ANSWER_LAWS,
+    *OUTLIER_LAWS,
 )
 """Laws of models: functions of a `ModelCase`. A law that does not concern a case holds."""
 

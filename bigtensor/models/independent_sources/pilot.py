@@ -12,13 +12,13 @@ from bigtensor.data.block import Block
 from bigtensor.decomposition.independent_components import PrincipalAxes
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.models.data_shape import view_slices
-from bigtensor.models.independent_sources.near_rows import near_rows
 from bigtensor.models.independent_sources.passes import axes_of, pilot_pass, products_in
 from bigtensor.models.independent_sources.settings import SourceSettings
 from bigtensor.models.independent_sources.whitened_sample import (
     WhitenedSample,
     independent_rotation,
 )
+from bigtensor.models.outliers import ordinary_rows
 from bigtensor.models.script import Script
 from bigtensor.statistics.covariances import Covariances, CovariancesResult
 from bigtensor.statistics.in_memory import sum_in_memory
@@ -28,7 +28,7 @@ from bigtensor.statistics.within_reach import Reach
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """Pilot sample without rows far from all others.
+    """Pilot sample without outlying rows.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Pilot:
         The rows that count.
     settings : SourceSettings
     diagnostics : dict
-        ``pilot_rows``, and ``pilot_left_out`` of them.
+        ``pilot_rows``, and of them ``outlying_rows`` and ``first_outlying_rows``.
     """
 
     rows: Block
@@ -64,7 +64,7 @@ class Pilot:
 
 
 def drawn_pilot(settings: SourceSettings) -> Script:
-    """Ask for a sample, and leave out rows far from all others.
+    """Ask for a sample, and leave out outlying rows.
 
     Parameters
     ----------
@@ -76,9 +76,9 @@ def drawn_pilot(settings: SourceSettings) -> Script:
     """
     sample: Sample = yield pilot_pass(settings)
     block = sample.block(view_slices(settings.views))
-    counted, near = near_rows(block)
-    told = {"pilot_rows": block.rows, "pilot_left_out": block.rows - near.rows}
-    return Pilot(near, counted, settings, told)
+    ordinary = ordinary_rows(block, settings.columns)
+    told = {"pilot_rows": block.rows, **ordinary.diagnostics}
+    return Pilot(ordinary.block, ordinary.reach, settings, told)
 
 
 def pilot_rotation(settings: SourceSettings, pilot: Pilot, n_components: int) -> FloatArray:
