@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.decomposition.independent_components import PrincipalAxes
 from bigtensor.decomposition.solution import FloatArray
+from bigtensor.features.column_order import content_order
 from bigtensor.models.data_shape import view_slices
 from bigtensor.models.independent_sources.passes import axes_of, pilot_pass, products_in
 from bigtensor.models.independent_sources.settings import SourceSettings
@@ -52,15 +54,37 @@ class Pilot:
         return sum_in_memory(Covariances(self.settings.columns, point), self.rows)
 
     @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        """Order of the features by their content.
+
+        Iterations towards sources that are nearly Gaussian multiply rounding errors without bound,
+        so that sums over features are taken in an order that does not depend on the data's.
+        """
+        columns = [slice(j, j + 1) for j in range(self.settings.n_features)]
+        return np.array(content_order(self.rows.values, columns, self.rows.weight), np.intp)
+
+    @cached_property
+    def _ordered(self) -> Pilot:
+        """The sample with features in the order of their content."""
+        rows = replace(self.rows, values=np.ascontiguousarray(self.rows.values[:, self._order]))
+        points = (self.counted.points[0][self._order],)
+        counted = replace(Reach.unbounded(self.counted.columns), points=points)
+        return replace(self, rows=rows, counted=counted)
+
+    @cached_property
     def axes(self) -> PrincipalAxes:
         """Principal axes of the rows."""
-        return axes_of(self.moments, self.settings)
+        axes = axes_of(self._ordered.moments, self.settings)
+        return axes.of_features(np.argsort(self._order))
 
     @cached_property
     def whitened(self) -> WhitenedSample:
         """The rows along all axes."""
         dtype = products_in(self.axes, self.settings)
-        return WhitenedSample.of(self.rows, self.axes, self.moments.mean, dtype)
+        ordered = self._ordered
+        return WhitenedSample.of(
+            ordered.rows, self.axes.of_features(self._order), ordered.moments.mean, dtype
+        )
 
 
 def drawn_pilot(settings: SourceSettings) -> Script:
