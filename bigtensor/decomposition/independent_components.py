@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -75,6 +76,21 @@ class PrincipalAxes(NamedTuple):
             )
         return self._replace(
             whitening=self.whitening[:, :n_axes], unwhitening=self.unwhitening[:, :n_axes]
+        )
+
+    def of_features(self, positions: Sequence[int] | NDArray[np.intp]) -> PrincipalAxes:
+        """Return the axes of features in another order.
+
+        Parameters
+        ----------
+        positions : sequence of int
+            Position of every feature in the present order.
+        """
+        return self._replace(
+            whitening=self.whitening[positions],
+            unwhitening=self.unwhitening[positions],
+            scales=self.scales[positions],
+            varying=self.varying[positions],
         )
 
 

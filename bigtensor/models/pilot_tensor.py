@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.decomposition.sample_tensors.discovery import Starts
@@ -14,42 +12,38 @@ from bigtensor.decomposition.sample_tensors.terms import Factors
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.errors import DataError
 from bigtensor.models.sample_tensor import SampleTensor
-
-_REACH_QUANTILE = 0.9
-_REACH = 10.0
-"""Distance of the farthest row that counts, over the distance that nine of ten rows are within.
-
-A rare component may lie far out; one row of a thousand times the usual distance would make up the
-third moment alone.
-"""
+from bigtensor.statistics.within_reach import Reach
 
 _POINT_STEP = 1 / 64
 """Grid of the point of standardised features, in about standard deviations."""
+
+_MOST_EQUAL = 0.9
+"""Share of rows with the same values in all columns of a factor from which it says nothing."""
 
 _INDEPENDENT = 1e-12
 """Nuclear norm of the cross-covariance of two views, relative to their spreads, that is zero."""
 
 
 def centred_tensor(
-    block: Block,
-    columns: tuple[tuple[int, int], ...],
+    rows: Block,
+    reach: Reach,
     orders: tuple[int, ...],
     scale: float,
     dtype: str,
     *,
     standardised: bool = False,
-) -> tuple[SampleTensor, Block]:
-    """Return the tensor of rows about their mean, and the rows that are not far from it.
+) -> SampleTensor:
+    """Return the tensor of ordinary rows about their mean.
 
     The point of standardised features is near the mean: the moment of three views with a constant
     is as good about any point.
 
     Parameters
     ----------
-    block : Block
-        The pilot sample.
-    columns : tuple of (start, stop)
-        Columns of every factor.
+    rows : Block
+        Rows of the pilot sample that are not outlying.
+    reach : Reach
+        The rows that count, in groups of the columns of every factor.
     orders : tuple of int
     scale : float
         Constant features in units of the typical length of a column; zero for none.
@@ -61,58 +55,35 @@ def centred_tensor(
     Raises
     ------
     DataError
-        When all rows have the same values in a factor.
+        When nearly all rows have the same values in a factor.
     """
-    near, parts = np.ones(block.rows, bool), []
-    for start, stop in columns:
-        part = _Centred.of(block.values[: block.rows, start:stop], standardised=standardised)
-        if not part.reach > 0:
-            raise DataError(
-                f"columns {start} to {stop - 1} of the data have the same values in nine of ten "
-                "rows of the sample: leave constant features out"
-            )
-        near &= part.distances <= part.reach
-        parts.append(part)
-    constants = np.zeros(len(columns))
-    if scale:
-        constants = scale * _typical_lengths([part.rows[near] for part in parts])
-    tensor = SampleTensor(
-        columns,
-        orders,
-        tuple(part.point for part in parts),
-        constants,
-        tuple(part.reach for part in parts),
-        dtype,
-        tuple(part.scales for part in parts),
-    )
-    return tensor, block.keep(near)
-
-
-@dataclass(frozen=True, eq=False)
-class _Centred:
-    """Rows of a factor about their mean, in units of their scales."""
-
-    rows: FloatArray
-    point: FloatArray
-    scales: FloatArray
-    distances: FloatArray
-    reach: float
-
-    @classmethod
-    def of(cls, values: NDArray[np.floating], *, standardised: bool) -> _Centred:
-        """Centre rows without regard to the few that are far from the others."""
-        exact = values.astype(np.float64)
-        scales = _spreads(exact) if standardised else np.ones(exact.shape[1])
-        distances = np.linalg.norm((exact - np.median(exact, axis=0)) / scales, axis=1)
-        kept = distances <= _REACH * np.quantile(distances, _REACH_QUANTILE)
-        point = exact[kept].mean(axis=0)
+    points, scales, centred = [], [], []
+    for start, stop in reach.columns:
+        values = rows.values[: rows.rows, start:stop].astype(np.float64)
+        _check_varying(values, start, stop)
+        point, units = values.mean(axis=0), np.ones(stop - start)
         if standardised:
-            scales = _without_zeros(exact[kept].std(axis=0))
-            point = on_grid(point, scales)
-        rows = (exact - point) / scales
-        distances = np.linalg.norm(rows, axis=1)
-        reach = _REACH * float(np.quantile(distances, _REACH_QUANTILE))
-        return cls(rows, point, scales, distances, reach)
+            units = _without_zeros(values.std(axis=0))
+            point = on_grid(point, units)
+        points.append(point)
+        scales.append(units)
+        centred.append((values - point) / units)
+    constants = np.zeros(len(points))
+    if scale:
+        constants = scale * _typical_lengths(centred)
+    return SampleTensor(
+        reach.columns, orders, tuple(points), constants, reach, dtype, tuple(scales)
+    )
+
+
+def _check_varying(values: FloatArray, start: int, stop: int) -> None:
+    """Raise a DataError for columns with the same values in nine of ten rows."""
+    distances = np.abs(values - np.median(values, axis=0)).max(axis=1)
+    if not np.quantile(distances, _MOST_EQUAL) > 0:
+        raise DataError(
+            f"columns {start} to {stop - 1} of the data have the same values in nine of ten "
+            "rows of the sample: leave constant features out"
+        )
 
 
 def on_grid(point: FloatArray, scales: FloatArray) -> FloatArray:
@@ -125,13 +96,6 @@ def on_grid(point: FloatArray, scales: FloatArray) -> FloatArray:
     """
     step = _POINT_STEP * 2.0 ** np.floor(np.log2(scales))
     return np.asarray(np.round(point / step) * step)
-
-
-def _spreads(values: FloatArray) -> FloatArray:
-    """Return the distance between the tenth and the ninetieth percentile of every feature."""
-    low, high = np.quantile(values, [0.1, 0.9], axis=0)
-    spreads = high - low
-    return _without_zeros(np.where(spreads > 0, spreads, values.std(axis=0)))
 
 
 def _without_zeros(spreads: FloatArray) -> FloatArray:

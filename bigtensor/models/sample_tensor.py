@@ -62,8 +62,8 @@ class SampleTensor:
         The point r.
     constants : (factors,) float64 array
         The constant c of every factor, in the units of its features; zero for none.
-    reach : tuple of float
-        Largest distance of a row from the point, for every factor, in units of the scales.
+    within : Reach
+        The rows that count.
     dtype : str
         Of products.
     scales : tuple of (d_m,) float64 arrays
@@ -74,7 +74,7 @@ class SampleTensor:
     orders: tuple[int, ...]
     references: tuple[FloatArray, ...]
     constants: FloatArray
-    reach: tuple[float, ...]
+    within: Reach
     dtype: str
     scales: tuple[FloatArray, ...]
 
@@ -85,11 +85,6 @@ class SampleTensor:
             len(reference) + int(constant != 0)
             for reference, constant in zip(self.references, self.constants, strict=True)
         )
-
-    @property
-    def within(self) -> Reach:
-        """The rows that count."""
-        return Reach(self.columns, self.references, self.scales, self.reach)
 
     def statistic(self, factors: Factors) -> TensorContractions:
         """Return the sums over rows that tell the contraction with some columns.

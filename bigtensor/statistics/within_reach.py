@@ -26,7 +26,7 @@ class Reach:
         Columns of a block that every group is of.
     points : tuple of (d_g,) float64 arrays
     scales : tuple of (d_g,) float64 arrays
-        Units of the columns.
+        Units of the columns; infinite for a column that is not looked at.
     distances : tuple of float
         Positive; in units of the scales.
     """
@@ -35,6 +35,43 @@ class Reach:
     points: tuple[NDArray[np.float64], ...]
     scales: tuple[NDArray[np.float64], ...]
     distances: tuple[float, ...]
+
+    @classmethod
+    def unbounded(cls, columns: tuple[tuple[int, int], ...]) -> Reach:
+        """Return a reach that holds all rows.
+
+        Parameters
+        ----------
+        columns : tuple of (start, stop)
+        """
+        sizes = [stop - start for start, stop in columns]
+        zeros = tuple(np.zeros(size) for size in sizes)
+        ones = tuple(np.ones(size) for size in sizes)
+        return cls(columns, zeros, ones, (np.inf,) * len(sizes))
+
+    def holds(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which rows are within reach in every group of columns.
+
+        Parameters
+        ----------
+        rows : (n, d) array
+        """
+        near = np.ones(len(rows), bool)
+        self.mark(rows, near)
+        return near
+
+    def mark(self, rows: NDArray[Any], near: NDArray[np.bool_]) -> None:
+        """Set the entries of rows out of reach to False.
+
+        Parameters
+        ----------
+        rows : (n, d) array
+        near : (n,) bool array
+            Changed in place.
+        """
+        groups = zip(self.columns, self.points, self.scales, self.distances, strict=True)
+        for (start, stop), point, scale, distance in groups:
+            _mark_near(rows[:, start:stop], point, 1 / scale, distance**2, near)
 
 
 @dataclass(frozen=True)
@@ -79,11 +116,7 @@ class WithinReach(Statistic[ResultWithin[_Result]]):
         """Add the rows within reach."""
         near = work.take("within_reach.near", block.values.shape[:1], "bool")
         near[: block.rows], near[block.rows :] = True, False
-        reach = self.reach
-        groups = zip(reach.columns, reach.points, reach.scales, reach.distances, strict=True)
-        for (start, stop), point, scale, distance in groups:
-            rows = block.values[: block.rows, start:stop]
-            _mark_near(rows, point, 1 / np.square(scale), distance**2, near)
+        self.reach.mark(block.values[: block.rows], near)
         kept = int(np.count_nonzero(near))
         state[_COUNT] += block.rows - kept
         inner = {name: array for name, array in state.items() if name != _COUNT}
@@ -120,15 +153,16 @@ class WithinReach(Statistic[ResultWithin[_Result]]):
 def _mark_near(
     rows: NDArray[Any],
     point: NDArray[np.float64],
-    weights: NDArray[np.float64],
+    inverse_scales: NDArray[np.float64],
     most: float,
     near: NDArray[np.bool_],
 ) -> None:
-    """Unmark the rows whose weighted squared distance from a point is larger."""
+    """Unmark the rows whose squared distance from a point is larger. Missing entries are at it."""
     for row in range(rows.shape[0]):
         total = 0.0
         for i in range(rows.shape[1]):
-            difference = np.float64(rows[row, i]) - point[i]
-            total += weights[i] * difference * difference
+            difference = (np.float64(rows[row, i]) - point[i]) * inverse_scales[i]
+            if not np.isnan(difference):
+                total += difference * difference
         if total > most:
             near[row] = False

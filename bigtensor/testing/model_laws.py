@@ -8,8 +8,10 @@ from typing import Any
 from bigtensor.models.base import LatentVariableModel
 from bigtensor.testing.answer_laws import ANSWER_LAWS
 from bigtensor.testing.cases import ModelCase
+from bigtensor.testing.column_laws import COLUMN_LAWS
 from bigtensor.testing.estimator_laws import ESTIMATOR_LAWS
 from bigtensor.testing.fit_laws import FIT_LAWS
+from bigtensor.testing.outlier_laws import OUTLIER_LAWS
 from bigtensor.testing.round_laws import ROUND_LAWS
 from bigtensor.testing.weight_laws import WEIGHT_LAWS
 
@@ -19,6 +21,8 @@ MODEL_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     *WEIGHT_LAWS,
     *ROUND_LAWS,
     *ANSWER_LAWS,
+    *COLUMN_LAWS,
+    *OUTLIER_LAWS,
 )
 """Laws of models: functions of a `ModelCase`. A law that does not concern a case holds."""
 

@@ -130,7 +130,7 @@ def test_an_outlier_is_left_out_and_said(model, data):
     far = np.vstack([rows, np.full((1, D), 1e6)])
     with pytest.warns(ConditioningWarning, match=r"1 .*row.* far from all others"):
         found = model(k).fit(far)
-    assert found.diagnostics_["rows_out_of_reach"] == 1
+    assert found.diagnostics_["outlying_rows"] == 1
     if model is ica:
         np.testing.assert_allclose(found.mixing_, alone.mixing_, atol=0.1)
     else:

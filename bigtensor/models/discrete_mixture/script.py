@@ -12,6 +12,7 @@ import numpy as np
 
 from bigtensor.data.block import Block
 from bigtensor.errors import DataError, IdentifiabilityError, ParameterError
+from bigtensor.features.column_order import content_order
 from bigtensor.models.data_shape import view_slices
 from bigtensor.models.discrete_mixture.choice import Choice, choose
 from bigtensor.models.discrete_mixture.core import EXACT_SYMBOLS
@@ -136,9 +137,10 @@ def refine(preparation: Preparation) -> Script:
 
 def _of_rows(counts: CodeCountsResult, settings: Settings) -> Generator[Step, None, Solved]:
     """Return the mixture of rows that the driver holds."""
-    rows, weight = _block(counts, settings)
-    problem = _problem(_groups_of(rows, settings), settings, weight, passes=False)
-    choice, found = yield from _started(rows, problem, settings)
+    ordered = _ordered(counts, settings)
+    rows, weight = ordered.rows, ordered.rows.total_weight()
+    problem = ordered.problem()
+    choice, found = yield from _started(rows, problem, ordered.settings)
     if problem.has_rivals and rows.rows > START_ROWS:
         smoothing = SMOOTHING if choice.ridge else 0.0
         script = em_iterations(
@@ -146,28 +148,87 @@ def _of_rows(counts: CodeCountsResult, settings: Settings) -> Generator[Step, No
         )
         yield Step("EM iterations over all rows")
         found = in_memory(script, rows)
-    diagnostics = {"distinct_rows": rows.rows, **found.diagnostics}
-    return _concluded(settings, choice, replace(found, diagnostics=diagnostics, weight=weight))
+    found = replace(
+        found,
+        solution=ordered.in_data(found.solution),
+        diagnostics={"distinct_rows": rows.rows, **found.diagnostics},
+        weight=weight,
+    )
+    return _concluded(settings, choice, found)
 
 
 def _prepared_from(
     counts: CodeCountsResult, settings: Settings
 ) -> Generator[Step, None, Preparation]:
     """Choose from a sample what its rows do not decide alone."""
-    rows, weight = _block(counts, settings)
-    problem = _problem(_groups_of(rows, settings), settings, weight, passes=False)
+    ordered = _ordered(counts, settings)
+    rows, weight = ordered.rows, ordered.rows.total_weight()
+    problem, groups = ordered.problem(), ordered.groups_in_data()
     if problem.has_rivals:
         # the passes are too few to make up for joint codes of several views
-        choice, found = yield from _started(rows, problem, settings)
+        choice, found = yield from _started(rows, problem, ordered.settings)
         kept = ("initialised", "random_starts")
         told = {key: found.diagnostics[key] for key in kept if key in found.diagnostics}
-        return Preparation(
-            settings, choice, problem.groups, found.solution, weight, diagnostics=told
-        )
-    choice, start = (yield from _chosen(rows, problem, settings)), None
+        start = ordered.in_data(found.solution)
+        return Preparation(settings, choice, groups, start, weight, diagnostics=told)
+    choice, first = (yield from _chosen(rows, problem, ordered.settings)), None
     if not problem.is_spectral(choice.n_components):
-        start = (yield from _estimated(rows, problem, choice)).solution
-    return Preparation(settings, choice, problem.groups, start, weight)
+        first = ordered.in_data((yield from _estimated(rows, problem, choice)).solution)
+    return Preparation(settings, choice, groups, first, weight)
+
+
+@dataclass(frozen=True, eq=False)
+class _Ordered:
+    """Rows with views in the order of their content: random starts and groups follow it.
+
+    Attributes
+    ----------
+    rows : Block
+    settings : Settings
+        Of the views in this order.
+    order : list of int
+        Position of every view in the data.
+    """
+
+    rows: Block
+    settings: Settings
+    order: list[int]
+
+    def problem(self) -> Problem:
+        """Return the problem of these rows."""
+        groups = _groups_of(self.rows, self.settings)
+        return _problem(groups, self.settings, self.rows.total_weight(), passes=False)
+
+    def groups_in_data(self) -> Groups:
+        """Return the groups of views by their positions in the data."""
+        first, second, third = (
+            replace(group, columns=tuple(self.order[view] for view in group.columns))
+            for group in _groups_of(self.rows, self.settings)
+        )
+        return first, second, third
+
+    def in_data(self, solution: DiscreteSolution) -> DiscreteSolution:
+        """Return a mixture of views in the order of the data."""
+        return solution.of_views(np.argsort(self.order))
+
+
+def _ordered(counts: CodeCountsResult, settings: Settings) -> _Ordered:
+    """Return the rows of a positive weight with views in the order of their content.
+
+    Raises
+    ------
+    DataError
+        When there is no such row.
+    """
+    rows, _ = _block(counts, settings)
+    order = content_order(rows.values, list(rows.slices.values()), rows.weight)
+    rows = replace(rows, values=np.ascontiguousarray(rows.values[:, order]))
+    if settings.counted:
+        # distinct rows come in the order of their joint codes, first view first
+        places = np.lexsort(rows.values.T[::-1])
+        rows = replace(rows, values=rows.values[places], weight=rows.weight[places])
+    own = settings.in_order(order)
+    return _Ordered(replace(rows, slices=view_slices(own.views)), own, order)
 
 
 def _started(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bigtensor.errors import (
@@ -77,6 +78,20 @@ class Settings:
     dtype: str
     has_weight: bool
     random_state: int
+
+    def in_order(self, order: Sequence[int]) -> Settings:
+        """Return settings of the views in another order.
+
+        Parameters
+        ----------
+        order : sequence of int
+            Positions of the views.
+        """
+        return replace(
+            self,
+            views=tuple(self.views[view] for view in order),
+            categories=tuple(self.categories[view] for view in order),
+        )
 
     @property
     def sizes(self) -> tuple[int, ...]:

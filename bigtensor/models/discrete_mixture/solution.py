@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +63,17 @@ class DiscreteSolution:
                 for table, column in zip(self.probabilities, uniform, strict=True)
             ),
         )
+
+    def of_views(self, positions: Sequence[int] | NDArray[np.intp]) -> DiscreteSolution:
+        """Return the mixture of views in another order.
+
+        Parameters
+        ----------
+        positions : sequence of int
+            Position of every view in the present order.
+        """
+        tables = tuple(self.probabilities[view] for view in positions)
+        return DiscreteSolution(self.weights, tables)
 
     def floored(self, floor: float) -> DiscreteSolution:
         """Return a mixture without zeros: entries reach a floor, and sum to one."""

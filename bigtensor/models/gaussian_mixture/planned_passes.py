@@ -33,6 +33,6 @@ def planned_refinement(settings: GaussianSettings) -> list[PlannedPass]:
     blank = GaussianComponents(
         np.full(k, 1 / k), np.zeros((k, d)), covariance, settings.views, settings.dtype
     )
-    reach = Reach(settings.columns, (np.zeros(d),), (np.ones(d),), (1.0,))
+    reach = Reach.unbounded(settings.columns)
     wanted = em_pass(blank, reach, settings, with_total=True)
     return [PlannedPass(wanted, settings.em_iterations)]

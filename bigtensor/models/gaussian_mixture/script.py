@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -28,7 +28,8 @@ from bigtensor.models.gaussian_mixture.starts import (
 )
 from bigtensor.models.gaussian_mixture.verdict import judged
 from bigtensor.models.labelled_fit import check_label_means
-from bigtensor.models.pilot_tensor import centred_tensor, on_grid
+from bigtensor.models.outliers import ordinary_rows
+from bigtensor.models.pilot_tensor import centred_tensor
 from bigtensor.models.script import Estimate, Script, Solved, Step
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
@@ -78,10 +79,9 @@ def prepare(settings: GaussianSettings) -> Script:
     """Ask for a pilot sample, and let starts compete in it."""
     sample: Sample = yield pilot_pass(settings)
     block = sample.block(view_slices(settings.views))
-    tensor, near = centred_tensor(
-        block, settings.columns, ORDERS, 0.0, settings.dtype, standardised=settings.tied
-    )
-    rows = near if near.rows else block
+    ordinary = ordinary_rows(block, settings.columns)
+    rows, reach = ordinary.block, ordinary.reach
+    tensor = centred_tensor(rows, reach, ORDERS, 0.0, settings.dtype, standardised=settings.tied)
     moments = sum_in_memory(Covariances(settings.columns, tensor.references[0]), rows)
     pilot = PilotRows(rows, tensor, TotalMoments(moments.mean, moments.covariance))
     starts: dict[str, GaussianComponents] = {}
@@ -93,13 +93,10 @@ def prepare(settings: GaussianSettings) -> Script:
         starts = yield from _starts(pilot, settings)
     best = yield from best_end(starts, pilot, settings)
     components = best.components
-    told = {**best.facts(), "rows": block.rows, "left_out": block.rows - near.rows}
+    told = {**best.facts(), "rows": block.rows, **ordinary.diagnostics}
     yield Step("looking at the shapes of the components")
     shapes = component_shapes(components, pilot.block)
     told["shapes"] = shapes.facts(settings.features)
-    variances = pilot.total.variances
-    point = on_grid(moments.mean, np.sqrt(np.where(variances > 0, variances, 1.0)))
-    reach = replace(tensor.within, points=(point,))
     return GaussianPreparation(settings, components, reach, told)
 
 
@@ -180,7 +177,8 @@ def _concluded(
         "n_components": components.n_components,
         "covariance_type": "tied" if preparation.settings.tied else "shared_spherical",
         "pilot": preparation.pilot,
-        "rows_out_of_reach": left_out,
+        "outlying_rows": left_out,
+        "first_outlying_rows": preparation.pilot["first_outlying_rows"],
         "mean_log_likelihood": likelihoods,
         "converged": settled,
     }

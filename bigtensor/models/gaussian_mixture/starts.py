@@ -25,6 +25,7 @@ from bigtensor.models.gaussian_mixture.settings import FEW_COMPONENTS, GaussianS
 from bigtensor.models.pilot_tensor import sample_starts
 from bigtensor.models.sample_tensor import Correction, SampleTensor, discover_terms
 from bigtensor.models.script import Step
+from bigtensor.statistics.within_reach import Reach
 
 ORDERS = (3,)
 
@@ -117,7 +118,13 @@ def _tied_start(
     rows = pilot.block.values[: pilot.block.rows].astype(np.float64) - pilot.total.mean
     block = replace(pilot.block, values=rows @ whitening, slices={"all": slice(0, q)})
     tensor = SampleTensor(
-        ((0, q),), ORDERS, (np.zeros(q),), np.zeros(1), (np.inf,), settings.dtype, (np.ones(q),)
+        ((0, q),),
+        ORDERS,
+        (np.zeros(q),),
+        np.zeros(1),
+        Reach.unbounded(((0, q),)),
+        settings.dtype,
+        (np.ones(q),),
     )
     terms = yield from _found(tensor, block, settings, None)
     if terms.n_terms < 2:

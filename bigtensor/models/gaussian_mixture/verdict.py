@@ -20,7 +20,7 @@ from bigtensor.models.mixture_faults import (
     noise_in_words,
     noise_ratio,
 )
-from bigtensor.models.outlier_words import outlier_words
+from bigtensor.models.outliers import outlier_faults
 from bigtensor.models.script import Solved
 
 FEW_ROWS = 2.0
@@ -59,11 +59,9 @@ def judged(
     }
     k, shapes = components.n_components, told["pilot"]["shapes"]
     faults: list[Fault] = as_warnings(
-        *_fewer(k, settings, told),
-        *_two_groups(shapes["two_groups"], k),
-        *_alike(components),
-        *outlier_words(diagnostics["rows_out_of_reach"], settings.rows),
+        *_fewer(k, settings, told), *_two_groups(shapes["two_groups"], k), *_alike(components)
     )
+    faults += outlier_faults(diagnostics, settings.rows)
     notes = [*doubled_weights(components.weights), *heavy_tails(shapes["tails"])]
     notes += _skewed(shapes["most_skewed"])
     if not settings.tied:

@@ -9,6 +9,7 @@ import numpy as np
 
 from bigtensor.errors import ConditioningWarning, Message, SequenceWarning, Setting
 from bigtensor.models.hidden_markov.solution import MarkovFit
+from bigtensor.models.outliers import sample_outliers
 from bigtensor.models.script import Solved
 from bigtensor.statistics.triple_counts import TripleCountsResult
 
@@ -37,6 +38,8 @@ def judged(fit: MarkovFit, counts: TripleCountsResult, diagnostics: dict[str, An
     if counts.single_rows:
         warn_of_single_rows(counts)
     faults = _few(fit, counts) or [*_rare(fit, counts), *_alike(fit)]
+    if "outlying_rows" in diagnostics:
+        faults += sample_outliers(diagnostics)
     for fault in faults:
         warnings.warn(fault, ConditioningWarning, stacklevel=2)
     good = f"{fit.n_states} states are told apart by their emissions and transitions"

@@ -10,7 +10,6 @@ from bigtensor.models.faults import verdict_words
 from bigtensor.models.independent_sources.description import (
     SourceDescription,
     largest_kurtosis,
-    left_out_in_words,
 )
 
 
@@ -44,7 +43,6 @@ class ICADescription(SourceDescription):
                 "On held-out halves of the sample, oblique columns explained the fourth cumulant "
                 f"better than orthonormal ones by {gains}; noise makes it positive."
             )
-        yield from left_out_in_words(model)
 
 
 def outcome_in_words(model: Any) -> list[Line]:

@@ -14,9 +14,9 @@ from bigtensor.models.independent_sources.faults import (
     dependent_features,
     fewer_sources,
     gaussian_among,
-    rows_out_of_reach,
     unsettled,
 )
+from bigtensor.models.outliers import outlier_faults
 from bigtensor.models.script import Solved
 
 
@@ -43,7 +43,7 @@ def judged(
     faults = [
         *constant_features(settings, axes.varying.tolist()),
         *dependent_features(settings, int(axes.varying.sum()), axes.rank, remedy),
-        *rows_out_of_reach(diagnostics["rows_out_of_reach"]),
+        *outlier_faults(diagnostics, settings.rows),
         *gaussian_among(diagnostics, k),
         *unsettled(diagnostics),
     ]

@@ -59,7 +59,7 @@ class CumulantSources:
     axes : PrincipalAxes
     moments : CovariancesResult
     diagnostics : dict
-        ``gauss_newton`` steps, ``rows_out_of_reach`` and ``invalid_components``.
+        ``gauss_newton`` steps, ``outlying_rows`` and ``invalid_components``.
     """
 
     components: IndependentComponents
@@ -112,7 +112,7 @@ def cumulant_sources(
         )
         told = {
             "gauss_newton": found.diagnostics,
-            "rows_out_of_reach": found.left_out,
+            "outlying_rows": found.left_out,
             "invalid_components": invalid,
         }
         return CumulantSources(components, axes, moments, told)

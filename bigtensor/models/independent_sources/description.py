@@ -89,18 +89,6 @@ def largest_kurtosis(model: Any) -> str:
     return first + (", ..." if len(model.kurtosis_) > _FEW else "")
 
 
-def left_out_in_words(model: Any) -> Iterator[str]:
-    """Return a sentence on outliers, if there are any.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
-    left_out = model.diagnostics_["rows_out_of_reach"]
-    if left_out:
-        yield f"{left_out:,} rows far from all others were left out of the sums."
-
-
 def columns_section(model: Any) -> Section:
     """Return the picture of the mixing columns.
 

@@ -73,28 +73,6 @@ def dependent_features(
     ]
 
 
-def rows_out_of_reach(left_out: int) -> list[Fault]:
-    """Return a sentence on outliers.
-
-    Parameters
-    ----------
-    left_out : int
-        Rows without a part in the sums.
-    """
-    if not left_out:
-        return []
-    return [
-        (
-            ConditioningWarning,
-            Message(
-                f"{left_out:,} row{'s' * (left_out > 1)} far from all others had no part in the "
-                "sums: a single such row would make up a source. Their sources are answered all "
-                "the same. Transform features with heavy tails if the rows are good."
-            ),
-        )
-    ]
-
-
 def fewer_sources(settings: SourceSettings, rank: int, found: int) -> list[Fault]:
     """Return a sentence on sources that were asked for and do not stand out.
 

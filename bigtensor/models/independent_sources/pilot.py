@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.decomposition.independent_components import PrincipalAxes
 from bigtensor.decomposition.solution import FloatArray
+from bigtensor.features.column_order import content_order
 from bigtensor.models.data_shape import view_slices
-from bigtensor.models.independent_sources.near_rows import near_rows
 from bigtensor.models.independent_sources.passes import axes_of, pilot_pass, products_in
 from bigtensor.models.independent_sources.settings import SourceSettings
 from bigtensor.models.independent_sources.whitened_sample import (
     WhitenedSample,
     independent_rotation,
 )
+from bigtensor.models.outliers import ordinary_rows
 from bigtensor.models.script import Script
 from bigtensor.statistics.covariances import Covariances, CovariancesResult
 from bigtensor.statistics.in_memory import sum_in_memory
@@ -28,7 +30,7 @@ from bigtensor.statistics.within_reach import Reach
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """Pilot sample without rows far from all others.
+    """Pilot sample without outlying rows.
 
     Attributes
     ----------
@@ -37,7 +39,7 @@ class Pilot:
         The rows that count.
     settings : SourceSettings
     diagnostics : dict
-        ``pilot_rows``, and ``pilot_left_out`` of them.
+        ``pilot_rows``, and of them ``outlying_rows`` and ``first_outlying_rows``.
     """
 
     rows: Block
@@ -52,19 +54,41 @@ class Pilot:
         return sum_in_memory(Covariances(self.settings.columns, point), self.rows)
 
     @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        """Order of the features by their content.
+
+        Iterations towards sources that are nearly Gaussian multiply rounding errors without bound,
+        so that sums over features are taken in an order that does not depend on the data's.
+        """
+        columns = [slice(j, j + 1) for j in range(self.settings.n_features)]
+        return np.array(content_order(self.rows.values, columns, self.rows.weight), np.intp)
+
+    @cached_property
+    def _ordered(self) -> Pilot:
+        """The sample with features in the order of their content."""
+        rows = replace(self.rows, values=np.ascontiguousarray(self.rows.values[:, self._order]))
+        points = (self.counted.points[0][self._order],)
+        counted = replace(Reach.unbounded(self.counted.columns), points=points)
+        return replace(self, rows=rows, counted=counted)
+
+    @cached_property
     def axes(self) -> PrincipalAxes:
         """Principal axes of the rows."""
-        return axes_of(self.moments, self.settings)
+        axes = axes_of(self._ordered.moments, self.settings)
+        return axes.of_features(np.argsort(self._order))
 
     @cached_property
     def whitened(self) -> WhitenedSample:
         """The rows along all axes."""
         dtype = products_in(self.axes, self.settings)
-        return WhitenedSample.of(self.rows, self.axes, self.moments.mean, dtype)
+        ordered = self._ordered
+        return WhitenedSample.of(
+            ordered.rows, self.axes.of_features(self._order), ordered.moments.mean, dtype
+        )
 
 
 def drawn_pilot(settings: SourceSettings) -> Script:
-    """Ask for a sample, and leave out rows far from all others.
+    """Ask for a sample, and leave out outlying rows.
 
     Parameters
     ----------
@@ -76,9 +100,9 @@ def drawn_pilot(settings: SourceSettings) -> Script:
     """
     sample: Sample = yield pilot_pass(settings)
     block = sample.block(view_slices(settings.views))
-    counted, near = near_rows(block)
-    told = {"pilot_rows": block.rows, "pilot_left_out": block.rows - near.rows}
-    return Pilot(near, counted, settings, told)
+    ordinary = ordinary_rows(block, settings.columns)
+    told = {"pilot_rows": block.rows, **ordinary.diagnostics}
+    return Pilot(ordinary.block, ordinary.reach, settings, told)
 
 
 def pilot_rotation(settings: SourceSettings, pilot: Pilot, n_components: int) -> FloatArray:

@@ -86,7 +86,7 @@ class WhitenedSources:
     moments : CovariancesResult
     kurtosis : (k,) float64 array
     diagnostics : dict
-        ``turns`` of the iterations, ``rows_out_of_reach`` and ``gaussian_sources``.
+        ``turns`` of the iterations, ``outlying_rows`` and ``gaussian_sources``.
     """
 
     axes: PrincipalAxes
@@ -129,7 +129,7 @@ def whitened_sources(
         rotation = part_of_turn(rotation, updated, passes.step)
         told = {
             "turns": list(turns),
-            "rows_out_of_reach": seen.left_out,
+            "outlying_rows": seen.left_out,
             "gaussian_sources": gaussian_sources(distances, moments.weight),
         }
         found = WhitenedSources(axes, rotation, moments, sums.kurtosis, told)

@@ -31,6 +31,7 @@ from bigtensor.models.script import Step
 from bigtensor.statistics.contrast_sums import ContrastSums, ContrastSumsResult
 from bigtensor.statistics.covariances import Covariances
 from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.within_reach import Reach
 
 ORDERS = (4,)
 
@@ -141,7 +142,7 @@ class WhitenedSample:
             ORDERS,
             (moments.mean,),
             np.zeros(1),
-            (np.inf,),
+            Reach.unbounded(((0, q),)),
             str(self.block.values.dtype),
             (np.ones(q),),
         )

@@ -24,12 +24,9 @@ class WhitenedTensor(SampleTensor):
     Attributes
     ----------
     whitening : (d, q) float64 array
-    counted : Reach
-        The rows that count.
     """
 
     whitening: FloatArray
-    counted: Reach
 
     @classmethod
     def about(
@@ -51,22 +48,16 @@ class WhitenedTensor(SampleTensor):
             orders=ORDERS,
             references=(mean,),
             constants=np.zeros(1),
-            reach=counted.distances,
+            within=counted,
             dtype=dtype,
             scales=(np.ones(d),),
             whitening=whitening,
-            counted=counted,
         )
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Number of axes."""
         return (self.whitening.shape[1],)
-
-    @property
-    def within(self) -> Reach:
-        """The rows that count."""
-        return self.counted
 
     def statistic(self, factors: Factors) -> TensorContractions:
         """Return the sums over rows that tell the contraction with columns along the axes."""

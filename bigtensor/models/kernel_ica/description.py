@@ -13,7 +13,6 @@ from bigtensor.models.faults import verdict_words
 from bigtensor.models.independent_sources.description import (
     SourceDescription,
     largest_kurtosis,
-    left_out_in_words,
 )
 
 
@@ -69,7 +68,6 @@ class KernelDescription(SourceDescription):
             f"independent sources, first in {found['pilot_rows']:,} rows, then by {passes} "
             f"fixed-point iteration{'s' * (passes > 1)} over all rows, with the contrast log cosh."
         )
-        yield from left_out_in_words(model)
 
 
 def outcome_in_words(model: Any) -> list[Line]:

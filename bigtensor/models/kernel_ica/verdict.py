@@ -9,11 +9,11 @@ from bigtensor.models.faults import Fault, with_verdict
 from bigtensor.models.independent_sources.faults import (
     constant_features,
     gaussian_among,
-    rows_out_of_reach,
     unsettled,
 )
 from bigtensor.models.kernel_ica.settings import KernelSettings
 from bigtensor.models.kernel_ica.solution import KernelComponents
+from bigtensor.models.outliers import outlier_faults
 from bigtensor.models.script import Solved
 
 LEAST_EXPLAINED = 0.05
@@ -30,13 +30,13 @@ def judged(
     components : KernelComponents
     settings : KernelSettings
     diagnostics : dict
-        With ``rank``, ``varying``, ``rows_out_of_reach``, ``turns`` and ``gaussian_sources``.
+        With ``rank``, ``varying``, ``outlying_rows``, ``turns`` and ``gaussian_sources``.
     """
     k = components.n_components
     explained = float(components.explained.sum() / components.variance)
     faults = [
         *constant_features(settings, diagnostics["varying"]),
-        *rows_out_of_reach(diagnostics["rows_out_of_reach"]),
+        *outlier_faults(diagnostics, settings.rows),
         *_few_axes(settings, k),
         *_little_explained(settings, explained),
         *gaussian_among(diagnostics, k),

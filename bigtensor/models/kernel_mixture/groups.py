@@ -16,6 +16,7 @@ from bigtensor.decomposition.subspaces import (
     symmetric_subspace,
 )
 from bigtensor.decomposition.view_groups import choose_view_groups, neighbouring_groups
+from bigtensor.features.column_order import content_order
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.kernel_mixture.settings import Settings
@@ -57,7 +58,7 @@ class SampleFeatures:
     maps : mapping of str to FeatureMap
         Of every view.
     values : mapping of str to (n0, r) float64 arrays
-        Of every view.
+        Of every view, in the order of their content.
     """
 
     settings: Settings
@@ -81,7 +82,12 @@ class SampleFeatures:
             Receives bandwidths, landmarks and groups.
         """
         maps = coarse_maps(rows, scale, settings, diagnostics)
-        values = {name: exact_features(maps[name], rows[:, settings.slices[name]]) for name in maps}
+        # views in the order of their content, so that their place in the data does not matter
+        order = content_order(rows, [settings.slices[name] for name in maps])
+        names = [list(maps)[place] for place in order]
+        values = {
+            name: exact_features(maps[name], rows[:, settings.slices[name]]) for name in names
+        }
         return cls(settings, _members(values, settings, diagnostics), maps, values)
 
     @property
@@ -160,8 +166,9 @@ def _members(
 
     Two views stay two groups, whose dependence can be counted but not decomposed.
     """
-    names = [name for name, _ in settings.views]
-    sizes = [len(members) for _, members in settings.views]
+    names = list(values)
+    features = dict(settings.views)
+    sizes = [len(features[name]) for name in names]
     members: Members
     if settings.groups is not None:
         members = settings.groups

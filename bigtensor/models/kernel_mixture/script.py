@@ -60,6 +60,7 @@ from bigtensor.models.kernel_mixture.verdict import (
     form_verdict,
     moments_verdict,
 )
+from bigtensor.models.outliers import ordinary_rows, sample_outliers
 from bigtensor.models.populations import Populations
 from bigtensor.models.script import Estimate, Script, Solved, Step
 from bigtensor.statistics.base import Narrowing, Pass
@@ -84,8 +85,10 @@ def prepare(settings: Settings, shape: DataShape) -> Script:
     Constant features are left out of the sample, the settings, the preparation, and all later
     passes.
     """
-    pilot = yield pilot_pass(shape, settings.sample_size, settings.random_state)
-    sample = counted(pilot).by_occurrence(settings.sample_size)
+    pilot = counted((yield pilot_pass(shape, settings.sample_size, settings.random_state)))
+    drawn = len(pilot.values)
+    ordinary, outliers = without_outliers(pilot, settings)
+    sample = ordinary.by_occurrence(settings.sample_size)
     varying = varying_columns(sample)
     left_out: LeftOut = {}
     if not varying.all():
@@ -100,6 +103,7 @@ def prepare(settings: Settings, shape: DataShape) -> Script:
     windows = moments_windows(settings, shape.rows)
     yield Step("preparing the features")
     preparation = yield from with_chosen_bandwidth(prepare_from(sample, settings), windows)
+    preparation.diagnostics.update({"drawn_rows": drawn, **outliers})
     if counted_in_sample:
         preparation.diagnostics["component_count"] = counted_in_sample
     if dependence is not None:
@@ -187,6 +191,7 @@ def _concluded(
         # only have to cover the data
         judge_settling=settings.posterior_passes is None and settings.n_populations is None,
         passes=len(passes.likelihoods),
+        outliers=sample_outliers(diagnostics),
         spectral=diagnostics.get("spectral"),
     )
     return judged(found, form_verdict(evidence), diagnostics)
@@ -230,7 +235,11 @@ def _concluded_from_moments(
     """Return the solution of the moments alone."""
     solution = moments_solution(mixture, moments.weight, preparation)
     found = KernelFit(solution.ordered(solution.descending), None)
-    verdict = moments_verdict(diagnostics["spectral"], len(solution.weights))
+    verdict = moments_verdict(
+        diagnostics["spectral"],
+        len(solution.weights),
+        sample_outliers(diagnostics),
+    )
     return judged(found, verdict, {**diagnostics, "mean_log_likelihood": []})
 
 
@@ -310,6 +319,29 @@ def counted(sample: Sample) -> Sample:
             "nothing is left to fit; give some rows a positive weight"
         )
     return sample.take(positive)
+
+
+def without_outliers(sample: Sample, settings: Settings) -> tuple[Sample, dict[str, Any]]:
+    """Leave outlying rows out of a sample: bandwidths, grids and components are made from it.
+
+    Parameters
+    ----------
+    sample : Sample
+    settings : Settings
+
+    Returns
+    -------
+    sample : Sample
+    diagnostics : dict
+        ``outlying_rows`` and ``first_outlying_rows``.
+    """
+    columns = tuple((piece.start, piece.stop) for piece in settings.slices.values())
+    ordinary = ordinary_rows(
+        sample.block(settings.slices), columns, ignored=tuple(settings.categorical_columns)
+    )
+    if not ordinary.diagnostics["outlying_rows"]:
+        return sample, ordinary.diagnostics
+    return sample.take(np.isin(sample.index, ordinary.block.row_index())), ordinary.diagnostics
 
 
 def _require_clusters(preparation: Preparation) -> None:

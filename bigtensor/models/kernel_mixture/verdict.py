@@ -102,6 +102,8 @@ class Evidence:
         True if the passes were meant to continue until labels settle.
     passes : int
         Number of posterior passes.
+    outliers : list of str
+        Sentence on outlying rows, or none.
     spectral : dict, optional
         Diagnostics of the decomposition of the moments.
     """
@@ -114,10 +116,13 @@ class Evidence:
     population_weights: NDArray[np.float64] | None = None
     judge_settling: bool = False
     passes: int = 0
+    outliers: list[str] = field(default_factory=list)
     spectral: dict[str, Any] | None = None
 
 
-def moments_verdict(spectral: dict[str, Any], n_components: int) -> Verdict:
+def moments_verdict(
+    spectral: dict[str, Any], n_components: int, outliers: Sequence[str] = ()
+) -> Verdict:
     """Judge a mixture that was solved from moments, before any EM iteration.
 
     Parameters
@@ -125,15 +130,18 @@ def moments_verdict(spectral: dict[str, Any], n_components: int) -> Verdict:
     spectral : dict
         Diagnostics of the decomposition.
     n_components : int
+    outliers : sequence of str
+        Sentence on outlying rows, or none.
     """
     doubt = _initialisation(spectral, n_components)
     if doubt is None:
-        return Verdict(("The moments separate the components.",), None)
+        category = ConditioningWarning if outliers else None
+        return Verdict((*outliers, "The moments separate the components."), category)
     remedy = (
         "No EM iteration has judged the components yet. Accumulate posterior sums and solve again, "
         "or use fewer components than " + Setting("n_components", n_components) + "."
     )
-    return Verdict((doubt, remedy), ConditioningWarning)
+    return Verdict((doubt, remedy, *outliers), ConditioningWarning)
 
 
 def form_verdict(evidence: Evidence) -> Verdict:
@@ -154,6 +162,7 @@ def form_verdict(evidence: Evidence) -> Verdict:
         sentences += _population_faults(evidence, found)
     else:
         sentences += _component_faults(evidence, found)
+    sentences += evidence.outliers
     if sentences:
         category = ConditioningWarning
     if evidence.judge_settling and found.get("labels_changed", 0.0) > CHANGED:

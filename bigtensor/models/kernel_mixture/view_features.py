@@ -76,7 +76,7 @@ def coarse_maps(
             settings.n_landmarks,
         )
         kernel = _kernel(kind, width)
-        landmarks = _landmarks(name, values, within, kernel, settings)
+        landmarks = _landmarks(values, within, kernel, settings)
         if landmarks.note is not None:
             diagnostics["notes"].append(f"view {name!r}: {landmarks.note}")
         if len(within) > FEW_FEATURES:
@@ -113,7 +113,7 @@ def fine_maps(
             maps[name] = _indicators(values, settings)
             continue
         width = rule_width(within, settings.effective_rows, settings.n_components)
-        landmarks = _landmarks(name, values, within, _kernel(kind, width), settings).points
+        landmarks = _landmarks(values, within, _kernel(kind, width), settings).points
         width = width * max(1.0, NARROWEST * _spacing(landmarks / width))
         kernel = _kernel(kind, width)
         if not isinstance(kernel, CustomKernel):
@@ -198,12 +198,11 @@ def _overlapping(
 
 
 def _landmarks(
-    name: str, values: FloatArray, within: FloatArray, kernel: Kernel, settings: Settings
+    values: FloatArray, within: FloatArray, kernel: Kernel, settings: Settings
 ) -> Landmarks:
     """Choose the landmarks of one view."""
-    # the place of the view and not its name: names do not change an answer
-    place = [view for view, _ in settings.views].index(name)
-    seed = purpose_seed(settings.random_state, "landmarks", str(place))
+    # neither name nor place of a view changes an answer
+    seed = purpose_seed(settings.random_state, "landmarks")
     return choose_landmarks(
         settings.landmarks,
         values,

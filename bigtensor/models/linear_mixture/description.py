@@ -61,8 +61,6 @@ def method_in_words(model: Any) -> Iterator[str]:
     yield f"Components were found {_WHERE[found['method']]} by {found['pilot']['start']}." + (
         f" {steps} Gauss-Newton step{'s' * (steps > 1)} over all rows followed." if steps else ""
     )
-    if found["rows_out_of_reach"]:
-        yield f"{found['rows_out_of_reach']:,} rows far from all others were left out of the sums."
     if found["mean_log_likelihood"]:
         yield f"{len(found['mean_log_likelihood'])} EM iterations followed."
 

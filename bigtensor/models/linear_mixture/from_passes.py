@@ -26,7 +26,7 @@ from bigtensor.models.sample_tensor import Refined, SampleTensor, contraction_pa
 from bigtensor.models.script import Script, Step
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.covariances import Covariances, CovariancesResult
-from bigtensor.statistics.within_reach import ResultWithin, WithinReach
+from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
 
 PUBLISHED_UPDATES = 30
 """Power updates from every start, and again from every centre of a cluster."""
@@ -108,7 +108,7 @@ def raw_tensor(tensor: SampleTensor) -> SampleTensor:
     """Return the tensor of all rows about the origin, in the units of the data."""
     zeros = tuple(np.zeros_like(reference) for reference in tensor.references)
     ones = tuple(np.ones_like(reference) for reference in tensor.references)
-    everywhere = (float("inf"),) * len(zeros)
+    everywhere = Reach.unbounded(tensor.columns)
     return SampleTensor(
         tensor.columns, tensor.orders, zeros, np.zeros(len(zeros)), everywhere, tensor.dtype, ones
     )

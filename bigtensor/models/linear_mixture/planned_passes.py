@@ -33,7 +33,7 @@ from bigtensor.models.sample_tensor import SampleTensor, contraction_pass
 from bigtensor.models.script import PlannedMethod, PlannedPass
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.covariances import Covariances
-from bigtensor.statistics.within_reach import ResultWithin
+from bigtensor.statistics.within_reach import Reach, ResultWithin
 
 _STARTS = 4
 """Columns a component that the driver contracts at once while it finds the components."""
@@ -151,6 +151,7 @@ def blank_tensor(settings: LinearSettings) -> SampleTensor:
     """Return a tensor of the right sizes, whatever its numbers."""
     points = tuple(np.zeros(stop - start) for start, stop in settings.columns)
     ones = tuple(np.ones(stop - start) for start, stop in settings.columns)
+    everywhere = Reach.unbounded(settings.columns)
     return SampleTensor(
-        settings.columns, ORDERS, points, np.ones(3), (1.0,) * 3, settings.dtype, ones
+        settings.columns, ORDERS, points, np.ones(3), everywhere, settings.dtype, ones
     )

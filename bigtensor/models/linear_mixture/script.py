@@ -30,6 +30,7 @@ from bigtensor.models.linear_mixture.pilot_search import (
 from bigtensor.models.linear_mixture.search import FoundTerms
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.linear_mixture.verdict import is_too_few, judged
+from bigtensor.models.outliers import ordinary_rows
 from bigtensor.models.pilot_tensor import centred_tensor
 from bigtensor.models.sample_tensor import SampleTensor
 from bigtensor.models.script import Script, Solved
@@ -77,11 +78,10 @@ def prepare(settings: LinearSettings) -> Script:
     block = sample.block(view_slices(settings.views))
     k = settings.n_components
     scale = CONSTANT_OF_FEW if k <= FEW_COMPONENTS else CONSTANT
-    tensor, near = centred_tensor(
-        block, settings.columns, ORDERS, scale, settings.dtype, standardised=True
-    )
-    rows = near if near.rows else block
-    told: dict[str, Any] = {"rows": block.rows, "left_out": block.rows - near.rows}
+    ordinary = ordinary_rows(block, settings.columns)
+    rows = ordinary.block
+    tensor = centred_tensor(rows, ordinary.reach, ORDERS, scale, settings.dtype, standardised=True)
+    told: dict[str, Any] = {"rows": block.rows, **ordinary.diagnostics}
     if settings.method != "sample":
         return LinearPreparation(settings, tensor, starting_columns(tensor, rows, settings), told)
     find = labelled_terms if settings.labels else searched_terms
@@ -171,7 +171,8 @@ def _concluded(
         "method": preparation.settings.method,
         "pilot": preparation.pilot | located.search,
         "gauss_newton": located.refined.diagnostics,
-        "rows_out_of_reach": located.refined.left_out,
+        "outlying_rows": located.refined.left_out,
+        "first_outlying_rows": preparation.pilot["first_outlying_rows"],
         "mean_log_likelihood": likelihoods,
         **terms.diagnostics,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bigtensor.errors import Setting
-from bigtensor.models.faults import Fault, after_praise, with_verdict
+from bigtensor.models.faults import after_praise, with_verdict
 from bigtensor.models.gaussian_components import GaussianComponents
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.mixture_faults import (
@@ -15,7 +15,7 @@ from bigtensor.models.mixture_faults import (
     noise_in_words,
     noise_ratio,
 )
-from bigtensor.models.outlier_words import outlier_words
+from bigtensor.models.outliers import outlier_faults
 from bigtensor.models.script import Solved
 
 MOST_LEFT, OF_NOISE = 0.25, 3.0
@@ -62,8 +62,8 @@ def judged(
     if asked > 1:
         faults = _beyond_limit(components, settings, told) or _more(components, pilot, asked)
         faults = faults or _fewer(k, settings, told) or _sum(told) or _noise(told)
-    faults += outlier_words(told["rows_out_of_reach"], settings.rows)
-    notes: list[Fault] = [(None, note) for note in doubled_weights(components.weights)]
+    notes = outlier_faults(told, settings.rows)
+    notes += [(None, note) for note in doubled_weights(components.weights)]
     notes += [(None, note) for note in heavy_tails(pilot.get("tails"))]
     praise = f"{k} component{'s' * (k > 1)}; no further one stands out."
     return with_verdict(

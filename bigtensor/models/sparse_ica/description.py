@@ -10,7 +10,6 @@ from bigtensor.models.faults import verdict_words
 from bigtensor.models.independent_sources.description import (
     SourceDescription,
     largest_kurtosis,
-    left_out_in_words,
 )
 
 
@@ -54,7 +53,6 @@ class SparseDescription(SourceDescription):
             f"In a typical row {found['active']:.1f} sources are active. The noise of a feature is "
             f"{found['noise']:.3f} of its standard deviation."
         )
-        yield from left_out_in_words(model)
 
 
 def outcome_in_words(model: Any) -> list[Line]:

@@ -138,7 +138,7 @@ def refine(preparation: SparsePreparation) -> Script:
         updated = dictionary.after(seen.result)
         turns.append(dictionary.turn_to(updated))
         dictionary = updated
-        told = {"turns": list(turns), "rows_out_of_reach": seen.left_out}
+        told = {"turns": list(turns), "outlying_rows": seen.left_out}
         solve = partial(_solution, preparation, dictionary, seen.result, told)
         yield Estimate(solve)
     return solve()

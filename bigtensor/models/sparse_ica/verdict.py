@@ -9,9 +9,9 @@ from bigtensor.models.faults import Fault, with_verdict
 from bigtensor.models.independent_sources.faults import (
     constant_features,
     fewer_sources,
-    rows_out_of_reach,
     unsettled,
 )
+from bigtensor.models.outliers import outlier_faults
 from bigtensor.models.script import Solved
 from bigtensor.models.sparse_ica.settings import SparseSettings
 from bigtensor.models.sparse_ica.solution import SparseComponents
@@ -33,7 +33,7 @@ def judged(
     components : SparseComponents
     settings : SparseSettings
     diagnostics : dict
-        With ``rank``, ``varying``, ``light_tails``, ``rows_out_of_reach``, and
+        With ``rank``, ``varying``, ``light_tails``, ``outlying_rows``, and
         ``turns`` of polish passes.
     """
     k = components.n_components
@@ -42,7 +42,7 @@ def judged(
     active = float(components.activity.sum())
     faults = [
         *constant_features(settings, varying),
-        *rows_out_of_reach(diagnostics["rows_out_of_reach"]),
+        *outlier_faults(diagnostics, settings.rows),
         *fewer_sources(settings, diagnostics["rank"], k + light),
         *_light_tails(light, k + light),
         *_many_active(diagnostics["active_by_kurtosis"], diagnostics["rank"]),

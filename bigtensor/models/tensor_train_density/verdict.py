@@ -6,6 +6,7 @@ from typing import Any
 
 from bigtensor.errors import ConditioningWarning, ConstantFeatureWarning, Message, Setting
 from bigtensor.models.faults import Fault, with_verdict
+from bigtensor.models.outliers import sample_outliers
 from bigtensor.models.script import Solved
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
 from bigtensor.models.tensor_train_density.settings import TrainSettings
@@ -29,6 +30,7 @@ def judged(
         *_all_missing(diagnostics["all_missing"]),
         *_repeated(diagnostics["repeated"]),
         *_duplicated(diagnostics["duplicated"]),
+        *((ConditioningWarning, words) for words in sample_outliers(diagnostics)),
     ]
     d = len(settings.features)
     trains = density.n_trains

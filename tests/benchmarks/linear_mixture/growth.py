@@ -13,6 +13,7 @@ from bigtensor.decomposition.sample_tensors.power_method import power_method
 from bigtensor.decomposition.sample_tensors.power_updates import distinct_terms, weighted_ends
 from bigtensor.decomposition.sample_tensors.terms import Contract, Factors
 from bigtensor.models.sample_tensor import SampleTensor
+from bigtensor.statistics.within_reach import Reach
 from tests.benchmarks.linear_mixture.accuracy import SEED
 from tests.benchmarks.linear_mixture.columns import Columns, Drawn, column_errors, quiet_fit
 from tests.benchmarks.tables import Report, Row
@@ -97,7 +98,9 @@ def raw_moment(drawn: Drawn, n_starts: int, seed: int) -> tuple[Contract, Factor
     d = len(drawn.truth[0])
     columns = tuple((v * d, (v + 1) * d) for v in range(3))
     zeros, ones = (np.zeros(d),) * 3, (np.ones(d),) * 3
-    tensor = SampleTensor(columns, (1, 1, 1), zeros, np.zeros(3), (np.inf,) * 3, "float32", ones)
+    tensor = SampleTensor(
+        columns, (1, 1, 1), zeros, np.zeros(3), Reach.unbounded(columns), "float32", ones
+    )
     block = Block(drawn.values, {}, 0, len(drawn.values))
     chosen = np.random.default_rng(seed).choice(len(drawn.values), n_starts, replace=False)
     starts = tuple(np.split(drawn.values[chosen].T.astype(np.float64), 3))

@@ -264,7 +264,7 @@ def test_judged__gives_rows_of_a_dropped_component_to_the_nearest(tied):
         "most_skewed": {"feature": "a", "skewness": 0.0},
         "wide_features": ["a", "b"],
     }
-    told = {"rows_out_of_reach": 0, "pilot": {"rows": 1000, "shapes": shapes}}
+    told = {"outlying_rows": 0, "pilot": {"rows": 1000, "shapes": shapes}}
     with pytest.warns(ConditioningWarning, match="2 of the 3 components asked for"):
         solved = judged(components, settings, told)
     kept = solved.fitted

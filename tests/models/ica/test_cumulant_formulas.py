@@ -10,7 +10,6 @@ from bigtensor.data.block import Block
 from bigtensor.decomposition.independent_components import principal_axes
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.models.independent_sources.components import of_terms
-from bigtensor.models.independent_sources.near_rows import near_rows
 from bigtensor.models.independent_sources.passes import blank_reach
 from bigtensor.models.independent_sources.whitened_sample import WhitenedSample, gaussian_part
 from bigtensor.models.independent_sources.whitened_tensor import WhitenedTensor
@@ -85,19 +84,6 @@ def test_solution__of_exact_terms_is_exact():
     # the linear estimate with the least mean squared error
     expected = np.linalg.solve(covariance, mixing[:, order])
     assert found.unmixing * signs == pytest.approx(expected, abs=1e-3)
-
-
-def test_near_rows__leave_out_what_is_far_in_one_feature():
-    rows = np.random.default_rng(3).laplace(size=(5_000, 3)) * [1.0, 1e-3, 1e3]
-    rows[17, 1] = 1.0
-    reach, near = near_rows(Block(rows, {"all": slice(0, 3)}, 0, 5_000))
-    assert near.rows == 4_999
-    assert 17 not in near.index
-    assert (reach.scales[0] > 20 * np.array([1.0, 1e-3, 1e3])).all()
-    # a rare event is a source
-    rare = np.zeros((5_000, 2))
-    rare[::50] = np.random.default_rng(4).standard_normal((100, 2))
-    assert near_rows(Block(rare, {"all": slice(0, 2)}, 0, 5_000))[1].rows == 5_000
 
 
 def test_settled_fit__solves_the_fixed_point_equation():

@@ -127,7 +127,7 @@ def test_an_outlier_of_a_million__changes_nothing_but_a_warning(rows, method):
         found = ICA(method=method, random_state=0).fit(bad)
     alone = ICA(method=method, random_state=0).fit(rows)
     assert column_error(alone.mixing_, found.mixing_) < 0.02
-    assert found.diagnostics_["rows_out_of_reach"] == 1
+    assert found.diagnostics_["outlying_rows"] == 1
 
 
 def test_offsets__in_float32_cost_few_digits(rows):

@@ -170,7 +170,7 @@ def test_components_beyond_the_limit__are_told():
     means = default_rng(1).normal(size=(3, 54))
     found = GaussianComponents(np.full(3, 1 / 3), means, np.eye(54), views, "float32")
     pilot = {"components_seen": 3, "left_weight": 0.9, "rows": 20_000, "tails": 0.0}
-    told = {"pilot": pilot, "rows_out_of_reach": 0, "weight_sum": 1.0}
+    told = {"pilot": pilot, "outlying_rows": 0, "weight_sum": 1.0}
     with pytest.warns(ConditioningWarning, match="More than 108 are hardly found in views of 18"):
         judged(found, settings, told)
 

@@ -1,0 +1,104 @@
+"""Outlying rows of a pilot sample: they are left out, recorded and said, by every model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bigtensor.data.block import Block
+from bigtensor.errors import ConditioningWarning
+from bigtensor.models.faults import Fault
+from bigtensor.statistics.ordinary_rows import reach_of_ordinary_rows
+from bigtensor.statistics.within_reach import Reach
+
+MOST_NAMED = 5
+"""Outlying rows that diagnostics and a warning name."""
+
+
+@dataclass(frozen=True, eq=False)
+class OrdinaryRows:
+    """Rows of a pilot sample that are not outlying.
+
+    Attributes
+    ----------
+    block : Block
+        The ordinary rows.
+    reach : Reach
+        How far they are from the middle.
+    diagnostics : dict
+        ``outlying_rows``, their number in the sample, and ``first_outlying_rows``, the index of
+        the first of them in the data.
+    """
+
+    block: Block
+    reach: Reach
+    diagnostics: dict[str, Any]
+
+
+def ordinary_rows(
+    sample: Block, columns: tuple[tuple[int, int], ...], *, ignored: tuple[int, ...] = ()
+) -> OrdinaryRows:
+    """Leave outlying rows out of a pilot sample.
+
+    Parameters
+    ----------
+    sample : Block
+        With the index of every row.
+    columns : tuple of (start, stop)
+        Groups of columns, each of which has a reach of its own.
+    ignored : tuple of int
+        Columns that say nothing about distances, such as codes of categories.
+    """
+    weight = None if sample.weight is None else sample.weight[: sample.rows]
+    reach = reach_of_ordinary_rows(sample.values, columns, weight=weight, ignored=ignored)
+    ordinary = reach.holds(sample.values)
+    outlying = sample.row_index()[~ordinary]
+    diagnostics = {
+        "outlying_rows": len(outlying),
+        "first_outlying_rows": outlying[:MOST_NAMED].tolist(),
+    }
+    block = sample if ordinary.all() else sample.keep(ordinary)
+    return OrdinaryRows(block, reach, diagnostics)
+
+
+def outlier_faults(diagnostics: dict[str, Any], rows: int) -> list[Fault]:
+    """Return a warning of outlying rows that count in no sum, or none without such rows.
+
+    Parameters
+    ----------
+    diagnostics : dict
+        With ``outlying_rows`` and ``first_outlying_rows``.
+    rows : int
+        Rows that the outlying ones are among.
+    """
+    return [(ConditioningWarning, words) for words in _sentences(diagnostics, rows, "fit")]
+
+
+def sample_outliers(diagnostics: dict[str, Any]) -> list[str]:
+    """Return a sentence on outlying rows of a sample whose densities have tails, or none.
+
+    Such a row counts in sums over all rows, and in no choice that the sample makes.
+
+    Parameters
+    ----------
+    diagnostics : dict
+        With ``drawn_rows``, ``outlying_rows`` and ``first_outlying_rows``.
+    """
+    return _sentences(diagnostics, diagnostics["drawn_rows"], "pilot sample")
+
+
+def _sentences(diagnostics: dict[str, Any], rows: int, whole: str) -> list[str]:
+    """Return a sentence on outlying rows and what they were left out of, or none."""
+    outlying, first = diagnostics["outlying_rows"], diagnostics["first_outlying_rows"]
+    if not outlying:
+        return []
+    several = outlying > 1
+    more = ", ..." * (outlying > len(first))
+    named = f" (row{'s' * several} {', '.join(map(str, first))}{more})" if first else ""
+    return [
+        f"{outlying:,} of {rows:,} rows lie{'s' * (not several)} far from all others{named} "
+        f"and {'were' if several else 'was'} left out of the {whole}. "
+        f"{'They are' if several else 'It is'} answered all the same. Look at "
+        f"{'them' if several else 'it'}: an error of measurement, a population of its own, or "
+        "a feature with heavy tails, which a transformation such as arcsinh shortens."
+    ]

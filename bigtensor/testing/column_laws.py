@@ -1,0 +1,85 @@
+"""Law of columns: a fit of features in another order is the fit of these features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
+
+from bigtensor.models.base import LatentVariableModel
+from bigtensor.testing.cases import ModelCase, fitted
+from bigtensor.testing.comparison import require
+from bigtensor.testing.model_runs import fitted_arrays, model_law, require_close_answers
+
+LEAST_RTOL = 1e-6
+"""Tolerance of answers: sums over features in another order differ in their last digits."""
+
+WORD_TOLERANCE = 0.05
+"""Tolerance of shares of topics.
+
+Random directions and draws belong to words by their places in the vocabulary: to know words by
+their content would take a pass of its own over all documents.
+"""
+
+
+@model_law
+def the_order_of_columns_does_not_matter(case: ModelCase) -> None:
+    """Assert that answers are equal for permuted columns, and fitted parameters are permuted."""
+    order = np.roll(np.arange(case.data.shape[1]), 1)
+    if len(order) < 2:
+        return
+    moved = case.data[:, order]
+    _require_same_fit(case, fitted(case.make(), moved), moved, case.fitted, order)
+    if case.is_labelled and case.samples.kind == "measured" and case.make().views is None:
+        values = case.data.to_numpy()
+        moved = np.ascontiguousarray(values[:, order])
+        model = fitted(case.make(), values)
+        _require_same_fit(case, fitted(case.make(), moved), moved, model, order)
+
+
+COLUMN_LAWS: tuple[Callable[[ModelCase], None], ...] = (the_order_of_columns_does_not_matter,)
+
+
+def _require_same_fit(
+    case: ModelCase,
+    model: LatentVariableModel,
+    moved: Any,
+    expected: LatentVariableModel,
+    order: NDArray[np.intp],
+) -> None:
+    """Raise an AssertionError unless a model of permuted columns is the expected one."""
+    answers = case.answers_of(model, moved)
+    if case.samples.kind == "counts":
+        for name, answer in case.found.items():
+            error = float(np.abs(answers[name] - answer).max())
+            require(error <= WORD_TOLERANCE, f"{name} of permuted columns differs by {error:.3g}")
+        return
+    if "predict" in answers:
+        agreement = adjusted_rand_score(case.found["predict"], answers["predict"])
+        require(agreement == 1, f"labels of permuted columns have a Rand index of {agreement:.4f}")
+    numbers = {name: answer for name, answer in case.found.items() if answer.dtype.kind == "f"}
+    require_close_answers(answers, numbers, case, "answers for permuted columns")
+    found, tolerance = fitted_arrays(model), max(case.rtol, LEAST_RTOL)
+    for name, array in fitted_arrays(expected).items():
+        equal = any(
+            np.allclose(found[name], other, rtol=tolerance, atol=tolerance * np.abs(array).max())
+            for other in _permuted(array, order)
+        )
+        require(equal, f"{name} of permuted columns is {found[name]}, expected {array} permuted")
+
+
+def _permuted(array: NDArray[Any], order: NDArray[np.intp]) -> list[NDArray[Any]]:
+    """Return an array with features permuted along every choice of axes that may be theirs."""
+    axes = [axis for axis, length in enumerate(array.shape) if length == len(order)]
+    choices = [chosen for count in range(len(axes) + 1) for chosen in combinations(axes, count)]
+    permuted = []
+    for chosen in choices:
+        moved = array
+        for axis in chosen:
+            moved = np.take(moved, order, axis)
+        permuted.append(moved)
+    return permuted
