@@ -83,12 +83,13 @@ def component_shapes(components: GaussianComponents, rows: Block) -> ComponentSh
         Dense rows that the driver holds, without missing values.
     """
     two_groups, seen = 0, 0.0
+    scales = _scales(rows)
     lengths: list[FloatArray] = []
     squares, cubes = np.zeros(components.means.shape[1]), np.zeros(components.means.shape[1])
     for members, whitened in _by_component(components, rows):
         residuals = whitened - whitened.mean(axis=0)
         lengths.append(np.linalg.norm(residuals, axis=1))
-        features = members - members.mean(axis=0)
+        features = (members - members.mean(axis=0)) / scales
         seen += len(members)
         squares += np.square(features).sum(axis=0)
         cubes += (features**3).sum(axis=0)
@@ -97,7 +98,13 @@ def component_shapes(components: GaussianComponents, rows: Block) -> ComponentSh
     variances = squares / seen
     skewness = cubes / seen / np.where(variances > 0, variances, 1.0) ** 1.5
     tails = _excess_kurtosis(np.concatenate(lengths))
-    return ComponentShapes(two_groups, tails, skewness, variances)
+    return ComponentShapes(two_groups, tails, skewness, variances * np.square(scales))
+
+
+def _scales(rows: Block) -> FloatArray:
+    """Return the standard deviation of every feature, in which cubes are taken; one for none."""
+    spreads = rows.values[: rows.rows].std(axis=0, dtype=np.float64)
+    return np.asarray(np.where(spreads > 0, spreads, 1.0))
 
 
 def _by_component(

@@ -104,11 +104,15 @@ class _Centred:
         exact = values.astype(np.float64)
         scales = _spreads(exact) if standardised else np.ones(exact.shape[1])
         distances = np.linalg.norm((exact - np.median(exact, axis=0)) / scales, axis=1)
-        kept = distances <= _REACH * np.quantile(distances, _REACH_QUANTILE)
+        typical = float(np.quantile(distances, _REACH_QUANTILE))
+        kept = distances <= _REACH * typical
         point = exact[kept].mean(axis=0)
         if standardised:
             scales = _without_zeros(exact[kept].std(axis=0))
             point = on_grid(point, scales)
+        elif typical > 0:
+            # third powers of values in units far from theirs vanish or overflow
+            scales = np.full_like(scales, 2.0 ** np.floor(np.log2(typical)))
         rows = (exact - point) / scales
         distances = np.linalg.norm(rows, axis=1)
         reach = _REACH * float(np.quantile(distances, _REACH_QUANTILE))

@@ -121,7 +121,7 @@ def explicit_pass(tensor: SampleTensor, settings: LinearSettings) -> Pass[Any]:
     whole = tuple(np.eye(size) for size in tensor.sizes)
     together = Together.of(
         moment=projected_moment(tensor, whole),
-        total=Covariances(settings.columns, np.concatenate(tensor.references), settings.dtype),
+        total=tensor.covariances(),
     )
     return Pass("tensor", WithinReach(together, tensor.within))
 
@@ -130,8 +130,7 @@ def pairs_pass(
     tensor: SampleTensor, settings: LinearSettings
 ) -> Pass[ResultWithin[CovariancesResult]]:
     """Return the pass that sums the products of all pairs of features."""
-    point = np.concatenate(tensor.references)
-    every = Covariances(((0, len(point)),), point, settings.dtype)
+    every = tensor.covariances(((0, tensor.columns[-1][1]),))
     return Pass("pair moments", WithinReach(every, tensor.within))
 
 

@@ -95,8 +95,7 @@ def within_pass(
     tensor: SampleTensor, settings: LinearSettings
 ) -> Pass[ResultWithin[CovariancesResult]]:
     """Return the pass that sums the covariances within the views."""
-    statistic = Covariances(settings.columns, np.concatenate(tensor.references), settings.dtype)
-    return Pass("covariances", WithinReach(statistic, tensor.within))
+    return Pass("covariances", WithinReach(tensor.covariances(), tensor.within))
 
 
 def no_steps() -> dict[str, Any]:

@@ -58,8 +58,7 @@ def stepped(
     settings, tensor = preparation.settings, preparation.tensor
     beside: dict[str, Statistic[Any]] = {}
     if total is None:
-        point = np.concatenate(tensor.references)
-        beside["total"] = Covariances(settings.columns, point, settings.dtype)
+        beside["total"] = tensor.covariances()
 
     def located(found: Refined) -> Located:
         known = found if total is None else replace(found, first={"total": total})

@@ -77,7 +77,6 @@ def label_pass(settings: LinearSettings, point: np.ndarray) -> Pass[LabelMeansRe
 
 def _tails(terms: Terms, tensor: SampleTensor, rows: Block, settings: LinearSettings) -> float:
     """Return the excess kurtosis of the lengths of residuals about the components of the sample."""
-    point = np.concatenate(tensor.references)
-    moments = sum_in_memory(Covariances(settings.columns, point, settings.dtype), rows)
+    moments = sum_in_memory(tensor.covariances(), rows)
     components = components_of(terms, tensor, moments, settings.views, settings.dtype)
     return component_shapes(components, rows).tails

@@ -84,8 +84,7 @@ def _planned_method(settings: LinearSettings, tensor: SampleTensor) -> list[Plan
             PlannedPass(explicit_pass(tensor, settings), driver_nbytes=grams + by_columns + entries)
         ]
     if settings.method == "sample":
-        d = sum(len(reference) for reference in tensor.references)
-        total = {"total": Covariances(settings.columns, np.zeros(d), settings.dtype)}
+        total = {"total": tensor.covariances()}
         steps = settings.gauss_newton_steps
         return [PlannedPass(_contraction(tensor, k, total), steps + 1, driver_nbytes=grams)]
     many = n_starts(settings)
