@@ -13,6 +13,7 @@ from scipy.linalg import eigh
 from bigtensor.data.block import Block
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.models.gaussian_components import GaussianComponents
+from bigtensor.models.pilot_tensor import standard_scales
 from bigtensor.statistics.base import Workspace
 
 _LEAST_ROWS = 40
@@ -83,7 +84,8 @@ def component_shapes(components: GaussianComponents, rows: Block) -> ComponentSh
         Dense rows that the driver holds, without missing values.
     """
     two_groups, seen = 0, 0.0
-    scales = _scales(rows)
+    # cubes of features in units far from theirs vanish or overflow
+    scales = standard_scales(rows.values[: rows.rows])
     lengths: list[FloatArray] = []
     squares, cubes = np.zeros(components.means.shape[1]), np.zeros(components.means.shape[1])
     for members, whitened in _by_component(components, rows):
@@ -99,12 +101,6 @@ def component_shapes(components: GaussianComponents, rows: Block) -> ComponentSh
     skewness = cubes / seen / np.where(variances > 0, variances, 1.0) ** 1.5
     tails = _excess_kurtosis(np.concatenate(lengths))
     return ComponentShapes(two_groups, tails, skewness, variances * np.square(scales))
-
-
-def _scales(rows: Block) -> FloatArray:
-    """Return the standard deviation of every feature, in which cubes are taken; one for none."""
-    spreads = rows.values[: rows.rows].std(axis=0, dtype=np.float64)
-    return np.asarray(np.where(spreads > 0, spreads, 1.0))
 
 
 def _by_component(

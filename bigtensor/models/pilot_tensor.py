@@ -108,7 +108,7 @@ class _Centred:
         kept = distances <= _REACH * typical
         point = exact[kept].mean(axis=0)
         if standardised:
-            scales = _without_zeros(exact[kept].std(axis=0))
+            scales = standard_scales(exact[kept])
             point = on_grid(point, scales)
         elif typical > 0:
             # third powers of values in units far from theirs vanish or overflow
@@ -131,16 +131,24 @@ def on_grid(point: FloatArray, scales: FloatArray) -> FloatArray:
     return np.asarray(np.round(point / step) * step)
 
 
+def standard_scales(values: NDArray[np.floating]) -> FloatArray:
+    """Return the standard deviation of every feature, and one for a feature of one value.
+
+    The mean of equal values is rounded, so that their standard deviation need not be zero.
+
+    Parameters
+    ----------
+    values : (n, d) array
+    """
+    deviations = values.std(axis=0, dtype=np.float64)
+    return np.asarray(np.where(np.ptp(values, axis=0) > 0, deviations, 1.0))
+
+
 def _spreads(values: FloatArray) -> FloatArray:
     """Return the distance between the tenth and the ninetieth percentile of every feature."""
     low, high = np.quantile(values, [0.1, 0.9], axis=0)
     spreads = high - low
-    return _without_zeros(np.where(spreads > 0, spreads, values.std(axis=0)))
-
-
-def _without_zeros(spreads: FloatArray) -> FloatArray:
-    """Return spreads in which a constant feature has one."""
-    return np.asarray(np.where(spreads > 0, spreads, 1.0))
+    return np.asarray(np.where(spreads > 0, spreads, standard_scales(values)))
 
 
 def _typical_lengths(rows: list[FloatArray]) -> FloatArray:

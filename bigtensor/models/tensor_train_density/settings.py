@@ -102,11 +102,7 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> TrainSettings:
     DataError
         When there are too few rows, or too many for the method.
     """
-    if rows < LEAST_ROWS:
-        raise DataError(
-            f"{rows} row{'s' * (rows > 1)} cannot be fitted and validated; a density needs "
-            f"{LEAST_ROWS} rows at least (n_samples={rows})"
-        )
+    check_rows(rows)
     few = rows <= FEW_ROWS
     embeds = model.method == "embedding"
     if embeds:
@@ -129,6 +125,15 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> TrainSettings:
         has_weight=shape.has_weight,
         random_state=model.random_state or 0,
     )
+
+
+def check_rows(rows: int) -> None:
+    """Raise a DataError for too few rows."""
+    if rows < LEAST_ROWS:
+        raise DataError(
+            f"{rows} row{'s' * (rows > 1)} cannot be fitted and validated; a density needs "
+            f"{LEAST_ROWS} rows of a positive weight at least (n_samples={rows})"
+        )
 
 
 def _check_embedded(shape: DataShape, rows: int) -> None:
