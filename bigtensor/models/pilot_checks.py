@@ -54,7 +54,9 @@ def _check_differences(sample: Sample, features: Sequence[str]) -> None:
         return
     names = ", ".join(repr(features[column]) for column in tiny[:_SHOWN])
     names += ", ..." if tiny.size > _SHOWN else ""
-    whose = f"the values of feature {names} differ" if tiny.size == 1 else f"values of {names} differ"
+    whose = (
+        f"the values of feature {names} differ" if tiny.size == 1 else f"values of {names} differ"
+    )
     raise DataError(
         f"{whose} by {ranges[tiny].max():.1g} at most, and squares of differences below "
         f"{LEAST_DIFFERENCE:.0e} cannot be computed; multiply the values by a constant, which "

@@ -186,6 +186,8 @@ def _with_values(case: ModelCase, values: NDArray[Any]) -> Any:
         return sp.csr_array(values)
     rows, features = data.dims
     names = [f"feature {number}" for number in range(values.shape[1])]
+    if values.shape[1] == data.shape[1]:
+        names = data[features].to_numpy().tolist()
     attrs = dict(data.attrs)
     if ATTRIBUTE in attrs:
         categories = next(iter(attrs[ATTRIBUTE].values()))
