@@ -1,4 +1,4 @@
-"""Pilot samples that no model can be fitted to: no row, no weight, or differences without squares."""
+"""Refusal of pilot samples without a row, without weight, or with differences of no square."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def check_pilot(sample: Sample, validity: Validity, features: Sequence[str]) -> 
         less than `LEAST_DIFFERENCE`.
     """
     if validity.rows and not len(sample.values):
-        raise DataError(f"no row is left to fit: {explain(validity, features)}")
+        raise DataError(
+            f"no row is left to fit: {explain(validity, features)}; give rows a finite value "
+            "in every feature"
+        )
     if sample.weight is not None and len(sample.weight) and not sample.weight.max() > 0:
         raise DataError(
             f"every sample weight is zero in the {len(sample.weight):,} rows of the pilot sample, "

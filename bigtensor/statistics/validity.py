@@ -67,10 +67,10 @@ class Validity:
 class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
     """Shows another statistic the valid rows only, and counts the others.
 
-    A row is valid when its values are finite and not above `LARGEST_VALUE`, and its weight is neither negative
-    nor above `LARGEST_WEIGHT`. Dense integers are codes, and negative ones are missing. Rows of a
-    halo are left out likewise, and counted by the block that they belong to: `Block.window_starts`
-    then leaves out every window that touches one.
+    A row is valid when its values are finite and not above `LARGEST_VALUE`, and its weight is
+    neither negative nor above `LARGEST_WEIGHT`. Dense integers are codes, and negative ones are
+    missing. Rows of a halo are left out likewise, and counted by the block that they belong to:
+    `Block.window_starts` then leaves out every window that touches one.
 
     Parameters
     ----------
@@ -233,8 +233,8 @@ def _surely_usable(numbers: NDArray[Any], *, codes: bool) -> bool:
     with np.errstate(all="ignore"):
         if numbers.flags.c_contiguous:
             flat = numbers.reshape(-1)
-            return bool(np.dot(flat, flat) <= LARGEST_VALUE**2)
-        return bool(np.isfinite(numbers.sum()))
+            return float(np.dot(flat, flat)) <= LARGEST_VALUE**2
+        return float(np.einsum("ij,ij", numbers, numbers)) <= LARGEST_VALUE**2
 
 
 def _cuts(block: Block, valid: NDArray[np.bool_]) -> int:

@@ -117,7 +117,7 @@ def test_labels__of_two_classes_are_ignored_as_other_labels_of_all_rows(dtype):
 
 
 def test_sequences__that_are_none_are_refused():
-    with pytest.raises(DataError, match="^None was given for the sequences"):
+    with pytest.raises(DataError, match=r"^None was given for the sequences"):
         TripleHistogramClassifier().fit(None, [0, 1])
 
 

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.models.linear_mixture.located import LinearPreparation, Located
 from bigtensor.models.sample_tensor import Refined, refined
 from bigtensor.models.script import Script, Solved
 from bigtensor.statistics.base import Statistic
-from bigtensor.statistics.covariances import Covariances, CovariancesResult
+from bigtensor.statistics.covariances import CovariancesResult
 
 
 def from_sample(preparation: LinearPreparation, solve: Callable[[Located], Solved]) -> Script:

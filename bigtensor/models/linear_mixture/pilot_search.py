@@ -24,7 +24,6 @@ from bigtensor.models.pilot_tensor import sample_starts
 from bigtensor.models.sample_tensor import SampleTensor
 from bigtensor.models.script import Script, Step
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.covariances import Covariances
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.label_means import LabelMeans, LabelMeansResult
 
