@@ -127,11 +127,6 @@ def m_step(
     weight = float(sums.counts.sum())
     if not weight > 0:
         raise ParameterError(f"an M-step needs rows of a positive weight, got {weight:g}")
-    if not total.variances.max() > 0:
-        raise DataError(
-            "every feature is constant, so that a Gaussian mixture has no variance to estimate; "
-            "leave constant features out"
-        )
     shares = sums.counts / weight
     least = LEAST_WEIGHT / len(shares)
     empty = ~(shares >= least)
@@ -175,7 +170,17 @@ def within_covariance(
     -------
     covariance : (d,) or (d, d) float64 array
     is_floored : bool
+
+    Raises
+    ------
+    DataError
+        When every column is constant.
     """
+    if not total.variances.max() > 0:
+        raise DataError(
+            "every feature is constant, so that a Gaussian mixture has no variance to estimate; "
+            "leave constant features out"
+        )
     if views is None:
         return _tied(total, shares, deviations, independent, least_variance)
     return _by_view(total, shares, deviations, views, least_variance)

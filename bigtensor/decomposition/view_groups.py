@@ -16,6 +16,13 @@ Assignment = tuple[int, ...]
 MOST_TRIALS = 400
 """Assignments that are scored at most; up to seven views this is all there are."""
 
+MOST_VIEWS = 100
+"""Of more views, neighbouring ones are put together without a search.
+
+The trials would end before every view was moved once, and take minutes: the search takes 2 s of 100
+views of one feature, and 100 s of 500.
+"""
+
 # Directions of every view that are kept, in multiples of the number of components: the means of k
 # components span no more than k.
 _DIRECTIONS = 2

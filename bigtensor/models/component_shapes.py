@@ -13,6 +13,7 @@ from scipy.linalg import eigh
 from bigtensor.data.block import Block
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.models.gaussian_components import GaussianComponents
+from bigtensor.models.pilot_tensor import standard_scales
 from bigtensor.statistics.base import Workspace
 
 _LEAST_ROWS = 40
@@ -83,12 +84,14 @@ def component_shapes(components: GaussianComponents, rows: Block) -> ComponentSh
         Dense rows that the driver holds, without missing values.
     """
     two_groups, seen = 0, 0.0
+    # cubes of features in units far from theirs vanish or overflow
+    scales = standard_scales(rows.values[: rows.rows])
     lengths: list[FloatArray] = []
     squares, cubes = np.zeros(components.means.shape[1]), np.zeros(components.means.shape[1])
     for members, whitened in _by_component(components, rows):
         residuals = whitened - whitened.mean(axis=0)
         lengths.append(np.linalg.norm(residuals, axis=1))
-        features = members - members.mean(axis=0)
+        features = (members - members.mean(axis=0)) / scales
         seen += len(members)
         squares += np.square(features).sum(axis=0)
         cubes += (features**3).sum(axis=0)
@@ -97,7 +100,7 @@ def component_shapes(components: GaussianComponents, rows: Block) -> ComponentSh
     variances = squares / seen
     skewness = cubes / seen / np.where(variances > 0, variances, 1.0) ** 1.5
     tails = _excess_kurtosis(np.concatenate(lengths))
-    return ComponentShapes(two_groups, tails, skewness, variances)
+    return ComponentShapes(two_groups, tails, skewness, variances * np.square(scales))
 
 
 def _by_component(

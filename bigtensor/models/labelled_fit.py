@@ -31,7 +31,8 @@ class LabelledFit(LatentVariableModel):
             Label of every row, or the name of a variable that holds it. Negative numbers, NaN and
             empty names stand for none. Components are the labels, in ascending order, and start
             from the means of their rows; one row of every label may do. An array that labels all
-            rows is ignored, as by other mixtures.
+            rows is ignored, as by other mixtures. So is an array of -1 and 1, which are the two
+            classes of a classifier.
         sample_weight : (rows,) array-like, optional
             Weights of the rows, not negative, by default those that are stored with the data. Their
             meaning is the parameter `weights` of the model.
@@ -86,8 +87,8 @@ def _labels_a_part(y: Any) -> bool:
     if y is None:
         return False
     values = np.asarray(y)
-    if values.dtype.kind == "i":
-        return bool((values < 0).any())
-    if values.dtype.kind == "f":
-        return bool(((values < 0) | np.isnan(values)).any())
+    if values.dtype.kind in "if":
+        distinct = np.unique(values)
+        is_two_classes = np.array_equal(distinct, (-1, 1))
+        return not is_two_classes and bool(((distinct < 0) | np.isnan(distinct)).any())
     return values.dtype.kind in "OUST" and bool((values == "").any())

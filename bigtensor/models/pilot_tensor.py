@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
 from bigtensor.decomposition.sample_tensors.discovery import Starts
@@ -60,10 +61,12 @@ def centred_tensor(
     points, scales, centred = [], [], []
     for start, stop in reach.columns:
         values = rows.values[: rows.rows, start:stop].astype(np.float64)
-        _check_varying(values, start, stop)
-        point, units = values.mean(axis=0), np.ones(stop - start)
+        typical = _typical_distance(values, start, stop)
+        point = values.mean(axis=0)
+        # third powers of values in units far from theirs vanish or overflow
+        units = np.full(stop - start, 2.0 ** np.floor(np.log2(typical)))
         if standardised:
-            units = _without_zeros(values.std(axis=0))
+            units = standard_scales(values)
             point = on_grid(point, units)
         points.append(point)
         scales.append(units)
@@ -76,14 +79,22 @@ def centred_tensor(
     )
 
 
-def _check_varying(values: FloatArray, start: int, stop: int) -> None:
-    """Raise a DataError for columns with the same values in nine of ten rows."""
-    distances = np.abs(values - np.median(values, axis=0)).max(axis=1)
-    if not np.quantile(distances, _MOST_EQUAL) > 0:
+def _typical_distance(values: FloatArray, start: int, stop: int) -> float:
+    """Return the distance from the median that nine of ten rows are within.
+
+    Raises
+    ------
+    DataError
+        When it is zero.
+    """
+    distances = np.hypot.reduce(values - np.median(values, axis=0), axis=1)
+    typical = float(np.quantile(distances, _MOST_EQUAL))
+    if not typical > 0:
         raise DataError(
             f"columns {start} to {stop - 1} of the data have the same values in nine of ten "
             "rows of the sample: leave constant features out"
         )
+    return typical
 
 
 def on_grid(point: FloatArray, scales: FloatArray) -> FloatArray:
@@ -98,9 +109,17 @@ def on_grid(point: FloatArray, scales: FloatArray) -> FloatArray:
     return np.asarray(np.round(point / step) * step)
 
 
-def _without_zeros(spreads: FloatArray) -> FloatArray:
-    """Return spreads in which a constant feature has one."""
-    return np.asarray(np.where(spreads > 0, spreads, 1.0))
+def standard_scales(values: NDArray[np.floating]) -> FloatArray:
+    """Return the standard deviation of every feature, and one for a feature of one value.
+
+    The mean of equal values is rounded, so that their standard deviation need not be zero.
+
+    Parameters
+    ----------
+    values : (n, d) array
+    """
+    deviations = values.std(axis=0, dtype=np.float64)
+    return np.asarray(np.where(np.ptp(values, axis=0) > 0, deviations, 1.0))
 
 
 def _typical_lengths(rows: list[FloatArray]) -> FloatArray:

@@ -24,8 +24,10 @@ from bigtensor.errors import (
     MissingValueWarning,
     Setting,
 )
+from bigtensor.models.pilot_checks import check_pilot
 from bigtensor.models.script import Estimate, PlannedPass, SizedScript, Step
 from bigtensor.statistics.base import Narrowing
+from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.validity import Checked, Validity, explain
 
 
@@ -142,6 +144,8 @@ def _drive(
             samples, checked, runtime, checkpoint=checkpoint, listeners=listeners, check=check
         )
         judge(validity, samples, missing)
+        if isinstance(result, Sample):
+            check_pilot(result, validity, samples.views.feature_names)
         if wanted.rows is None and not left_out:
             warn_of_missing(validity, samples.views)
             left_out = validity.dropped

@@ -30,6 +30,7 @@ from bigtensor.decomposition.solution import FloatArray
 from bigtensor.models.script import Estimate, Script, Solved, Step
 from bigtensor.statistics.base import Pass, Statistic
 from bigtensor.statistics.combinators import Together
+from bigtensor.statistics.covariances import Columns, Covariances
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.tensor_contractions import Contractions, TensorContractions
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
@@ -67,7 +68,8 @@ class SampleTensor:
     dtype : str
         Of products.
     scales : tuple of (d_m,) float64 arrays
-        Units of the features in which the tensor is taken, such as standard deviations.
+        Units of the features in which the tensor is taken: standard deviations, or one unit for all
+        features of a factor.
     """
 
     columns: tuple[tuple[int, int], ...]
@@ -118,6 +120,19 @@ class SampleTensor:
             else moment / scale[:, None]
             for constant, scale, head, moment in parts
         )
+
+    def covariances(self, columns: Columns | None = None) -> Covariances:
+        """Return the sums that tell the covariances within factors, in units of the scales.
+
+        Parameters
+        ----------
+        columns : tuple of (start, stop), optional
+            Groups of columns in place of those of the factors.
+        """
+        # powers of two: the unit changes no digit of a product
+        scales = 2.0 ** np.floor(np.log2(np.concatenate(self.scales)))
+        point = np.concatenate(self.references)
+        return Covariances(columns or self.columns, point, self.dtype, scales)
 
     def features_of(self, factor: FloatArray, mode: int) -> FloatArray:
         """Return the columns of a factor without the constant."""

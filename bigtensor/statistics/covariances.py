@@ -47,11 +47,14 @@ class Covariances(SumStatistic[CovariancesResult]):
         Near the mean. It is subtracted before the values are rounded to ``dtype``.
     dtype : str, default "float64"
         Of the products of one block; their sums are float64.
+    scales : (d,) float64 array, optional
+        Units in which products are taken, so that they neither vanish nor overflow in float32.
     """
 
     columns: Columns
     point: NDArray[np.float64]
     dtype: str = "float64"
+    scales: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         assert all(before[1] == after[0] for before, after in pairwise(self.columns))
@@ -83,6 +86,8 @@ class Covariances(SumStatistic[CovariancesResult]):
                 out=centred,
                 casting="same_kind",
             )
+            if self.scales is not None:
+                np.divide(centred, self.scales[start:stop], out=centred, casting="same_kind")
             scaled = weighted[: rows * size].reshape(rows, size)
             np.multiply(centred, weight[:, None], out=scaled)
             product = products[: size * size].reshape(size, size)
@@ -102,10 +107,12 @@ class Covariances(SumStatistic[CovariancesResult]):
         weight = float(state["weight"])
         if not weight > 0:
             raise DataError("the rows have no positive weight, so that they have no covariance")
-        shift = state["sums"] / weight
+        scales = np.ones(len(self.point)) if self.scales is None else self.scales
+        shift = state["sums"] / weight * scales
         covariance = np.zeros((len(shift), len(shift)))
         for group, (start, stop) in enumerate(self.columns):
-            second = state[f"products_{group}"] / weight
+            units = np.outer(scales[start:stop], scales[start:stop])
+            second = state[f"products_{group}"] / weight * units
             part = second - np.outer(shift[start:stop], shift[start:stop])
             covariance[start:stop, start:stop] = (part + part.T) / 2
         return CovariancesResult(self.point + shift, covariance, weight)

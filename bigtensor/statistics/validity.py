@@ -14,8 +14,8 @@ from bigtensor.statistics.base import State, Statistic, Workspace
 
 _Result = TypeVar("_Result", covariant=True)
 
-LARGEST_VALUE = float(np.sqrt(np.finfo(np.float64).max))
-"""A value whose square overflows spoils every distance and variance, as infinity does."""
+LARGEST_VALUE = 1e150
+"""A larger value spoils every sum of squares over rows, which overflows, as infinity does."""
 
 LARGEST_WEIGHT = 1e100
 """Sums over rows of squared weights stay finite below it."""
@@ -73,10 +73,10 @@ class Validity:
 class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
     """Shows another statistic the valid rows only, and counts the others.
 
-    A row is valid when its values and their squares are finite, and its weight is neither negative
-    nor above `LARGEST_WEIGHT`. Dense integers are codes, and negative ones are missing. Rows of a
-    halo are left out likewise, and counted by the block that they belong to: `Block.window_starts`
-    then leaves out every window that touches one.
+    A row is valid when its values are finite and not above `LARGEST_VALUE`, and its weight is
+    neither negative nor above `LARGEST_WEIGHT`. Dense integers are codes, and negative ones are
+    missing. Rows of a halo are left out likewise, and counted by the block that they belong to:
+    `Block.window_starts` then leaves out every window that touches one.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def usable_rows(block: Block, work: Workspace, *, marginalised: bool) -> NDArray
 def finite_rows(
     block: Block, work: Workspace, *, marginalised: bool = False
 ) -> NDArray[np.bool_] | None:
-    """Return the rows and halo whose values have finite squares; None, quickly, when all do.
+    """Return the rows and halo whose values are finite and not too large; None if all are.
 
     Parameters
     ----------
@@ -236,14 +236,14 @@ def _usable(
 
 
 def _surely_usable(numbers: NDArray[Any], *, codes: bool) -> bool:
-    """Return True if the sum of squares is finite, which it can only be when all numbers are."""
+    """Return True if the sum of squares is too small for a number that cannot be used."""
     if numbers.dtype.kind != "f":
         return not codes or numbers.dtype.kind != "i" or not numbers.size or numbers.min() >= 0
     with np.errstate(all="ignore"):
         if numbers.flags.c_contiguous:
             flat = numbers.reshape(-1)
-            return bool(np.isfinite(np.dot(flat, flat)))
-        return bool(np.isfinite(numbers.sum()))
+            return float(np.dot(flat, flat)) <= LARGEST_VALUE**2
+        return float(np.einsum("ij,ij", numbers, numbers)) <= LARGEST_VALUE**2
 
 
 def _cuts(block: Block, valid: NDArray[np.bool_]) -> int:

@@ -9,6 +9,7 @@ from bigtensor.models.base import LatentVariableModel
 from bigtensor.testing.answer_laws import ANSWER_LAWS
 from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.column_laws import COLUMN_LAWS
+from bigtensor.testing.degenerate_laws import DEGENERATE_LAWS
 from bigtensor.testing.estimator_laws import ESTIMATOR_LAWS
 from bigtensor.testing.fit_laws import FIT_LAWS
 from bigtensor.testing.outlier_laws import OUTLIER_LAWS
@@ -23,6 +24,7 @@ MODEL_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     *ANSWER_LAWS,
     *COLUMN_LAWS,
     *OUTLIER_LAWS,
+    *DEGENERATE_LAWS,
 )
 """Laws of models: functions of a `ModelCase`. A law that does not concern a case holds."""
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.data.block import Block
+from bigtensor.errors import DataError
 from bigtensor.models.base import LatentVariableModel
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.data_shape import DataShape
@@ -112,10 +113,13 @@ class Standardiser(LatentVariableModel):
 
     def _refine(self, preparation: Origin) -> Script:
         first = yield Pass("means", PowerSums(preparation.centre, 1))
+        if not first["weight"] > 0:
+            raise DataError("no row has a positive weight; give some rows one")
         mean = preparation.centre + first["sums"] / first["weight"]
         yield Estimate(lambda: Solved(Moments(mean, np.ones_like(mean)), {"spread": False}))
         second = yield Pass("spreads", PowerSums(mean, 2))
-        spread = np.sqrt(second["sums"] / second["weight"])
+        variance = second["sums"] / second["weight"]
+        spread = np.sqrt(np.where(variance > 0, variance, 1.0))
         return Solved(Moments(mean, spread), {"spread": True})
 
     def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:

@@ -352,6 +352,38 @@ class Unlabelled(Standardiser):
         return found.data if isinstance(found, xr.DataArray) else found
 
 
+class CountsOtherRows(Standardiser):
+    def fit(self, X, y=None, sample_weight=None, **options):
+        self.share = 1 / (X.shape[0] - 1)
+        return super().fit(X, y, sample_weight, **options)
+
+
+class HasLogarithms(Standardiser):
+    """It has the logarithm of a mean, which may be zero."""
+
+    def _adopt(self, fitted):
+        super()._adopt(fitted)
+        self.log_ = np.log(np.square(fitted.mean))
+
+
+class RoundsToSingle(Standardiser):
+    def fit(self, X, y=None, sample_weight=None, **options):
+        return super().fit(X.astype("f4"), y, sample_weight, **options)
+
+
+class NormalisesWeights(Standardiser):
+    def fit(self, X, y=None, sample_weight=None, **options):
+        if sample_weight is not None:
+            sample_weight = sample_weight / sample_weight.sum()
+        return super().fit(X, y, sample_weight, **options)
+
+
+class TakesFewFeatures(Standardiser):
+    def fit(self, X, y=None, sample_weight=None, **options):
+        self.place = list(range(100))[X.shape[1]]
+        return super().fit(X, y, sample_weight, **options)
+
+
 class LeavesRowsOut(Standardiser):
     def _row_function(self, _outputs):
         return SkipsRow(self._fitted.mean, self._fitted.spread)
@@ -387,6 +419,12 @@ BROKEN_MODELS = [
     ("lazy_data_give_lazy_answers", Computes, "transform of chunked data is computed"),
     ("containers_in_are_containers_out", Unlabelled, "transform of labelled data is .*ndarray"),
     ("row_functions_obey_their_laws", LeavesRowsOut, "every entry is written: SkipsRow on 90 rows"),
+    ("equal_rows_are_answered_or_refused", AnswersByPlace, "transform differs between equal rows"),
+    ("few_rows_are_answered_or_refused", CountsOtherRows, "1 x 4: ZeroDivisionError"),
+    ("constant_features_are_answered_or_refused", HasLogarithms, "50 x 4: RuntimeWarning"),
+    ("any_unit_is_answered_or_refused", RoundsToSingle, "values times 1e[+]100 in float64"),
+    ("weights_of_zero_are_answered_or_refused", NormalisesWeights, "0 rows of positive weight"),
+    ("wide_data_are_answered_or_refused", TakesFewFeatures, "50 x 500: IndexError"),
 ]
 
 

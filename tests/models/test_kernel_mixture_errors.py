@@ -228,10 +228,7 @@ def test_missing_value__is_left_out_and_counted_on_request(make, data, values):
 
 
 def test_all_rows_missing__is_an_error(make):
-    with (
-        pytest.warns(MissingValueWarning, match="200 of 200"),
-        pytest.raises(DataError, match="0 rows"),
-    ):
+    with pytest.raises(DataError, match=r"^no row is left to fit: 200 of 200 rows"):
         make(missing="omit").fit(np.full((200, 3), np.nan))
 
 
@@ -269,7 +266,7 @@ def test_workers__are_counted_before_they_are_started(make, values, workers):
 def test_outlier__whose_square_overflows_is_named(make, values, parameters):
     spoiled = values.astype(np.float64)
     spoiled[17, 1] = -1e300
-    with pytest.raises(MissingValueError, match=r"above 1e\+154.* is in row 17, feature 'x1'"):
+    with pytest.raises(MissingValueError, match=r"above 1e\+150.* is in row 17, feature 'x1'"):
         make(**parameters).fit(spoiled)
 
 

@@ -52,3 +52,16 @@ def test_covariances__float32_is_near_float64_far_from_zero():
 def test_covariances__weights_of_zero_are_an_error():
     with pytest.raises(DataError, match="no positive weight"):
         summed(Covariances(((0, 2),), np.zeros(2)), np.ones((3, 2)), np.zeros(3))
+
+
+@pytest.mark.parametrize("exponent", [-100, 100])
+def test_covariances__in_units_of_powers_of_two_have_the_same_digits_in_float32(exponent):
+    rng = default_rng(1)
+    values = (rng.normal(size=(60, 9)) + 5).astype(np.float32)
+    scale = 2.0**exponent
+    plain = summed(Covariances(COLUMNS, np.full(9, 4.5), "float32"), values)
+    scales = np.full(9, scale)
+    statistic = Covariances(COLUMNS, np.full(9, 4.5 * scale), "float32", scales)
+    result = summed(statistic, values * np.float32(scale))
+    np.testing.assert_array_equal(result.mean, plain.mean * scale)
+    np.testing.assert_array_equal(result.covariance, plain.covariance * scale**2)

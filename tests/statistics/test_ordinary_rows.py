@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.random import default_rng
+from numpy.testing import assert_array_equal
 
 from bigtensor.statistics.ordinary_rows import most_outliers, reach_of_ordinary_rows
 

@@ -87,7 +87,7 @@ def test_checked__large_finite_values_are_valid():
 
 def test_checked__values_without_a_square_are_left_out():
     x = X.astype(np.float64)
-    x[4, 1], x[6, 0] = 1e155, 1.3e154
+    x[4, 1], x[6, 0] = 1.1e150, 9e149
     assert run(x)[0] == Validity(20, 1, 4, 1, 0, None)
     weight = np.ones(20)
     weight[5] = 1e101
@@ -97,6 +97,8 @@ def test_checked__values_without_a_square_are_left_out():
 def test_checked__a_column_slice_is_looked_at_too():
     wide = np.zeros((20, 6))
     wide[2, 1] = np.nan
+    assert run(wide[:, :3])[0] == Validity(20, 1, 2, 1, 0, None)
+    wide[2, 1] = 1.1e150
     assert run(wide[:, :3])[0] == Validity(20, 1, 2, 1, 0, None)
     assert run(wide[:, 3:])[0].dropped == 0
 

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import depth_first_order, minimum_spanning_tree
 
+from bigtensor.features.row_loops import row_loop
+
 Floats = NDArray[np.float64]
 Order = NDArray[np.int64]
 
@@ -52,11 +54,15 @@ def dependence(features: Iterable[Floats], weight: Floats) -> Floats:
         white.append(centred @ (vectors[:, kept] / np.sqrt(eigenvalues[kept] + ridge)))
     ends = np.cumsum([0, *(part.shape[1] for part in white)])
     joined = np.concatenate(white, axis=1)
-    squares = np.square((joined.T * share) @ joined)
-    by_row = np.add.reduceat(squares, ends[:-1], axis=0)
-    found = np.add.reduceat(by_row, ends[:-1], axis=1)
+    # one variable at a time: the correlations of all features at once would not fit in a cache
+    found = np.array(
+        [
+            np.add.reduceat(np.square((part.T * share) @ joined).sum(axis=0), ends[:-1])
+            for part in white
+        ]
+    )
     np.fill_diagonal(found, 0)
-    return np.asarray(found)
+    return found
 
 
 def chain_order(dependences: Floats) -> Order:
@@ -109,22 +115,29 @@ def _spanning_order(dependences: Floats) -> Order:
 
 def _improved(order: Order, dependences: Floats) -> Order:
     """Return the order after reversals of segments, as long as one of them helps."""
-    d = len(order)
     order = order.copy()
-    first, last = np.triu_indices(d, 1)
+    _reverse_segments(order, dependences, _LEAST_GAIN * dependences.max())
+    return order
+
+
+@row_loop
+def _reverse_segments(order: Order, dependences: Floats, least: float) -> None:
+    """Reverse the segment that gains most, in place, until none gains more than the least."""
+    d = order.size
     while True:
-        along = dependences[np.ix_(order, order)]
-        # neighbours before the first and after the last variable depend on nothing
-        padded = np.zeros((d + 2, d + 2))
-        padded[1:-1, 1:-1] = along
-        gains = (
-            padded[first, last + 1]
-            - padded[first, first + 1]
-            + padded[first + 1, last + 2]
-            - padded[last + 1, last + 2]
-        )
-        best = int(np.argmax(gains))
-        if gains[best] <= _LEAST_GAIN * dependences.max():
-            return order
-        segment = slice(first[best], last[best] + 1)
-        order[segment] = order[segment][::-1].copy()
+        most, first, last = least, -1, -1
+        for i in range(d):
+            # neighbours before the first and after the last variable depend on nothing
+            before = dependences[order[i - 1], order[i]] if i > 0 else 0.0
+            for j in range(i + 1, d):
+                gain = (dependences[order[i - 1], order[j]] if i > 0 else 0.0) - before
+                if j + 1 < d:
+                    gain += dependences[order[i], order[j + 1]]
+                    gain -= dependences[order[j], order[j + 1]]
+                if gain > most:
+                    most, first, last = gain, i, j
+        if first < 0:
+            return
+        while first < last:
+            order[first], order[last] = order[last], order[first]
+            first, last = first + 1, last - 1

@@ -62,21 +62,24 @@ def moment_start(
     k, d = settings.n_components, settings.n_features
     if settings.tied:
         return (yield from _tied_start(pilot, settings))
+    # one unit for all features: spherical noise has no scale of a single feature
+    unit = float(pilot.tensor.scales[0][0])
+    covariance = pilot.total.covariance / unit**2
     if k > FEW_COMPONENTS:
         terms = yield from _found(pilot.tensor, pilot.block, settings, None)
         if not terms.n_terms:
             return None
-        return _started(columns_of_spherical(terms, pilot.total.covariance), pilot.total, settings)
+        return _started(columns_of_spherical(terms, covariance), pilot.total, settings, unit)
     if k > d:
         return None
-    eigenvalues = np.linalg.eigvalsh(pilot.total.covariance)
+    eigenvalues = np.linalg.eigvalsh(covariance)
     variance = float(eigenvalues[: d - k + 1].mean())
     constant = float(np.sqrt(max(eigenvalues[d - k + 1 :].sum() - (k - 1) * variance, variance)))
     tensor = replace(pilot.tensor, constants=np.array([constant]))
     terms = yield from _found(tensor, pilot.block, settings, spherical_noise(constant, variance))
     if not terms.n_terms:
         return None
-    return _started(columns_with_constant(terms, constant), pilot.total, settings)
+    return _started(columns_with_constant(terms, constant), pilot.total, settings, unit)
 
 
 def cluster_start(pilot: PilotRows, settings: GaussianSettings) -> GaussianComponents:
@@ -146,10 +149,10 @@ def _found(
 
 
 def _started(
-    found: CentredColumns, total: TotalMoments, settings: GaussianSettings
+    found: CentredColumns, total: TotalMoments, settings: GaussianSettings, unit: float = 1.0
 ) -> GaussianComponents:
-    """Return components with the covariance that their means leave."""
-    deviations = found.columns.T
+    """Return components of columns in a unit, with the covariance that their means leave."""
+    deviations = unit * found.columns.T
     covariance, _ = within_covariance(total, found.weights, deviations, settings.spherical)
     return GaussianComponents(
         np.maximum(found.weights, 1e-9),

@@ -15,7 +15,11 @@ from bigtensor.decomposition.subspaces import (
     cross_covariance_subspaces,
     symmetric_subspace,
 )
-from bigtensor.decomposition.view_groups import choose_view_groups, neighbouring_groups
+from bigtensor.decomposition.view_groups import (
+    MOST_VIEWS,
+    choose_view_groups,
+    neighbouring_groups,
+)
 from bigtensor.features.column_order import content_order
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.maps import FeatureMap
@@ -110,11 +114,12 @@ class SampleFeatures:
             The rows of the sample that the directions may know of; None stands for all.
         """
         values = self.groups if kept is None else [part[kept] for part in self.groups]
-        covariances = _cross_moments(dict(enumerate(values)))
         shared = self.settings.shared
         q = min(self.settings.n_directions, *(part.shape[1] for part in values))
-        find = symmetric_subspace if shared else cross_covariance_subspaces
-        subspaces = find(covariances, q)
+        if shared:
+            subspaces = symmetric_subspace(_cross_moments(dict(enumerate(values))), q)
+        else:
+            subspaces = _covarying(values, q)
         first, second, third = (
             _projected(names, self.maps, basis[:, :q], shared=shared)
             for names, basis in zip(self.members, subspaces.bases, strict=True)
@@ -174,7 +179,7 @@ def _members(
         members = settings.groups
     elif len(names) < 3:
         members = tuple((name,) for name in names)
-    elif len(names) == 3 or settings.shared or settings.counted:
+    elif len(names) == 3 or len(names) > MOST_VIEWS or settings.shared or settings.counted:
         members = _named(neighbouring_groups(sizes), names)
     else:
         moments = _cross_moments(dict(enumerate(values.values())))
@@ -205,6 +210,30 @@ def _cross_moments(values: Mapping[int, FloatArray]) -> dict[tuple[int, int], Fl
         found[a, b] = values[a].T @ values[b] / len(values[a])
         found[b, a] = found[a, b].T
     return found
+
+
+def _covarying(values: Sequence[FloatArray], q: int) -> Subspaces:
+    """Return the directions in which three groups covary.
+
+    Directions lie in the span of the rows: a group of more features than rows is rotated into the
+    span first, which changes no singular value.
+
+    Parameters
+    ----------
+    values : sequence of three (n0, r) float64 arrays
+    q : int
+        Number of directions.
+    """
+    spans = [np.linalg.qr(part.T)[0] if len(part) < part.shape[1] else None for part in values]
+    inside = [
+        part if span is None else part @ span for part, span in zip(values, spans, strict=True)
+    ]
+    found = cross_covariance_subspaces(_cross_moments(dict(enumerate(inside))), q)
+    first, second, third = (
+        basis if span is None else span @ basis
+        for basis, span in zip(found.bases, spans, strict=True)
+    )
+    return found._replace(bases=(first, second, third))
 
 
 def _mean(features: list[FloatArray]) -> FloatArray:

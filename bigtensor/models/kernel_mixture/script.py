@@ -11,7 +11,7 @@ import numpy as np
 
 from bigtensor.decomposition.merge_tree import MergeTree
 from bigtensor.decomposition.solution import MultiviewMixture, Outcome
-from bigtensor.errors import DataError, IdentifiabilityError
+from bigtensor.errors import IdentifiabilityError
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels import GaussianKernel, LaplaceKernel
 from bigtensor.features.nystroem import Nystroem
@@ -303,22 +303,8 @@ def spectral_components(
 
 
 def counted(sample: Sample) -> Sample:
-    """Leave rows of weight zero out of a sample: they are not part of the data.
-
-    Raises
-    ------
-    DataError
-        When nothing is left.
-    """
-    if sample.weight is None:
-        return sample
-    positive = sample.weight > 0
-    if not positive.any():
-        raise DataError(
-            f"every sample weight is zero in the {len(positive)} rows of the pilot sample, so that "
-            "nothing is left to fit; give some rows a positive weight"
-        )
-    return sample.take(positive)
+    """Leave rows of weight zero out of a sample: they are not part of the data."""
+    return sample if sample.weight is None else sample.take(sample.weight > 0)
 
 
 def without_outliers(sample: Sample, settings: Settings) -> tuple[Sample, dict[str, Any]]:

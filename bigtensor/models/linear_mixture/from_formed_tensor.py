@@ -27,7 +27,7 @@ from bigtensor.models.sample_tensor import Refined, SampleTensor
 from bigtensor.models.script import Estimate, Script, Solved
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
-from bigtensor.statistics.covariances import Covariances, CovariancesResult
+from bigtensor.statistics.covariances import CovariancesResult
 from bigtensor.statistics.projected_moment import ProjectedMoment, ProjectedMomentResult
 from bigtensor.statistics.within_reach import ResultWithin, WithinReach
 
@@ -42,7 +42,7 @@ def from_explicit_tensor(preparation: LinearPreparation) -> Script:
     Located
     """
     tensor, settings = preparation.tensor, preparation.settings
-    seen: ResultWithin[dict[str, Any]] = yield explicit_pass(tensor, settings)
+    seen: ResultWithin[dict[str, Any]] = yield explicit_pass(tensor)
     total: CovariancesResult = seen.result["total"]
     entries = seen.result["moment"].moment
     formed = ProjectedTensor(entries)
@@ -91,7 +91,7 @@ def from_compressed_tensor(
     Located
     """
     tensor, settings = preparation.tensor, preparation.settings
-    first: ResultWithin[CovariancesResult] = yield pairs_pass(tensor, settings)
+    first: ResultWithin[CovariancesResult] = yield pairs_pass(tensor)
     total = first.result
     second = second_moment(total, tensor)
     parts = _parts(tensor)
@@ -116,22 +116,19 @@ def from_compressed_tensor(
     return (yield from stepped(preparation, found.terms, found.diagnostics, solve, total))
 
 
-def explicit_pass(tensor: SampleTensor, settings: LinearSettings) -> Pass[Any]:
+def explicit_pass(tensor: SampleTensor) -> Pass[Any]:
     """Return the pass that forms the whole tensor."""
     whole = tuple(np.eye(size) for size in tensor.sizes)
     together = Together.of(
         moment=projected_moment(tensor, whole),
-        total=Covariances(settings.columns, np.concatenate(tensor.references), settings.dtype),
+        total=tensor.covariances(),
     )
     return Pass("tensor", WithinReach(together, tensor.within))
 
 
-def pairs_pass(
-    tensor: SampleTensor, settings: LinearSettings
-) -> Pass[ResultWithin[CovariancesResult]]:
+def pairs_pass(tensor: SampleTensor) -> Pass[ResultWithin[CovariancesResult]]:
     """Return the pass that sums the products of all pairs of features."""
-    point = np.concatenate(tensor.references)
-    every = Covariances(((0, len(point)),), point, settings.dtype)
+    every = tensor.covariances(((0, tensor.columns[-1][1]),))
     return Pass("pair moments", WithinReach(every, tensor.within))
 
 

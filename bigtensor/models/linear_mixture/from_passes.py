@@ -21,11 +21,10 @@ from bigtensor.models.linear_mixture.columns import columns_of, heaviest, no_com
 from bigtensor.models.linear_mixture.from_formed_tensor import pairs_pass
 from bigtensor.models.linear_mixture.located import LinearPreparation, Located
 from bigtensor.models.linear_mixture.search import UPDATES, drawn_from
-from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.sample_tensor import Refined, SampleTensor, contraction_pass
 from bigtensor.models.script import Script, Step
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.covariances import Covariances, CovariancesResult
+from bigtensor.statistics.covariances import CovariancesResult
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
 
 PUBLISHED_UPDATES = 30
@@ -53,7 +52,7 @@ def from_passes(preparation: LinearPreparation) -> Script:
     settled = yield from by_passes(requested_descent(found.terms), tensor)
     terms = heaviest(settled, tensor, settings.n_components)
     left = yield from by_passes(requested_left_weight(starts, terms, wanted), tensor)
-    seen = yield within_pass(tensor, settings)
+    seen = yield within_pass(tensor)
     total: CovariancesResult = seen.result
     told = {"start": "power updates", "rounds": found.rounds, "left_weight": left}
     return Located(
@@ -91,12 +90,9 @@ def from_power_updates(preparation: LinearPreparation) -> Script:
     return Located(found, told | {"left_weight": None})
 
 
-def within_pass(
-    tensor: SampleTensor, settings: LinearSettings
-) -> Pass[ResultWithin[CovariancesResult]]:
+def within_pass(tensor: SampleTensor) -> Pass[ResultWithin[CovariancesResult]]:
     """Return the pass that sums the covariances within the views."""
-    statistic = Covariances(settings.columns, np.concatenate(tensor.references), settings.dtype)
-    return Pass("covariances", WithinReach(statistic, tensor.within))
+    return Pass("covariances", WithinReach(tensor.covariances(), tensor.within))
 
 
 def no_steps() -> dict[str, Any]:

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.models.linear_mixture.located import LinearPreparation, Located
 from bigtensor.models.sample_tensor import Refined, refined
 from bigtensor.models.script import Script, Solved
 from bigtensor.statistics.base import Statistic
-from bigtensor.statistics.covariances import Covariances, CovariancesResult
+from bigtensor.statistics.covariances import CovariancesResult
 
 
 def from_sample(preparation: LinearPreparation, solve: Callable[[Located], Solved]) -> Script:
@@ -58,8 +56,7 @@ def stepped(
     settings, tensor = preparation.settings, preparation.tensor
     beside: dict[str, Statistic[Any]] = {}
     if total is None:
-        point = np.concatenate(tensor.references)
-        beside["total"] = Covariances(settings.columns, point, settings.dtype)
+        beside["total"] = tensor.covariances()
 
     def located(found: Refined) -> Located:
         known = found if total is None else replace(found, first={"total": total})

@@ -24,7 +24,6 @@ from bigtensor.models.pilot_tensor import sample_starts
 from bigtensor.models.sample_tensor import SampleTensor
 from bigtensor.models.script import Script, Step
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.covariances import Covariances
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.label_means import LabelMeans, LabelMeansResult
 
@@ -77,7 +76,6 @@ def label_pass(settings: LinearSettings, point: np.ndarray) -> Pass[LabelMeansRe
 
 def _tails(terms: Terms, tensor: SampleTensor, rows: Block, settings: LinearSettings) -> float:
     """Return the excess kurtosis of the lengths of residuals about the components of the sample."""
-    point = np.concatenate(tensor.references)
-    moments = sum_in_memory(Covariances(settings.columns, point, settings.dtype), rows)
+    moments = sum_in_memory(tensor.covariances(), rows)
     components = components_of(terms, tensor, moments, settings.views, settings.dtype)
     return component_shapes(components, rows).tails

@@ -32,7 +32,6 @@ from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.sample_tensor import SampleTensor, contraction_pass
 from bigtensor.models.script import PlannedMethod, PlannedPass
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.covariances import Covariances
 from bigtensor.statistics.within_reach import Reach, ResultWithin
 
 _STARTS = 4
@@ -73,19 +72,16 @@ def _planned_method(settings: LinearSettings, tensor: SampleTensor) -> list[Plan
         by_columns = 8 * (k + 1) ** 2 * (k + 1 + 2 * columns)
         steps = settings.gauss_newton_steps
         return [
-            PlannedPass(pairs_pass(tensor, settings)),
+            PlannedPass(pairs_pass(tensor)),
             PlannedPass(compressed_pass(tensor, narrow), driver_nbytes=grams + by_columns),
             *([PlannedPass(_contraction(tensor, k, {}), steps + 1)] if steps else []),
         ]
     if settings.method == "explicit":
         by_columns = 8 * 2 * columns * max(tensor.sizes) ** 2
         entries = 8 * 2 * tensor_entries(settings)
-        return [
-            PlannedPass(explicit_pass(tensor, settings), driver_nbytes=grams + by_columns + entries)
-        ]
+        return [PlannedPass(explicit_pass(tensor), driver_nbytes=grams + by_columns + entries)]
     if settings.method == "sample":
-        d = sum(len(reference) for reference in tensor.references)
-        total = {"total": Covariances(settings.columns, np.zeros(d), settings.dtype)}
+        total = {"total": tensor.covariances()}
         steps = settings.gauss_newton_steps
         return [PlannedPass(_contraction(tensor, k, total), steps + 1, driver_nbytes=grams)]
     many = n_starts(settings)
@@ -101,7 +97,7 @@ def _planned_method(settings: LinearSettings, tensor: SampleTensor) -> list[Plan
             most_contractions(UPDATES) + most_steps(),
             driver_nbytes=grams,
         ),
-        PlannedPass(within_pass(tensor, settings)),
+        PlannedPass(within_pass(tensor)),
     ]
 
 

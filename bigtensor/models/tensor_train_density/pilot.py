@@ -12,7 +12,7 @@ from bigtensor.errors import DataError
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import FEW_SYMBOLS, Symbols
 from bigtensor.features.normal_scores import NormalScores
-from bigtensor.models.tensor_train_density.settings import TrainSettings
+from bigtensor.models.tensor_train_density.settings import TrainSettings, check_rows
 from bigtensor.statistics.row_sample import Sample
 
 Floats = NDArray[np.float64]
@@ -62,14 +62,13 @@ class PilotRows:
         Raises
         ------
         DataError
-            When no row has a positive weight.
+            When too few rows have a positive weight, or no row has a value.
         """
         values = sample.values.astype(np.float64)
         if sample.values.dtype.kind != "f":
             values[sample.values < 0] = np.nan
         weight = np.ones(len(values)) if sample.weight is None else sample.weight
-        if not weight.sum() > 0:
-            raise DataError("all weights are zero, so that the rows have no density")
+        check_rows(int(np.count_nonzero(weight > 0)))
         symbols: list[Symbols | None]
         if np.isnan(values).all():
             raise DataError("no row has a value: every entry is missing")

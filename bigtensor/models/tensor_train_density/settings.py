@@ -106,11 +106,7 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TrainSet
         When there are too few rows, or too many for the method.
     """
     rows = shape.rows
-    if max(rows, effective_rows) < LEAST_ROWS:
-        raise DataError(
-            f"{rows} row{'s' * (rows > 1)} cannot be fitted and validated; a density needs "
-            f"{LEAST_ROWS} rows at least (n_samples={rows})"
-        )
+    check_rows(shape.most_occurrences)
     few = effective_rows <= FEW_ROWS
     embeds = model.method == "embedding"
     if embeds:
@@ -134,6 +130,15 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TrainSet
         weights_repeat_rows=shape.weights_repeat_rows,
         random_state=model.random_state or 0,
     )
+
+
+def check_rows(rows: int) -> None:
+    """Raise a DataError for too few rows."""
+    if rows < LEAST_ROWS:
+        raise DataError(
+            f"{rows} row{'s' * (rows > 1)} cannot be fitted and validated; a density needs "
+            f"{LEAST_ROWS} rows of a positive weight at least (n_samples={rows})"
+        )
 
 
 def _check_embedded(shape: DataShape, rows: int) -> None:

@@ -135,6 +135,11 @@ def sequences_of(X: Any) -> Sequences:
         table = np.asarray(X)
         lengths = np.full(len(table), table.shape[1], np.int64)
         return Sequences(_checked(table.reshape(-1)), lengths)
+    if not isinstance(X, Iterable):
+        raise DataError(
+            f"{X!r} was given for the sequences; expected an array with one row a sequence, or a "
+            "list of sequences"
+        )
     parts = [_one(part) for part in X]
     lengths = np.array([len(part) for part in parts], np.int64)
     if not lengths.sum():

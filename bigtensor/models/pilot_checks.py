@@ -1,0 +1,67 @@
+"""Refusal of pilot samples without a row, without weight, or with differences of no square."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bigtensor.errors import DataError
+from bigtensor.statistics.row_sample import Sample
+from bigtensor.statistics.validity import Validity, explain
+
+LEAST_DIFFERENCE = 1e-150
+"""The square of a smaller difference loses its digits or is zero, as are variances made of it."""
+
+_SHOWN = 6
+"""Features that a message names."""
+
+
+def check_pilot(sample: Sample, validity: Validity, features: Sequence[str]) -> None:
+    """Refuse a pilot sample that no model can be fitted to.
+
+    Parameters
+    ----------
+    sample : Sample
+    validity : Validity
+        Of the rows that the sample was drawn from.
+    features : sequence of str
+        Names of the columns of the sample.
+
+    Raises
+    ------
+    DataError
+        When no row can be used, no row has a positive weight, or the values of a feature differ by
+        less than `LEAST_DIFFERENCE`.
+    """
+    if validity.rows and not len(sample.values):
+        raise DataError(
+            f"no row is left to fit: {explain(validity, features)}; give rows a finite value "
+            "in every feature"
+        )
+    if sample.weight is not None and len(sample.weight) and not sample.weight.max() > 0:
+        raise DataError(
+            f"every sample weight is zero in the {len(sample.weight):,} rows of the pilot sample, "
+            "so that nothing is left to fit; give some rows a positive weight"
+        )
+    if sample.values.dtype.kind == "f" and len(sample.values):
+        _check_differences(sample, features)
+
+
+def _check_differences(sample: Sample, features: Sequence[str]) -> None:
+    """Raise a DataError for features whose values differ by too little for a square."""
+    # comparisons with NaN, which is a missing entry, are false
+    ranges = np.fmax.reduce(sample.values, axis=0) - np.fmin.reduce(sample.values, axis=0)
+    tiny = np.flatnonzero((ranges > 0) & (ranges < LEAST_DIFFERENCE))
+    if not tiny.size:
+        return
+    names = ", ".join(repr(features[column]) for column in tiny[:_SHOWN])
+    names += ", ..." if tiny.size > _SHOWN else ""
+    whose = (
+        f"the values of feature {names} differ" if tiny.size == 1 else f"values of {names} differ"
+    )
+    raise DataError(
+        f"{whose} by {ranges[tiny].max():.1g} at most, and squares of differences below "
+        f"{LEAST_DIFFERENCE:.0e} cannot be computed; multiply the values by a constant, which "
+        "gives them another unit"
+    )
