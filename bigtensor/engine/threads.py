@@ -12,6 +12,7 @@ import dask.base
 from dask.delayed import delayed
 
 from bigtensor.engine.blas import single_blas_thread
+from bigtensor.statistics.stop_requests import stoppable
 
 Job = tuple[Any, ...]
 """The arguments of one task after the shared one; lazy arrays among them are computed first. All
@@ -40,7 +41,8 @@ class ThreadedRuntime:
             with crew:
                 if crew.dismissed:
                     return
-                result = function(shared, *job)
+                with stoppable(lambda: crew.dismissed):
+                    result = function(shared, *job)
                 with lock:
                     if not crew.dismissed:
                         collect(index, result)
