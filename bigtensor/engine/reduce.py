@@ -20,6 +20,7 @@ from bigtensor.engine.runtime import Runtime
 from bigtensor.engine.threads import Job
 from bigtensor.errors import DataChangedError
 from bigtensor.statistics.base import Pass, State, Statistic, Workspace
+from bigtensor.statistics.stop_requests import stop_if_requested
 
 logger = logging.getLogger(__name__)
 
@@ -178,6 +179,7 @@ def accumulate(
     rows, halo = statistic.block_rows, statistic.halo
     with single_blas_thread():
         for block in blocks_of(samples, part, rows, halo, arrays, tally):
+            stop_if_requested()
             statistic.update(state, block, work)
     return state, tally.repeated
 

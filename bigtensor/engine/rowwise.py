@@ -32,6 +32,7 @@ from bigtensor.engine.reduce import FixedTree, accumulate, blocks_of, job_of, su
 from bigtensor.engine.runtime import Runtime
 from bigtensor.errors import MissingValueError, OutputError
 from bigtensor.statistics.base import RowFunction, RowOutput, SequenceFunction, State, Workspace
+from bigtensor.statistics.stop_requests import stop_if_requested
 from bigtensor.statistics.validity import (
     Checked,
     Validity,
@@ -365,6 +366,7 @@ def _evaluate_blocks(
     }
     with single_blas_thread():
         for block in blocks:
+            stop_if_requested()
             window = slice(block.start - first, block.start - first + block.rows)
             out = {name: array[window] for name, array in arrays.items()}
             finite = usable_rows(block, work, marginalised=task.marginalised)

@@ -14,6 +14,7 @@ import dask.base
 from dask.delayed import delayed
 
 from bigtensor.engine.blas import single_blas_thread
+from bigtensor.statistics.stop_requests import stoppable
 
 Job = tuple[Any, ...]
 """The arguments of one task after the shared one; lazy arrays among them are computed first. All
@@ -44,7 +45,8 @@ class ThreadedRuntime:
         def task(index: int, *job: Any) -> None:
             if failed.is_set():
                 return
-            result = function(shared, *job)
+            with stoppable(failed.is_set):
+                result = function(shared, *job)
             with lock:
                 if not failed.is_set():
                     collect(index, result)

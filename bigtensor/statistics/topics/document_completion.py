@@ -17,6 +17,10 @@ from bigtensor.statistics.topics.topic_shares import infer_shares
 
 Floats = NDArray[np.float64]
 
+_MOST_DRAWS = 10_000
+"""Count up to which its words are drawn one by one. The number of heads of more coins is drawn as a
+normal number, whose distribution differs from the binomial one by less than 1 / 10,000."""
+
 
 @dataclass(frozen=True, eq=False)
 class DocumentCompletionResult:
@@ -101,10 +105,24 @@ def _split(
     shown: Floats,
 ) -> None:
     """Write how many of every word are shown; SplitMix64 (Steele, Lea and Flood 2014) draws."""
+    uniform = np.empty(2)
     for row in range(len(starts) - 1):
         key = keys[row]
         for at in range(starts[row], starts[row + 1]):
             shown[at], left = 0.0, float(counts[at])
+            if left > _MOST_DRAWS:
+                for i in range(2):
+                    key += np.uint64(0x9E3779B97F4A7C15)
+                    mixed = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+                    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+                    mixed ^= mixed >> np.uint64(31)
+                    uniform[i] = ((mixed >> np.uint64(11)) + 0.5) / 9007199254740992.0
+                # Box and Muller 1958
+                normal = np.sqrt(-2 * np.log(uniform[0])) * np.cos(2 * np.pi * uniform[1])
+                whole = np.floor(left)
+                heads = np.rint(whole / 2 + np.sqrt(whole) / 2 * normal)
+                shown[at] = min(max(heads, 0.0), whole)
+                left -= whole
             while left > 0:
                 key += np.uint64(0x9E3779B97F4A7C15)
                 mixed = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bigtensor.data.block import Block
 from bigtensor.features.row_loops import reducing_row_loop, row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.stop_requests import stoppable_pieces
 from bigtensor.statistics.topics.documents import BLOCK_ROWS, Documents, document_keys
 
 Floats = NDArray[np.float64]
@@ -19,6 +20,10 @@ Floats = NDArray[np.float64]
 
 LONGEST = 10_000
 """Words of a document that are drawn one by one; of a longer one, each stands for several."""
+
+_SUMMED = 10_000
+"""Terms of a difference of digamma functions that are added up. Beyond them, three terms of the
+asymptotic series are exact to the last digit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,27 +102,29 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
         starts = documents.starts
         ends = np.concatenate([[0], np.cumsum(counts)])
         words = np.concatenate([[0], np.cumsum(np.maximum(documents.counts, 0), dtype=np.float64)])
-        longest = int(np.diff(ends[starts]).max(initial=1))
+        drawn = np.diff(ends[starts])
         drawn_words = work.take(
             "topic_counts.drawn_words", (block.rows, len(self.prior)), "float64"
         )
-        topic_of = work.take("topic_counts.topic_of", (longest,), "int64")
+        topic_of = work.take("topic_counts.topic_of", (int(drawn.max(initial=1)),), "int64")
         keys = document_keys(documents, self.random_state, f"topics{self.step}")
-        _add_topic_counts(
-            starts,
-            documents.words,
-            documents.counts,
-            counts,
-            scale,
-            weight,
-            keys,
-            self.topics,
-            self.prior,
-            np.array([self.burn_in, self.kept]),
-            topic_of,
-            state["counts"],
-            drawn_words,
-        )
+        sweeps = np.array([self.burn_in, self.kept])
+        for piece in stoppable_pieces(drawn * len(self.prior) * (1.0 + sweeps.sum())):
+            _add_topic_counts(
+                starts[piece.start : piece.stop + 1],
+                documents.words,
+                documents.counts,
+                counts,
+                scale[piece],
+                weight[piece],
+                keys[piece],
+                self.topics,
+                self.prior,
+                sweeps,
+                topic_of,
+                state["counts"],
+                drawn_words[piece],
+            )
         _add_derivatives(drawn_words, self.prior, weight, state["derivatives"])
         state["words"] += weight @ np.diff(words[starts])
 
@@ -143,15 +150,16 @@ def _thinned(documents: Documents) -> tuple[NDArray[np.int64], Floats]:
 
     The shares of a very long document are nearly certain, and hardly depend on every single word.
     """
-    # a loop over a negative count is empty, and its place must not be missing elsewhere
-    counts = np.maximum(documents.counts, 0).astype(np.int64)
-    before = np.concatenate([[0], np.cumsum(counts)])
+    # a loop over a negative count is empty, and its place must not be missing elsewhere; sums of
+    # floats do not overflow, and are exact for the documents that are not thinned
+    counts = np.trunc(np.maximum(documents.counts, 0).astype(np.float64))
+    before = np.concatenate([[0.0], np.cumsum(counts)])
     scale = np.maximum(np.diff(before[documents.starts]) / LONGEST, 1.0)
     if not (scale > 1).any():
-        return counts, scale
+        return counts.astype(np.int64), scale
     of_count = np.repeat(scale, np.diff(documents.starts))
-    rounded = np.maximum(np.rint(counts / of_count).astype(np.int64), 1)
-    return np.where(counts > 0, rounded, 0), scale
+    rounded = np.maximum(np.rint(counts / of_count), 1)
+    return np.where(counts > 0, rounded, 0).astype(np.int64), scale
 
 
 def _add(
@@ -216,18 +224,26 @@ def _add(
 def _add_derivatives(
     drawn_words: Floats, prior: Floats, weight: Floats, derivatives: Floats
 ) -> None:
-    """Add differences of the digamma function and of minus its derivative, by the last draw."""
-    k, concentration = len(prior), prior.sum()
+    """Add differences of the digamma function and of minus its derivative, by the last draw.
+
+    The last parameter is the sum of the prior, and its words are all words of a document.
+    """
+    k = len(prior)
     for row in range(len(drawn_words)):
-        for j in range(k):
-            for i in range(round(drawn_words[row, j])):
-                inverse = 1 / (prior[j] + i)
+        for j in range(k + 1):
+            start = prior[j] if j < k else prior.sum()
+            words = np.rint(drawn_words[row, j] if j < k else drawn_words[row].sum())
+            for i in range(int(min(words, _SUMMED))):
+                inverse = 1 / (start + i)
                 derivatives[0, j] += weight[row] * inverse
                 derivatives[1, j] += weight[row] * inverse * inverse
-        for i in range(round(drawn_words[row].sum())):
-            inverse = 1 / (concentration + i)
-            derivatives[0, k] += weight[row] * inverse
-            derivatives[1, k] += weight[row] * inverse * inverse
+            if words > _SUMMED:
+                low, high = 1 / (start + _SUMMED), 1 / (start + words)
+                # asymptotic series (Abramowitz and Stegun 1964, 6.3.18 and 6.4.12)
+                digamma = np.log(low / high) + (low - high) / 2 + (low**2 - high**2) / 12
+                trigamma = low - high + (low**2 - high**2) / 2 + (low**3 - high**3) / 6
+                derivatives[0, j] += weight[row] * digamma
+                derivatives[1, j] += weight[row] * trigamma
 
 
 _add_topic_counts = reducing_row_loop(_add)

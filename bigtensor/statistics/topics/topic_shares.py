@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bigtensor.data.block import Block
 from bigtensor.features.row_loops import reducing_row_loop
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
+from bigtensor.statistics.stop_requests import stoppable_pieces
 from bigtensor.statistics.topics.documents import BLOCK_ROWS, Documents
 
 Floats = NDArray[np.float64]
@@ -94,10 +95,12 @@ def infer_shares(
         Written.
     work : Workspace
     """
-    longest = int(np.diff(documents.starts).max(initial=1))
-    of_word = work.take("topic_shares.of_word", (longest, len(prior)), "float64")
+    stored, k = np.diff(documents.starts), len(prior)
+    of_word = work.take("topic_shares.of_word", (int(stored.max(initial=1)), k), "float64")
     rule = np.array([_MOST_ITERATIONS, _STILL, _RELAXATION])
-    _infer(documents.starts, documents.words, counts, topics, prior, rule, of_word, shares)
+    for piece in stoppable_pieces(stored * (float(k) * _MOST_ITERATIONS)):
+        starts = documents.starts[piece.start : piece.stop + 1]
+        _infer(starts, documents.words, counts, topics, prior, rule, of_word, shares[piece])
 
 
 @reducing_row_loop

@@ -52,6 +52,19 @@ def test_counts_that_are_not_whole__are_split():
     assert found.mean == pytest.approx(np.log(1 / 3))
 
 
+@pytest.mark.parametrize("count", [20_000, 10**12])
+def test_halves_of_large_counts__are_binomial(count):
+    rows = count + np.arange(300.0)[:, None]
+    found = [
+        completed(row[None], np.ones((1, 1)), np.ones(1), random_state=seed).words
+        for seed, row in enumerate(rows)
+    ]
+    scores = (np.array(found) - rows[:, 0] / 2) / np.sqrt(rows[:, 0] / 4)
+    assert scores.mean() == pytest.approx(0, abs=4 / np.sqrt(300))
+    assert scores.var() == pytest.approx(1, abs=4 * np.sqrt(2 / 300))
+    assert len({*found}) > 100
+
+
 def test_held_out_documents__are_a_share_and_the_others_the_rest():
     rng = default_rng(3)
     rows, topics = rng.poisson(1.0, (2000, 20)), rng.dirichlet(np.ones(20), 3).T

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.random import default_rng
-from scipy.special import gammaln
+from scipy.special import digamma, gammaln, polygamma
 
 from bigtensor.data.block import Block
+from bigtensor.statistics import stop_requests
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.topics import topic_counts
 from bigtensor.statistics.topics.topic_counts import TopicCounts
@@ -79,3 +80,40 @@ def test_long_documents__are_thinned_and_count_whole(monkeypatch):
     # a tenth of the words tells the shares to about a hundredth
     assert np.abs(thinned.counts - whole.counts).sum() < 0.05 * rows.sum()
     assert thinned.common_slope == pytest.approx(whole.common_slope, rel=1e-3)
+
+
+@pytest.mark.parametrize("count", [1e8, 1e15, 2.0**70])
+def test_one_huge_count__takes_no_more_work_than_a_long_document(count):
+    topics, prior = model()
+    rows = default_rng(5).poisson(2.0, (20, WORDS)).astype(float)
+    rows[3, 2] = count
+    found = sum_in_memory(TopicCounts(topics, prior), Block(rows, {}, 0, 20))
+    assert found.words == rows.sum()
+    assert found.counts.sum(axis=1) == pytest.approx(rows.sum(axis=0), rel=1e-12)
+    lengths, concentration = rows.sum(axis=1), prior.sum()
+    # the length of a thinned document is rounded to one of ten thousand words
+    slope = (digamma(concentration + lengths) - digamma(concentration)).sum()
+    assert found.common_slope == pytest.approx(slope, rel=1e-5)
+    curvature = (polygamma(1, concentration) - polygamma(1, concentration + lengths)).sum()
+    assert found.common_curvature == pytest.approx(curvature, rel=1e-5)
+
+
+@pytest.mark.parametrize("words", [9_999, 10_000, 10_001, 12_345, 10**6])
+def test_derivatives__are_differences_of_digamma_functions(words):
+    prior, derivatives = np.array([0.3, 2.5]), np.zeros((2, 3))
+    drawn = np.array([[words, 3.0]])
+    topic_counts._add_derivatives(drawn, prior, np.array([2.0]), derivatives)
+    starts, ends = np.array([0.3, 2.5, 2.8]), np.array([0.3 + words, 5.5, 2.8 + words + 3])
+    slope, curvature = digamma(ends) - digamma(starts), polygamma(1, starts) - polygamma(1, ends)
+    assert derivatives[0] == pytest.approx(2 * slope, rel=1e-12)
+    assert derivatives[1] == pytest.approx(2 * curvature, rel=1e-12)
+
+
+def test_pieces_of_a_block__give_the_same_bits(monkeypatch):
+    topics, prior = model()
+    rows = default_rng(1).poisson(2.0, (50, WORDS)).astype(float)
+    whole = sum_in_memory(TopicCounts(topics, prior), Block(rows, {}, 0, 50))
+    monkeypatch.setattr(stop_requests, "STEPS_AT_ONCE", 500)
+    cut = sum_in_memory(TopicCounts(topics, prior), Block(rows, {}, 0, 50))
+    assert np.array_equal(cut.counts, whole.counts)
+    assert np.array_equal(cut.slope, whole.slope)
