@@ -45,8 +45,9 @@ def annotate(
     ``varm["bigtensor_topics"]``, the probabilities of the words ((n_vars, k) float64, zero of
     words that the fit did not use). Both write ``var["bigtensor_used"]`` (bool) and
     ``uns["bigtensor"]``. Features of an entry of `obsm` are no variables of the object, so that
-    nothing is written into ``var`` and ``varm`` for them. Of an object that is backed by a file only the object changes:
-    `bigtensor.data.exporters.anndata.write_answers_to_anndata` writes into the file.
+    nothing is written into ``var`` and ``varm`` for them. Of an object that is backed by a file
+    only the object changes: `bigtensor.data.exporters.anndata.write_answers_to_anndata` writes into
+    the file.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ def is_lazy(X: Any) -> bool:
 
 
 def labelled_answer(
-    X: Any, array: Any, dims: tuple[str, ...], name: str, attrs: Mapping[str, Any]
+    X: Any, array: Any, dims: tuple[Hashable, ...], name: str, attrs: Mapping[str, Any]
 ) -> xr.DataArray:
     """Label an answer with the coordinates along its rows and the attributes of the data.
 
@@ -49,7 +49,7 @@ def labelled_answer(
     ----------
     X : path, xarray Dataset or DataArray, or AnnData
     array : (rows, ...) array
-    dims : tuple of str
+    dims : tuple of hashable
         The sample dimension first.
     name : str
     attrs : mapping

@@ -384,6 +384,18 @@ class TakesFewFeatures(Standardiser):
         return super().fit(X, y, sample_weight, **options)
 
 
+class ForgetsCoordinates(Standardiser):
+    def transform(self, X):
+        found = super().transform(X)
+        return found.drop_vars("group") if "group" in found.coords else found
+
+
+class ForgetsObservations(Standardiser):
+    def transform(self, X):
+        found = super().transform(X)
+        return found.to_numpy() if hasattr(X, "obs_names") else found
+
+
 class LeavesRowsOut(Standardiser):
     def _row_function(self, _outputs):
         return SkipsRow(self._fitted.mean, self._fitted.spread)
@@ -418,6 +430,16 @@ BROKEN_MODELS = [
     ("labelled_features_are_found_by_name", AnswersByColumn, "answers for permuted features"),
     ("lazy_data_give_lazy_answers", Computes, "transform of chunked data is computed"),
     ("containers_in_are_containers_out", Unlabelled, "transform of labelled data is .*ndarray"),
+    (
+        "answers_keep_the_names_of_their_rows",
+        ForgetsCoordinates,
+        "keeps the coordinates {'sample'}",
+    ),
+    (
+        "answers_keep_the_names_of_their_rows",
+        ForgetsObservations,
+        "transform of AnnData is .*ndarray",
+    ),
     ("row_functions_obey_their_laws", LeavesRowsOut, "every entry is written: SkipsRow on 90 rows"),
     ("equal_rows_are_answered_or_refused", AnswersByPlace, "transform differs between equal rows"),
     ("few_rows_are_answered_or_refused", CountsOtherRows, "1 x 4: ZeroDivisionError"),

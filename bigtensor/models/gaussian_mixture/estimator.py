@@ -103,10 +103,10 @@ class GaussianMixture(ScriptedFit, LabelledFit, InformationCriteria):
     >>> import numpy as np
     >>> from bigtensor import GaussianMixture
     >>> rng = np.random.default_rng(0)
-    >>> X = np.concatenate([rng.normal(size=(500, 2)), rng.normal(size=(300, 2)) + 6])
+    >>> X = np.concatenate([rng.normal(1, size=(500, 2)), rng.normal(7, size=(300, 2))])
     >>> model = GaussianMixture(2).fit(X)
     >>> model.means_.round().tolist()
-    [[0.0, 0.0], [6.0, 6.0]]
+    [[1.0, 1.0], [7.0, 7.0]]
     """
 
     takes = Data(kinds={"measured"})
