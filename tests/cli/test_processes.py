@@ -150,6 +150,39 @@ def test_termination__says_what_an_interrupt_says(start, many_cells, tmp_path, w
     assert os.listdir(tmp_path) == ["parts"]  # noqa: PTH208
 
 
+UNFINISHED_READ = """
+import asyncio, os, signal, sys
+
+import click
+import zarr
+
+from bigtensor.cli.command import Command
+
+class Endless(zarr.storage.MemoryStore):
+    async def get(self, key, *args, **kwargs):
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+        await asyncio.sleep(60)
+
+click.command(cls=Command)(lambda: zarr.open_group(Endless(), mode="r"))([])
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "word"), [("SIGTERM", 143, "terminated"), ("SIGINT", 130, "interrupted")]
+)
+def test_signal__while_a_store_is_read_prints_one_line(name, code, word):
+    """What was left of the read on Zarr's thread was reported with a traceback."""
+    done = subprocess.run(
+        [sys.executable, "-c", UNFINISHED_READ, name],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (code, f"{word}: nothing was written\n")
+
+
 def test_termination__of_an_import_leaves_nothing(start, tmp_path):
     table = tmp_path / "cells.csv"
     rows = np.random.default_rng(0).normal(size=(400_000, 6)).astype(np.float32)
