@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import logging
 import signal
@@ -75,6 +76,8 @@ class Command(click.Command):
                 terminated = isinstance(signalled, Terminated)
                 how = "terminated" if terminated else "interrupted"
                 complain(f"{how}: {kept.in_words()}")
+                if not debug:
+                    atexit.register(_silence, _NOISY_LOGGERS)
                 ctx.exit(TERMINATED if terminated else INTERRUPTED)
             except Exception as error:
                 if getattr(error, "errno", None) == errno.EPIPE:
@@ -220,6 +223,16 @@ def _termination_raises() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _silence(names: Sequence[str]) -> None:
+    """Silence loggers for the rest of the process.
+
+    A signal leaves calls unfinished in the threads of Zarr and Dask. When the interpreter ends, the
+    event loop reports each of them with a traceback.
+    """
+    for name in names:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 @contextmanager

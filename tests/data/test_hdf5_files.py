@@ -141,6 +141,7 @@ def test_other_damage__is_left_to_the_opening(tmp_path: Path) -> None:
         open_hdf5(tmp_path / "text.h5ad")
 
 
+@pytest.mark.timeout(60)
 def test_circles_and_lengths_without_values__end(tmp_path: Path) -> None:
     path = tmp_path / "circle.h5ad"
     with h5py.File(path, "w") as file:
@@ -148,10 +149,8 @@ def test_circles_and_lengths_without_values__end(tmp_path: Path) -> None:
         file.create_dataset("obs/name", **names)
         file["obs/root"] = file["/"]
         file["lost"] = h5py.SoftLink("/nowhere")
-    began = time.monotonic()
     with open_hdf5(path) as file:
         assert file["obs/root/obs/name"].shape == (2**40,)
-    assert time.monotonic() - began < 30
 
 
 def test_numbers_and_names_of_observations__are_not_read(tmp_path: Path) -> None:
@@ -242,7 +241,7 @@ def test_interrupt__ends_the_process_that_reads(whole: Path) -> None:
     checking.send_signal(signal.SIGINT)
     _, errors = checking.communicate(timeout=60)
     assert b"KeyboardInterrupt" in errors
-    psutil.wait_procs([reading], timeout=10)
+    psutil.wait_procs([reading], timeout=60)
     assert not reading.is_running()
 
 
@@ -251,5 +250,5 @@ def test_process_that_reads__ends_by_itself_where_nobody_waits(whole: Path) -> N
     checking, reading = start_check(whole, seconds=3.0)
     checking.kill()
     checking.communicate(timeout=60)
-    psutil.wait_procs([reading], timeout=30)
+    psutil.wait_procs([reading], timeout=60)
     assert not reading.is_running()

@@ -202,12 +202,12 @@ print(time.process_time() - start)
 
 
 @pytest.mark.alone
-def test_loops__first_use_takes_less_than_two_seconds_once_they_are_kept(folder):
+def test_loops__first_use_takes_a_fraction_once_they_are_kept(folder):
     """All loops of a pass, with the import of Numba, in seconds of the processor."""
-    run(folder, WARM, NUMBA_CACHE_DIR=str(folder))
+    compiled = float(run(folder, WARM, NUMBA_CACHE_DIR=str(folder)).stdout)
     before = kept(folder)
-    seconds = float(run(folder, WARM, NUMBA_CACHE_DIR=str(folder)).stdout)
-    print(f"{seconds:.2f} s for {len(before) // 2} loops")
+    read = min(float(run(folder, WARM, NUMBA_CACHE_DIR=str(folder)).stdout) for _ in range(2))
+    print(f"{compiled:.2f} s to compile {len(before) // 2} loops, {read:.2f} s to read them")
     assert kept(folder) == before
     assert len(before) >= 16
-    assert seconds < 2
+    assert read < compiled / 2

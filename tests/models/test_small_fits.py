@@ -1,16 +1,21 @@
 """A fit of a few hundred rows costs what a few hundred rows are worth."""
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture as PeerMixture
+from threadpoolctl import threadpool_limits
 
 from bigtensor import KernelMixture
 
-MOST_SECONDS = 0.3
-"""Of processor, for 178 rows of 13 features: it was 0.5 to 3.3 when smoothing was a convolution."""
+MOST_PEER_FITS = 6.0
+"""Seconds of processor for 178 rows of 13 features, in those of ten initialisations of
+scikit-learn's Gaussian mixture, which take about 0.1 s. A fit took 0.5 to 3.3 s when smoothing was
+a convolution."""
 
 CALLS = {
     "spectral": {"n_components": 3},
@@ -19,17 +24,28 @@ CALLS = {
 }
 
 
+def processor_seconds(fit: Callable[[], object]) -> float:
+    begun = time.process_time()
+    fit()
+    return time.process_time() - begun
+
+
 @pytest.mark.alone
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
 @pytest.mark.parametrize("call", CALLS)
-def test_fit__of_a_few_rows_takes_a_fraction_of_a_second(call):
+def test_fit__of_a_few_rows_takes_as_long_as_a_few_fits_of_the_peer(call):
     values, classes = load_wine(return_X_y=True)
-    taken = []
-    for _ in range(4):
-        begun = time.process_time()
-        model = KernelMixture(random_state=0, **CALLS[call]).fit(values)
-        taken.append(time.process_time() - begun)
-    assert min(taken) < MOST_SECONDS, taken
+    model = KernelMixture(random_state=0, **CALLS[call])
+    peer = PeerMixture(3, n_init=10, random_state=0)
+    fits, peer_fits = [], []
+    for _ in range(5):
+        fits.append(processor_seconds(lambda: model.fit(values)))
+        # threads of BLAS that wait would count as well
+        with threadpool_limits(1):
+            peer_fits.append(processor_seconds(lambda: peer.fit(values)))
+    ratio = min(fits) / min(peer_fits)
+    print(f"a fit takes {ratio:.2f} times as long as the peer")
+    assert ratio < MOST_PEER_FITS
     assert adjusted_rand_score(classes, model.predict(values)) > 0.84
 
 
