@@ -112,14 +112,18 @@ class Inputs:
             self._subjects[name] = [Subject.read(folder) for folder in folders]
         return self._subjects[name]
 
-    def prepare(self, name: str, scratch: Path) -> None:
-        """Read the undamaged inputs of a kind once: what follows is not slowed by imports."""
-        for subject in self.subjects(name):
-            if (name, subject.name) in self._expected:
-                continue
-            path = subject.write(scratch / f"{name} {subject.name}")
-            value = self.kinds[name].read(path, random.Random(0))
-            self._expected[name, subject.name] = content_key(value)
+    def whole(self, case: Case) -> Subject:
+        """Return the input that a case damages."""
+        return case.chance().choice(self.subjects(case.kind))
+
+    def prepare(self, case: Case, scratch: Path) -> None:
+        """Read the undamaged input of a case once: what follows is not slowed by imports."""
+        subject = self.whole(case)
+        if (case.kind, subject.name) in self._expected:
+            return
+        path = subject.write(scratch / f"{case.kind} {subject.name}")
+        value = self.kinds[case.kind].read(path, random.Random(0))
+        self._expected[case.kind, subject.name] = content_key(value)
 
     def run(self, case: Case, scratch: Path, begin: Callable[[str], None]) -> Outcome:
         """Damage an input and read it.

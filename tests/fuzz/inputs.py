@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import bigtensor
 from bigtensor.data.layout import SampleStoreWriter
-from bigtensor.engine.checkpoint import PassCheckpoint
+from tests.fuzz.steps import new_entry
 
 ROWS = 240
 FEATURES = ("CD3", "CD4", "CD19")
@@ -27,37 +27,25 @@ def rows() -> NDArray[np.float64]:
     return np.concatenate([rng.normal(mean, 0.3, (ROWS // 2, 3)) for mean in (-2.0, 2.0)])
 
 
-def mixture(checkpoint: Path | None = None) -> bigtensor.KernelMixture:
-    """Return a model fitted to the rows."""
-    model = bigtensor.KernelMixture(2, merging=None, random_state=0)
-    return model.fit(frame(), scheduler="threads", checkpoint=checkpoint)
-
-
 def frame() -> pd.DataFrame:
     """Return the rows with their features."""
     return pd.DataFrame(rows(), columns=list(FEATURES))
-
-
-def _place(folder: Path, name: str, entry: str) -> Path:
-    """Return the path of a new input."""
-    (folder / name).mkdir()
-    return folder / name / entry
 
 
 def make_fcs(folder: Path) -> None:
     """Write FCS files of floating point numbers, of doubles in FCS 3.0, and of packed integers."""
     values = rows() * 100 + 500
     spill = {"$SPILLOVER": "2,CD3,CD4,1,0.1,0.05,1"}
-    _fcs(_place(folder, "float", "cells.fcs"), values.astype("<f4"), "F", "3.1", spill)
+    _fcs(new_entry(folder, "float", "cells.fcs"), values.astype("<f4"), "F", "3.1", spill)
     _fcs(
-        _place(folder, "double", "cells.fcs"),
+        new_entry(folder, "double", "cells.fcs"),
         values.astype(">f8"),
         "D",
         "3.0",
         {"$TIMESTEP": "0.01"},
     )
     amplified = {"$P1E": "4,1", "$P1R": "1024", "$P2G": "2.5"}
-    _fcs(_place(folder, "integer", "cells.fcs"), values.astype("<u2"), "I", "2.0", amplified)
+    _fcs(new_entry(folder, "integer", "cells.fcs"), values.astype("<u2"), "I", "2.0", amplified)
 
 
 def _fcs(
@@ -85,23 +73,23 @@ def _fcs(
 def make_csv(folder: Path) -> None:
     """Write tables as text, also packed."""
     text = frame().round(4).assign(kind=["T", "B"] * (ROWS // 2)).to_csv(index=False)
-    _place(folder, "plain", "cells.csv").write_text(text)
-    _place(folder, "gzip", "cells.csv.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+    new_entry(folder, "plain", "cells.csv").write_text(text)
+    new_entry(folder, "gzip", "cells.csv.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def make_parquet(folder: Path) -> None:
     """Write tables of numbers and of dictionaries, packed in two ways."""
     table = frame().assign(kind=pd.Categorical(["T", "B"] * (ROWS // 2)), whole=np.arange(ROWS))
-    table.to_parquet(_place(folder, "snappy", "cells.parquet"), row_group_size=64)
-    table.to_parquet(_place(folder, "plain", "cells.parquet"), compression=None)
+    table.to_parquet(new_entry(folder, "snappy", "cells.parquet"), row_group_size=64)
+    table.to_parquet(new_entry(folder, "plain", "cells.parquet"), compression=None)
 
 
 def make_h5ad(folder: Path) -> None:
     """Write AnnData in HDF5, dense and sparse."""
-    _anndata().write_h5ad(_place(folder, "dense", "cells.h5ad"))
+    _anndata().write_h5ad(new_entry(folder, "dense", "cells.h5ad"))
     sparse = _anndata(sp.csr_matrix)
-    sparse.write_h5ad(_place(folder, "csr", "cells.h5ad"))
-    sparse.write_h5ad(_place(folder, "packed", "cells.h5ad"), compression="gzip")
+    sparse.write_h5ad(new_entry(folder, "csr", "cells.h5ad"))
+    sparse.write_h5ad(new_entry(folder, "packed", "cells.h5ad"), compression="gzip")
 
 
 def make_anndata_zarr(folder: Path) -> None:
@@ -109,8 +97,8 @@ def make_anndata_zarr(folder: Path) -> None:
     with warnings.catch_warnings():
         # of the version of Zarr that anndata will write one day
         warnings.simplefilter("ignore")
-        _anndata().write_zarr(_place(folder, "dense", "cells.zarr"))
-        _anndata(sp.csr_matrix).write_zarr(_place(folder, "csr", "cells.zarr"))
+        _anndata().write_zarr(new_entry(folder, "dense", "cells.zarr"))
+        _anndata(sp.csr_matrix).write_zarr(new_entry(folder, "csr", "cells.zarr"))
 
 
 def _anndata(layout: Any = np.asarray) -> Any:
@@ -129,7 +117,7 @@ def _anndata(layout: Any = np.asarray) -> Any:
 
 def make_samples(folder: Path) -> None:
     """Write a store of the package's layout."""
-    _samples(_place(folder, "whole", "cells.zarr"))
+    _samples(new_entry(folder, "whole", "cells.zarr"))
 
 
 def _samples(path: Path) -> None:
@@ -163,11 +151,11 @@ def make_foreign(folder: Path) -> None:
         # of string types and consolidated metadata, which version 3 does not define yet
         warnings.simplefilter("ignore")
         for version in (2, 3):
-            path = _place(folder, f"v{version}", "cells.zarr")
+            path = new_entry(folder, f"v{version}", "cells.zarr")
             data.chunk(sample=100).to_zarr(path, zarr_format=version)
-            path = _place(folder, f"scaled-v{version}", "cells.zarr")
+            path = new_entry(folder, f"scaled-v{version}", "cells.zarr")
             packed.to_zarr(path, zarr_format=version, encoding=scaled)
-        plain = zarr.create_group(_place(folder, "zarr-python", "cells.zarr"))
+        plain = zarr.create_group(new_entry(folder, "zarr-python", "cells.zarr"))
         array = plain.create_array(
             "X",
             shape=(ROWS, 3),
@@ -184,40 +172,16 @@ def make_foreign(folder: Path) -> None:
         weight[...] = 1.0
 
 
-def make_models(folder: Path) -> None:
-    """Save a fitted model."""
-    mixture().save(_place(folder, "fitted", "model.zarr"))
-
-
-def make_statistics(folder: Path) -> None:
-    """Save the sums of one pass."""
-    model = bigtensor.KernelMixture(2, random_state=0)
-    model.prepare(frame(), scheduler="threads")
-    statistics = model.accumulate(frame(), scheduler="threads")
-    statistics.save(_place(folder, "moments", "site.zarr"))
-
-
 def make_labels(folder: Path) -> None:
     """Write labels and probabilities."""
-    path = _place(folder, "probabilities", "labels.zarr")
-    mixture().write(frame(), path, outputs=("label", "probability"), scheduler="threads")
-
-
-def make_checkpoint(folder: Path) -> None:
-    """Write the checkpoint of a fit, one pass of which has a part and no sum yet."""
-    path = _place(folder, "parts", "parts")
-    mixture(path)
-    for name in sorted(path.iterdir()):
-        if name.name.startswith("moments"):
-            stored = PassCheckpoint(str(name))
-            state = stored.load(None)
-            assert state is not None
-            stored.store((0, ROWS), state)
-            (name / "sum.state").unlink()
+    path = new_entry(folder, "probabilities", "labels.zarr")
+    model = bigtensor.KernelMixture(2, merging=None, random_state=0)
+    model.fit(frame(), scheduler="threads")
+    model.write(frame(), path, outputs=("label", "probability"), scheduler="threads")
 
 
 def make_views(folder: Path) -> None:
     """Write a file of views and kernels."""
-    _place(folder, "views", "views.toml").write_text(
+    new_entry(folder, "views", "views.toml").write_text(
         '# views of a fit\n[views]\nt = ["CD3", "CD4"]\nb = ["CD19"]\n\n[kernels]\nt = "laplace"\n'
     )

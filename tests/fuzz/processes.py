@@ -183,7 +183,7 @@ def _serve(
         logging.disable()
         while (case := connection.recv()) is not None:
             _limit_memory(None)
-            inputs.prepare(case.kind, scratch / "whole")
+            inputs.prepare(case, scratch / "whole")
             _limit_memory(limits.nbytes)
             connection.send(inputs.run(case, scratch / "case", connection.send))
             shutil.rmtree(scratch / "case", ignore_errors=True)

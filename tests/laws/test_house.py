@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -62,23 +63,24 @@ def module_name(path: Path) -> str:
 
 
 MODULES = {module_name(path): path for path in FILES}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
 
 
-def imported_names(path: Path) -> set[str]:
-    """Return the full names of all modules and objects that a file imports anywhere."""
+def imported_names(tree: ast.AST) -> set[str]:
+    """Return the full names of all modules and objects that a module imports anywhere."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{path} imports relatively; name the module in full"
+            assert not node.level, f"'{ast.unparse(node)}' is relative; name the module in full"
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
     return names
 
 
-def imported_modules(path: Path) -> set[str]:
-    """Return the modules of the package that a file imports, as in `MODULES`."""
-    own = {name.removeprefix("bigtensor.") for name in imported_names(path)}
+def modules_in(tree: ast.AST) -> set[str]:
+    """Return the modules of the package that a module imports, as in `MODULES`."""
+    own = {name.removeprefix("bigtensor.") for name in imported_names(tree)}
     found = set()
     for name in own:
         parts = name.split(".")
@@ -88,11 +90,22 @@ def imported_modules(path: Path) -> set[str]:
     return found
 
 
+@cache
+def imported_modules(module: str) -> set[str]:
+    """Return the modules of the package that one of them imports."""
+    return modules_in(TREES[module])
+
+
 def allowed(module: str) -> set[str]:
     """Return the rooms and modules that a module may import besides its own room."""
     room = module.split(".")[0]
     shared = {"data", "engine"} if is_shared_contract(module) else set()
     return ALWAYS | {room} | MAY_IMPORT[room] | shared
+
+
+def may_import(module: str, other: str) -> bool:
+    """Return True if the table lets a module import another."""
+    return bool({other, other.split(".")[0]} & allowed(module))
 
 
 def is_shared_contract(module: str) -> bool:
@@ -114,14 +127,13 @@ def run_python(code: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_imports__follow_the_table(module):
+def test_imports__follow_the_table():
     refused = {
-        found
-        for found in imported_modules(MODULES[module])
-        if not {found, found.split(".")[0]} & allowed(module)
+        module: sorted(names)
+        for module in MODULES
+        if (names := {name for name in imported_modules(module) if not may_import(module, name)})
     }
-    assert not refused, f"{module} may import {sorted(allowed(module))}, not {sorted(refused)}"
+    assert not refused, f"imports that the table refuses, by module: {refused}"
 
 
 def test_table__names_every_room():
@@ -139,7 +151,7 @@ def test_table__runs_downwards():
 
 
 def test_modules__import_without_a_circle():
-    graph = {name: imported_modules(path) - {name} for name, path in MODULES.items()}
+    graph = {name: imported_modules(name) - {name} for name in MODULES}
     try:
         order = list(TopologicalSorter(graph).static_order())
     except CycleError as error:
@@ -150,26 +162,26 @@ def test_modules__import_without_a_circle():
 def test_only_the_engine__imports_dask():
     naming = {
         name
-        for name, path in MODULES.items()
-        if any(DASK & {full.split(".")[0]} for full in imported_names(path))
+        for name, tree in TREES.items()
+        if any(DASK & {full.split(".")[0]} for full in imported_names(tree))
     }
     assert naming
     assert {name.split(".")[0] for name in naming} == {"engine"}
 
 
-def zarr_calls(path: Path, names: set[str]) -> bool:
-    """Return True if a file calls a function of zarr or xarray, or a method, of these names."""
+def zarr_calls(tree: ast.AST, names: set[str]) -> bool:
+    """Return True if a module calls a function of zarr or xarray, or a method, of these names."""
     return any(
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in names
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree)
     )
 
 
 def test_stores__are_opened_in_one_place():
     opening = {"open_zarr", "open_array", "open_group", "open_consolidated", "open_store"}
-    assert {name for name, path in MODULES.items() if zarr_calls(path, opening)} == {
+    assert {name for name, tree in TREES.items() if zarr_calls(tree, opening)} == {
         "data.stores",
         "data.zarr_datasets",
         # what they have written themselves, and what `open_group` has opened before
@@ -182,7 +194,7 @@ def test_stores__are_opened_in_one_place():
 
 def test_arrays__are_created_in_one_place():
     creating = {"create_array", "create_dataset", "require_array", "to_zarr"}
-    assert {name for name, path in MODULES.items() if zarr_calls(path, creating)} == {
+    assert {name for name, tree in TREES.items() if zarr_calls(tree, creating)} == {
         "data.stored_arrays",
         # HDF5 has no checksum that every reader knows
         "data.exporters.in_place",
@@ -197,7 +209,7 @@ def test_no_folder_of_a_model__reaches_data_or_the_engine():
     folders = [name for name in folders if not is_shared_contract(name)]
     assert len(folders) > 10
     for name in folders:
-        reached = {found for found in imported_modules(MODULES[name]) if found != "data.block"}
+        reached = {found for found in imported_modules(name) if found != "data.block"}
         assert not {found.split(".")[0] for found in reached} & {"data", "engine"}, name
 
 
@@ -290,7 +302,7 @@ print(len(psutil.Process().children()))
 def test_command_line__does_not_rewrite_messages():
     """Parameters of messages are data, so that no sentence is searched for them."""
     cli = [name for name in MODULES if name.split(".")[0] == "cli"]
-    searching = {name for name in cli if "re" in imported_names(MODULES[name])}
+    searching = {name for name in cli if "re" in imported_names(TREES[name])}
     # control characters, which names of files may hold
     assert searching == {"cli.output"}
 
@@ -326,32 +338,39 @@ def texts(tree: ast.AST) -> Iterator[str]:
             yield node.value if isinstance(node.value, str) else ""
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_messages__name_parameters_by_settings(module):
+def test_messages__name_parameters_by_settings():
     """A parameter that is written into the text keeps its name of Python on the command line."""
-    if {module, module.split(".")[0]} & NOT_MESSAGES:
-        return
-    written = texts(ast.parse(MODULES[module].read_text(encoding="utf-8")))
-    found = [text for text in written if BY_HAND.search(text)]
-    assert not found, f"{module} names parameters in {found}; use errors.Setting"
+    by_hand = {
+        module: named
+        for module in MODULES
+        if not {module, module.split(".")[0]} & NOT_MESSAGES
+        and (named := [text for text in texts(TREES[module]) if BY_HAND.search(text)])
+    }
+    assert not by_hand, f"texts that name parameters, by module; use errors.Setting: {by_hand}"
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_messages__are_not_formatted_into_plain_text(module):
-    """An f-string around a setting would be text that nobody can write for the command line."""
+def formatted_settings(tree: ast.AST) -> list[str]:
+    """Return the settings and messages that f-strings of a module format."""
     fields = [
         node
-        for field in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8")))
+        for field in ast.walk(tree)
         if isinstance(field, ast.FormattedValue)
         for node in ast.walk(field)
     ]
-    found = [
+    return [
         ast.unparse(node)
         for node in fields
         if (isinstance(node, ast.Name) and node.id in ("Setting", "Message"))
         or (isinstance(node, ast.Attribute) and node.attr == "message")
     ]
-    assert not found, f"{module} formats {found} into a string; add them with +"
+
+
+def test_messages__are_not_formatted_into_plain_text():
+    """An f-string around a setting would be text that nobody can write for the command line."""
+    formatted = {
+        module: names for module, tree in TREES.items() if (names := formatted_settings(tree))
+    }
+    assert not formatted, f"settings in f-strings, by module; add them with +: {formatted}"
 
 
 def test_texts__are_strings_without_docstrings():
@@ -369,22 +388,23 @@ def test_texts__are_strings_without_docstrings():
         assert not BY_HAND.search(text)
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_file__is_short(module):
-    lines = MODULES[module].read_text(encoding="utf-8").count("\n")
-    assert lines <= MOST_FILE_LINES, f"{module} has {lines} lines: it is two things"
+def test_files__are_short():
+    lengths = {
+        module: path.read_text(encoding="utf-8").count("\n") for module, path in MODULES.items()
+    }
+    long = {module: lines for module, lines in lengths.items() if lines > MOST_FILE_LINES}
+    assert not long, f"files of more than {MOST_FILE_LINES} lines, each of them two things: {long}"
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_functions__are_short(module):
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+def test_functions__are_short():
     long = {
-        node.name: length
+        f"{module}.{node.name}": length
+        for module, tree in TREES.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (length := code_lines(node)) > MOST_FUNCTION_LINES
     }
-    assert not long, f"functions of {module} with more than {MOST_FUNCTION_LINES} lines: {long}"
+    assert not long, f"functions of more than {MOST_FUNCTION_LINES} lines: {long}"
 
 
 def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -396,12 +416,11 @@ def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return length
 
 
-def test_imports__are_read_wherever_they_stand(tmp_path):
-    path = tmp_path / "example.py"
-    path.write_text(
+def test_imports__are_read_wherever_they_stand():
+    tree = ast.parse(
         "from typing import TYPE_CHECKING\n"
         "if TYPE_CHECKING:\n    from bigtensor.engine import plan\n"
         "def f():\n    import bigtensor.models.base\n    from bigtensor import store\n"
     )
-    assert imported_modules(path) == {"engine.plan", "models.base", "store"}
-    assert "typing.TYPE_CHECKING" in imported_names(path)
+    assert modules_in(tree) == {"engine.plan", "models.base", "store"}
+    assert "typing.TYPE_CHECKING" in imported_names(tree)
