@@ -225,6 +225,7 @@ def _ordered(counts: CodeCountsResult, settings: Settings) -> _Ordered:
     rows = replace(rows, values=np.ascontiguousarray(rows.values[:, order]))
     if settings.counted:
         # distinct rows come in the order of their joint codes, first view first
+        assert rows.weight is not None
         places = np.lexsort(rows.values.T[::-1])
         rows = replace(rows, values=rows.values[places], weight=rows.weight[places])
     own = settings.in_order(order)
