@@ -18,6 +18,7 @@ import platform
 import re
 import shutil
 import tempfile
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -29,6 +30,10 @@ from bigtensor.errors import BigtensorError, OutputError, Setting
 
 LEFTOVER_AGE = timedelta(days=1)
 """Age of a leftover of another machine: longer than any write, and than clocks differ."""
+
+_PAUSES = (0.02, 0.1, 0.5)
+"""Seconds. Zarr writes the metadata of a new array and of its groups side by side. When one of them
+cannot be written, the others may still be under way."""
 
 _NAME = re.compile(r"(?P<host>[0-9A-Za-z-]*)\.(?P<process>\d+)\.[0-9a-f]{8}\.unfinished")
 
@@ -278,7 +283,11 @@ def discard(path: Path) -> None:
             path.unlink()
             return
         (path / "zarr.json").unlink(missing_ok=True)
-    shutil.rmtree(path, ignore_errors=True)
+    for pause in _PAUSES:
+        if not path.exists():
+            return
+        shutil.rmtree(path, ignore_errors=True)
+        time.sleep(pause)
 
 
 def _last_write(path: Path) -> datetime:

@@ -98,11 +98,13 @@ def write_answers_to_anndata(
             finally:
                 _discard(file, _PARTIAL)
                 file.finish()
-    except OSError as error:
+    except (OSError, RuntimeError) as error:
+        # HDF5 meets a full disk when it closes the file too, which h5py makes a RuntimeError
         if isinstance(error, BigtensorError):
             raise
         raise OutputError(
-            f"{path} cannot be written ({error.strerror or error}); the labels are in {labels}"
+            f"{path} cannot be written ({getattr(error, 'strerror', None) or error}); the labels "
+            f"are in {labels}"
         ) from error
 
 

@@ -20,7 +20,7 @@ from bigtensor.data.exporters.anndata import write_answers_to_anndata
 from bigtensor.data.exporters.labels import open_labels
 from bigtensor.data.importers.source import optional_module
 from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM
-from bigtensor.data.outputs import check_target_file, whole_file
+from bigtensor.data.outputs import check_room, check_target_file, whole_file
 from bigtensor.data.read_errors import read_variable
 from bigtensor.data.zarr_datasets import open_cells
 from bigtensor.errors import BigtensorError, DataError, OutputError, ParameterError
@@ -82,16 +82,20 @@ def write_new_anndata(
             f"{cells} has {dataset.sizes[SAMPLE_DIM]:,} rows, but there are {labelled:,} labels; "
             "give the store that was labelled"
         )
+    values = dataset["X"]
+    check_room(path, values.size * values.dtype.itemsize)
     try:
         with whole_file(path) as partial:
             with optional_module("h5py", "cytometry").File(partial, "w") as file:
                 _write_cells(file, dataset, progress)
             write_answers_to_anndata(labels, partial, model)
-    except OSError as error:
+    except (OSError, RuntimeError) as error:
+        # HDF5 meets a full disk when it closes the file too, which h5py makes a RuntimeError
         if isinstance(error, BigtensorError):
             raise
         raise OutputError(
-            f"{path} cannot be written ({error.strerror or error}); the labels are in {labels}"
+            f"{path} cannot be written ({getattr(error, 'strerror', None) or error}); the labels "
+            f"are in {labels}"
         ) from error
 
 

@@ -41,7 +41,7 @@ class RoundedIntegers:
         if not self._rounds or not (np.abs(values) > _EXACT).any():
             return
         rounded = (values.astype(np.float32) != values) & are_whole(values)
-        for column in np.flatnonzero(rounded.any(axis=0)).tolist():
+        for column in map(int, np.flatnonzero(rounded.any(axis=0))):
             row = int(rounded[:, column].argmax())
             value = values[row, column]
             place = f"{file}: row {first + row} (from 0) of {self._features[column]!r} holds "
