@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import inspect
 import logging
+import os
 import pickle
+import stat
 from collections.abc import Callable
 from functools import cache, update_wrapper
 from pathlib import Path
@@ -29,7 +31,9 @@ class RowLoop(Generic[_Arguments]):
     that does not depend on threads or workers.
 
     Machine code is kept in Numba's cache: in ``NUMBA_CACHE_DIR``, beside the source, or in the
-    cache folder of the user. Where none of them can be written, every process compiles anew.
+    cache folder of the user. Where none of them can be written, or other users can write to the one
+    that Numba takes, every process compiles anew: whoever writes there runs code in the processes
+    that read it.
 
     Parameters
     ----------
@@ -73,7 +77,7 @@ class RowLoop(Generic[_Arguments]):
     def _compile(self, types: tuple[Any, ...], *, keep: bool) -> Callable[_Arguments, None]:
         """Return the function for Numba, which compiles it when it is called."""
         # Numba takes half a second to import, which commands without rows do not need
-        from numba import njit
+        from numba import config, njit
 
         function = cast("FunctionType", self._function)
         named = FunctionType(function.__code__, function.__globals__, function.__name__)
@@ -88,6 +92,11 @@ class RowLoop(Generic[_Arguments]):
             compiled = njit(named, cache=keep, **options)
         except RuntimeError:
             _say_not_kept("no folder of Numba's cache can be written")
+            keep, compiled = False, njit(named, **options)
+        kept = keep and not config.DISABLE_JIT
+        # Numba has made the folder, and reads it at the first call
+        if kept and _open_to_others(Path(compiled.stats.cache_path), inspect.getfile(named)):
+            _say_not_kept("other users can write to the folder of Numba's cache")
             compiled = njit(named, **options)
         return cast("Callable[_Arguments, None]", compiled)
 
@@ -128,6 +137,31 @@ def _digest(source: str, types: tuple[Any, ...]) -> str:
     processor = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
     content = repr((numba.__version__, processor, types)).encode() + Path(source).read_bytes()
     return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _open_to_others(folder: Path, source: str) -> bool:
+    """Return True if users other than this one, root and the owner of the source can write.
+
+    A group counts as others unless it has the name of the user, which is the group of this user
+    alone where a system gives each user a group.
+    """
+    if not hasattr(os, "geteuid"):
+        return False
+    from grp import getgrgid
+    from pwd import getpwuid
+
+    status = folder.stat()
+    if status.st_uid not in {os.geteuid(), 0, Path(source).stat().st_uid}:
+        return True
+    if status.st_mode & stat.S_IWOTH:
+        return True
+    if not status.st_mode & stat.S_IWGRP:
+        return False
+    try:
+        return getgrgid(status.st_gid).gr_name != getpwuid(status.st_uid).pw_name
+    except KeyError:
+        # a container may have numbers without names
+        return status.st_gid != status.st_uid
 
 
 @cache

@@ -1,6 +1,7 @@
 """Compiled loops: what is kept of them, and that they run where nothing can be kept."""
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -184,6 +185,71 @@ print(loops.doubled("f4").tolist(), loops.doubled("f8").tolist())
     assert done.stdout == "[0.0, 2.0, 4.0, 6.0] [0.0, 2.0, 4.0, 6.0]\n"
     assert done.stderr.count("\n") == 1
     assert "File too large" in done.stderr
+
+
+class Payload:
+    """Unpickled, it makes a file."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = str(marker)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.mkdir, (self.marker,)
+
+
+def open_to_all(cache: Path) -> None:
+    cache.chmod(0o777)
+
+
+def open_to_a_group(cache: Path) -> None:
+    os.chown(cache, -1, 54_321)
+    cache.chmod(0o775)
+
+
+def owned_by_another(cache: Path) -> None:
+    os.chown(cache, 54_321, -1)
+
+
+def open_to_the_group_of_the_user(cache: Path) -> None:
+    os.chown(cache, -1, os.getuid())
+    cache.chmod(0o775)
+
+
+AS_ROOT = pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() != 0, reason="only root can give files away"
+)
+
+
+@pytest.mark.parametrize(
+    "share",
+    [
+        open_to_all,
+        pytest.param(open_to_a_group, marks=AS_ROOT),
+        pytest.param(owned_by_another, marks=AS_ROOT),
+    ],
+)
+def test_machine_code__that_others_could_have_written_is_not_read(folder, share):
+    """It lies in pickles, which run code when they are read."""
+    run(folder, DOUBLE)
+    (index,) = folder.rglob("*.nbi")
+    index.write_bytes(pickle.dumps(Payload(folder / "owned")))
+    share(index.parent)
+    done = run(folder, f"{DOUBLE}; loops.doubled('f8')")
+    assert done.stdout == "[0.0, 2.0, 4.0, 6.0]\n"
+    assert done.stderr.count("\n") == 1
+    assert "other users can write" in done.stderr
+    assert "NUMBA_CACHE_DIR" in done.stderr
+    assert not (folder / "owned").exists()
+    assert len(list(folder.rglob("*.nbi"))) == 1
+
+
+@AS_ROOT
+def test_machine_code__is_kept_where_the_group_of_the_user_can_write(folder):
+    (folder / "__pycache__").mkdir()
+    open_to_the_group_of_the_user(folder / "__pycache__")
+    done = run(folder, DOUBLE)
+    assert (done.stdout, done.stderr) == ("[0.0, 2.0, 4.0, 6.0]\n", "")
+    assert kept(folder)
 
 
 WARM = """
