@@ -168,7 +168,7 @@ def _answers_or_none(
 def _values(case: ModelCase) -> NDArray[Any]:
     """Return the first rows of a case as a dense array."""
     rows = case.data[:ROWS]
-    return np.array(rows.toarray() if sp.issparse(rows) else rows)
+    return np.array(rows.toarray() if hasattr(rows, "toarray") else rows)
 
 
 def _with_values(case: ModelCase, values: NDArray[Any]) -> Any:

@@ -78,7 +78,7 @@ def from_power_updates(preparation: LinearPreparation) -> Script:
         tuple(starts), raw.orders, settings.n_components, PUBLISHED_UPDATES
     )
     terms: Terms = yield from by_passes(search, raw)
-    seen = yield pairs_pass(raw, settings)
+    seen = yield pairs_pass(raw)
     total = seen.result
     second = total.covariance + np.outer(total.mean, total.mean)
     weights, columns = lengths_from_pairs(terms, second)

@@ -89,7 +89,7 @@ def _planned_method(settings: LinearSettings, tensor: SampleTensor) -> list[Plan
         raw = raw_tensor(tensor)
         return [
             PlannedPass(_contraction(raw, many, {}), PUBLISHED_PASSES, driver_nbytes=grams),
-            PlannedPass(pairs_pass(raw, settings)),
+            PlannedPass(pairs_pass(raw)),
         ]
     return [
         PlannedPass(
