@@ -27,9 +27,9 @@ def test_simulate__refuses_an_existing_store_unless_told(run, tmp_path):
     assert run(*command).exit_code == 0
     again = run(*command)
     assert again.exit_code == 1
-    assert again.stderr == (
-        f"error: {tmp_path / 'k.zarr'} exists already; choose another name or give --overwrite\n"
-    )
+    (line,) = again.stderr.splitlines()
+    assert line.startswith(f"error: {tmp_path / 'k.zarr'} exists already")
+    assert "--overwrite" in line
     assert run(*command, "--overwrite").exit_code == 0
 
 

@@ -66,7 +66,9 @@ def test_exit_code__1_with_nothing_on_standard_output(start, tmp_path):
     process = start("info", tmp_path / "none.zarr")
     output, errors = process.communicate(timeout=120)
     assert (process.returncode, output) == (1, "")
-    assert errors == f"error: there is no store at {tmp_path / 'none.zarr'}; check the path\n"
+    (line,) = errors.splitlines()
+    assert line.startswith("error: ")
+    assert str(tmp_path / "none.zarr") in line
 
 
 def test_fit__two_workers_give_the_bits_of_threads(start, cells, model, tmp_path):
@@ -118,9 +120,9 @@ def test_interrupt__in_mid_fit_keeps_finished_parts_and_nothing_half_written(
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=240)
     assert process.returncode == 130
-    assert errors.splitlines()[-1] == (
-        f"interrupted: finished parts are kept in {parts}, and the same command continues from them"
-    )
+    last = errors.splitlines()[-1]
+    assert last.startswith("interrupted: ")
+    assert str(parts) in last
     assert "Traceback" not in errors
     assert os.listdir(tmp_path) == ["parts"]  # noqa: PTH208
     again = run(*command, "--scheduler", "threads")
@@ -143,9 +145,9 @@ def test_termination__says_what_an_interrupt_says(start, many_cells, tmp_path, w
     process.terminate()
     _, errors = process.communicate(timeout=240)
     assert process.returncode == 143, errors
-    assert errors.splitlines()[-1] == (
-        f"terminated: finished parts are kept in {parts}, and the same command continues from them"
-    )
+    last = errors.splitlines()[-1]
+    assert last.startswith("terminated: ")
+    assert str(parts) in last
     assert "Traceback" not in errors
     assert os.listdir(tmp_path) == ["parts"]  # noqa: PTH208
 

@@ -51,8 +51,10 @@ def test_reporter__rows_of_a_checkpoint_do_not_count_for_the_speed(capsys):
     for event in events("posterior 1", (0, 4000), reused=1):
         reporter.listen(event)
     first, second = capsys.readouterr().err.splitlines()
-    assert first == "moments: 4,000 rows, 2.0 s, 1,500 rows/s, 1 parts from the checkpoint"
-    assert second == "posterior 1: 4,000 rows, read from the checkpoint"
+    assert first.split(", ")[:3] == ["moments: 4,000 rows", "2.0 s", "1,500 rows/s"]
+    assert "1 parts from the checkpoint" in first
+    assert second.startswith("posterior 1: 4,000 rows, ")
+    assert "from the checkpoint" in second
 
 
 def test_reporter__counts_the_rows_of_a_part_and_not_those_between_them(capsys):

@@ -68,7 +68,8 @@ def test_an_unknown_variable__is_an_error_that_says_which_there_are(run, store, 
     out = tmp_path / "model.zarr"
     done = run("fit", store, *OF_MODEL, "--sequence", "who", "--out", out, *THREADS)
     assert done.exit_code == 1
-    assert "has no variable 'who' along 'sample'; there are sample_id, sequence" in done.stderr
+    assert "'who'" in done.stderr
+    assert "sample_id, sequence" in done.stderr
     assert not out.exists()
 
 
@@ -85,5 +86,5 @@ def test_warnings__name_the_option(run, tmp_path):
     data[["X"]].assign(sequence=("sample", back)).to_zarr(path, zarr_format=2, consolidated=True)
     done = run("fit", path, *OF_MODEL, "--out", tmp_path / "model.zarr", *THREADS)
     assert done.exit_code == 0, done.stderr
-    assert "1 of 3 ids of sequences come back after rows of another sequence" in done.stderr
-    assert "name another variable with --sequence" in done.stderr
+    assert "1 of 3 ids of sequences" in done.stderr
+    assert "--sequence" in done.stderr

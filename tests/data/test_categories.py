@@ -173,9 +173,7 @@ def test_codes__are_translated_to_known_categories_by_name(lazy: bool) -> None:
 
 def test_codes__without_a_category_are_refused_when_they_are_read() -> None:
     few = labelled(CODES, categories={"colour": ["blue", "green"], "size": ["large", "small"]})
-    with pytest.raises(
-        DataError, match="'colour' has the code 2, but its 2 categories have the codes 0 to 1"
-    ):
+    with pytest.raises(DataError, match=r"'colour' has the code 2\b.* 0 to 1"):
         blocks_of(open_samples(few))
 
 

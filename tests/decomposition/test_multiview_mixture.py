@@ -164,7 +164,7 @@ def test_solve_multiview_mixture__says_how_many_components_the_data_support():
     true = population(2, (6, 6, 6), seed=4)
     with pytest.raises(
         IdentifiabilityError,
-        match=r"support 2 components, but 3 were asked for.*Use n_components=2 or fewer",
+        match=r"support 2 components, but 3 .*n_components=2",
     ):
         solve_multiview_mixture(moments_of(true), 3, true.masses)
 
@@ -190,7 +190,7 @@ def test_solve_multiview_mixture__one_row_supports_one_component():
 def test_solve_multiview_mixture__fewer_features_than_components_are_refused():
     true = population(3, (4, 3, 5), seed=0)
     with pytest.raises(
-        IdentifiabilityError, match="4, 3 and 5 features, which support at most 3 components, but 4"
+        IdentifiabilityError, match=r"4, 3 and 5 features.* at most 3 components, but 4"
     ):
         solve_multiview_mixture(moments_of(true), 4, true.masses)
 

@@ -251,8 +251,8 @@ def test_task__that_always_kills_its_worker_names_memory() -> None:
         client.run_on_scheduler(_allow_no_failure)
         with pytest.raises(ClusterError) as caught:
             DistributedRuntime(client).run(die_at_3, None, JOBS, ignore)
-    assert "the most likely cause is memory: a worker may use 600.00 MiB" in str(caught.value)
-    assert "give workers more memory or fewer threads" in str(caught.value)
+    assert "memory: a worker may use 600.00 MiB" in str(caught.value)
+    assert "fewer threads" in str(caught.value)
 
 
 def _allow_no_failure(dask_scheduler: Any) -> None:

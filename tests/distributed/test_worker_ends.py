@@ -93,7 +93,7 @@ def test_workers__that_always_end_while_they_start_are_explained(
     tmp_path: Path, end: str, words: str
 ) -> None:
     said = run_script(tmp_path, end, 0, 99)
-    assert "worker processes ended while they started, 3 times; the last one: it" in said
+    assert "ended while they started, 3 times" in said
     assert words in said
     assert "__main__" not in said
     assert len(list((tmp_path / "ends").iterdir())) == 3
@@ -106,7 +106,7 @@ def test_worker__that_ends_while_it_starts_is_followed_by_another(tmp_path: Path
 
 def test_workers__that_end_when_they_are_replaced_are_explained(tmp_path: Path) -> None:
     said = run_script(tmp_path, "os._exit(3)", 1, 99)
-    assert "worker processes ended, and those that followed them ended too" in said
+    assert "worker processes ended" in said
     assert "it exited with status 3" in said
     assert "dask worker" not in said
 
@@ -154,7 +154,7 @@ def test_workers__whose_imports_fail_are_not_told_of_a_guard(tmp_path: Path) -> 
         "\nif __name__ != '__main__':\n    import nosuch\ncluster.LOOK_AFTER",
     )
     said = run_script(tmp_path, "pass", 99, 99, script)
-    assert "it exited with status 1; look at its own message on standard error" in said
+    assert "it exited with status 1" in said
     assert "__main__" not in said
 
 

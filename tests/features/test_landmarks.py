@@ -60,7 +60,7 @@ def test_landmarks__are_fewer_with_a_note_when_the_view_has_few_values():
         plus_plus_landmarks(sample, 20, np.ones(1), 0),
     ):
         np.testing.assert_array_equal(found.points[:, 0], np.arange(7))
-        assert found.note == "7 landmarks in place of 20: the sample has no more distinct values"
+        assert found.note.startswith("7 landmarks in place of 20")
 
 
 def test_landmarks__refuse_an_empty_sample_and_a_count_of_zero():

@@ -18,6 +18,9 @@ from bigtensor.data.importers.counts import import_counts
 from tests.fuzz.steps import new_entry, values
 from tests.fuzz.text_edits import WORDS
 
+SIZES = 3
+"""Numbers before the triplets: of documents, of words and of entries, on one line or several."""
+
 DOCUMENTS = 40
 VOCABULARY = ("apple", "Birne", "ciruela", "dâte", "élan", "fig")
 TRIPLETS = ("counts", "docword.x.txt", "docword.x.txt.gz", "cells.mtx", "cells.mtx.gz")
@@ -124,10 +127,11 @@ def _total(path: Path) -> float:
     """Return the sum of the counts of a text."""
     raw = path.read_bytes()
     text = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
-    lines = [line.split() for line in text.splitlines() if line[:1] != b"%"]
-    market = text.startswith(b"%%")
-    heads = 1 if market else 3
-    triplets = [fields for fields in lines if fields][heads:]
+    lines = (line.split() for line in text.splitlines() if line[:1] != b"%")
+    sizes = 0
+    while sizes < SIZES:
+        sizes += len(next(lines))
+    triplets = (fields for fields in lines if fields)
     return math.fsum(float(fields[2]) if len(fields) > 2 else 1.0 for fields in triplets)
 
 
@@ -170,7 +174,8 @@ def edit_triplets(files: dict[str, bytes], chance: random.Random) -> str:
         other = chance.randrange(len(lines))
         lines[place], lines[other] = lines[other], lines[place]
     elif how == "comment":
-        lines[place:place] = [chance.choice((b"", b"% comment", b"#", WORDS[-1].encode()))]
+        word = chance.choice((b"", b"% comment", b"#", WORDS[-1].encode()))
+        lines.insert(place, word)
     else:
         lines[place] = lines[place].replace(b" ", chance.choice((b"  ", b"\t", b" \t ", b",")))
     _write_lines(files, name, lines)

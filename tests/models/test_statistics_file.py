@@ -45,7 +45,8 @@ def test_file__gives_the_same_bits_back(tmp_path):
     loaded = bigtensor.load(path)
     assert_equal(loaded, made)
     assert repr(loaded) == repr(made)
-    assert "11 rows in 1 part(s) for a KernelMixture: posterior, preparation aaaaaaaa" in repr(made)
+    assert "11 rows in 1 part(s)" in repr(made)
+    assert "KernelMixture: posterior" in repr(made)
     with pytest.raises(OutputError, match="exists already"):
         made.save(path)
     assert made.save(path, overwrite=True) == path

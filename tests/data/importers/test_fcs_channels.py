@@ -51,10 +51,10 @@ def test_byte_order__is_not_guessed(write_fcs: FcsWriter, order: str, reason: st
     path = write_fcs("a.fcs", WORDS, {"$BYTEORD": order})
     with pytest.raises(FileFormatError) as error:
         read_fcs_header(path)
-    assert str(error.value) == (
-        f"{path}: $BYTEORD={order} {reason}; export the file with 1,2,3,4 (little-endian) or "
-        "4,3,2,1 (big-endian)"
-    )
+    message = str(error.value)
+    assert message.startswith(f"{path}: $BYTEORD={order} {reason}")
+    assert "1,2,3,4" in message
+    assert "4,3,2,1" in message
 
 
 def test_byte_order__messages_are_short(write_fcs: FcsWriter) -> None:
