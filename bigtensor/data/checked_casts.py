@@ -59,7 +59,8 @@ def first_outside(values: NDArray[Any], dtype: DTypeLike) -> int | float | None:
         Bool, integers or floats.
     """
     target = np.dtype(dtype)
-    if values.dtype == target or not values.size:
+    numbers = {values.dtype.kind, target.kind} <= set("biuf")
+    if values.dtype == target or not values.size or not numbers:
         return None
     if target.kind == "f":
         with np.errstate(over="ignore"):

@@ -26,7 +26,7 @@ X = np.random.default_rng(0).integers(0, 3, (400, 4))
         (X + 0.5, DataError, r"convert whole numbers with \.astype\('int32'\)"),
         (X[:, :2], ViewError, "needs three views .* the data have 2"),
         (np.zeros_like(X), IdentifiabilityError, "0 of 4 views have more than one category"),
-        (X[:1], IdentifiabilityError, "0 of 4 views"),
+        (X[:1], DataError, "1 rows, fewer than the 2 components"),
     ],
 )
 def test_fit__says_what_is_wrong_with_the_data(data, error, words) -> None:
