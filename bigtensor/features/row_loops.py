@@ -77,7 +77,7 @@ class RowLoop(Generic[_Arguments]):
     def _compile(self, types: tuple[Any, ...], *, keep: bool) -> Callable[_Arguments, None]:
         """Return the function for Numba, which compiles it when it is called."""
         # Numba takes half a second to import, which commands without rows do not need
-        from numba import config, njit
+        from numba import njit
 
         function = cast("FunctionType", self._function)
         named = FunctionType(function.__code__, function.__globals__, function.__name__)
@@ -93,9 +93,9 @@ class RowLoop(Generic[_Arguments]):
         except RuntimeError:
             _say_not_kept("no folder of Numba's cache can be written")
             keep, compiled = False, njit(named, **options)
-        kept = keep and not config.DISABLE_JIT
-        # Numba has made the folder, and reads it at the first call
-        if kept and _open_to_others(Path(compiled.stats.cache_path), inspect.getfile(named)):
+        # Numba has made the folder, and reads it at the first call; NUMBA_DISABLE_JIT makes none
+        stats = getattr(compiled, "stats", None) if keep else None
+        if stats is not None and _open_to_others(Path(stats.cache_path), inspect.getfile(named)):
             _say_not_kept("other users can write to the folder of Numba's cache")
             compiled = njit(named, **options)
         return cast("Callable[_Arguments, None]", compiled)
