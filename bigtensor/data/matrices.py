@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.plain_arrays import without_mask
+from bigtensor.data.categories import are_strings
+from bigtensor.data.plain_arrays import with_nan, without_mask
 from bigtensor.errors import DataError, LayoutError, ViewError
 
 
@@ -19,26 +20,27 @@ def as_matrix(data: Any) -> NDArray[Any]:
     Parameters
     ----------
     data : array-like
-        Missing values of nullable columns, such as ``pandas.NA``, become NaN.
+        Missing values of nullable columns, such as ``pandas.NA``, and masked integers become NaN.
 
     Returns
     -------
     (rows, features) array
+        Objects that are strings, None and NaN stay objects.
 
     Raises
     ------
     DataError
-        When values are no numbers.
+        When values are neither numbers nor strings.
     LayoutError
         When there are no two dimensions.
     """
     try:
-        array = np.asarray(without_mask(data))
+        array = np.asarray(without_mask(with_nan(data)))
     except ValueError as error:
         raise LayoutError(
             f"the data are no matrix of rows and features ({error}); give every row as many values"
         ) from error
-    if array.dtype == object:
+    if array.dtype == object and not are_strings(array.ravel().tolist()):
         array = _numbers(array, data)
     if array.ndim != 2:
         raise LayoutError(

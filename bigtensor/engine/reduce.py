@@ -217,4 +217,5 @@ def blocks_of(
             halo,
             samples.code_map,
             samples.source_start(start),
+            samples.read_as,
         )

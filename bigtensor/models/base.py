@@ -11,6 +11,7 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import validate_data
 
 from bigtensor._version import __version__
+from bigtensor.data.random_states import integer_seed
 from bigtensor.data.samples import Samples
 from bigtensor.engine.checkpoint import content_key
 from bigtensor.engine.events import Listener
@@ -98,6 +99,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
 
     def _fit_to(self, X: Any, samples: Samples, **options: Unpack[RunOptions]) -> Self:
         """Fit the model to data that are opened."""
+        self._drawn_seed = integer_seed(self.random_state)
         shape = shape_of(samples)
         if is_plain(X):
             validate_data(self, X, skip_check_array=True)
@@ -179,6 +181,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         if rows is not None:
             check_integer("rows", rows, 2)
         samples = self._open(X, sample_weight)
+        self._drawn_seed = integer_seed(self.random_state)
         shape = shape_of(samples)
         if is_plain(X):
             validate_data(self, X, skip_check_array=True)

@@ -44,7 +44,6 @@ class ModelContract(RowAnswers):
     views: ViewsLike | None
     missing: str
     sample_dim: str
-    random_state: int | None
     views_: Views
     n_features_in_: int
     diagnostics_: dict[str, Any]
@@ -162,7 +161,7 @@ class ModelContract(RowAnswers):
                 "callable; write the answers of the model, or use another kernel"
             )
         attrs = {
-            "parameters": plain(self.get_params(deep=False)),
+            "parameters": plain(self._parameters_of_fit()),
             "n_features_in": self.n_features_in_,
             "feature_names_in": plain(getattr(self, "feature_names_in_", [])),
             "categories": plain(getattr(self, "categories_", None)),

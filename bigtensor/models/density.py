@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 
+from bigtensor.data.random_states import RandomState
 from bigtensor.errors import DataError
 from bigtensor.models.base import LatentVariableModel
 from bigtensor.models.description import ModelDescription, refuse_levels
@@ -63,13 +64,13 @@ class DensityAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         """
         return mean_score(np.asarray(self.score_samples(X)), sample_weight)
 
-    def sample(self, n_samples: int = 1, random_state: int | None = None) -> NDArray[np.float64]:
+    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> NDArray[np.float64]:
         """Draw rows from the fitted density.
 
         Parameters
         ----------
         n_samples : int
-        random_state : int, optional
+        random_state : int, RandomState or Generator, optional
             None stands for the seed of the model.
 
         Returns
@@ -78,9 +79,8 @@ class DensityAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             Features in the order of the data of the fit, unless some were not used.
         """
         check_integer("n_samples", n_samples, 1)
-        seed = self.random_state if random_state is None else random_state
-        rng = np.random.default_rng(0 if seed is None else seed)
-        return self._density().draw(n_samples, rng)[:, np.argsort(self.views_.order)]
+        drawn = self._density().draw(n_samples, self._generator(random_state))
+        return drawn[:, np.argsort(self.views_.order)]
 
     def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:
         """Return the function that answers for every row."""

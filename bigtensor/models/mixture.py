@@ -11,6 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 
+from bigtensor.data.random_states import RandomState
 from bigtensor.decomposition.merge_tree import MergeTree
 from bigtensor.errors import NoPopulationsError, Setting
 from bigtensor.models.base import LatentVariableModel
@@ -234,13 +235,13 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         """
         return weights_of_groups(self, X, by, level, options)
 
-    def sample(self, n_samples: int = 1, random_state: int | None = None) -> tuple[Any, Any]:
+    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> tuple[Any, Any]:
         """Draw rows from the fitted mixture.
 
         Parameters
         ----------
         n_samples : int
-        random_state : int, optional
+        random_state : int, RandomState or Generator, optional
             None stands for the seed of the model.
 
         Returns
@@ -251,9 +252,7 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             At the level of `predict`.
         """
         check_integer("n_samples", n_samples, 1)
-        seed = self.random_state if random_state is None else random_state
-        rng = np.random.default_rng(0 if seed is None else seed)
-        values, label = self._mixture().draw(n_samples, rng)
+        values, label = self._mixture().draw(n_samples, self._generator(random_state))
         found = self._mixture().populations
         if found is not None:
             label = found.of_component[label].astype(np.int32)

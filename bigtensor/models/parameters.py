@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.missing_values import MARGINALISE, MISSING_RULES
+from bigtensor.data.random_states import check_random_state
 from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.custom_kernel import CustomKernel
 
@@ -50,8 +51,7 @@ def check_inputs(
         )
     allowed = MISSING_RULES if marginalises else [r for r in MISSING_RULES if r != MARGINALISE]
     check_choice("missing", missing, allowed)
-    if random_state is not None:
-        check_integer("random_state", random_state, 0)
+    check_random_state(random_state)
 
 
 def checked_points(points: Any, view: str, width: int) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
+from bigtensor.data.missing_values import UNSEEN_CODE
 from bigtensor.statistics.base import State, Statistic, Workspace
 
 _Result = TypeVar("_Result", covariant=True)
@@ -68,7 +69,8 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
     """Shows another statistic the valid rows only, and counts the others.
 
     A row is valid when its values and their squares are finite, and its weight is neither negative
-    nor above `LARGEST_WEIGHT`. Dense integers are codes, and negative ones are missing. Rows of a
+    nor above `LARGEST_WEIGHT`. Dense integers are codes, and negative ones are missing, except that
+    `UNSEEN_CODE` is valid: statistics sum over it. Rows of a
     halo are left out likewise, and counted by the block that they belong to: `Block.window_starts`
     then leaves out every window that touches one.
 
@@ -216,9 +218,11 @@ def finite_rows(
 def _usable(
     numbers: NDArray[Any], *, marginalised: bool, out: NDArray[np.bool_] | None = None
 ) -> NDArray[np.bool_]:
-    """Return True for codes from 0 on, and for numbers that are not too large."""
+    """Return True for codes that are not missing, and for numbers that are not too large."""
     if numbers.dtype.kind != "f":
-        return np.asarray(np.greater_equal(numbers, 0, out=out))
+        usable = np.asarray(np.greater_equal(numbers, 0, out=out))
+        usable |= numbers == UNSEEN_CODE
+        return usable
     largest = min(LARGEST_VALUE, float(np.finfo(numbers.dtype).max))
     # every comparison with NaN is false
     if marginalised:

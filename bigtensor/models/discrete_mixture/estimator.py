@@ -6,6 +6,7 @@ from typing import Any
 
 import xarray as xr
 
+from bigtensor.data.random_states import RandomState
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.discrete_mixture.description import (
@@ -69,7 +70,7 @@ class DiscreteMixture(InformationCriteria):
         the fit are missing entries.
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Seed of held-out rows, sketches and random starts. None stands for 0: the same data give
         the same model.
 
@@ -119,7 +120,7 @@ class DiscreteMixture(InformationCriteria):
         n_starts: int = 10,
         missing: str = "raise",
         sample_dim: str = "sample",
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.views = views

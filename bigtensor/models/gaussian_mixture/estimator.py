@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
+from bigtensor.data.random_states import RandomState
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.gaussian_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.description import (
@@ -60,7 +61,7 @@ class GaussianMixture(ScriptedFit, LabelledFit, InformationCriteria):
         Whether rows with missing entries are an error, or are left out and counted.
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Seed of the sample and of the starts. None stands for 0: the same data give the same model.
 
     Attributes
@@ -130,7 +131,7 @@ class GaussianMixture(ScriptedFit, LabelledFit, InformationCriteria):
         pilot_rows: int | None = None,
         missing: str = "raise",
         sample_dim: str = "sample",
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type

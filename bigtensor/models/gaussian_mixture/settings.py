@@ -103,7 +103,7 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> GaussianSettings:
         rows=rows,
         dtype=shape.dtype,
         has_weight=shape.has_weight,
-        random_state=model.random_state or 0,
+        random_state=model._seed,
         labels=shape.groups,
     )
 

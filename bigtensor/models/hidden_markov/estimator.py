@@ -9,6 +9,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
+from bigtensor.data.kinds import Kind
+from bigtensor.data.random_states import RandomState
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.models.containers import is_labelled
 from bigtensor.models.data_kinds import Data
@@ -97,7 +99,7 @@ class HiddenMarkovModel(SequenceModel):
         there, or stay as steps of which nothing is known.
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Seed of random directions and starts. None stands for 0: the same data give the same model.
 
     Attributes
@@ -160,7 +162,7 @@ class HiddenMarkovModel(SequenceModel):
         em_iterations: int | None = None,
         missing: str = "raise",
         sample_dim: str = "sample",
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_states = n_states
         self.views = views
@@ -172,15 +174,20 @@ class HiddenMarkovModel(SequenceModel):
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    def predict(self, X: Any, *, sequence: Any = None, lengths: Any = None) -> Any:
+    @property
+    def _preferred_kind(self) -> Kind:
+        """Kind that whole numbers are converted to."""
+        return "measured" if self.emissions == KERNEL else "codes"
+
+    def predict(self, X: Any, lengths: Any = None, *, sequence: Any = None) -> Any:
         """Return the state of every row on the most probable path of its sequence (Viterbi).
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
             As for `fit`.
-        sequence, lengths : optional
-            As for `fit`: the sequence of every row, or the rows of every sequence.
+        lengths, sequence : optional
+            As for `fit`: the rows of every sequence, or the sequence of every row.
 
         Returns
         -------
@@ -197,14 +204,14 @@ class HiddenMarkovModel(SequenceModel):
         """
         return self._answer(X, "label", sequence, lengths)
 
-    def predict_proba(self, X: Any, *, sequence: Any = None, lengths: Any = None) -> Any:
+    def predict_proba(self, X: Any, lengths: Any = None, *, sequence: Any = None) -> Any:
         """Return the probability of every state of every row, given all rows of its sequence.
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
             As for `predict`.
-        sequence, lengths : optional
+        lengths, sequence : optional
             As for `predict`.
 
         Returns
@@ -213,14 +220,14 @@ class HiddenMarkovModel(SequenceModel):
         """
         return self._answer(X, "probability", sequence, lengths)
 
-    def score_samples(self, X: Any, *, sequence: Any = None, lengths: Any = None) -> Any:
+    def score_samples(self, X: Any, lengths: Any = None, *, sequence: Any = None) -> Any:
         """Return the log-likelihood of every sequence, in nats.
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
             As for `predict`.
-        sequence, lengths : optional
+        lengths, sequence : optional
             As for `predict`.
 
         Returns
@@ -236,7 +243,7 @@ class HiddenMarkovModel(SequenceModel):
     def score(
         self,
         X: Any,
-        y: Any = None,  # noqa: ARG002
+        y: Any = None,
         *,
         sequence: Any = None,
         lengths: Any = None,
@@ -247,8 +254,9 @@ class HiddenMarkovModel(SequenceModel):
         ----------
         X : path, xarray, dask array or array-like
             As for `predict`.
-        y : ignored
-        sequence, lengths : optional
+        y : (rows,) array-like, optional
+            Ignored. Lengths of sequences in this place are `lengths`.
+        lengths, sequence : optional
             As for `predict`.
 
         Raises
@@ -256,19 +264,20 @@ class HiddenMarkovModel(SequenceModel):
         DataError
             When no row is left to score.
         """
+        lengths = self._lengths_of(X, y, sequence, lengths)
         ends, _ = self._ends(X, sequence, lengths)
         if not ends.rows.sum():
             raise DataError("no row can be scored: all were left out")
         return float(self._log_likelihood(ends).sum() / ends.rows.sum())
 
-    def predict_next(self, X: Any, *, sequence: Any = None, lengths: Any = None) -> Any:
+    def predict_next(self, X: Any, lengths: Any = None, *, sequence: Any = None) -> Any:
         """Return what follows on every sequence: probabilities of categories, or expected values.
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
             As for `predict`.
-        sequence, lengths : optional
+        lengths, sequence : optional
             As for `predict`.
 
         Returns
@@ -364,7 +373,7 @@ class HiddenMarkovModel(SequenceModel):
         return occupancy_table(found, variable, names, self._output_attrs())
 
     def sample(
-        self, n_samples: int = 1, random_state: int | None = None
+        self, n_samples: int = 1, random_state: RandomState = None
     ) -> tuple[NDArray[Any], NDArray[np.int32]]:
         """Draw one sequence from the fitted model.
 
@@ -372,7 +381,7 @@ class HiddenMarkovModel(SequenceModel):
         ----------
         n_samples : int
             Steps of the sequence.
-        random_state : int, optional
+        random_state : int, RandomState or Generator, optional
             None stands for the seed of the model.
 
         Returns
@@ -382,8 +391,7 @@ class HiddenMarkovModel(SequenceModel):
         state : (n_samples,) int32 array
         """
         check_integer("n_samples", n_samples, 1)
-        seed = self.random_state if random_state is None else random_state
-        return self._solution().draw(n_samples, np.random.default_rng(seed or 0))
+        return self._solution().draw(n_samples, self._generator(random_state))
 
     def fit_predict(
         self,
@@ -395,8 +403,9 @@ class HiddenMarkovModel(SequenceModel):
         **fit_parameters: Any,
     ) -> Any:
         """Fit the model and return the state of every row."""
+        lengths = self._lengths_of(X, y, sequence, lengths)
         order = {"sequence": sequence, "lengths": lengths}
-        return self.fit(X, y, **order, **fit_parameters).predict(X, **order)
+        return self.fit(X, **order, **fit_parameters).predict(X, **order)
 
     def to_hmmlearn(self) -> Any:
         """Return a ``hmmlearn.hmm.CategoricalHMM`` with the probabilities of this model.

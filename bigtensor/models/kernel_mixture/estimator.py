@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.random_states import RandomState
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.features.kernels import Kernel
 from bigtensor.models.containers import labelled_like
@@ -149,7 +150,7 @@ class KernelMixture(MixtureAnswers):
         and counted.
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Seed of the sample, the clustering and the power method. None stands for 0: the same data
         give the same model.
 
@@ -207,7 +208,7 @@ class KernelMixture(MixtureAnswers):
         feature_dtype: str = "float32",
         missing: str = "raise",
         sample_dim: str = "sample",
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.views = views

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bigtensor.data.random_states import RandomState
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.gaussian_components import GaussianComponents
@@ -76,7 +77,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
         Whether rows with missing entries are an error, or are left out and counted.
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Seed of the sample and of the starts. None stands for 0: the same data give the same model.
 
     Attributes
@@ -127,7 +128,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
         pilot_rows: int | None = None,
         missing: str = "raise",
         sample_dim: str = "sample",
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.views = views

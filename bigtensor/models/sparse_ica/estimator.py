@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.random_states import RandomState
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 from bigtensor.models.sparse_ica.description import SparseDescription, outcome_in_words
@@ -53,7 +54,7 @@ class SparseICA(ScriptedFit, MixingAnswers):
         Whether rows with missing entries are an error, or are left out and counted.
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Seed of the sample and of the starts. None stands for 0: the same data give the same model.
 
     Attributes
@@ -111,7 +112,7 @@ class SparseICA(ScriptedFit, MixingAnswers):
         pilot_rows: int | None = None,
         missing: str = "raise",
         sample_dim: str = "sample",
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.views = views

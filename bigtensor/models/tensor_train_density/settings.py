@@ -127,7 +127,7 @@ def settings_of(model: Any, shape: DataShape, rows: int) -> TrainSettings:
         symbols=tuple(len(names) for names in shape.categories),
         dtype=shape.dtype,
         has_weight=shape.has_weight,
-        random_state=model.random_state or 0,
+        random_state=model._seed,
     )
 
 

@@ -107,9 +107,9 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         Parameters
         ----------
         X : (sequences, steps) array-like, or list of (steps,) array-likes or str
-            Integers or strings, one category a step. Negative integers and empty strings are
-            missing: windows with them do not count, and a hidden Markov model treats them as its
-            parameter ``missing`` says.
+            Whole numbers or strings, one category a step. Negative numbers, NaN, None and empty
+            strings are missing: windows with them do not count, and a hidden Markov model treats
+            them as its parameter ``missing`` says.
         y : (sequences,) array-like
             Class of every sequence.
         sample_weight : (sequences,) array-like, optional

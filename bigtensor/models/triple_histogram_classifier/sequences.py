@@ -8,8 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from bigtensor.data.categories import are_strings
+from bigtensor.data.plain_arrays import converted
 from bigtensor.errors import DataError
 from bigtensor.features.row_loops import row_loop
 
@@ -123,13 +126,13 @@ def sequences_of(X: Any) -> Sequences:
     Parameters
     ----------
     X : (sequences, steps) array-like, or iterable of (steps,) array-likes or str
-        Integers, of which negative ones are missing, or strings, of which empty ones are. A str
-        is a sequence of its letters.
+        Whole numbers, of which negative ones and NaN are missing, or strings, of which empty ones
+        and None are. A str is a sequence of its letters.
 
     Raises
     ------
     DataError
-        When there is no sequence, or the values are neither integers nor strings.
+        When there is no sequence, or the values are neither whole numbers nor strings.
     """
     if hasattr(X, "shape") and len(X.shape) == 2:
         table = np.asarray(X)
@@ -184,12 +187,14 @@ def _one(part: Any) -> NDArray[Any]:
 
 def _checked(values: NDArray[Any]) -> NDArray[Any]:
     """Return integers or strings, or raise a DataError."""
-    if values.dtype.kind == "O" and all(isinstance(value, str) for value in values):
-        values = values.astype(str)
+    if values.dtype.kind == "O" and are_strings(values):
+        values = np.where(pd.isna(values), "", values).astype(str)
+    if values.dtype.kind in "fb":
+        values = converted(values, np.dtype(np.int64))
     if values.dtype.kind not in "iuU" or not values.size:
         raise DataError(
             f"sequences of {values.size} values of type {values.dtype} were given; expected "
-            "integers (negative where missing) or strings (empty where missing)"
+            "whole numbers (negative or NaN where missing) or strings (empty where missing)"
         )
     return values
 
