@@ -196,8 +196,11 @@ class ModelContract(RowAnswers):
         return (*cls.stored_classes, Views, Rounds, Statistics, Part, Pass)
 
     def __sklearn_tags__(self) -> Tags:
-        """Return the tags of scikit-learn: whether missing values are taken."""
+        """Return the tags of scikit-learn: missing values, categories and names that are taken."""
         tags: Tags = super().__sklearn_tags__()
+        kinds = {self._preferred_kind} if self._preferred_kind else self.takes.kinds
+        tags.input_tags.string = "codes" in kinds
+        tags.input_tags.categorical = kinds == {"codes"}
         tags.input_tags.allow_nan = self.missing in ("omit", MARGINALISE)
         return tags
 

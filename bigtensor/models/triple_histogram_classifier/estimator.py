@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -202,6 +203,12 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         (sequences, classes) float64 array
         """
         return np.asarray(softmax(self._scores(X), axis=1))
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags of scikit-learn: categories, names and missing steps are taken."""
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.categorical = tags.input_tags.allow_nan = True
+        return tags
 
     @property
     def _names(self) -> tuple[str, ...]:
