@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.categories import are_strings
-from bigtensor.data.plain_arrays import with_nan, without_mask
+from bigtensor.data.plain_arrays import without_mask
 from bigtensor.errors import DataError, LayoutError, ViewError
 
 
@@ -20,12 +20,12 @@ def as_matrix(data: Any) -> NDArray[Any]:
     Parameters
     ----------
     data : array-like
-        Missing values of nullable columns, such as ``pandas.NA``, and masked integers become NaN.
+        Missing values of nullable columns, such as ``pandas.NA``, become NaN.
 
     Returns
     -------
     (rows, features) array
-        Objects that are strings, None and NaN stay objects.
+        Objects that are strings, None and NaN stay objects. Masked integers keep their mask.
 
     Raises
     ------
@@ -34,8 +34,10 @@ def as_matrix(data: Any) -> NDArray[Any]:
     LayoutError
         When there are no two dimensions.
     """
+    # a masked integer is -1 as a code and NaN as a measured value, so that its mask is kept
+    masked_integers = isinstance(data, np.ma.MaskedArray) and data.dtype.kind in "iub"
     try:
-        array = np.asarray(without_mask(with_nan(data)))
+        array = data if masked_integers else np.asarray(without_mask(data))
     except ValueError as error:
         raise LayoutError(
             f"the data are no matrix of rows and features ({error}); give every row as many values"

@@ -36,6 +36,7 @@ from bigtensor.data.matrices import (
     is_lazy_table,
     with_dense_chunks,
 )
+from bigtensor.data.plain_arrays import without_mask
 from bigtensor.data.read_errors import read_variable
 from bigtensor.data.row_groups import with_groups
 from bigtensor.data.row_sequences import in_sequences, with_sequences
@@ -234,7 +235,7 @@ def _source(data: Any, sample_dim: str, name: str) -> Source:
     if array.dtype.kind in "OUST":
         codes, categories = coded_strings(array)
         return ArraySource(codes, names, categories=categories)
-    counted = counted_categories(array) if array.dtype.kind in "iu" else None
+    counted = counted_categories(without_mask(array)) if array.dtype.kind in "iu" else None
     return ArraySource(array, names, categories=counted)
 
 

@@ -80,18 +80,6 @@ def converted(values: Any, dtype: np.dtype[Any]) -> Any:
     return codes.astype(dtype)
 
 
-def with_nan(array: Any) -> Any:
-    """Return a masked array of integers or booleans as floats, with NaN where it masks a value.
-
-    Parameters
-    ----------
-    array : array
-        Other arrays are returned as they are, and so are masks that mask nothing.
-    """
-    masked = isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array)
-    return array.astype(np.float64) if masked and array.dtype.kind in "iub" else array
-
-
 def native_dtype(dtype: Any) -> np.dtype[Any]:
     """Return the dtype in the byte order of this machine."""
     native_order: np.dtype[Any] = np.dtype(dtype).newbyteorder("=")

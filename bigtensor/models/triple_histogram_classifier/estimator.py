@@ -10,7 +10,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.models.discrete_mixture.estimator import DiscreteMixture
@@ -127,12 +127,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         """
         estimator = self._checked_estimator()
         sequences = sequences_of(X)
-        labels = np.asarray(y)
-        if labels.shape != (len(sequences),):
-            raise DataError(
-                f"{len(sequences)} sequences and labels of shape {labels.shape} were given; give "
-                "one label a sequence"
-            )
+        labels = _checked_labels(y, len(sequences))
         weight = _checked_weight(sample_weight, len(sequences))
         self.classes_, position = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
@@ -313,6 +308,28 @@ def l1_distances(found: TripleHistograms, probability: NDArray[np.float64]) -> N
     return 1 + found.summed(np.abs(frequency - probability) - probability)
 
 
+def _checked_labels(y: Any, count: int) -> NDArray[Any]:
+    """Return the labels of sequences, or raise a DataError."""
+    if y is None:
+        raise DataError(
+            "TripleHistogramClassifier requires y to be passed, but the target y is None; give one "
+            "label a sequence"
+        )
+    labels = np.asarray(y)
+    if labels.shape == (count, 1):
+        labels = column_or_1d(labels, warn=True)
+    if labels.shape != (count,):
+        raise DataError(
+            f"{count} sequences and labels of shape {labels.shape} were given; give one label a "
+            "sequence"
+        )
+    if labels.dtype.kind == "f" and not (labels == np.rint(labels)).all():
+        raise DataError(
+            "Unknown label type: the labels are continuous numbers; give one class a sequence"
+        )
+    return labels
+
+
 def _checked_weight(sample_weight: Any, count: int) -> NDArray[np.float64] | None:
     """Return the weights of sequences, or raise a DataError."""
     if sample_weight is None:
@@ -323,4 +340,6 @@ def _checked_weight(sample_weight: Any, count: int) -> NDArray[np.float64] | Non
             f"weights of shape {weight.shape} were given for {count} sequences; give one finite "
             "number a sequence, none of them negative"
         )
+    if not weight.any():
+        raise DataError("every sample weight is zero; give some sequences a positive weight")
     return weight

@@ -134,8 +134,12 @@ def sequences_of(X: Any) -> Sequences:
     DataError
         When there is no sequence, or the values are neither whole numbers nor strings.
     """
+    if hasattr(X, "tocsr"):
+        raise DataError("sparse rows are no sequences; give dense ones, for example .toarray()")
+    X = np.asarray(X) if hasattr(X, "__array__") else X
     if hasattr(X, "shape") and len(X.shape) == 2:
         table = np.asarray(X)
+        check_shape(table)
         lengths = np.full(len(table), table.shape[1], np.int64)
         return Sequences(_checked(table.reshape(-1)), lengths)
     parts = [_one(part) for part in X]
@@ -174,13 +178,23 @@ def write_window_cells(
                 cell[step] = (np.int64(a) * n_categories + b) * n_categories + c
 
 
+def check_shape(table: NDArray[Any]) -> None:
+    """Raise a DataError for a table without a sequence or without a step."""
+    for axis, what in enumerate(("sample", "feature")):
+        if not table.shape[axis]:
+            raise DataError(
+                f"Found array with 0 {what}(s) (shape={table.shape}) while a minimum of 1 is "
+                "required: give one row a sequence, and one column a step"
+            )
+
+
 def _one(part: Any) -> NDArray[Any]:
     """Return the steps of one sequence."""
     steps = np.asarray(list(part)) if isinstance(part, str | Iterable) else np.asarray(part)
     if steps.ndim != 1:
         raise DataError(
             f"a sequence of shape {steps.shape} was given; expected (steps,), with one category a "
-            "step"
+            "step. Reshape your data with .reshape(1, -1) if they are one sequence"
         )
     return steps
 
@@ -189,14 +203,26 @@ def _checked(values: NDArray[Any]) -> NDArray[Any]:
     """Return integers or strings, or raise a DataError."""
     if values.dtype.kind == "O" and are_strings(values):
         values = np.where(pd.isna(values), "", values).astype(str)
+    if values.dtype.kind == "O":
+        values = _numbers(values)
     if values.dtype.kind in "fb":
         values = converted(values, np.dtype(np.int64))
+    if values.dtype.kind == "c":
+        raise DataError("Complex data not supported: a step is one category")
     if values.dtype.kind not in "iuU" or not values.size:
         raise DataError(
             f"sequences of {values.size} values of type {values.dtype} were given; expected "
             "whole numbers (negative or NaN where missing) or strings (empty where missing)"
         )
     return values
+
+
+def _numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Return objects as numbers; the objects themselves where they are none."""
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        return values
 
 
 def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
