@@ -13,6 +13,10 @@ Values = Any
 """A dense ``(rows, features)`` array of floats or integer codes, or a CSR array of counts."""
 
 
+UNSEEN_CODE = int(np.iinfo(np.int32).min)
+"""Code of a category that the fit did not have. By every rule the row keeps its other entries."""
+
+
 @dataclass(frozen=True)
 class Block:
     """Consecutive rows of all views, as they are read.

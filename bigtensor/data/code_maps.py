@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.block import UNSEEN_CODE
 from bigtensor.data.categories import MISSING_CODE, counted_categories
-from bigtensor.data.missing_values import UNSEEN_CODE
 from bigtensor.data.plain_arrays import CODES, converted
 from bigtensor.data.sources import Source
 from bigtensor.errors import DataError

@@ -53,8 +53,10 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         Parameters
         ----------
         X : path, xarray, AnnData, dask array, array-like, Samples, or a list of these
-            ``(rows, features)``, float32 or float64. A path or URL names a Zarr store or an AnnData
-            file. `bigtensor.open_samples` reads layers and ``obsm`` of AnnData.
+            ``(rows, features)``. A model of measured values converts integers, booleans and
+            float16 to floats, and a model of categories takes names and whole numbers. A path or
+            URL names a Zarr store or an AnnData file. `bigtensor.open_samples` reads layers and
+            ``obsm`` of AnnData.
         y : ignored
         sample_weight : (rows,) array-like, optional
             Weights of the rows, not negative. In every sum a weight of 2 counts a row twice, so

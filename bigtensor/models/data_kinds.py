@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
+from bigtensor.data.categories import are_strings
 from bigtensor.data.code_maps import Categories, CodeMap
 from bigtensor.data.csr_source import is_sparse
 from bigtensor.data.kinds import Kind
-from bigtensor.data.plain_arrays import CODES
+from bigtensor.data.plain_arrays import CODES, converted
 from bigtensor.data.samples import Samples
 from bigtensor.errors import DataError
+
+_LONG = np.dtype(np.int64)
 
 _NAMES: dict[Kind, str] = {
     "measured": "measured values (numbers)",
@@ -112,6 +118,35 @@ class Data:
                 "(codes=True)"
             )
         return samples
+
+
+def category_values(values: NDArray[Any]) -> NDArray[Any]:
+    """Return categories as strings or as integers, where the values can be either.
+
+    Parameters
+    ----------
+    values : array
+        Strings, also as objects with None or NaN for missing ones, or numbers with NaN.
+
+    Returns
+    -------
+    array
+        Missing strings are empty, and missing numbers are -1. Other objects are returned as they
+        are.
+
+    Raises
+    ------
+    DataError
+        When numbers are not whole.
+    """
+    if values.dtype.kind == "O" and are_strings(values.tolist()):
+        return np.where(pd.isna(values), "", values).astype(str)
+    if values.dtype.kind == "O":
+        try:
+            values = values.astype(np.float64)
+        except (TypeError, ValueError):
+            return values
+    return np.asarray(converted(values, _LONG)) if values.dtype.kind in "fb" else values
 
 
 def _converted(samples: Samples, kinds: AbstractSet[Kind], known: Categories | None) -> Samples:

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 
-from bigtensor.data.random_states import RandomState
 from bigtensor.errors import DataError
 from bigtensor.models.base import LatentVariableModel
 from bigtensor.models.description import ModelDescription, refuse_levels
-from bigtensor.models.parameters import check_choice, check_integer
+from bigtensor.models.parameters import RandomState, check_choice, check_integer
 from bigtensor.statistics.base import RowFunction
 
 LOG_DENSITY = "log_density"

@@ -11,13 +11,12 @@ import xarray as xr
 from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 
-from bigtensor.data.random_states import RandomState
 from bigtensor.decomposition.merge_tree import MergeTree
 from bigtensor.errors import NoPopulationsError, Setting
 from bigtensor.models.base import LatentVariableModel
 from bigtensor.models.density import mean_score
 from bigtensor.models.mixture_description import MixtureDescription, weight_table
-from bigtensor.models.parameters import check_choice, check_integer
+from bigtensor.models.parameters import RandomState, check_choice, check_integer
 from bigtensor.models.populations import Populations
 from bigtensor.models.run_options import RunOptions
 from bigtensor.models.weights_by import weights_of_groups

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data import random_states
 from bigtensor.data.missing_values import MARGINALISE, MISSING_RULES
 from bigtensor.data.random_states import check_random_state
 from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.custom_kernel import CustomKernel
+
+RandomState: TypeAlias = random_states.RandomState
+"""Random state that a caller gives, for the signatures of models."""
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:

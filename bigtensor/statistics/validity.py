@@ -9,8 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
-from bigtensor.data.missing_values import UNSEEN_CODE
+from bigtensor.data.block import UNSEEN_CODE, Block
 from bigtensor.statistics.base import State, Statistic, Workspace
 
 _Result = TypeVar("_Result", covariant=True)

@@ -12,7 +12,7 @@ import xarray as xr
 import zarr
 
 from bigtensor.data import categories as categories_module
-from bigtensor.data.missing_values import UNSEEN_CODE
+from bigtensor.data.block import UNSEEN_CODE
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.data.stored_arrays import create_array

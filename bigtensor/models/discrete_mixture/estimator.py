@@ -6,7 +6,6 @@ from typing import Any
 
 import xarray as xr
 
-from bigtensor.data.random_states import RandomState
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.discrete_mixture.description import (
@@ -25,6 +24,7 @@ from bigtensor.models.discrete_mixture.settings import (
 )
 from bigtensor.models.discrete_mixture.solution import DiscreteFit
 from bigtensor.models.information_criteria import InformationCriteria
+from bigtensor.models.parameters import RandomState
 from bigtensor.models.script import PlannedPass, Script
 
 
@@ -66,8 +66,8 @@ class DiscreteMixture(InformationCriteria):
         Random starts of ``"em"``, and of ``"ex"`` with more than three views.
     missing : {"raise", "omit", "marginalise"}, default "raise"
         Whether rows with missing entries are an error, are left out and counted, or keep their
-        other entries: a missing one then says nothing of its row. Categories that did not occur in
-        the fit are missing entries.
+        other entries: a missing one then says nothing of its row. Entries of categories that did
+        not occur in the fit say nothing by every rule.
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, RandomState or Generator, optional

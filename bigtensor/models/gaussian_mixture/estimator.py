@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
-from bigtensor.data.random_states import RandomState
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.gaussian_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.description import (
@@ -30,6 +29,7 @@ from bigtensor.models.gaussian_mixture.settings import (
 )
 from bigtensor.models.information_criteria import InformationCriteria
 from bigtensor.models.labelled_fit import LabelledFit
+from bigtensor.models.parameters import RandomState
 from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 
 

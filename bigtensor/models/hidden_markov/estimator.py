@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, Unpack
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.block import Block
-from bigtensor.data.kinds import Kind
-from bigtensor.data.random_states import RandomState
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.models.containers import is_labelled
 from bigtensor.models.data_kinds import Data
@@ -42,7 +40,7 @@ from bigtensor.models.hidden_markov.script import (
 from bigtensor.models.hidden_markov.sequence_iterations import operators_of
 from bigtensor.models.hidden_markov.settings import check_parameters, settings_of
 from bigtensor.models.hidden_markov.solution import MarkovFit
-from bigtensor.models.parameters import check_integer
+from bigtensor.models.parameters import RandomState, check_integer
 from bigtensor.models.run_options import RunOptions
 from bigtensor.models.script import PlannedPass, Script, SizedScript
 from bigtensor.models.sequence_model import SequenceModel, ids_or_names
@@ -175,7 +173,7 @@ class HiddenMarkovModel(SequenceModel):
         self.random_state = random_state
 
     @property
-    def _preferred_kind(self) -> Kind:
+    def _preferred_kind(self) -> Literal["measured", "codes"]:
         """Kind that whole numbers are converted to."""
         return "measured" if self.emissions == KERNEL else "codes"
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.random_states import RandomState
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.ica.description import ICADescription, outcome_in_words
 from bigtensor.models.ica.planned_passes import planned_preparation, planned_refinement
 from bigtensor.models.ica.script import STORED_CLASSES, prepare, refine
 from bigtensor.models.ica.settings import check_parameters, settings_of, without_effect
 from bigtensor.models.independent_sources.components import IndependentComponents
+from bigtensor.models.parameters import RandomState
 from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 from bigtensor.models.transform import MixingAnswers
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.random_states import RandomState
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.kernel_ica.description import KernelDescription, outcome_in_words
 from bigtensor.models.kernel_ica.planned_passes import planned_preparation, planned_refinement
@@ -18,6 +17,7 @@ from bigtensor.models.kernel_ica.script import (
 )
 from bigtensor.models.kernel_ica.settings import check_parameters, settings_of, without_effect
 from bigtensor.models.kernel_ica.solution import KernelComponents
+from bigtensor.models.parameters import RandomState
 from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 from bigtensor.models.transform import TransformAnswers
 

@@ -10,7 +10,6 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.random_states import RandomState
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.features.kernels import Kernel
 from bigtensor.models.containers import labelled_like
@@ -37,7 +36,7 @@ from bigtensor.models.kernel_mixture.view_functions import (
     view_values,
 )
 from bigtensor.models.mixture import MixtureAnswers
-from bigtensor.models.parameters import checked_points
+from bigtensor.models.parameters import RandomState, checked_points
 from bigtensor.models.run_options import RunOptions
 from bigtensor.models.script import PlannedPass, Script
 from bigtensor.statistics.conditional_means import ConditionalMeans

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bigtensor.data.random_states import RandomState
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.gaussian_components import GaussianComponents
@@ -27,6 +26,7 @@ from bigtensor.models.linear_mixture.settings import (
     settings_of,
 )
 from bigtensor.models.mixture import MixtureAnswers
+from bigtensor.models.parameters import RandomState
 from bigtensor.models.script import PlannedMethod, PlannedPass, Script
 from bigtensor.models.view_tables import ViewTables
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.random_states import RandomState
 from bigtensor.models.data_kinds import Data
+from bigtensor.models.parameters import RandomState
 from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 from bigtensor.models.sparse_ica.description import SparseDescription, outcome_in_words
 from bigtensor.models.sparse_ica.planned_passes import planned_preparation, planned_refinement

@@ -9,11 +9,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bigtensor.data.random_states import RandomState
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.density import DensityAnswers
-from bigtensor.models.parameters import check_choice
+from bigtensor.models.parameters import RandomState, check_choice
 from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 from bigtensor.models.tensor_train_density.description import TrainDescription, outcome_in_words
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from bigtensor.data.random_states import RandomState
 from bigtensor.errors import DataError
 from bigtensor.models.data_kinds import Data
-from bigtensor.models.parameters import check_choice, check_integer
+from bigtensor.models.parameters import RandomState, check_choice, check_integer
 from bigtensor.models.script import PlannedPass, single_pass
 from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 from bigtensor.models.topic_model.coherence import likely_words, mean_npmi

@@ -8,13 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from bigtensor.data.categories import are_strings
-from bigtensor.data.plain_arrays import converted
 from bigtensor.errors import DataError
 from bigtensor.features.row_loops import row_loop
+from bigtensor.models.data_kinds import category_values
 
 WINDOW = 3
 
@@ -201,12 +199,7 @@ def _one(part: Any) -> NDArray[Any]:
 
 def _checked(values: NDArray[Any]) -> NDArray[Any]:
     """Return integers or strings, or raise a DataError."""
-    if values.dtype.kind == "O" and are_strings(values):
-        values = np.where(pd.isna(values), "", values).astype(str)
-    if values.dtype.kind == "O":
-        values = _numbers(values)
-    if values.dtype.kind in "fb":
-        values = converted(values, np.dtype(np.int64))
+    values = category_values(values)
     if values.dtype.kind == "c":
         raise DataError("Complex data not supported: a step is one category")
     if values.dtype.kind not in "iuU" or not values.size:
@@ -215,14 +208,6 @@ def _checked(values: NDArray[Any]) -> NDArray[Any]:
             "whole numbers (negative or NaN where missing) or strings (empty where missing)"
         )
     return values
-
-
-def _numbers(values: NDArray[Any]) -> NDArray[Any]:
-    """Return objects as numbers; the objects themselves where they are none."""
-    try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError):
-        return values
 
 
 def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
