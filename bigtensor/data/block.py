@@ -13,7 +13,7 @@ Values = Any
 """A dense ``(rows, features)`` array of floats or integer codes, or a CSR array of counts."""
 
 UNKNOWN_CODE = -(2**30)
-"""The code of a category that the fit did not have, which counts as missing.
+"""Code of a category that the fit did not have. By every rule the row keeps its other entries.
 
 It is far from -1, -9 and the smallest integer, by which data may name their missing entries.
 """

@@ -25,16 +25,17 @@ def cut_blocks(
     halo: int = 0,
     code_map: CodeMap | None = None,
     source_start: int = 0,
+    read_as: np.dtype[Any] | None = None,
 ) -> Iterator[Block]:
     """Cut pieces of any length into blocks of ``block_rows`` rows and their halo.
 
     The pieces hold the rows from ``start`` to ``stop`` plus the halo, and none after them. Blocks
     are windows on them; rows are copied only where a block begins in one piece and ends in the
-    next, and where codes are translated.
+    next, where codes are translated, and where values are converted to the type ``read_as``.
     """
     slices, left = views.slices, None
     for piece in pieces:
-        for held in _stretches(left, _laid_out(piece, views, code_map), block_rows, halo):
+        for held in _stretches(left, _laid_out(piece, views, code_map, read_as), block_rows, halo):
             cursor = 0
             while cursor + block_rows + halo <= _rows(held) and start + block_rows <= stop:
                 yield _block(held, slices, cursor, start, block_rows, halo, source_start)
@@ -47,9 +48,11 @@ def cut_blocks(
         cursor, start = cursor + rows, start + rows
 
 
-def _laid_out(piece: Columns, views: Views, code_map: CodeMap | None) -> Columns:
+def _laid_out(
+    piece: Columns, views: Views, code_map: CodeMap | None, read_as: np.dtype[Any] | None
+) -> Columns:
     """Put the features of the views one beside the other, with the codes that are known."""
-    values = laid_out(piece.values, views.order)
+    values = laid_out(piece.values, views.order, read_as)
     if code_map is not None:
         values = code_map.translated(values, views.feature_names)
     weight = None if piece.weight is None else np.asarray(without_mask(piece.weight), np.float64)

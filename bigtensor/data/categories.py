@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,18 @@ def holds_strings(array: Any) -> bool:
     """
     if array.dtype.kind != "O" or array.ndim != 2:
         return array.dtype.kind in "UST"
-    cells = read_variable(array[:1], f"the first row of {array.name!r}").ravel().tolist()
+    return are_strings(
+        read_variable(array[:1], f"the first row of {array.name!r}").ravel().tolist()
+    )
+
+
+def are_strings(cells: Sequence[Any]) -> bool:
+    """Return True for strings, of which some may be missing: None or NaN.
+
+    Parameters
+    ----------
+    cells : sequence
+    """
     return any(isinstance(cell, str) for cell in cells) and all(
         isinstance(cell, str) or cell is None or cell != cell for cell in cells
     )
@@ -137,16 +149,23 @@ def coded_table(table: Any) -> tuple[NDArray[np.int32], FeatureCategories] | Non
     -------
     codes : (rows, features) int32 array
     categories : tuple of tuple of str
-        Those of categorical columns in their own order, others in alphabetical order.
-        None is returned for another object, and where a column is neither.
+        Those of categorical columns in their own order, others in alphabetical order. Boolean
+        columns beside them have the categories False and True.
+        None is returned for another object, where another column is neither, and for a table of
+        booleans alone.
     """
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(table, pandas.DataFrame) or not len(table.columns):
         return None
     columns = [table.iloc[:, place] for place in range(table.shape[1])]
-    if not all(_holds_names(pandas, column) for column in columns):
+    named = [_holds_names(pandas, column) for column in columns]
+    boolean = [bool(column.dtype == bool) for column in columns]
+    if not any(named) or not all(map(or_, named, boolean)):
         return None
-    coded = [pandas.Categorical(column) for column in columns]
+    coded = [
+        pandas.Categorical(column, [False, True] if two else None)
+        for column, two in zip(columns, boolean, strict=True)
+    ]
     codes = np.column_stack([column.codes for column in coded]).astype(np.int32)
     return codes, tuple(tuple(map(str, column.categories)) for column in coded)
 

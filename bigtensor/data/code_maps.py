@@ -10,12 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.block import UNKNOWN_CODE
-from bigtensor.data.categories import MISSING_CODE
+from bigtensor.data.categories import MISSING_CODE, counted_categories
+from bigtensor.data.plain_arrays import CODES, converted
 from bigtensor.data.sources import Source
 from bigtensor.errors import DataError
 
 _NAMED = 5
 """Most categories of a feature that a message names."""
+
+_ROWS = 65_536
+"""Rows that are looked at together."""
 
 Categories = Mapping[str, tuple[str, ...]]
 """Names of code 0, 1, ... of every feature."""
@@ -66,9 +70,9 @@ class CodeMap:
         return "; ".join(words)
 
     def translated(self, values: NDArray[Any], features: Sequence[str]) -> NDArray[Any]:
-        """Return codes of known categories.
+        """Return codes of known categories. Missing entries are negative.
 
-        Missing entries are negative, and unknown categories are `UNKNOWN_CODE`.
+        Entries of unknown categories are `UNKNOWN_CODE`.
 
         Parameters
         ----------
@@ -107,11 +111,47 @@ class CodeMap:
 
 
 def code_check(source: Source) -> CodeMap | None:
-    """Return the check of the codes of a source; None for other data, and codes without names."""
-    if source.categories is None:
+    """Return the check of the codes of a source; None for other data, and codes without names.
+
+    Booleans are the codes 0 and 1.
+    """
+    categories = source.categories
+    if source.dtype.kind == "b":
+        categories = (("0", "1"),) * len(source.features)
+    if categories is None:
         return None
-    named = dict(zip(source.features, source.categories, strict=True))
+    named = dict(zip(source.features, categories, strict=True))
     return CodeMap(named, named)
+
+
+def numbered_categories(sources: Sequence[Source]) -> Categories | None:
+    """Return the categories of whole numbers in memory: 0, 1, ... up to the largest.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        Of floats, with NaN and negative numbers for missing entries.
+
+    Returns
+    -------
+    mapping of str to tuple of str, optional
+        None where rows are not in memory, or values are no codes.
+    """
+    if not all(source.held_nbytes for source in sources):
+        return None
+    counts = np.zeros(len(sources[0].features), np.intp)
+    for source in sources:
+        for start in range(0, source.rows, _ROWS):
+            values = source.read(start, min(start + _ROWS, source.rows)).values
+            try:
+                counted = counted_categories(converted(values, CODES))
+            except DataError:
+                return None
+            if counted is None:
+                return None
+            np.maximum(counts, [len(names) for names in counted], out=counts)
+    names = (tuple(map(str, range(count))) for count in counts.tolist())
+    return dict(zip(sources[0].features, names, strict=True))
 
 
 def _table(names: Sequence[str], known: Sequence[str]) -> NDArray[np.int32]:

@@ -20,4 +20,4 @@ def kind_of(dtype: np.dtype[Any], *, sparse: bool = False) -> Kind:
     """
     if sparse:
         return "counts"
-    return "codes" if dtype.kind in "iu" else "measured"
+    return "codes" if dtype.kind in "iub" else "measured"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.categories import are_strings
 from bigtensor.data.plain_arrays import without_mask
 from bigtensor.errors import DataError, LayoutError, ViewError
 
@@ -27,21 +28,24 @@ def as_matrix(data: Any) -> NDArray[Any]:
     Returns
     -------
     (rows, features) array
+        Objects that are strings, None and NaN stay objects. Masked integers keep their mask.
 
     Raises
     ------
     DataError
-        When values are no numbers.
+        When values are neither numbers nor strings.
     LayoutError
         When there are no two dimensions.
     """
+    # a masked integer is -1 as a code and NaN as a measured value, so that its mask is kept
+    masked_integers = isinstance(data, np.ma.MaskedArray) and data.dtype.kind in "iub"
     try:
-        array = np.asarray(without_mask(data))
+        array = data if masked_integers else np.asarray(without_mask(data))
     except ValueError as error:
         raise LayoutError(
             f"the data are no matrix of rows and features ({error}); give every row as many values"
         ) from error
-    if array.dtype == object:
+    if array.dtype == object and not are_strings(array.ravel().tolist()):
         array = _numbers(array, data)
     if array.ndim != 2:
         raise LayoutError(

@@ -37,6 +37,7 @@ from bigtensor.data.matrices import (
     numbered_features,
     with_dense_chunks,
 )
+from bigtensor.data.plain_arrays import without_mask
 from bigtensor.data.read_errors import read_variable
 from bigtensor.data.row_groups import with_groups
 from bigtensor.data.row_sequences import in_sequences, with_sequences
@@ -83,7 +84,8 @@ def open_samples(
         called ``weight`` and ``sequence`` along the sample dimension are used as such. Of AnnData
         it is X, dense, sparse or backed, unless `layer` or `obsm` is given. Blocks of sparse rows
         are CSR arrays. The rows of a Dask DataFrame are counted, which computes its graph once.
-        Integers and strings are codes of categories.
+        Strings are categories. Integers and booleans are codes of categories, or measured values
+        for a model that takes no codes.
     views : mapping of str to features, optional
         See `Views.resolve`. By default every feature is its own view, except for features that
         an import left linear while it transformed others, such as scatter and time.
@@ -228,10 +230,10 @@ def _source(data: Any, sample_dim: str, name: str) -> Source:
     columns = getattr(data, "columns", None)
     array = as_matrix(data)
     names = _default_names(array) if columns is None else feature_names(columns)
-    if array.dtype.kind in "UST":
+    if array.dtype.kind in "OUST":
         codes, categories = coded_strings(array)
         return ArraySource(codes, names, categories=categories)
-    counted = counted_categories(array) if array.dtype.kind in "iu" else None
+    counted = counted_categories(without_mask(array)) if array.dtype.kind in "iu" else None
     return ArraySource(array, names, categories=counted)
 
 

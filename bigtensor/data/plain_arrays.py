@@ -1,4 +1,4 @@
-"""Arrays for computation: missing values are NaN, numbers are in native byte order."""
+"""Arrays for computation: missing values are marked, numbers are in native byte order."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bigtensor.errors import DataError
+
+CODES = np.dtype(np.int32)
+"""Type of codes that were floats."""
 
 
 def without_mask(array: Any) -> Any:
@@ -23,6 +28,56 @@ def without_mask(array: Any) -> Any:
     if array.dtype.kind == "u":
         array = array.astype(np.int64)
     return array.filled(np.nan if array.dtype.kind == "f" else -1)
+
+
+def measured_dtype(dtype: Any) -> np.dtype[Any]:
+    """Return the smallest type of measured values that holds all values of a type.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Floats, integers or booleans.
+
+    Returns
+    -------
+    dtype
+        float32 or float64. Integers beyond 2^53 are rounded.
+    """
+    return np.result_type(dtype, np.float32)
+
+
+def converted(values: Any, dtype: np.dtype[Any]) -> Any:
+    """Return values in another type.
+
+    Parameters
+    ----------
+    values : array or masked array
+    dtype : dtype
+        Floats, or integers for codes of categories.
+
+    Returns
+    -------
+    array or masked array
+        As codes, NaN and masked floats are -1.
+
+    Raises
+    ------
+    DataError
+        When floats are no codes.
+    """
+    if dtype.kind == "f" or values.dtype.kind != "f":
+        return values.astype(dtype, copy=False)
+    numbers = without_mask(values)
+    missing = np.isnan(numbers)
+    codes = np.where(missing, -1, numbers)
+    # infinity is no code either
+    bad = (codes != np.rint(codes)) | (np.abs(codes) > np.iinfo(dtype).max)
+    if bad.any():
+        raise DataError(
+            f"the data hold {codes[bad][0]:g}, which is no code of a category; give whole numbers, "
+            "with NaN for missing entries"
+        )
+    return codes.astype(dtype)
 
 
 def native_dtype(dtype: Any) -> np.dtype[Any]:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import vstack
 
-from bigtensor.data.plain_arrays import native, native_dtype, without_mask
+from bigtensor.data.plain_arrays import converted, native, native_dtype, without_mask
 
 
-def laid_out(values: Any, order: Sequence[int]) -> Any:
+def laid_out(values: Any, order: Sequence[int], read_as: np.dtype[Any] | None = None) -> Any:
     """Return rows with some of their columns, in an order, as computations want them.
 
     Parameters
@@ -19,6 +19,8 @@ def laid_out(values: Any, order: Sequence[int]) -> Any:
     values : (rows, features) array or CSR array
     order : sequence of int
         Columns. If these are all columns as they are, dense rows are not copied.
+    read_as : dtype, optional
+        Type to convert dense rows to; None keeps the type.
 
     Returns
     -------
@@ -32,6 +34,9 @@ def laid_out(values: Any, order: Sequence[int]) -> Any:
             values = values[:, list(order)]
             values.sort_indices()
         return values.astype(native_dtype(values.dtype), copy=False)
+    if read_as is not None:
+        # before the mask goes, because masked integers are NaN among floats
+        values = converted(values, read_as)
     values = without_mask(values)
     values = values if as_they_are else np.take(values, order, axis=1)
     if isinstance(values, np.ndarray):

@@ -57,7 +57,7 @@ def with_weight(samples: Samples, weight: Any) -> Samples:
     Raises
     ------
     DataError
-        When the weights are no numbers, not one a row, or the rows lie in a store.
+        When the weights are no numbers, not one a row, all zero, or the rows lie in a store.
     """
     weight = weight.data if isinstance(weight, xr.DataArray) else weight
     lazy = hasattr(weight, "__dask_graph__") and isinstance(samples.sources[0], LazySource)
@@ -75,6 +75,11 @@ def with_weight(samples: Samples, weight: Any) -> Samples:
             "its variable 'weight' along the sample dimension"
         )
     weights = weights.astype(np.float64, copy=False)
+    if not lazy and not np.any(weights):
+        raise DataError(
+            "every sample weight is zero; give at least one row a positive weight, or leave the "
+            "weights out"
+        )
     if isinstance(source, XarraySource):
         source = replace(source, weight=xr.DataArray(weights, dims=[source.sample_dim]))
     elif isinstance(source, ArraySource | CsrSource | LazySource):

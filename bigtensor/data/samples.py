@@ -14,10 +14,10 @@ import numpy as np
 
 from bigtensor.data.block import Block
 from bigtensor.data.block_cutting import cut_blocks
-from bigtensor.data.code_maps import Categories, CodeMap
+from bigtensor.data.code_maps import Categories, CodeMap, numbered_categories
 from bigtensor.data.csr_source import CsrSource, is_sparse
 from bigtensor.data.kinds import Kind, kind_of
-from bigtensor.data.plain_arrays import native_dtype
+from bigtensor.data.plain_arrays import CODES, measured_dtype, native_dtype
 from bigtensor.data.repeated_reads import ReadTally, read_repeatedly
 from bigtensor.data.sources import ArraySource, Columns, LazySource, Source, ZarrSource
 from bigtensor.data.stored_rows import StoredRows
@@ -63,6 +63,8 @@ class Samples:
     code_map : CodeMap, optional
         Check and translation of codes as they are read; None for other data, and codes without
         names.
+    read_as : dtype, optional
+        Type that dense values are converted to as they are read; None keeps their type.
     removed_starts : tuple of int, default ()
         Global index of the first row of every source, where `without_lazy_rows` removed these.
     sequence_names : tuple of str, optional
@@ -84,6 +86,7 @@ class Samples:
     groups: RowGroups | None = None
     untransformed: tuple[str, ...] | None = None
     code_map: CodeMap | None = None
+    read_as: np.dtype[Any] | None = None
     removed_starts: tuple[int, ...] = ()
     sequence_names: tuple[str, ...] | None = None
     weight_scale: float = 1.0
@@ -107,8 +110,8 @@ class Samples:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the values, in the byte order of this machine."""
-        return native_dtype(self.sources[0].dtype)
+        """Type of the values in blocks, in the byte order of this machine."""
+        return native_dtype(self.sources[0].dtype) if self.read_as is None else self.read_as
 
     @property
     def kind(self) -> Kind:
@@ -181,6 +184,28 @@ class Samples:
         assert self.code_map is not None
         return replace(self, code_map=CodeMap(self.code_map.categories, known))
 
+    def as_measured(self) -> Samples:
+        """Return the same rows with values that are converted to float32 or float64."""
+        return replace(self, code_map=None, read_as=measured_dtype(self.dtype))
+
+    def as_codes(self, known: Categories | None = None) -> Samples | None:
+        """Return the same rows with whole numbers that are converted to codes.
+
+        Parameters
+        ----------
+        known : mapping of str to tuple of str, optional
+            Names of the codes of values that are not in memory.
+
+        Returns
+        -------
+        Samples, optional
+            None where values are no codes, or their categories are not known.
+        """
+        categories = numbered_categories(self.sources) or known
+        if categories is None:
+            return None
+        return replace(self, code_map=CodeMap(categories, categories), read_as=CODES)
+
     def as_dense(self) -> Samples:
         """Return these samples with sparse rows read as dense rows."""
         sources = (replace(s, dense=True) if is_sparse(s) else s for s in self.sources)
@@ -249,18 +274,39 @@ class Samples:
         columns = _read_ahead(everything, tally or ReadTally())
         for (start, stop), of_range in zip(part, pieces, strict=True):
             arriving = islice(columns, len(of_range))
-            blocks = cut_blocks(
-                self.views,
-                arriving,
-                start,
-                stop,
-                block_rows,
-                halo,
-                self.code_map,
-                self.source_start(start),
-            )
-            for block in blocks:
-                yield block.with_scaled_weight(self.weight_scale)
+            yield from self.cut(arriving, start, stop, block_rows, halo)
+
+    def cut(
+        self, pieces: Iterator[Columns], start: int, stop: int, block_rows: int, halo: int
+    ) -> Iterator[Block]:
+        """Cut rows that were read into blocks, with codes, types and weights as they are meant.
+
+        Parameters
+        ----------
+        pieces : iterator of Columns
+            The rows from ``start`` to ``stop`` and their halo, in pieces of any length.
+        start, stop : int
+            Global row indices, within one source.
+        block_rows, halo : int
+            As for `blocks`.
+
+        Yields
+        ------
+        Block
+        """
+        blocks = cut_blocks(
+            self.views,
+            pieces,
+            start,
+            stop,
+            block_rows,
+            halo,
+            self.code_map,
+            self.source_start(start),
+            self.read_as,
+        )
+        for block in blocks:
+            yield block.with_scaled_weight(self.weight_scale)
 
     def _pieces(self, start: int, stop: int, halo: int) -> list[Piece]:
         """Cut a row range and its halo where units of its source end."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from bigtensor.data.csr_source import is_sparse
 from bigtensor.data.plain_arrays import native_dtype
 from bigtensor.data.sources import LazySource, Source
@@ -55,10 +53,11 @@ def check_values(source: Source) -> None:
         )
     if source.dtype.kind == "c":
         raise DataError("Complex data not supported: give the real and imaginary parts as features")
-    known = native_dtype(source.dtype) in (np.dtype(np.float32), np.dtype(np.float64))
-    if not known and source.dtype.kind not in "iu":
+    if not (
+        (source.dtype.kind == "f" and source.dtype.itemsize <= 8) or source.dtype.kind in "iub"
+    ):
         raise DataError(
-            f"the values of {source.describe()} are {source.dtype}; expected float32 or float64 "
-            "for measurements, or integers for codes: convert with .astype('float32') if the "
+            f"the values of {source.describe()} are {source.dtype}; expected floats of at most 64 "
+            "bits for measurements, or integers for codes: convert with .astype('float32') if the "
             "numbers are measurements"
         )

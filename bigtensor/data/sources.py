@@ -12,6 +12,7 @@ import zarr
 from numpy.typing import NDArray
 
 from bigtensor.data.categories import FeatureCategories
+from bigtensor.data.plain_arrays import without_mask
 from bigtensor.data.process_wide import ProcessWide
 from bigtensor.data.read_errors import row_errors
 from bigtensor.data.store_files import StoreFiles
@@ -177,7 +178,8 @@ class ArraySource:
             if array is not None:
                 digest.update(f"{array.dtype}{array.shape}".encode())
                 for start in range(0, len(array), 65_536):
-                    digest.update(np.ascontiguousarray(array[start : start + 65_536]).tobytes())
+                    rows = without_mask(array[start : start + 65_536])
+                    digest.update(np.ascontiguousarray(rows).tobytes())
         return digest.hexdigest()
 
     def describe(self) -> str:

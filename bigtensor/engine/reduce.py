@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from bigtensor.data.block import Block
-from bigtensor.data.block_cutting import cut_blocks
 from bigtensor.data.repeated_reads import ReadTally
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import ROW_VARIABLES, Columns, LazySource
@@ -210,13 +209,4 @@ def blocks_of(
     fields = 1 + len(ROW_VARIABLES)
     for index, (start, stop) in enumerate(part):
         columns = Columns(*arrays[fields * index : fields * (index + 1)])
-        yield from cut_blocks(
-            samples.views,
-            iter([columns]),
-            start,
-            stop,
-            block_rows,
-            halo,
-            samples.code_map,
-            samples.source_start(start),
-        )
+        yield from samples.cut(iter([columns]), start, stop, block_rows, halo)

@@ -15,10 +15,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bigtensor._version import __version__
-from bigtensor.data.code_maps import CodeMap
+from bigtensor.data.code_maps import Categories
+from bigtensor.data.kinds import Kind
 from bigtensor.data.matrices import is_lazy_table
 from bigtensor.data.missing_values import MARGINALISE
 from bigtensor.data.opening import open_samples
+from bigtensor.data.random_states import RandomState, integer_seed, is_drawn_from
 from bigtensor.data.samples import Samples
 from bigtensor.data.views import Views, ViewsLike
 from bigtensor.engine.events import Listener
@@ -51,6 +53,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
     takes: ClassVar[Data]
     missing: str
     sample_dim: str
+    random_state: RandomState
     views_: Views
     n_features_in_: int
     categories_: dict[str, tuple[str, ...]]
@@ -58,6 +61,9 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
 
     _fitted: Any = None
     """Result of the script of the fit; None before."""
+
+    _drawn_seed: int = 0
+    """Seed of the last fit, where `random_state` is a RandomState or Generator."""
 
     @abstractmethod
     def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:
@@ -207,7 +213,13 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _taken(self, X: Any, views: ViewsLike | None = None, **options: Any) -> Samples:
         """Describe data as `open_samples` does, refusing kinds that the model does not take."""
-        return self.takes.check(open_samples(X, views, **options), type(self).__name__)
+        samples = open_samples(X, views, **options)
+        return self.takes.check(samples, type(self).__name__, prefer=self._preferred_kind)
+
+    @property
+    def _preferred_kind(self) -> Kind | None:
+        """Kind that whole numbers are converted to; None for any kind that the model takes."""
+        return None
 
     def _open_again(
         self,
@@ -270,24 +282,46 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
                 f"X has {len(samples.features)} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input"
             )
-        if samples.kind == "codes" and hasattr(self, "categories_"):
-            samples = self._with_known_categories(samples, named=named)
-        return self.takes.check(samples, type(self).__name__)
+        return self._as_in_fit(samples, named=named)
 
-    def _with_known_categories(self, samples: Samples, *, named: bool) -> Samples:
-        """Return samples with the codes of the fit: categories are found by name.
+    def _as_in_fit(self, samples: Samples, *, named: bool) -> Samples:
+        """Return samples with the kind of values of the fit, and with its codes.
 
-        Codes without names are those of the fit.
+        Categories are found by name. Codes without names are those of the fit.
         """
-        known = self.categories_
-        if not named:
+        known: Categories | None = getattr(self, "categories_", None)
+        if known is not None and not named:
             known = dict(zip(samples.features, known.values(), strict=True))
-        if samples.categories is None:
-            return replace(samples, code_map=CodeMap(known, known))
-        own = samples.categories or {}
+        fitted_to: Kind = "measured" if known is None else "codes"
+        prefer = fitted_to if fitted_to in self.takes.kinds else None
+        samples = self.takes.check(samples, type(self).__name__, prefer=prefer, known=known)
+        own = samples.categories
+        if known is None or own is None:
+            return samples
         samples = samples.with_categories({name: known.get(name, own[name]) for name in own})
         warn_of_unknown_categories(samples)
         return samples
+
+    @property
+    def _seed(self) -> int:
+        """Integer of the random choices: that of the last fit, where `random_state` is drawn from.
+
+        Without a fit it is 0 there, because only a fit draws.
+        """
+        state = self.random_state
+        return self._drawn_seed if is_drawn_from(state) else integer_seed(state)
+
+    def _generator(self, random_state: RandomState = None) -> np.random.Generator:
+        """Return the generator of a draw. None stands for the seed of the model."""
+        seed = self._seed if random_state is None else integer_seed(random_state)
+        return np.random.default_rng(seed)
+
+    def _parameters_of_fit(self) -> dict[str, Any]:
+        """Return the parameters, with the integer seed in place of a RandomState or Generator."""
+        parameters: dict[str, Any] = self.get_params(deep=False)
+        if is_drawn_from(self.random_state):
+            parameters["random_state"] = self._seed
+        return parameters
 
     def _output_attrs(self) -> dict[str, Any]:
         """Return the attributes of every labelled output."""
@@ -296,7 +330,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
             "version": __version__,
             "model": type(self).__name__,
             "views": self.views_.as_mapping(),
-            "parameters": plain(self.get_params(deep=False)),
+            "parameters": plain(self._parameters_of_fit()),
         }
 
 

@@ -11,6 +11,7 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import validate_data
 
 from bigtensor._version import __version__
+from bigtensor.data.random_states import integer_seed
 from bigtensor.data.samples import Samples
 from bigtensor.data.weight_meanings import COUNTS, RELATIVE
 from bigtensor.engine.checkpoint import content_key
@@ -53,9 +54,10 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         Parameters
         ----------
         X : path, xarray, AnnData, dask array, array-like, Samples, or a list of these
-            ``(rows, features)`` of the kind that the model takes: measured values, codes of
-            categories, or counts. A path or URL names a Zarr store or an AnnData file.
-            `bigtensor.open_samples` reads layers and ``obsm`` of AnnData.
+            ``(rows, features)``. A model of measured values converts integers, booleans and
+            float16 to floats, and a model of categories takes names and whole numbers. A path or
+            URL names a Zarr store or an AnnData file. `bigtensor.open_samples` reads layers and
+            ``obsm`` of AnnData.
         y : ignored
         sample_weight : (rows,) array-like, optional
             Weights of the rows, not negative, by default those that are stored with the data. Their
@@ -99,6 +101,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
 
     def _fit_to(self, X: Any, samples: Samples, **options: Unpack[RunOptions]) -> Self:
         """Fit the model to data that are opened."""
+        self._drawn_seed = integer_seed(self.random_state)
         shape = shape_of(samples)
         if is_plain(X):
             validate_data(self, X, skip_check_array=True)
@@ -181,6 +184,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         if rows is not None:
             check_integer("rows", rows, 2)
         samples = self._open(X, sample_weight)
+        self._drawn_seed = integer_seed(self.random_state)
         shape = shape_of(samples)
         if is_plain(X):
             validate_data(self, X, skip_check_array=True)

@@ -47,7 +47,6 @@ class ModelContract(RowAnswers):
     missing: str
     weights: str = COUNTS
     sample_dim: str
-    random_state: int | None
     views_: Views
     n_features_in_: int
     diagnostics_: dict[str, Any]
@@ -165,7 +164,7 @@ class ModelContract(RowAnswers):
                 "callable; write the answers of the model, or use another kernel"
             )
         attrs = {
-            "parameters": plain(self.get_params(deep=False)),
+            "parameters": plain(self._parameters_of_fit()),
             "n_features_in": self.n_features_in_,
             "feature_names_in": plain(getattr(self, "feature_names_in_", [])),
             "categories": plain(getattr(self, "categories_", None)),
@@ -200,8 +199,11 @@ class ModelContract(RowAnswers):
         return (*cls.stored_classes, Views, Rounds, Statistics, Part, Pass)
 
     def __sklearn_tags__(self) -> Tags:
-        """Return the tags of scikit-learn: whether missing values are taken."""
+        """Return the tags of scikit-learn: missing values, categories and names that are taken."""
         tags: Tags = super().__sklearn_tags__()
+        kinds = {self._preferred_kind} if self._preferred_kind else self.takes.kinds
+        tags.input_tags.string = "codes" in kinds
+        tags.input_tags.categorical = kinds == {"codes"}
         tags.input_tags.allow_nan = self.missing in ("omit", MARGINALISE)
         return tags
 

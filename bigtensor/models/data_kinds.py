@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bigtensor.data.categories import are_strings
+from bigtensor.data.code_maps import Categories, CodeMap
 from bigtensor.data.csr_source import is_sparse
 from bigtensor.data.kinds import Kind
+from bigtensor.data.plain_arrays import CODES, converted
 from bigtensor.data.samples import Samples
 from bigtensor.errors import DataError
 
+_LONG = np.dtype(np.int64)
+
 _NAMES: dict[Kind, str] = {
-    "measured": "measured values (float32 or float64)",
-    "codes": "codes of categories (integers)",
+    "measured": "measured values (numbers)",
+    "codes": "codes of categories (whole numbers, or strings)",
     "counts": "counts in sparse rows (CSR)",
 }
 
 _REMEDIES: dict[tuple[Kind, Kind], str] = {
     ("codes", "measured"): "convert with .astype('float32') if the numbers are measurements, and "
     "import files without --codes (codes=False)",
-    ("measured", "codes"): "import files with --codes (codes=True), or convert whole numbers with "
-    ".astype('int32')",
+    ("measured", "codes"): "import files with --codes (codes=True), or convert whole numbers that "
+    "are not in memory with .astype('int32')",
     ("counts", "measured"): "give dense rows, for example .toarray()",
     ("measured", "counts"): "give a sparse matrix in rows, for example scipy.sparse.csr_array(X)",
     ("codes", "counts"): "give a sparse matrix in rows, for example scipy.sparse.csr_array(X)",
@@ -32,6 +42,10 @@ _REMEDIES: dict[tuple[Kind, Kind], str] = {
 @dataclass(frozen=True)
 class Data:
     """Data that a model takes.
+
+    Whole numbers without names are taken for what the model takes: integers and booleans are
+    converted to floats for a model of measured values, and whole floats to codes for a model of
+    categories.
 
     Parameters
     ----------
@@ -46,31 +60,44 @@ class Data:
     marginalises: bool = False
     dense_counts: bool = False
 
-    def check(self, samples: Samples, model: str) -> Samples:
-        """Return the samples if the model takes them.
+    def check(
+        self,
+        samples: Samples,
+        model: str,
+        *,
+        prefer: Kind | None = None,
+        known: Categories | None = None,
+    ) -> Samples:
+        """Return the samples, converted where that is needed, if the model takes them.
 
         Parameters
         ----------
         samples : Samples
         model : str
             Name of the model, for the message.
+        prefer : {"measured", "codes"}, optional
+            Kind that whole numbers are converted to, of several kinds that the model takes.
+        known : mapping of str to tuple of str, optional
+            Categories of the fit, for codes without names.
 
         Returns
         -------
         Samples
-            Sparse rows of AnnData are read as dense ones, if the model takes no counts.
+            Sparse rows of AnnData are read as dense ones, if the model takes no counts. float16 is
+            read as float32.
 
         Raises
         ------
         DataError
             When the kind of the data is another one, or codes have no categories.
         """
-        kind = samples.kind
         if self.dense_counts and not _has_named_codes(samples):
-            return replace(samples, code_map=None)
-        if kind == "counts" and "counts" not in self.kinds and _may_be_dense(samples):
+            plain = samples.dtype.kind in "iu" or samples.kind == "counts"
+            return replace(samples, code_map=None) if plain else samples.as_measured()
+        if samples.kind == "counts" and "counts" not in self.kinds and _may_be_dense(samples):
             samples = samples.as_dense()
-            kind = samples.kind
+        samples = _converted(samples, {prefer} if prefer else self.kinds, known)
+        kind = samples.kind
         if kind not in self.kinds:
             taken = sorted(self.kinds)
             raise DataError(
@@ -78,13 +105,67 @@ class Data:
                 f"takes {' or '.join(_NAMES[other] for other in taken)}: "
                 + "; or ".join(_REMEDIES[kind, other] for other in taken)
             )
-        if kind == "codes" and samples.categories is None:
+        if kind != "codes":
+            return samples
+        if samples.dtype.kind == "b":
+            samples = replace(samples, read_as=CODES)
+        if samples.categories is None and known is not None:
+            return replace(samples, code_map=CodeMap(known, known))
+        if samples.categories is None:
             raise DataError(
                 f"the integers of {samples.describe()} have no categories; name the codes of every "
                 "feature in the attribute 'categories' of the values, or import with --codes "
                 "(codes=True)"
             )
         return samples
+
+
+def category_values(values: NDArray[Any]) -> NDArray[Any]:
+    """Return categories as strings or as integers, where the values can be either.
+
+    Parameters
+    ----------
+    values : array
+        Strings, also as objects with None or NaN for missing ones, or numbers with NaN.
+
+    Returns
+    -------
+    array
+        Missing strings are empty, and missing numbers are -1. Other objects are returned as they
+        are.
+
+    Raises
+    ------
+    DataError
+        When numbers are not whole.
+    """
+    if values.dtype.kind == "O" and are_strings(values.tolist()):
+        return np.where(pd.isna(values), "", values).astype(str)
+    if values.dtype.kind == "O":
+        try:
+            values = values.astype(np.float64)
+        except (TypeError, ValueError):
+            return values
+    return np.asarray(converted(values, _LONG)) if values.dtype.kind in "fb" else values
+
+
+def _converted(samples: Samples, kinds: AbstractSet[Kind], known: Categories | None) -> Samples:
+    """Return samples of one of some kinds where their values can be converted to it.
+
+    Parameters
+    ----------
+    samples : Samples
+    kinds : set of {"measured", "codes", "counts"}
+    known : mapping of str to tuple of str, optional
+        Categories of values that are not in memory.
+    """
+    if samples.kind == "measured" and "measured" not in kinds and "codes" in kinds:
+        samples = samples.as_codes(known) or samples
+    # codes without categories are numbers
+    if samples.kind == "codes" and "measured" in kinds and not _has_named_codes(samples):
+        of_numbers = "codes" not in kinds or (samples.categories is None and known is None)
+        samples = samples.as_measured() if of_numbers else samples
+    return samples.as_measured() if samples.dtype == np.float16 else samples
 
 
 def _has_named_codes(samples: Samples) -> bool:

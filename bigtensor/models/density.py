@@ -12,7 +12,7 @@ from bigtensor.data.samples import Samples
 from bigtensor.errors import DataError
 from bigtensor.models.base import LatentVariableModel
 from bigtensor.models.description import ModelDescription, refuse_levels
-from bigtensor.models.parameters import check_choice, check_integer
+from bigtensor.models.parameters import RandomState, check_choice, check_integer
 from bigtensor.models.script import PlannedPass, single_pass
 from bigtensor.statistics.base import Pass, RowFunction
 from bigtensor.statistics.score_sums import ScoreSums, ScoreSumsResult
@@ -66,13 +66,13 @@ class DensityAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         """
         return mean_score(self, X, sample_weight)
 
-    def sample(self, n_samples: int = 1, random_state: int | None = None) -> NDArray[np.float64]:
+    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> NDArray[np.float64]:
         """Draw rows from the fitted density.
 
         Parameters
         ----------
         n_samples : int
-        random_state : int, optional
+        random_state : int, RandomState or Generator, optional
             None stands for the seed of the model.
 
         Returns
@@ -81,9 +81,8 @@ class DensityAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             Features in the order of the data of the fit, unless some were not used.
         """
         check_integer("n_samples", n_samples, 1)
-        seed = self.random_state if random_state is None else random_state
-        rng = np.random.default_rng(0 if seed is None else seed)
-        return self._density().draw(n_samples, rng)[:, np.argsort(self.views_.order)]
+        drawn = self._density().draw(n_samples, self._generator(random_state))
+        return drawn[:, np.argsort(self.views_.order)]
 
     def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:
         """Return the function that answers for every row."""

@@ -26,7 +26,8 @@ class LabelledFit(LatentVariableModel):
         Parameters
         ----------
         X : path, xarray, AnnData, dask array, array-like, Samples, or a list of these
-            ``(rows, features)`` of measured values, as `bigtensor.open_samples` reads it.
+            ``(rows, features)`` of measured values, as `bigtensor.open_samples` reads it. Integers,
+            booleans and float16 are converted to floats.
         y : str or (rows,) array-like, optional
             Label of every row, or the name of a variable that holds it. Negative numbers, NaN and
             empty names stand for none. Components are the labels, in ascending order, and start

@@ -16,7 +16,7 @@ from bigtensor.errors import NoPopulationsError, Setting
 from bigtensor.models.base import LatentVariableModel
 from bigtensor.models.density import mean_score
 from bigtensor.models.mixture_description import MixtureDescription, weight_table
-from bigtensor.models.parameters import check_choice, check_integer
+from bigtensor.models.parameters import RandomState, check_choice, check_integer
 from bigtensor.models.populations import Populations
 from bigtensor.models.run_options import RunOptions
 from bigtensor.models.weights_by import weights_of_groups
@@ -234,13 +234,13 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         """
         return weights_of_groups(self, X, by, level, options)
 
-    def sample(self, n_samples: int = 1, random_state: int | None = None) -> tuple[Any, Any]:
+    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> tuple[Any, Any]:
         """Draw rows from the fitted mixture.
 
         Parameters
         ----------
         n_samples : int
-        random_state : int, optional
+        random_state : int, RandomState or Generator, optional
             None stands for the seed of the model.
 
         Returns
@@ -251,9 +251,7 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             At the level of `predict`.
         """
         check_integer("n_samples", n_samples, 1)
-        seed = self.random_state if random_state is None else random_state
-        rng = np.random.default_rng(0 if seed is None else seed)
-        values, label = self._mixture().draw(n_samples, rng)
+        values, label = self._mixture().draw(n_samples, self._generator(random_state))
         found = self._mixture().populations
         if found is not None:
             label = found.of_component[label].astype(np.int32)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data import random_states
 from bigtensor.data.missing_values import MARGINALISE, MISSING_RULES
+from bigtensor.data.random_states import check_random_state
 from bigtensor.data.weight_meanings import MEANINGS
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.features.custom_kernel import CustomKernel
+
+RandomState: TypeAlias = random_states.RandomState
+"""Random state that a caller gives, for the signatures of models."""
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
@@ -67,8 +72,7 @@ def check_inputs(
     allowed = MISSING_RULES if marginalises else [r for r in MISSING_RULES if r != MARGINALISE]
     check_choice("missing", missing, allowed)
     check_choice("weights", weights, MEANINGS)
-    if random_state is not None:
-        check_integer("random_state", random_state, 0)
+    check_random_state(random_state)
 
 
 def checked_points(points: Any, view: str, width: int) -> NDArray[np.float64]:

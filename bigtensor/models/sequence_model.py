@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.callback import with_callbacks
 
 from bigtensor.data.integer_ids import integer_ids
+from bigtensor.data.opening import open_samples
 from bigtensor.data.row_sequences import (
     first_ids,
     in_sequences,
@@ -21,7 +22,7 @@ from bigtensor.data.row_sequences import (
     names_of_sequences,
 )
 from bigtensor.data.samples import Samples
-from bigtensor.errors import SequenceWarning, Setting
+from bigtensor.errors import ParameterError, SequenceWarning, Setting
 from bigtensor.models.base import LatentVariableModel
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.parameters import check_workers
@@ -40,7 +41,7 @@ class SequenceModel(LatentVariableModel):
     def fit(
         self,
         X: Any,
-        y: Any = None,  # noqa: ARG002
+        y: Any = None,
         sample_weight: Any = None,
         *,
         sequence: Any = None,
@@ -53,7 +54,8 @@ class SequenceModel(LatentVariableModel):
         ----------
         X : path, xarray, AnnData, dask array or DataFrame, array-like, Samples, or a list of these
             ``(rows, features)`` in the order of time, see `bigtensor.open_samples`.
-        y : ignored
+        y : (rows,) array-like, optional
+            Ignored. Lengths of sequences in this place, as hmmlearn takes them, are `lengths`.
         sample_weight : (rows,) array-like, optional
             Weights of the rows, not negative, by default those that are stored with the data. Their
             meaning is the parameter `weights` of the model.
@@ -83,8 +85,15 @@ class SequenceModel(LatentVariableModel):
             When ids come back after another sequence.
         """
         check_workers(options.get("workers"))
+        lengths = self._lengths_of(X, y, sequence, lengths)
         X, sequence = in_sequences(X, sequence, lengths)
         return self._fit_to(X, self._open(X, sample_weight, sequence), **options)
+
+    def _lengths_of(self, X: Any, y: Any, sequence: Any, lengths: Any) -> Any:
+        """Return the lengths of sequences, which may have been given in the place of labels."""
+        if y is None or sequence is not None or lengths is not None:
+            return lengths
+        return lengths_in_place_of_labels(y, open_samples(X, sample_dim=self.sample_dim).rows)
 
     def _answer(self, X: Any, output: str, sequence: Any, lengths: Any) -> Any:
         """Return one output for every row, in the kind of container that ``X`` is."""
@@ -131,6 +140,34 @@ class SequenceModel(LatentVariableModel):
             replace(entry, wanted=_together(entry.wanted)) if _looks_along(entry.wanted) else entry
             for entry in planned
         ]
+
+
+def lengths_in_place_of_labels(y: Any, rows: int) -> Any:
+    """Return what was given as labels if it is the lengths of sequences; None for labels.
+
+    hmmlearn takes lengths as the second argument, and scikit-learn takes labels.
+
+    Parameters
+    ----------
+    y : object
+    rows : int
+
+    Raises
+    ------
+    ParameterError
+        When it is neither.
+    """
+    entries = np.asarray(y)
+    if entries.shape[:1] == (rows,):
+        return None
+    if entries.ndim == 1 and entries.dtype.kind in "iu" and int(entries.sum()) == rows:
+        return y
+    raise ParameterError(
+        Setting("y")
+        + f" has the shape {entries.shape} and the data have {rows:,} rows; labels are ignored, "
+        "and there has to be one a row: if these are the rows of every sequence, which have to add "
+        "up to the rows of the data, give them as " + Setting("lengths")
+    )
 
 
 def ids_or_names(samples: Samples, runs: NDArray[np.int64]) -> NDArray[Any]:

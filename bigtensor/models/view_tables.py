@@ -49,7 +49,8 @@ class ViewTables(LatentVariableModel):
 def is_by_view(X: Any) -> bool:
     """Return True for a mapping of arrays, or a list of three two-dimensional arrays."""
     if isinstance(X, Mapping):
-        return not isinstance(X, xr.Dataset)
+        # a sparse matrix of keys is a mapping too
+        return not isinstance(X, xr.Dataset) and not hasattr(X, "tocsr")
     of_three = isinstance(X, list | tuple) and len(X) == 3
     return of_three and all(isinstance(part, np.ndarray) and part.ndim == 2 for part in X)
 

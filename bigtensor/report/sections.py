@@ -173,7 +173,7 @@ def _diagnostic_section(findings: Findings) -> Section:
     model = findings.model
     found = model.diagnostics_
     recorded = json.dumps(found, indent=2, ensure_ascii=False, default=str)
-    parameters = tables.parameter_table(model.get_params(deep=False))
+    parameters = tables.parameter_table(model._parameters_of_fit())
     general: tuple[Block, ...] = (
         Group((tables.pass_table(found["passes"]),), "Passes over the data"),
         Group((parameters,), "Parameters", "folded"),

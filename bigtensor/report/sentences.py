@@ -38,7 +38,7 @@ def fit_sentences(
         *method,
         _passes_sentence(found["passes"]),
         *([_plan_sentence(found["plan"])] if "plan" in found else []),
-        _seed_sentence(model.get_params(deep=False).get("random_state")),
+        _seed_sentence(model._parameters_of_fit().get("random_state")),
     ]
 
 

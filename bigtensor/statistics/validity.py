@@ -75,8 +75,9 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
 
     A row is valid when its values are finite and not above `LARGEST_VALUE`, and its weight is
     neither negative nor above `LARGEST_WEIGHT`. Dense integers are codes, and negative ones are
-    missing. Rows of a halo are left out likewise, and counted by the block that they belong to:
-    `Block.window_starts` then leaves out every window that touches one.
+    missing, except that `UNKNOWN_CODE` is valid: statistics sum over it. Rows of a halo are left
+    out likewise, and counted by the block that they belong to: `Block.window_starts` then leaves
+    out every window that touches one.
 
     Parameters
     ----------
@@ -225,9 +226,11 @@ def finite_rows(
 def _usable(
     numbers: NDArray[Any], *, marginalised: bool, out: NDArray[np.bool_] | None = None
 ) -> NDArray[np.bool_]:
-    """Return True for codes from 0 on, and for numbers that are not too large."""
+    """Return True for codes that are not missing, and for numbers that are not too large."""
     if numbers.dtype.kind != "f":
-        return np.asarray(np.greater_equal(numbers, 0, out=out))
+        usable = np.asarray(np.greater_equal(numbers, 0, out=out))
+        usable |= numbers == UNKNOWN_CODE
+        return usable
     largest = min(LARGEST_VALUE, float(np.finfo(numbers.dtype).max))
     # every comparison with NaN is false
     if marginalised:
@@ -350,6 +353,4 @@ def _unusable(code: int | None) -> str:
     """Return the words for a value that cannot be used: of a code, or of a number without one."""
     if code is None:
         return f"value that is not finite (NaN, infinity or above {LARGEST_VALUE:.0e})"
-    if code == UNKNOWN_CODE:
-        return "category that the fit did not have"
     return "missing code (a negative integer)"

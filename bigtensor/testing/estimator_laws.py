@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -16,6 +17,9 @@ from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.comparison import expected_error, require, require_same
 from bigtensor.testing.model_runs import contents, model_law, temporary_folder, values_of
 from bigtensor.testing.small_data import small_data
+
+_WHOLE = 100.0
+"""Measured values of a case are rounded after they are multiplied by it."""
 
 KINDS: tuple[Kind, ...] = ("measured", "codes", "counts")
 
@@ -127,6 +131,27 @@ def more_components_than_memory_holds_are_refused(case: ModelCase) -> None:
             case.make().set_params(**{name: HUGE}).fit(case.data)
 
 
+@model_law
+def whole_numbers_are_taken_in_any_type(case: ModelCase) -> None:
+    """Assert that a fit to integers is the fit to the same numbers as floats, bit by bit.
+
+    Integers are converted to floats for a model of measured values, and whole floats to codes for
+    a model of categories. Counts in sparse rows are left out, and so are models of both kinds,
+    which take integers for codes.
+    """
+    model, kind = case.make(), case.samples.kind
+    both = {"codes", "measured"} <= model.takes.kinds and model._preferred_kind is None
+    if kind == "counts" or both:
+        return
+    scale = _WHOLE if kind == "measured" else 1
+    integers = np.rint(scale * np.asarray(case.data)).astype(np.int32)
+    floats = integers.astype(np.float64)
+    expected, found = model.fit(floats), case.make().fit(integers)
+    require_same(contents(found), contents(expected), "fit to integers")
+    answers = case.answers_of(found, floats)
+    require_same(case.answers_of(found, integers), answers, "answers for integers")
+
+
 ESTIMATOR_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     the_constructor_stores_parameters_only,
     an_unfitted_model_is_shown,
@@ -136,4 +161,5 @@ ESTIMATOR_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     a_second_fit_forgets_the_first,
     data_of_other_kinds_are_refused,
     more_components_than_memory_holds_are_refused,
+    whole_numbers_are_taken_in_any_type,
 )

@@ -288,7 +288,7 @@ REFUSED = {
     "empty": (lambda _: VALUES[:0], {}, DataError, "0 sample(s)"),
     "empty lazy": (lambda _: da.zeros((0, 3)), {}, DataError, "0 sample(s)"),
     "no features": (lambda _: VALUES[:, :0], {}, DataError, "0 feature(s)"),
-    "half": (lambda _: VALUES.astype("float16"), {}, DataError, "expected float32 or float64"),
+    "long": (lambda _: VALUES.astype("longdouble"), {}, DataError, "at most 64 bits"),
     "complex": (lambda _: VALUES.astype("complex64"), {}, DataError, "Complex data not supported"),
     "objects": (
         lambda _: pd.DataFrame({"a": [{"x": 1}, None]}, dtype=object),

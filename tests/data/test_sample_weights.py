@@ -8,16 +8,21 @@ from numpy.testing import assert_allclose
 from bigtensor.data.opening import open_samples
 from bigtensor.data.sample_weights import with_meaning
 from bigtensor.data.weight_totals import weight_totals
+from bigtensor.engine.reduce import run_pass
+from bigtensor.engine.runtime import open_runtime
 from bigtensor.errors import DataError, WeightWarning
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.row_sample import RowSample
 
 ROWS = np.random.default_rng(0).normal(size=(40, 2))
 WEIGHT = np.random.default_rng(1).uniform(0.5, 4, 40)
 
 
 def read_weights(samples) -> np.ndarray:
-    """Return the weights of all rows as blocks show them."""
-    (block,) = samples.blocks([(0, samples.rows)], samples.rows)
-    return block.weight
+    """Return the weights of all rows as a pass shows them."""
+    sample = RowSample(samples.rows, 2, "float64", has_weight=True)
+    with open_runtime(scheduler="threads") as runtime:
+        return run_pass(samples, Pass("rows", sample), runtime).weight
 
 
 def stores(tmp_path) -> dict[str, object]:

@@ -244,6 +244,14 @@ class TakesAnything(Standardiser):
         return super()._open(X, sample_weight)
 
 
+class ShiftsIntegers(Standardiser):
+    takes = Data(kinds={"measured"})
+
+    def _open(self, X, sample_weight):
+        integers = np.asarray(X).dtype.kind == "i"
+        return super()._open(X + 1 if integers else X, sample_weight)
+
+
 class PlansTooFew(Standardiser):
     def _planned_refinement(self, shape):
         return super()._planned_refinement(shape)[:1]
@@ -413,6 +421,7 @@ BROKEN_MODELS = [
     ("a_fit_leaves_the_data_alone", WritesData, "data after a fit: 'values' differs in 4 of 360"),
     ("a_second_fit_forgets_the_first", Remembers, "second fit of a model"),
     ("data_of_other_kinds_are_refused", TakesAnything, "fit of codes raised nothing"),
+    ("whole_numbers_are_taken_in_any_type", ShiftsIntegers, "fit to integers"),
     ("the_plan_covers_the_passes", PlansTooFew, "the pass 'spreads' is not planned"),
     ("the_plan_covers_the_passes", PlansTooSmall, "state_nbytes of the pass 'means'"),
     ("any_parts_give_the_same", CountsParts, "fit of 2 data sets: 'mean_' differs in 4 of 4"),

@@ -273,7 +273,7 @@ def test_outlier__whose_square_overflows_is_named(make, values, parameters):
 @pytest.mark.parametrize(
     ("kind", "error", "message"),
     [
-        (lambda rows: rows.astype(int), DataError, "int64, codes .*astype"),
+        (lambda rows: rows.astype(int).astype(str), DataError, "int32, codes .*astype"),
         (lambda rows: rows + 1j, DataError, "Complex data not supported"),
         (lambda rows: rows[:0], DataError, "0 sample"),
         (lambda rows: rows[:, :0], DataError, "0 feature"),

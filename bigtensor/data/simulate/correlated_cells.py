@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
 from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.random_states import RandomState, integer_seed
 from bigtensor.data.simulate.rows import (
     FloatArray,
     Progress,
@@ -48,7 +49,7 @@ def correlated_cells(
     separation: float = 3.0,
     outliers: int = 0,
     outlier_distance: float = 20.0,
-    random_state: int = 0,
+    random_state: RandomState = 0,
 ) -> xr.Dataset:
     """Draw cells of normal populations with correlated markers.
 
@@ -74,7 +75,7 @@ def correlated_cells(
         Number of cells of no population, at random rows.
     outlier_distance : float, default 20.0
         In standard deviations of a marker.
-    random_state : int, default 0
+    random_state : int, RandomState or Generator, default 0
         Seed, at least 0.
 
     Returns
@@ -111,7 +112,7 @@ def write_correlated_cells(
     separation: float = 3.0,
     outliers: int = 0,
     outlier_distance: float = 20.0,
-    random_state: int = 0,
+    random_state: RandomState = 0,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
@@ -148,13 +149,13 @@ def _simulation(
     separation: float,
     outliers: int,
     outlier_distance: float,
-    random_state: int,
+    random_state: RandomState,
 ) -> tuple[xr.Dataset, Iterator[RowBlock], dict[str, list[str]]]:
     """Check the parameters; return the truth, the blocks of rows and the categories."""
     check_integer("rows", rows, 1)
     check_integer("markers", markers, 2)
     check_integer("outliers", outliers, 0)
-    seed = check_integer("random_state", random_state, 0)
+    seed = integer_seed(random_state)
     if not len(shares) or not all(share > 0 for share in shares):
         raise ParameterError(f"shares must be positive numbers, one a population, not {shares!r}")
     if outliers > rows:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.random_states import RandomState, integer_seed
 from bigtensor.data.simulate.rows import (
     BLOCK_ROWS,
     FloatArray,
@@ -67,7 +68,7 @@ def cytometry(
     *,
     markers: int = 6,
     samples: int = 4,
-    random_state: int = 0,
+    random_state: RandomState = 0,
 ) -> xr.Dataset:
     """Draw cells of a cytometry-like experiment.
 
@@ -91,7 +92,7 @@ def cytometry(
         Number of markers, at least 1.
     samples : int, default 4
         Number of samples, at least 1.
-    random_state : int, default 0
+    random_state : int, RandomState or Generator, default 0
         Seed, at least 0.
 
     Returns
@@ -125,7 +126,7 @@ def write_cytometry(
     *,
     markers: int = 6,
     samples: int = 4,
-    random_state: int = 0,
+    random_state: RandomState = 0,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
@@ -185,14 +186,14 @@ def cytometry_density(dataset: xr.Dataset, feature: str, points: ArrayLike) -> F
 
 
 def _simulation(
-    rows: int, n_components: int, markers: int, samples: int, random_state: int
+    rows: int, n_components: int, markers: int, samples: int, random_state: RandomState
 ) -> tuple[xr.Dataset, Iterator[RowBlock], dict[str, list[str]]]:
     """Check the parameters; return the truth, the blocks of rows and the categories."""
     check_integer("rows", rows, 1)
     check_integer("n_components", n_components, 1)
     check_integer("markers", markers, 1)
     check_integer("samples", samples, 1)
-    seed = check_integer("random_state", random_state, 0)
+    seed = integer_seed(random_state)
     if n_components > 2**markers:
         raise ParameterError(
             f"{markers} markers tell at most {2**markers} populations apart, and "

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.categories import MISSING_CODE, MOST_CATEGORIES
 from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.random_states import RandomState, integer_seed
 from bigtensor.data.simulate.rows import (
     FloatArray,
     Progress,
@@ -41,7 +42,7 @@ def discrete_mixture(
     views: int = 3,
     concentration: float = 1.0,
     missing: float = 0.0,
-    random_state: int = 0,
+    random_state: RandomState = 0,
 ) -> xr.Dataset:
     """Draw rows of a mixture of categorical views.
 
@@ -69,7 +70,7 @@ def discrete_mixture(
         Of the Dirichlet distribution: small values make components with few categories each.
     missing : float, default 0.0
         Share of the entries that are missing, at random, below 1.
-    random_state : int, default 0
+    random_state : int, RandomState or Generator, default 0
         Seed, at least 0.
 
     Returns
@@ -105,7 +106,7 @@ def write_discrete_mixture(
     views: int = 3,
     concentration: float = 1.0,
     missing: float = 0.0,
-    random_state: int = 0,
+    random_state: RandomState = 0,
     *,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -153,14 +154,14 @@ def _simulation(
     views: int,
     concentration: float,
     missing: float,
-    random_state: int,
+    random_state: RandomState,
 ) -> _Simulation:
     """Check the parameters; return the truth and the rows to come."""
     check_integer("rows", rows, 1)
     k = check_integer("n_components", n_components, 1)
     n = check_integer("n_categories", n_categories, 2)
     check_integer("views", views, 1)
-    seed = check_integer("random_state", random_state, 0)
+    seed = integer_seed(random_state)
     if n > MOST_CATEGORIES:
         raise ParameterError(
             Setting("n_categories") + f" must be at most {MOST_CATEGORIES}, not {n}"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import xarray as xr
 
+from bigtensor.data.random_states import RandomState
 from bigtensor.data.simulate.noisy_columns import component_names, simulation
 from bigtensor.data.simulate.rows import (
     Progress,
@@ -19,7 +20,7 @@ def gaussian_mixture(
     n_components: int,
     n_features: int = 10,
     noise: float = 1.0,
-    random_state: int = 0,
+    random_state: RandomState = 0,
 ) -> xr.Dataset:
     """Draw rows of a Gaussian mixture whose components share one spherical covariance.
 
@@ -41,7 +42,7 @@ def gaussian_mixture(
         Number of features, at least 1: ``x0``, ``x1``, ...
     noise : float, default 1.0
         Root of the mean squared length of the noise of a row, positive.
-    random_state : int, default 0
+    random_state : int, RandomState or Generator, default 0
         Seed, at least 0.
 
     Returns
@@ -72,7 +73,7 @@ def write_gaussian_mixture(
     n_components: int,
     n_features: int = 10,
     noise: float = 1.0,
-    random_state: int = 0,
+    random_state: RandomState = 0,
     *,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -103,7 +104,7 @@ def write_gaussian_mixture(
 
 
 def _simulation(
-    rows: int, n_components: int, n_features: int, noise: float, random_state: int
+    rows: int, n_components: int, n_features: int, noise: float, random_state: RandomState
 ) -> tuple[xr.Dataset, Iterator[RowBlock]]:
     """Return the truth, with the variance of a feature, and the rows to come."""
     truth, blocks = simulation(

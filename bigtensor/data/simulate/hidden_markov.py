@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.categories import MISSING_CODE, MOST_CATEGORIES
 from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.random_states import RandomState, integer_seed
 from bigtensor.data.simulate.rows import (
     FloatArray,
     Progress,
@@ -53,7 +54,7 @@ def hidden_markov(
     concentration: float = 1.0,
     stay: float = 0.0,
     missing: float = 0.0,
-    random_state: int = 0,
+    random_state: RandomState = 0,
 ) -> xr.Dataset:
     """Draw sequences of symbols from a hidden Markov model.
 
@@ -80,7 +81,7 @@ def hidden_markov(
         Probability to stay in a state in any case, below 1: transitions are drawn for the rest.
     missing : float, default 0.0
         Share of the steps that are missing, at random, below 1.
-    random_state : int, default 0
+    random_state : int, RandomState or Generator, default 0
         Seed, at least 0.
 
     Returns
@@ -118,7 +119,7 @@ def write_hidden_markov(
     concentration: float = 1.0,
     stay: float = 0.0,
     missing: float = 0.0,
-    random_state: int = 0,
+    random_state: RandomState = 0,
     *,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -167,14 +168,14 @@ def _simulation(
     concentration: float,
     stay: float,
     missing: float,
-    random_state: int,
+    random_state: RandomState,
 ) -> _Simulation:
     """Check the parameters; return the truth and the rows to come."""
     check_integer("rows", rows, 1)
     k = check_integer("n_states", n_states, 1)
     n = check_integer("n_symbols", n_symbols, 2)
     check_integer("sequences", sequences, 1)
-    seed = check_integer("random_state", random_state, 0)
+    seed = integer_seed(random_state)
     if n > MOST_CATEGORIES:
         raise ParameterError(Setting("n_symbols") + f" must be at most {MOST_CATEGORIES}, not {n}")
     if sequences > rows:

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.random_states import RandomState, integer_seed
 from bigtensor.data.simulate.rows import (
     FloatArray,
     Progress,
@@ -31,7 +32,7 @@ def ica(
     n_features: int = 10,
     noise: float = 0.0,
     sources: str = "laplace",
-    random_state: int = 0,
+    random_state: RandomState = 0,
 ) -> xr.Dataset:
     """Draw rows of independent sources, mixed by columns on the unit sphere, and Gaussian noise.
 
@@ -54,7 +55,7 @@ def ica(
     sources : {"laplace", "uniform", "sparse"}, default "laplace"
         Distribution of all sources: heavy tails, light tails, or a Gaussian that is zero in nine of
         ten rows.
-    random_state : int, default 0
+    random_state : int, RandomState or Generator, default 0
         Seed, at least 0.
 
     Returns
@@ -86,7 +87,7 @@ def write_ica(
     n_features: int = 10,
     noise: float = 0.0,
     sources: str = "laplace",
-    random_state: int = 0,
+    random_state: RandomState = 0,
     *,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -116,13 +117,18 @@ def write_ica(
 
 
 def _simulation(
-    rows: int, n_components: int, n_features: int, noise: float, sources: str, random_state: int
+    rows: int,
+    n_components: int,
+    n_features: int,
+    noise: float,
+    sources: str,
+    random_state: RandomState,
 ) -> tuple[xr.Dataset, Iterator[RowBlock]]:
     """Check the parameters; return the truth and the rows to come."""
     check_integer("rows", rows, 1)
     k = check_integer("n_components", n_components, 1)
     d = check_integer("n_features", n_features, 1)
-    seed = check_integer("random_state", random_state, 0)
+    seed = integer_seed(random_state)
     if not (np.isfinite(noise) and noise >= 0):
         raise ParameterError(Setting("noise") + f" must not be negative, and is {noise!r}")
     if sources not in SOURCES:

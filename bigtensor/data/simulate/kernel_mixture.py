@@ -15,6 +15,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.random_states import RandomState, integer_seed
 from bigtensor.data.simulate.rows import (
     FloatArray,
     Progress,
@@ -48,7 +49,7 @@ def kernel_mixture(
     separation: float = 4.0,
     views: int = 3,
     symmetric: bool = False,
-    random_state: int = 0,
+    random_state: RandomState = 0,
     *,
     gamma_shape: float = 1.0,
 ) -> xr.Dataset:
@@ -79,7 +80,7 @@ def kernel_mixture(
         Number of views, one feature each, at least 1.
     symmetric : bool, default False
         Give all views the parameters of the first.
-    random_state : int, default 0
+    random_state : int, RandomState or Generator, default 0
         Seed, at least 0.
     gamma_shape : float, default 1.0
         Shape of the Gamma components.
@@ -120,7 +121,7 @@ def write_kernel_mixture(
     separation: float = 4.0,
     views: int = 3,
     symmetric: bool = False,
-    random_state: int = 0,
+    random_state: RandomState = 0,
     *,
     gamma_shape: float = 1.0,
     dtype: Literal["float32", "float64"] = "float64",
@@ -168,14 +169,14 @@ def _simulation(
     separation: float,
     views: int,
     symmetric: bool,
-    random_state: int,
+    random_state: RandomState,
     gamma_shape: float,
 ) -> tuple[xr.Dataset, Iterator[RowBlock]]:
     """Check the parameters; return the truth and the blocks of rows to come."""
     check_integer("rows", rows, 1)
     check_integer("n_components", n_components, 1)
     check_integer("views", views, 1)
-    seed = check_integer("random_state", random_state, 0)
+    seed = integer_seed(random_state)
     if family not in ("gaussian", "gamma"):
         raise ParameterError(f"family must be 'gaussian' or 'gamma', not {family!r}")
     check_positive("separation", separation)

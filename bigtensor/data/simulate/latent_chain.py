@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.random_states import RandomState, integer_seed
 from bigtensor.data.simulate.rows import (
     FloatArray,
     Progress,
@@ -32,7 +33,7 @@ def latent_chain(
     n_components: int,
     n_features: int = 10,
     stay: float = 0.7,
-    random_state: int = 0,
+    random_state: RandomState = 0,
 ) -> xr.Dataset:
     """Draw rows of variables that are Gaussian given the states of a latent chain along them.
 
@@ -53,7 +54,7 @@ def latent_chain(
         Number of variables d, at least 1: ``x0``, ``x1``, ...
     stay : float, default 0.7
         Probability that the state stays in any case, from 0 to 1.
-    random_state : int, default 0
+    random_state : int, RandomState or Generator, default 0
         Seed, at least 0.
 
     Returns
@@ -84,7 +85,7 @@ def write_latent_chain(
     n_components: int,
     n_features: int = 10,
     stay: float = 0.7,
-    random_state: int = 0,
+    random_state: RandomState = 0,
     *,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -141,13 +142,13 @@ def latent_chain_density(truth: xr.Dataset, values: FloatArray) -> FloatArray:
 
 
 def _simulation(
-    rows: int, n_components: int, n_features: int, stay: float, random_state: int
+    rows: int, n_components: int, n_features: int, stay: float, random_state: RandomState
 ) -> tuple[xr.Dataset, Iterator[RowBlock]]:
     """Check the parameters; return the truth and the rows to come."""
     check_integer("rows", rows, 1)
     k = check_integer("n_components", n_components, 1)
     d = check_integer("n_features", n_features, 1)
-    seed = check_integer("random_state", random_state, 0)
+    seed = integer_seed(random_state)
     if not 0 <= stay <= 1:
         raise ParameterError(Setting("stay") + f" must be between 0 and 1, not {stay!r}")
     rng = np.random.default_rng(seed)

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.random_states import RandomState
 from bigtensor.data.simulate.noisy_columns import component_names, simulation
 from bigtensor.data.simulate.rows import (
     Progress,
@@ -23,7 +24,7 @@ def linear_mixture(
     n_components: int,
     n_features: int = 10,
     noise: float = 1.0,
-    random_state: int = 0,
+    random_state: RandomState = 0,
 ) -> xr.Dataset:
     """Draw rows of three views: a column of every view's factor, and Gaussian noise.
 
@@ -45,7 +46,7 @@ def linear_mixture(
         Features of every view, at least 1: ``a0``, ``a1``, ..., ``b0``, ..., ``c0``, ...
     noise : float, default 1.0
         Root of the mean squared length of the noise of a view, positive.
-    random_state : int, default 0
+    random_state : int, RandomState or Generator, default 0
         Seed, at least 0.
 
     Returns
@@ -76,7 +77,7 @@ def write_linear_mixture(
     n_components: int,
     n_features: int = 10,
     noise: float = 1.0,
-    random_state: int = 0,
+    random_state: RandomState = 0,
     *,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -107,7 +108,7 @@ def write_linear_mixture(
 
 
 def _simulation(
-    rows: int, n_components: int, n_features: int, noise: float, random_state: int
+    rows: int, n_components: int, n_features: int, noise: float, random_state: RandomState
 ) -> tuple[xr.Dataset, Iterator[RowBlock]]:
     """Return the truth, with the views of the features, and the rows to come."""
     truth, blocks = simulation(

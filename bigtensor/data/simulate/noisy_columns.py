@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.random_states import RandomState, integer_seed
 from bigtensor.data.simulate.rows import (
     FloatArray,
     RowBlock,
@@ -23,7 +24,7 @@ def simulation(
     n_components: int,
     n_features: int,
     noise: float,
-    random_state: int,
+    random_state: RandomState,
     *,
     views: tuple[str, ...],
 ) -> tuple[xr.Dataset, Iterator[RowBlock]]:
@@ -50,7 +51,7 @@ def simulation(
     k = check_integer("n_components", n_components, 1)
     d = check_integer("n_features", n_features, 1)
     check_positive("noise", noise)
-    seed = check_integer("random_state", random_state, 0)
+    seed = integer_seed(random_state)
     rng = np.random.default_rng(seed)
     means = _unit_columns(rng, (len(views), d, k)).reshape(-1, k)
     truth = xr.Dataset(

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, vstack
 
 from bigtensor.data.count_stores import CountStoreWriter
 from bigtensor.data.importers.source import optional_module
+from bigtensor.data.random_states import RandomState, integer_seed
 from bigtensor.data.simulate.rows import (
     FloatArray,
     Progress,
@@ -38,7 +39,7 @@ def topics(
     mean_length: float = 100.0,
     concentration: float = 1.0,
     frequencies: str = "zipf",
-    random_state: int = 0,
+    random_state: RandomState = 0,
 ) -> Any:
     """Draw documents from a model of latent Dirichlet allocation.
 
@@ -60,7 +61,7 @@ def topics(
         Sum of the parameters of the Dirichlet distribution of the shares, all of them equal.
     frequencies : {"zipf", "uniform"}, default "zipf"
         Whether words are the rarer the higher their number, or not.
-    random_state : int, default 0
+    random_state : int, RandomState or Generator, default 0
         Seed, at least 0.
 
     Returns
@@ -103,7 +104,7 @@ def write_topics(
     mean_length: float = 100.0,
     concentration: float = 1.0,
     frequencies: str = "zipf",
-    random_state: int = 0,
+    random_state: RandomState = 0,
     *,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -146,11 +147,11 @@ def _simulation(
     mean_length: float,
     concentration: float,
     frequencies: str,
-    random_state: int,
+    random_state: RandomState,
 ) -> tuple[FloatArray, FloatArray, Iterator[tuple[csr_array, FloatArray]]]:
     """Return topics, prior, and the counts and shares of the blocks."""
     rows, k = check_integer("rows", rows, 1), check_integer("n_components", n_components, 1)
-    V, seed = check_integer("n_words", n_words, 1), check_integer("random_state", random_state, 0)
+    V, seed = check_integer("n_words", n_words, 1), integer_seed(random_state)
     check_positive("mean_length", mean_length)
     check_positive("concentration", concentration)
     if frequencies not in FREQUENCIES:

@@ -24,6 +24,7 @@ from bigtensor.models.discrete_mixture.settings import (
 )
 from bigtensor.models.discrete_mixture.solution import DiscreteFit
 from bigtensor.models.information_criteria import InformationCriteria
+from bigtensor.models.parameters import RandomState
 from bigtensor.models.script import PlannedPass, Script
 
 
@@ -65,15 +66,15 @@ class DiscreteMixture(InformationCriteria):
         Random starts of ``"em"``, and of ``"ex"`` with more than three views.
     missing : {"raise", "omit", "marginalise"}, default "raise"
         Whether rows with missing entries are an error, are left out and counted, or keep their
-        other entries: a missing one then says nothing of its row. Categories that did not occur in
-        the fit are missing entries.
+        other entries: a missing one then says nothing of its row. Entries of categories that did
+        not occur in the fit say nothing by every rule.
     weights : {"counts", "relative"}, default "counts"
         Meaning of sample weights. A count of 2 is a row that occurs twice. Relative weights compare
         rows and have no unit: they are scaled to add up to the number of rows of equal weight that
         tell as much (Kish 1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Seed of held-out rows, sketches and random starts. None stands for 0: the same data give
         the same model.
 
@@ -124,7 +125,7 @@ class DiscreteMixture(InformationCriteria):
         missing: str = "raise",
         weights: str = "counts",
         sample_dim: str = "sample",
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.views = views

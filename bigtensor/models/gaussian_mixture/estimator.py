@@ -29,6 +29,7 @@ from bigtensor.models.gaussian_mixture.settings import (
 )
 from bigtensor.models.information_criteria import InformationCriteria
 from bigtensor.models.labelled_fit import LabelledFit
+from bigtensor.models.parameters import RandomState
 from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 
 
@@ -64,7 +65,7 @@ class GaussianMixture(ScriptedFit, LabelledFit, InformationCriteria):
         tell as much (Kish 1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Seed of the sample and of the starts. None stands for 0: the same data give the same model.
 
     Attributes
@@ -135,7 +136,7 @@ class GaussianMixture(ScriptedFit, LabelledFit, InformationCriteria):
         missing: str = "raise",
         weights: str = "counts",
         sample_dim: str = "sample",
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type

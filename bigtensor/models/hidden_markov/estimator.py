@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, Unpack
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 import xarray as xr
@@ -40,7 +40,7 @@ from bigtensor.models.hidden_markov.script import (
 from bigtensor.models.hidden_markov.sequence_iterations import operators_of
 from bigtensor.models.hidden_markov.settings import check_parameters, settings_of
 from bigtensor.models.hidden_markov.solution import MarkovFit
-from bigtensor.models.parameters import check_integer
+from bigtensor.models.parameters import RandomState, check_integer
 from bigtensor.models.run_options import RunOptions
 from bigtensor.models.script import PlannedPass, Script, SizedScript
 from bigtensor.models.sequence_model import SequenceModel, ids_or_names
@@ -101,7 +101,7 @@ class HiddenMarkovModel(SequenceModel):
         tell as much (Kish 1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Seed of random directions and starts. None stands for 0: the same data give the same model.
 
     Attributes
@@ -165,7 +165,7 @@ class HiddenMarkovModel(SequenceModel):
         missing: str = "raise",
         weights: str = "counts",
         sample_dim: str = "sample",
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_states = n_states
         self.views = views
@@ -178,15 +178,20 @@ class HiddenMarkovModel(SequenceModel):
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    def predict(self, X: Any, *, sequence: Any = None, lengths: Any = None) -> Any:
+    @property
+    def _preferred_kind(self) -> Literal["measured", "codes"]:
+        """Kind that whole numbers are converted to."""
+        return "measured" if self.emissions == KERNEL else "codes"
+
+    def predict(self, X: Any, lengths: Any = None, *, sequence: Any = None) -> Any:
         """Return the state of every row on the most probable path of its sequence (Viterbi).
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
             As for `fit`.
-        sequence, lengths : optional
-            As for `fit`: the sequence of every row, or the rows of every sequence.
+        lengths, sequence : optional
+            As for `fit`: the rows of every sequence, or the sequence of every row.
 
         Returns
         -------
@@ -203,14 +208,14 @@ class HiddenMarkovModel(SequenceModel):
         """
         return self._answer(X, "label", sequence, lengths)
 
-    def predict_proba(self, X: Any, *, sequence: Any = None, lengths: Any = None) -> Any:
+    def predict_proba(self, X: Any, lengths: Any = None, *, sequence: Any = None) -> Any:
         """Return the probability of every state of every row, given all rows of its sequence.
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
             As for `predict`.
-        sequence, lengths : optional
+        lengths, sequence : optional
             As for `predict`.
 
         Returns
@@ -219,14 +224,14 @@ class HiddenMarkovModel(SequenceModel):
         """
         return self._answer(X, "probability", sequence, lengths)
 
-    def score_samples(self, X: Any, *, sequence: Any = None, lengths: Any = None) -> Any:
+    def score_samples(self, X: Any, lengths: Any = None, *, sequence: Any = None) -> Any:
         """Return the log-likelihood of every sequence, in nats.
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
             As for `predict`.
-        sequence, lengths : optional
+        lengths, sequence : optional
             As for `predict`.
 
         Returns
@@ -242,7 +247,7 @@ class HiddenMarkovModel(SequenceModel):
     def score(
         self,
         X: Any,
-        y: Any = None,  # noqa: ARG002
+        y: Any = None,
         sample_weight: Any = None,
         *,
         sequence: Any = None,
@@ -254,10 +259,11 @@ class HiddenMarkovModel(SequenceModel):
         ----------
         X : path, xarray, dask array or array-like
             As for `predict`.
-        y : ignored
+        y : (rows,) array-like, optional
+            Ignored. Lengths of sequences in this place are `lengths`.
         sample_weight : (rows,) array-like, optional
             Weights of the steps, not negative, by default those that are stored with the data.
-        sequence, lengths : optional
+        lengths, sequence : optional
             As for `predict`.
 
         Raises
@@ -265,6 +271,7 @@ class HiddenMarkovModel(SequenceModel):
         DataError
             When no row is left to score.
         """
+        lengths = self._lengths_of(X, y, sequence, lengths)
         ends, _ = self._ends(X, sequence, lengths, sample_weight)
         weight = ends.weight.sum()
         if not weight > 0:
@@ -272,14 +279,14 @@ class HiddenMarkovModel(SequenceModel):
         volume = self._solution().emissions.densities().log_volume
         return float(ends.weighted_log_likelihood.sum() / weight - volume)
 
-    def predict_next(self, X: Any, *, sequence: Any = None, lengths: Any = None) -> Any:
+    def predict_next(self, X: Any, lengths: Any = None, *, sequence: Any = None) -> Any:
         """Return what follows on every sequence: probabilities of categories, or expected values.
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
             As for `predict`.
-        sequence, lengths : optional
+        lengths, sequence : optional
             As for `predict`.
 
         Returns
@@ -375,7 +382,7 @@ class HiddenMarkovModel(SequenceModel):
         return occupancy_table(found, variable, names, self._output_attrs())
 
     def sample(
-        self, n_samples: int = 1, random_state: int | None = None
+        self, n_samples: int = 1, random_state: RandomState = None
     ) -> tuple[NDArray[Any], NDArray[np.int32]]:
         """Draw one sequence from the fitted model.
 
@@ -383,7 +390,7 @@ class HiddenMarkovModel(SequenceModel):
         ----------
         n_samples : int
             Steps of the sequence.
-        random_state : int, optional
+        random_state : int, RandomState or Generator, optional
             None stands for the seed of the model.
 
         Returns
@@ -393,8 +400,7 @@ class HiddenMarkovModel(SequenceModel):
         state : (n_samples,) int32 array
         """
         check_integer("n_samples", n_samples, 1)
-        seed = self.random_state if random_state is None else random_state
-        return self._solution().draw(n_samples, np.random.default_rng(seed or 0))
+        return self._solution().draw(n_samples, self._generator(random_state))
 
     def fit_predict(
         self,
@@ -406,8 +412,9 @@ class HiddenMarkovModel(SequenceModel):
         **fit_parameters: Any,
     ) -> Any:
         """Fit the model and return the state of every row."""
+        lengths = self._lengths_of(X, y, sequence, lengths)
         order = {"sequence": sequence, "lengths": lengths}
-        return self.fit(X, y, **order, **fit_parameters).predict(X, **order)
+        return self.fit(X, **order, **fit_parameters).predict(X, **order)
 
     def to_hmmlearn(self) -> Any:
         """Return a ``hmmlearn.hmm.CategoricalHMM`` with the probabilities of this model.

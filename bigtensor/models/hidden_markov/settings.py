@@ -100,7 +100,7 @@ def settings_of(
         ridge=0.0 if model.ridge == "none" else float(model.ridge),
         em_iterations=_iterations(model, rows, in_rounds=in_rounds),
         rows=rows,
-        random_state=model.random_state or 0,
+        random_state=model._seed,
         densities=densities,
     )
 
@@ -155,7 +155,7 @@ def _density_settings(model: Any, shape: DataShape) -> KernelSettings:
         most_states(model, shape),
         start="kmeans",
         posterior_width=None,
-        random_state=model.random_state,
+        random_state=model._seed,
     )
     return settings_of_mixture(mixture, shape, least_views=1)
 

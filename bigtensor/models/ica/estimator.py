@@ -13,6 +13,7 @@ from bigtensor.models.ica.planned_passes import planned_preparation, planned_ref
 from bigtensor.models.ica.script import STORED_CLASSES, prepare, refine
 from bigtensor.models.ica.settings import check_parameters, settings_of, without_effect
 from bigtensor.models.independent_sources.components import IndependentComponents
+from bigtensor.models.parameters import RandomState
 from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 from bigtensor.models.transform import MixingAnswers
 
@@ -62,7 +63,7 @@ class ICA(ScriptedFit, MixingAnswers):
         tell as much (Kish 1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Seed of the sample and of the starts. None stands for 0: the same data give the same model.
 
     Attributes
@@ -127,7 +128,7 @@ class ICA(ScriptedFit, MixingAnswers):
         missing: str = "raise",
         weights: str = "counts",
         sample_dim: str = "sample",
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.method = method

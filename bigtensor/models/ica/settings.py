@@ -61,7 +61,7 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> ICASetti
         rows=shape.rows,
         dtype=shape.dtype,
         has_weight=shape.has_weight,
-        random_state=model.random_state or 0,
+        random_state=model._seed,
     )
 
 

@@ -17,6 +17,7 @@ from bigtensor.models.kernel_ica.script import (
 )
 from bigtensor.models.kernel_ica.settings import check_parameters, settings_of, without_effect
 from bigtensor.models.kernel_ica.solution import KernelComponents
+from bigtensor.models.parameters import RandomState
 from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 from bigtensor.models.transform import TransformAnswers
 
@@ -68,7 +69,7 @@ class KernelICA(ScriptedFit, TransformAnswers):
         tell as much (Kish 1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Seed of the sample and of the starts. None stands for 0: the same data give the same model.
 
     Attributes
@@ -139,7 +140,7 @@ class KernelICA(ScriptedFit, TransformAnswers):
         missing: str = "raise",
         weights: str = "counts",
         sample_dim: str = "sample",
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel

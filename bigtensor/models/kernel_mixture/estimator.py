@@ -36,7 +36,7 @@ from bigtensor.models.kernel_mixture.view_functions import (
     view_values,
 )
 from bigtensor.models.mixture import MixtureAnswers
-from bigtensor.models.parameters import checked_points
+from bigtensor.models.parameters import RandomState, checked_points
 from bigtensor.models.run_options import RunOptions
 from bigtensor.models.script import PlannedPass, Script
 from bigtensor.statistics.conditional_means import ConditionalMeans
@@ -155,7 +155,7 @@ class KernelMixture(MixtureAnswers):
         tell as much (Kish 1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Seed of the sample, the clustering and the power method. None stands for 0: the same data
         give the same model.
 
@@ -214,7 +214,7 @@ class KernelMixture(MixtureAnswers):
         missing: str = "raise",
         weights: str = "counts",
         sample_dim: str = "sample",
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.views = views

@@ -306,7 +306,7 @@ def settings_of(model: Any, shape: DataShape, *, least_views: int | None = None)
         wanted_bins=model.bins,
         sample_size=_sample_size(model),
         feature_dtype=model.feature_dtype,
-        random_state=0 if model.random_state is None else int(model.random_state),
+        random_state=model._seed,
         notes=_notes(model, shape),
         if_dependent=_settings_if_dependent(model, shape),
     )

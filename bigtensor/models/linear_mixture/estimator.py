@@ -26,6 +26,7 @@ from bigtensor.models.linear_mixture.settings import (
     settings_of,
 )
 from bigtensor.models.mixture import MixtureAnswers
+from bigtensor.models.parameters import RandomState
 from bigtensor.models.script import PlannedMethod, PlannedPass, Script
 from bigtensor.models.view_tables import ViewTables
 
@@ -80,7 +81,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
         tell as much (Kish 1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Seed of the sample and of the starts. None stands for 0: the same data give the same model.
 
     Attributes
@@ -132,7 +133,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
         missing: str = "raise",
         weights: str = "counts",
         sample_dim: str = "sample",
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.views = views

@@ -101,7 +101,7 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> LinearSe
         effective_rows=effective_rows,
         dtype=shape.dtype,
         has_weight=shape.has_weight,
-        random_state=model.random_state or 0,
+        random_state=model._seed,
         labels=shape.groups,
     )
     check_method(settings)

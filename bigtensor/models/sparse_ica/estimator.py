@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.models.data_kinds import Data
+from bigtensor.models.parameters import RandomState
 from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 from bigtensor.models.sparse_ica.description import SparseDescription, outcome_in_words
 from bigtensor.models.sparse_ica.planned_passes import planned_preparation, planned_refinement
@@ -57,7 +58,7 @@ class SparseICA(ScriptedFit, MixingAnswers):
         tell as much (Kish 1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Seed of the sample and of the starts. None stands for 0: the same data give the same model.
 
     Attributes
@@ -116,7 +117,7 @@ class SparseICA(ScriptedFit, MixingAnswers):
         missing: str = "raise",
         weights: str = "counts",
         sample_dim: str = "sample",
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.views = views

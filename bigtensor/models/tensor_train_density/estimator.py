@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.density import DensityAnswers
-from bigtensor.models.parameters import check_choice
+from bigtensor.models.parameters import RandomState, check_choice
 from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 from bigtensor.models.tensor_train_density.description import TrainDescription, outcome_in_words
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
@@ -98,7 +98,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         tell as much (Kish 1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Seed of the sample and of the starts. None stands for 0: the same data give the same model.
 
     Attributes
@@ -155,7 +155,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         missing: str = "marginalise",
         weights: str = "counts",
         sample_dim: str = "sample",
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.rank = rank
         self.coordinates = coordinates
@@ -267,7 +267,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
             Features in the order of the views, lazy if ``X`` is lazy.
         """
         check_choice("method", method, METHODS)
-        function = self._answering().imputed(method, self.random_state or 0)
+        function = self._answering().imputed(method, self._seed)
         return self._with_names(self._evaluate(X, IMPUTED, function))
 
     def predict_variable(self, X: Any, variable: str, interval: float = 0.8) -> xr.Dataset:
@@ -360,7 +360,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         variables: Iterable[str],
         others: Iterable[str],
         n_samples: int = 10_000,
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> float:
         """Return the mutual information of two sets of variables, in nats.
 
@@ -369,7 +369,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         variables, others : iterable of str
         n_samples : int, default 10000
             Draws from the density that the mean is taken over.
-        random_state : int, optional
+        random_state : int, RandomState or Generator, optional
             None stands for the seed of the model.
 
         Returns
@@ -479,7 +479,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         if not values:
             return self
         found = density.without(values)
-        model = type(self)(**self.get_params(deep=False))
+        model = type(self)(**self._parameters_of_fit())
         model._adopt_features_of(self, found.features)
         model.diagnostics_ = self.diagnostics_
         model._adopt(found)

@@ -128,7 +128,7 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TrainSet
         dtype=shape.dtype,
         has_weight=shape.has_weight,
         weights_repeat_rows=shape.weights_repeat_rows,
-        random_state=model.random_state or 0,
+        random_state=model._seed,
     )
 
 

@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 
 from bigtensor.errors import DataError
 from bigtensor.models.data_kinds import Data
-from bigtensor.models.parameters import check_choice, check_integer
+from bigtensor.models.parameters import RandomState, check_choice, check_integer
 from bigtensor.models.script import PlannedPass, single_pass
 from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 from bigtensor.models.topic_model.coherence import likely_words, mean_npmi
@@ -67,7 +67,7 @@ class TopicModel(
         tell as much (Kish 1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Seed of the sketch and of the draws. None stands for 0: the same data give the same model.
 
     Attributes
@@ -128,7 +128,7 @@ class TopicModel(
         missing: str = "raise",
         weights: str = "counts",
         sample_dim: str = "sample",
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_topics = n_topics
         self.doc_concentration = doc_concentration
@@ -176,7 +176,7 @@ class TopicModel(
         DataError
             When no word is left to predict.
         """
-        wanted = Pass("completion", self._topics().completion(self.random_state or 0))
+        wanted = Pass("completion", self._topics().completion(self._seed))
         samples = self._open_again(X, sample_weight=sample_weight)
         ran = self._run(samples, single_pass(wanted), [PlannedPass(wanted)])
         if not ran.result.words > 0:
@@ -228,13 +228,13 @@ class TopicModel(
         names = np.asarray(self._features(), dtype=object)
         return [list(names[own]) for own in likely_words(self._topics().topics, n_words)]
 
-    def sample(self, n_samples: int = 1, random_state: int | None = None) -> sp.csr_array:
+    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> sp.csr_array:
         """Draw documents from the fitted model.
 
         Parameters
         ----------
         n_samples : int
-        random_state : int, optional
+        random_state : int, RandomState or Generator, optional
             None stands for the seed of the model.
 
         Returns
@@ -243,8 +243,7 @@ class TopicModel(
             Lengths of documents are Poisson numbers, with the mean length of the fit.
         """
         check_integer("n_samples", n_samples, 1)
-        seed = self.random_state if random_state is None else random_state
-        drawn = self._topics().draw(n_samples, np.random.default_rng(0 if seed is None else seed))
+        drawn = self._topics().draw(n_samples, self._generator(random_state))
         return drawn[:, np.argsort(self.views_.order)]
 
     def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:

@@ -80,7 +80,7 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TopicSet
         power_passes=int(model.power_passes),
         polish_passes=None if model.polish_passes == "auto" else int(model.polish_passes),
         rows=max(shape.rows, math.ceil(effective_rows)),
-        random_state=model.random_state or 0,
+        random_state=model._seed,
     )
     if settings.n_topics != "auto" and settings.most_topics > settings.n_words:
         raise ParameterError(

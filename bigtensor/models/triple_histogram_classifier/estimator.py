@@ -9,8 +9,9 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.models.containers import labelled_answer
@@ -109,9 +110,9 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         Parameters
         ----------
         X : (sequences, steps) array-like, or list of (steps,) array-likes or str
-            Integers or strings, one category a step. Negative integers and empty strings are
-            missing: windows with them do not count, and a hidden Markov model treats them as its
-            parameter ``missing`` says.
+            Whole numbers or strings, one category a step. Negative numbers, NaN, None and empty
+            strings are missing: windows with them do not count, and a hidden Markov model treats
+            them as its parameter ``missing`` says.
         y : (sequences,) array-like
             Class of every sequence.
         sample_weight : (sequences,) array-like, optional
@@ -129,12 +130,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         """
         estimator = self._checked_estimator()
         sequences = sequences_of(X)
-        labels = np.asarray(y)
-        if labels.shape != (len(sequences),):
-            raise DataError(
-                f"{len(sequences)} sequences and labels of shape {labels.shape} were given; give "
-                "one label a sequence"
-            )
+        labels = _checked_labels(y, len(sequences))
         weight = _checked_weight(sample_weight, len(sequences))
         self.classes_, position = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
@@ -208,6 +204,12 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         """
         probability = np.asarray(softmax(self._scores(X), axis=1))
         return _labelled(X, probability, "probability", {"class": self.classes_})
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags of scikit-learn: categories, names and missing steps are taken."""
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.categorical = tags.input_tags.allow_nan = True
+        return tags
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -321,6 +323,28 @@ def _labelled(
     return labelled_answer(X, answer, (X.dims[0], *coords), name, {}).assign_coords(coords)
 
 
+def _checked_labels(y: Any, count: int) -> NDArray[Any]:
+    """Return the labels of sequences, or raise a DataError."""
+    if y is None:
+        raise DataError(
+            "TripleHistogramClassifier requires y to be passed, but the target y is None; give one "
+            "label a sequence"
+        )
+    labels = np.asarray(y)
+    if labels.shape == (count, 1):
+        labels = column_or_1d(labels, warn=True)
+    if labels.shape != (count,):
+        raise DataError(
+            f"{count} sequences and labels of shape {labels.shape} were given; give one label a "
+            "sequence"
+        )
+    if labels.dtype.kind == "f" and not (labels == np.rint(labels)).all():
+        raise DataError(
+            "Unknown label type: the labels are continuous numbers; give one class a sequence"
+        )
+    return labels
+
+
 def _checked_weight(sample_weight: Any, count: int) -> NDArray[np.float64] | None:
     """Return the weights of sequences, or raise a DataError."""
     if sample_weight is None:
@@ -331,4 +355,6 @@ def _checked_weight(sample_weight: Any, count: int) -> NDArray[np.float64] | Non
             f"weights of shape {weight.shape} were given for {count} sequences; give one finite "
             "number a sequence, none of them negative"
         )
+    if not weight.any():
+        raise DataError("every sample weight is zero; give some sequences a positive weight")
     return weight

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bigtensor.errors import DataError
 from bigtensor.features.row_loops import row_loop
+from bigtensor.models.data_kinds import category_values
 
 WINDOW = 3
 
@@ -123,16 +124,20 @@ def sequences_of(X: Any) -> Sequences:
     Parameters
     ----------
     X : (sequences, steps) array-like, or iterable of (steps,) array-likes or str
-        Integers, of which negative ones are missing, or strings, of which empty ones are. A str
-        is a sequence of its letters.
+        Whole numbers, of which negative ones and NaN are missing, or strings, of which empty ones
+        and None are. A str is a sequence of its letters.
 
     Raises
     ------
     DataError
-        When there is no sequence, or the values are neither integers nor strings.
+        When there is no sequence, or the values are neither whole numbers nor strings.
     """
+    if hasattr(X, "tocsr"):
+        raise DataError("sparse rows are no sequences; give dense ones, for example .toarray()")
+    X = np.asarray(X) if hasattr(X, "__array__") else X
     if hasattr(X, "shape") and len(X.shape) == 2:
         table = np.asarray(X)
+        check_shape(table)
         lengths = np.full(len(table), table.shape[1], np.int64)
         return Sequences(_checked(table.reshape(-1)), lengths)
     if not isinstance(X, Iterable):
@@ -176,25 +181,36 @@ def write_window_cells(
                 cell[step] = (np.int64(a) * n_categories + b) * n_categories + c
 
 
+def check_shape(table: NDArray[Any]) -> None:
+    """Raise a DataError for a table without a sequence or without a step."""
+    for axis, what in enumerate(("sample", "feature")):
+        if not table.shape[axis]:
+            raise DataError(
+                f"Found array with 0 {what}(s) (shape={table.shape}) while a minimum of 1 is "
+                "required: give one row a sequence, and one column a step"
+            )
+
+
 def _one(part: Any) -> NDArray[Any]:
     """Return the steps of one sequence."""
     steps = np.asarray(list(part)) if isinstance(part, str | Iterable) else np.asarray(part)
     if steps.ndim != 1:
         raise DataError(
             f"a sequence of shape {steps.shape} was given; expected (steps,), with one category a "
-            "step"
+            "step. Reshape your data with .reshape(1, -1) if they are one sequence"
         )
     return steps
 
 
 def _checked(values: NDArray[Any]) -> NDArray[Any]:
     """Return integers or strings, or raise a DataError."""
-    if values.dtype.kind == "O" and all(isinstance(value, str) for value in values):
-        values = values.astype(str)
+    values = category_values(values)
+    if values.dtype.kind == "c":
+        raise DataError("Complex data not supported: a step is one category")
     if values.dtype.kind not in "iuU" or not values.size:
         raise DataError(
             f"sequences of {values.size} values of type {values.dtype} were given; expected "
-            "integers (negative where missing) or strings (empty where missing)"
+            "whole numbers (negative or NaN where missing) or strings (empty where missing)"
         )
     return values
 

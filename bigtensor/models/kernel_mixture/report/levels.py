@@ -152,8 +152,8 @@ def population_overlaps(model: Any) -> FloatArray:
     (populations, populations) float64 array
         Symmetric, ones on the diagonal.
     """
-    fitted, seed = model._mixture(), model.random_state
-    values, _ = fitted.draw(DRAWN_ROWS, np.random.default_rng(0 if seed is None else seed))
+    fitted = model._mixture()
+    values, _ = fitted.draw(DRAWN_ROWS, model._generator())
     drawn = Block(values, fitted.slices, 0, DRAWN_ROWS)
     probability = row_answers(model, drawn, ("probability",))["probability"].astype(np.float64)
     root = np.sqrt(probability)
