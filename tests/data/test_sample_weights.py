@@ -104,5 +104,5 @@ def test_counts__of_zero_and_one_are_a_mask_and_not_warned_of():
 
 @pytest.mark.parametrize("meaning", ["counts", "relative"])
 def test_weights_of_zero__are_refused_where_there_are_no_others(meaning):
-    with pytest.raises(DataError, match="no row"):
+    with pytest.raises(DataError, match="sample weight is zero"):
         with_meaning(open_samples(ROWS, weight=np.zeros(40)), meaning)
