@@ -121,7 +121,7 @@ def principal_axes(covariance: FloatArray, least_variances: FloatArray) -> Princ
     rounding = float((least_variances / scales**2)[varying].max()) * len(variances)
     rank = int(np.count_nonzero(values > max(RANK_CUT * values[0], rounding)))
     roots = np.sqrt(values[:rank])
-    axes = np.where(varying[:, None], vectors[:, :rank], 0.0)
+    axes = _signed(np.where(varying[:, None], vectors[:, :rank], 0.0))
     return PrincipalAxes(
         axes / roots / scales[:, None],
         axes * roots * scales[:, None],
@@ -130,6 +130,11 @@ def principal_axes(covariance: FloatArray, least_variances: FloatArray) -> Princ
         scales,
         varying,
     )
+
+
+def _signed(axes: FloatArray) -> FloatArray:
+    """Return axes with signs that do not depend on the order of the features."""
+    return np.asarray(axes * np.where((axes**3).sum(axis=0) < 0, -1.0, 1.0))
 
 
 def unscaled_axes(covariance: FloatArray, cut: float) -> PrincipalAxes:
@@ -151,7 +156,7 @@ def unscaled_axes(covariance: FloatArray, cut: float) -> PrincipalAxes:
     if not values[0] > 0:
         raise DataError("all features are constant, so that they have no sources")
     rank = int(np.count_nonzero(values > cut * values[0]))
-    roots, axes = np.sqrt(values[:rank]), vectors[:, :rank]
+    roots, axes = np.sqrt(values[:rank]), _signed(vectors[:, :rank])
     scales, varying = np.ones(len(values)), np.diag(covariance) > 0
     return PrincipalAxes(axes / roots, axes * roots, values, rank, scales, varying)
 

@@ -18,6 +18,9 @@ from bigtensor.testing.model_runs import fitted_arrays, model_law, require_close
 LEAST_RTOL = 1e-6
 """Tolerance of answers: sums over features in another order differ in their last digits."""
 
+IN_THEIR_OWN_ORDER = ("landmarks_", "dual_coef_")
+"""Fitted attributes that are not compared: landmarks are in the order they were found in."""
+
 WORD_TOLERANCE = 0.05
 """Tolerance of shares of topics.
 
@@ -65,6 +68,8 @@ def _require_same_fit(
     require_close_answers(answers, numbers, case, "answers for permuted columns")
     found, tolerance = fitted_arrays(model), max(case.rtol, LEAST_RTOL)
     for name, array in fitted_arrays(expected).items():
+        if name in IN_THEIR_OWN_ORDER:
+            continue
         equal = any(
             np.allclose(found[name], other, rtol=tolerance, atol=tolerance * np.abs(array).max())
             for other in _permuted(array, order)

@@ -89,7 +89,7 @@ def test_discrete_mixture(rows, features, seed, components):
     )
 
 
-@pytest.mark.parametrize("name", ["six", "wine", "cancer"])
+@pytest.mark.parametrize("name", ["wine", "cancer"])
 @pytest.mark.parametrize(
     "make",
     [
@@ -100,8 +100,7 @@ def test_discrete_mixture(rows, features, seed, components):
     ids=["whitened", "cumulant", "kernel"],
 )
 def test_sources(name, make):
-    rows = SETS[name]() if name in SETS else standardised(name)
-    require_equal_answers(make, rows, 1e-8, ("transform",))
+    require_equal_answers(make, standardised(name), 1e-8, ("transform",))
 
 
 def test_sparse_sources():
@@ -111,10 +110,10 @@ def test_sparse_sources():
 
 
 @pytest.mark.parametrize("name", ["six", "wine"])
-@pytest.mark.parametrize("covariance_type", ["tied", "shared_spherical"])
-def test_gaussian_mixture(name, covariance_type):
+@pytest.mark.parametrize(("components", "form"), [(5, "tied"), (3, "shared_spherical")])
+def test_gaussian_mixture(name, components, form):
     require_equal_answers(
-        lambda: GaussianMixture(3, covariance_type=covariance_type, random_state=0),
+        lambda: GaussianMixture(components, covariance_type=form, random_state=0),
         *(SETS[name](), 1e-8, MIXTURE),
     )
 

@@ -28,11 +28,11 @@ FEATURES = 6
 PAIRS = {"a": [0, 1], "b": [2, 3], "c": [4, 5]}
 
 
-def clusters(rows: int, seed: int) -> np.ndarray:
+def clusters(rows: int, seed: int, count: int = 3) -> np.ndarray:
     """Draw normal clusters of unit variance, about centres of spread 4."""
     rng = np.random.default_rng(seed)
-    centres = rng.normal(0, 4, (3, FEATURES))
-    return centres[rng.integers(0, 3, rows)] + rng.normal(size=(rows, FEATURES))
+    centres = rng.normal(0, 4, (count, FEATURES))
+    return centres[rng.integers(0, count, rows)] + rng.normal(size=(rows, FEATURES))
 
 
 def laplace(rows: int, seed: int) -> np.ndarray:
@@ -81,10 +81,10 @@ LABELS = ("predict", labels_agree)
 SOURCES = ("transform", sources_agree, 0.999)
 FAMILIES = {
     "kernel": Family(lambda: KernelMixture(3, random_state=0), clusters, *LABELS, 0.97),
-    "tied": Family(lambda: GaussianMixture(3, random_state=0), clusters, *LABELS, 0.99),
-    "spherical": Family(
-        lambda: GaussianMixture(3, covariance_type="shared_spherical", random_state=0),
-        *(clusters, *LABELS, 0.99),
+    "spherical": Family(lambda: GaussianMixture(3, random_state=0), clusters, *LABELS, 0.99),
+    "tied": Family(
+        lambda: GaussianMixture(5, covariance_type="tied", random_state=0),
+        *(lambda rows, seed: clusters(rows, seed, 5), *LABELS, 0.97),
     ),
     "linear": Family(lambda: LinearMixture(3, PAIRS, random_state=0), clusters, *LABELS, 0.99),
     "markov": Family(

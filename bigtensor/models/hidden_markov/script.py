@@ -86,7 +86,7 @@ def refine(preparation: MarkovPreparation) -> Script:
     of_triples = TripleSettings(
         settings.n_states, family.n_codes, settings.ridge, settings.random_state
     )
-    told = dict[str, Any]()
+    told = dict(family.kernel.outliers) if isinstance(family, KernelPreparation) else {}
     counts: TripleCountsResult
     if settings.chooses_states:
         folded = folded_triples(of_triples, settings.rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,8 @@ class Preparation:
     others : tuple of OtherView
         The views outside the groups.
     diagnostics : dict
+    outliers : dict
+        Diagnostics of the outlying rows of the sample, which the last verdict needs.
     pilot : Sample, optional
         The rows that all this was made from; None in a fit in rounds.
     start : KernelSolution, optional
@@ -65,6 +67,7 @@ class Preparation:
     groups: Groups | None
     others: tuple[OtherView, ...]
     diagnostics: dict[str, Any]
+    outliers: dict[str, Any] = field(default_factory=dict)
     pilot: Sample | None = None
     start: KernelSolution | None = None
 

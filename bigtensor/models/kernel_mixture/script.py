@@ -86,7 +86,6 @@ def prepare(settings: Settings, shape: DataShape) -> Script:
     passes.
     """
     pilot = counted((yield pilot_pass(shape, settings.sample_size, settings.random_state)))
-    drawn = len(pilot.values)
     ordinary, outliers = without_outliers(pilot, settings)
     sample = ordinary.by_occurrence(settings.sample_size)
     varying = varying_columns(sample)
@@ -103,7 +102,6 @@ def prepare(settings: Settings, shape: DataShape) -> Script:
     windows = moments_windows(settings, shape.rows)
     yield Step("preparing the features")
     preparation = yield from with_chosen_bandwidth(prepare_from(sample, settings), windows)
-    preparation.diagnostics.update({"drawn_rows": drawn, **outliers})
     if counted_in_sample:
         preparation.diagnostics["component_count"] = counted_in_sample
     if dependence is not None:
@@ -113,7 +111,7 @@ def prepare(settings: Settings, shape: DataShape) -> Script:
         preparation.diagnostics["notes"].append(
             f"{described(left_out, len(sample.values))}, and left out of the fit"
         )
-    return preparation
+    return replace(preparation, outliers=outliers)
 
 
 def refine(preparation: Preparation) -> Script:
@@ -121,7 +119,8 @@ def refine(preparation: Preparation) -> Script:
 
     Without rows of a sample, in rounds, posterior passes go on for as long as there are sums.
     """
-    settings, diagnostics = preparation.settings, dict(preparation.diagnostics)
+    settings = preparation.settings
+    diagnostics = {**preparation.diagnostics, **preparation.outliers}
     mixture, doubtful = yield from _initialisation(preparation, diagnostics)
     in_rounds = preparation.pilot is None
     stages = (
@@ -319,15 +318,15 @@ def without_outliers(sample: Sample, settings: Settings) -> tuple[Sample, dict[s
     -------
     sample : Sample
     diagnostics : dict
-        ``outlying_rows`` and ``first_outlying_rows``.
+        ``drawn_rows``, ``outlying_rows`` and ``first_outlying_rows``.
     """
     columns = tuple((piece.start, piece.stop) for piece in settings.slices.values())
     ordinary = ordinary_rows(
         sample.block(settings.slices), columns, ignored=tuple(settings.categorical_columns)
     )
-    if not ordinary.diagnostics["outlying_rows"]:
-        return sample, ordinary.diagnostics
-    return sample.take(np.isin(sample.index, ordinary.block.row_index())), ordinary.diagnostics
+    kept = np.isin(sample.index, ordinary.block.row_index())
+    diagnostics = {"drawn_rows": len(kept), **ordinary.diagnostics}
+    return sample if kept.all() else sample.take(kept), diagnostics
 
 
 def _require_clusters(preparation: Preparation) -> None:

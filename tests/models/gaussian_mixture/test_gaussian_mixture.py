@@ -203,7 +203,9 @@ def test_outlier__is_left_out_and_said(fitted):
     rows, _, means, _ = fitted
     far = rows.copy()
     far[5] = 1e6
-    with pytest.warns(ConditioningWarning, match="1 of 8,000 rows lie far from all others"):
+    with pytest.warns(
+        ConditioningWarning, match=r"1 of 8,000 rows lies far from all others \(row 5\)"
+    ):
         model = GaussianMixture(12, random_state=0).fit(far)
     assert distance(means, model.means_) < 0.2
 
@@ -264,7 +266,11 @@ def test_judged__gives_rows_of_a_dropped_component_to_the_nearest(tied):
         "most_skewed": {"feature": "a", "skewness": 0.0},
         "wide_features": ["a", "b"],
     }
-    told = {"outlying_rows": 0, "pilot": {"rows": 1000, "shapes": shapes}}
+    told = {
+        "outlying_rows": 0,
+        "first_outlying_rows": [],
+        "pilot": {"rows": 1000, "shapes": shapes},
+    }
     with pytest.warns(ConditioningWarning, match="2 of the 3 components asked for"):
         solved = judged(components, settings, told)
     kept = solved.fitted

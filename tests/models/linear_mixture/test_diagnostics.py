@@ -140,8 +140,9 @@ def test_heavy_tails__are_told(freedom, told):
 def test_outliers__are_left_out_and_counted():
     rows, _, means = drawn()
     far = np.vstack([rows, 100 * columns(20, default_rng(5))])
-    model, said, _ = fit(far, K)
-    assert said == ["20 of 10,020 rows lie far from all others and were left out of the sums."]
+    model, _, _ = fit(far, K)
+    assert model.diagnostics_["outlying_rows"] == 20
+    assert not model.diagnostics_["verdict"]["good"]
     assert farthest(model, means) < 0.15
 
 
@@ -170,7 +171,7 @@ def test_components_beyond_the_limit__are_told():
     means = default_rng(1).normal(size=(3, 54))
     found = GaussianComponents(np.full(3, 1 / 3), means, np.eye(54), views, "float32")
     pilot = {"components_seen": 3, "left_weight": 0.9, "rows": 20_000, "tails": 0.0}
-    told = {"pilot": pilot, "outlying_rows": 0, "weight_sum": 1.0}
+    told = {"pilot": pilot, "outlying_rows": 0, "first_outlying_rows": [], "weight_sum": 1.0}
     with pytest.warns(ConditioningWarning, match="More than 108 are hardly found in views of 18"):
         judged(found, settings, told)
 

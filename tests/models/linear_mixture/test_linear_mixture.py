@@ -17,6 +17,7 @@ from bigtensor.errors import (
     ViewError,
 )
 from bigtensor.models.pilot_tensor import centred_tensor
+from bigtensor.statistics.within_reach import Reach
 
 VIEWS = {"a": list(range(10)), "b": list(range(10, 20)), "c": list(range(20, 30))}
 COLUMNS = ((0, 10), (10, 20), (20, 30))
@@ -71,8 +72,9 @@ def test_fit__is_as_near_as_the_means_of_true_labels(seed):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_contractions_in_memory__are_those_of_the_explicit_tensor(dtype):
     rng = default_rng(0)
-    block = Block(rng.exponential(size=(400, 30)) + 5, {}, 0, 400, rng.random(400))
-    tensor, near = centred_tensor(block, COLUMNS, (1, 1, 1), 0.5, dtype, standardised=True)
+    near = Block(rng.exponential(size=(400, 30)) + 5, {}, 0, 400, rng.random(400))
+    everywhere = Reach.unbounded(COLUMNS)
+    tensor = centred_tensor(near, everywhere, (1, 1, 1), 0.5, dtype, standardised=True)
     first, second, third = tensor.rows(near)
     weight = near.weight / near.weight.sum()
     explicit = np.einsum("n,in,jn,ln->ijl", weight, first, second, third)
@@ -250,7 +252,7 @@ def test_outlier__is_left_out_and_counted(fitted):
     rows, _, _, model = fitted
     far = rows.copy()
     far[3] = 1e6
-    with pytest.warns(ConditioningWarning, match="1 of 12,000 rows lie far"):
+    with pytest.warns(ConditioningWarning, match="1 of 12,000 rows lies far"):
         found = fit(far)
     assert found.diagnostics_["outlying_rows"] == 1
     assert distance(means_of(model), means_of(found)) < 0.05
