@@ -221,6 +221,7 @@ def _ordered(counts: CodeCountsResult, settings: Settings) -> _Ordered:
         When there is no such row.
     """
     rows, _ = _block(counts, settings)
+    assert rows.weight is not None
     order = content_order(rows.values, list(rows.slices.values()), rows.weight)
     rows = replace(rows, values=np.ascontiguousarray(rows.values[:, order]))
     if settings.counted:
