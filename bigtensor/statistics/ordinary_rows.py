@@ -51,6 +51,8 @@ def reach_of_ordinary_rows(
     ignored : tuple of int
         Columns that say nothing about distances, such as codes of categories.
     """
+    if not len(values):
+        return Reach.unbounded(columns)
     spared = most_outliers(len(values))
     points, scales, distances = [], [], []
     for start, stop in columns:
