@@ -54,6 +54,8 @@ def reach_of_ordinary_rows(
     ignored : tuple of int
         Columns that say nothing about distances, such as codes of categories.
     """
+    if not len(values):
+        return Reach.unbounded(columns)
     spared = most_outliers(len(values) if weight is None else weight.sum())
     points, scales, distances = [], [], []
     for start, stop in columns:

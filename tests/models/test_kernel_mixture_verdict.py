@@ -116,7 +116,7 @@ def test_verdict__plain_calls_on_easy_sets_do_not_warn(load, k, start):
 
 def test_verdict__a_population_of_two_rows_is_a_fault():
     rng = np.random.default_rng(0)
-    values = np.concatenate([rng.normal(size=(600, 4)), np.full((2, 4), 60.0)])
+    values = np.concatenate([rng.normal(size=(600, 4)), np.full((2, 4), 30.0)])
     values[:300] += 2.0
     model = KernelMixture(n_components=8, n_populations=2, random_state=0)
     fitted, caught = fit(model, values)

@@ -221,13 +221,14 @@ def _ordered(counts: CodeCountsResult, settings: Settings) -> _Ordered:
         When there is no such row.
     """
     rows, _ = _block(counts, settings)
-    order = content_order(rows.values, list(rows.slices.values()), rows.weight)
+    weights = np.asarray(rows.weight)
+    order = content_order(rows.values, list(rows.slices.values()), weights)
     rows = replace(rows, values=np.ascontiguousarray(rows.values[:, order]))
     if settings.counted:
         # distinct rows come in the order of their joint codes, first view first
         assert rows.weight is not None
         places = np.lexsort(rows.values.T[::-1])
-        rows = replace(rows, values=rows.values[places], weight=rows.weight[places])
+        rows = replace(rows, values=rows.values[places], weight=weights[places])
     own = settings.in_order(order)
     return _Ordered(replace(rows, slices=view_slices(own.views)), own, order)
 

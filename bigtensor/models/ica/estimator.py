@@ -87,7 +87,7 @@ class ICA(ScriptedFit, MixingAnswers):
     views_ : Views
         The views as they were found in the data.
     diagnostics_ : dict
-        Every decision taken on the way: the choice of the method, rank, rows out of reach, turns or
+        Every decision taken on the way: the choice of the method, rank, outlying rows, turns or
         steps of the passes, the plan, and a ``verdict``.
     n_features_in_ : int
     feature_names_in_ : array of str

@@ -97,7 +97,7 @@ class KernelICA(ScriptedFit, TransformAnswers):
         The views as they were found in the data.
     diagnostics_ : dict
         Every decision taken on the way: landmarks and the error of their approximation, rank, rows
-        out of reach, turns of the sources by the passes, the plan, and a ``verdict``.
+        outlying, turns of the sources by the passes, the plan, and a ``verdict``.
     n_features_in_ : int
     feature_names_in_ : array of str
         For labelled data.

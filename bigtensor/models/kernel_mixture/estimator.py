@@ -74,8 +74,8 @@ class KernelMixture(MixtureAnswers):
     groups : three lists of view names, optional
         View groups whose moments the spectral initialisation decomposes. Views outside all groups
         follow by regression on the sample (Song et al. 2014, sec. 3). By default all views are in
-        a group: neighbouring views together, unless other groups separate the components clearly
-        better.
+        a group, about equally many in each, unless other groups separate the components clearly
+        better. The order of the views does not matter.
     bandwidth : {"rule", "gap", "cross-validation"} or float, default "rule"
         Bandwidth of the kernel features of the moments, which the spectral initialisation alone
         uses. ``"rule"`` is twice the width of a rule of thumb. A number multiplies the bandwidth

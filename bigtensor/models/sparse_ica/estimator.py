@@ -78,7 +78,7 @@ class SparseICA(ScriptedFit, MixingAnswers):
     views_ : Views
         The views as they were found in the data.
     diagnostics_ : dict
-        Every decision taken on the way: rank, rows out of reach, turns of the columns by the
+        Every decision taken on the way: rank, outlying rows, turns of the columns by the
         passes, ``active`` sources of a typical row, ``noise`` in standard deviations of a feature,
         the plan, and a ``verdict``.
     n_features_in_ : int
