@@ -92,8 +92,8 @@ class Data:
             When the kind of the data is another one, or codes have no categories.
         """
         if self.dense_counts and not _has_named_codes(samples):
-            plain = samples.dtype.kind in "iu" or samples.kind == "counts"
-            return replace(samples, code_map=None) if plain else samples.as_measured()
+            counted = samples.dtype.kind in "iu" or samples.kind == "counts"
+            return replace(samples, code_map=None) if counted else samples.as_measured()
         if samples.kind == "counts" and "counts" not in self.kinds and _may_be_dense(samples):
             samples = samples.as_dense()
         samples = _converted(samples, {prefer} if prefer else self.kinds, known)

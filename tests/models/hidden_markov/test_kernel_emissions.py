@@ -21,6 +21,7 @@ from bigtensor.errors import (
     ParameterError,
     ViewError,
 )
+from bigtensor.testing import small_data
 from tests.statistics.sequences.recursions import LOG_SUM
 
 MEANS = np.array([0.0, 2.0, 4.5])
@@ -236,7 +237,7 @@ def test_emissions__have_to_go_with_the_data(drawn: Drawn) -> None:
     with pytest.raises(DataError, match="emissions='kernel'"):
         HiddenMarkovModel(3).fit(drawn.data)
     with pytest.raises(DataError, match="codes of categories"):
-        HiddenMarkovModel(3, emissions="kernel").fit(drawn.truth)
+        HiddenMarkovModel(3, emissions="kernel").fit(small_data("codes"))
     with pytest.raises(ParameterError, match="missing='omit'"):
         HiddenMarkovModel(3, emissions="kernel", missing="marginalise").fit(drawn.data)
     with pytest.raises(IdentifiabilityError, match="n_states=2 needs more rows"):
