@@ -20,7 +20,8 @@ from tests.models.expected.expected_fit import JUDGED_ROWS, ExpectedFit, numbers
 @cache
 def rows_of_codes() -> np.ndarray:
     """Rows of four categorical columns and three components."""
-    return simulate.discrete_mixture(2000, 3, 5, views=4, random_state=3)["X"].to_numpy()
+    drawn = simulate.discrete_mixture(2000, 3, 5, 4, concentration=0.4, random_state=3)
+    return drawn["X"].to_numpy()
 
 
 @cache
