@@ -409,6 +409,29 @@ class LeavesRowsOut(Standardiser):
         return SkipsRow(self._fitted.mean, self._fitted.spread)
 
 
+class WeighsByColumn(Standardiser):
+    def transform(self, X):
+        found = super().transform(X)
+        return found * np.arange(1.0, 1.0 + found.shape[1])
+
+
+class CountsOutliers(Standardiser):
+    """It counts an outlier, and its mean follows it."""
+
+    def _refine(self, preparation):
+        solved = yield from super()._refine(preparation)
+        outlying = [45] * int(abs(solved.fitted.mean[0]) > 1e3)
+        told = {
+            "outlying_rows": len(outlying),
+            "first_outlying_rows": outlying,
+            "verdict": {"good": not outlying, "sentences": ["row 45 is outlying"]},
+        }
+        return Solved(solved.fitted, {**solved.diagnostics, **told})
+
+    def score_samples(self, X):
+        return self.transform(X).sum(axis=1)
+
+
 BROKEN_MODELS = [
     (
         "the_constructor_stores_parameters_only",
@@ -449,6 +472,8 @@ BROKEN_MODELS = [
         ForgetsObservations,
         "transform of AnnData is .*ndarray",
     ),
+    ("the_order_of_columns_does_not_matter", WeighsByColumn, "transform of permuted columns"),
+    ("a_single_outlier_is_left_out_and_said", CountsOutliers, "log densities differ by"),
     ("row_functions_obey_their_laws", LeavesRowsOut, "every entry is written: SkipsRow on 90 rows"),
     ("equal_rows_are_answered_or_refused", AnswersByPlace, "transform differs between equal rows"),
     ("few_rows_are_answered_or_refused", CountsOtherRows, "1 x 4: ZeroDivisionError"),

@@ -96,8 +96,8 @@ class KernelICA(ScriptedFit, TransformAnswers):
     views_ : Views
         The views as they were found in the data.
     diagnostics_ : dict
-        Every decision taken on the way: landmarks and the error of their approximation, rank, rows
-        outlying, turns of the sources by the passes, the plan, and a ``verdict``.
+        Every decision taken on the way: landmarks and the error of their approximation, rank,
+        outlying rows, turns of the sources by the passes, the plan, and a ``verdict``.
     n_features_in_ : int
     feature_names_in_ : array of str
         For labelled data.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bigtensor.errors import DataError
 from bigtensor.features.bandwidth import SampleClusters, cluster_sample
+from bigtensor.features.column_order import content_order
 from bigtensor.features.local_density import sparse_row_weights
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import find_categories
@@ -172,16 +173,17 @@ def sample_clusters(
     measured, unit = _measured_columns(settings), _unit(rows, settings)
     compared, names = _compared(rows, settings)
     seed = purpose_seed(settings.random_state, "clusters")
+    order = _order_of(compared)
     found = cluster_sample(
-        compared,
+        compared[:, order],
         settings.n_components,
         seed,
-        names,
+        [names[column] for column in order],
         weight,
         standardise=settings.units == "own",
     )
     scale = np.ones(rows.shape[1])
-    scale[measured] = found.scale[: len(measured)] * unit
+    scale[measured] = found.scale[np.argsort(order)][: len(measured)] * unit
     return SampleClusters(found.labels, scale)
 
 
@@ -196,9 +198,15 @@ def sample_positions(rows: FloatArray, settings: Settings) -> FloatArray:
     settings : Settings
     """
     compared, _ = _compared(rows, settings)
+    compared = compared[:, _order_of(compared)]
     spread = compared.std(axis=0)
     unit = spread if settings.units == "own" else np.sqrt(np.mean(spread**2))
     return np.asarray((compared - compared.mean(axis=0)) / np.where(unit > 0, unit, 1.0))
+
+
+def _order_of(compared: FloatArray) -> list[int]:
+    """Return the order in which distances sum columns: rounding may move a row between clusters."""
+    return content_order(compared, [slice(j, j + 1) for j in range(compared.shape[1])])
 
 
 def _compared(rows: FloatArray, settings: Settings) -> tuple[FloatArray, list[str]]:
