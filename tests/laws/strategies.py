@@ -41,7 +41,9 @@ from bigtensor.statistics.mapped_rows import MappedRows
 from bigtensor.statistics.posterior_means import PosteriorMeans
 from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.projected_moment import ProjectedMoment
+from bigtensor.statistics.row_functions import Responsibilities
 from bigtensor.statistics.row_sample import RowSample
+from bigtensor.statistics.score_sums import ScoreSums
 from bigtensor.statistics.sparse_code_sums import SparseCodeSums
 from bigtensor.statistics.sparse_codes import SparseCoder
 from bigtensor.statistics.state_of import StateOf
@@ -304,6 +306,10 @@ CASES = [
     Case("checked_sample", lambda offset: Checked(row_sample(offset)), moves=False, bad_rows=True),
     Case("state_of", lambda offset: StateOf(triple_moments(offset))),
     Case("log_likelihood", lambda offset: LogLikelihood(mixture(offset))),
+    Case(
+        "score_sums",
+        lambda offset: ScoreSums(Responsibilities(mixture(offset), ("log_density",))),
+    ),
     Case("gaussian_likelihood", lambda offset: LogLikelihood(gaussian_sums(offset).mixture)),
     Case("inside_fold", lambda offset: OfFold(posterior_sums(offset), 3, 1, inside=True)),
     Case(

@@ -101,10 +101,10 @@ def test_score_samples__has_a_likelihood_for_every_sequence(
 def test_score_samples__is_planned_for_the_sequences_that_there_are(
     model: HiddenMarkovModel,
 ) -> None:
-    """100,000 sequences take 49 bytes each in every state of the second pass."""
+    """100,000 sequences take 65 bytes each in every state of the second pass."""
     data = simulate.hidden_markov(200_000, 3, 8, sequences=100_000, random_state=1)
     where = {"scheduler": "threads", "workers": 2}
-    with pytest.raises(PlanError, match=r"ends +200,000 rows +state 4\.\d+ MiB"):
+    with pytest.raises(PlanError, match=r"ends +200,000 rows +state 6\.\d+ MiB"):
         model._ends(data, None, None, memory_limit="500MiB", **where)
     ends, _ = model._ends(data, None, None, memory_limit="600MiB", **where)
     assert ends.rows.tolist() == [2] * 100_000
