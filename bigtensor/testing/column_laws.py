@@ -1,4 +1,4 @@
-"""Law of columns: a fit of features in another order is the fit of these features."""
+"""Law of the order of columns: a fit to permuted features is the permuted fit."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LEAST_RTOL = 1e-6
 """Tolerance of answers: sums over features in another order differ in their last digits."""
 
 IN_THEIR_OWN_ORDER = ("landmarks_", "dual_coef_")
-"""Fitted attributes that are not compared: landmarks are in the order they were found in."""
+"""Fitted attributes that are not compared: landmarks are in the order of their selection."""
 
 WORD_TOLERANCE = 0.05
 """Tolerance of shares of topics.
 
-Random directions and draws belong to words by their places in the vocabulary: to know words by
-their content would take a pass of its own over all documents.
+Random directions and draws are assigned to words by their positions in the vocabulary. An order by
+content would take another pass over all documents.
 """
 
 
@@ -66,19 +66,19 @@ def _require_same_fit(
         require(agreement == 1, f"labels of permuted columns have a Rand index of {agreement:.4f}")
     numbers = {name: answer for name, answer in case.found.items() if answer.dtype.kind == "f"}
     require_close_answers(answers, numbers, case, "answers for permuted columns")
-    found, tolerance = fitted_arrays(model), max(case.rtol, LEAST_RTOL)
+    arrays, tolerance = fitted_arrays(model), max(case.rtol, LEAST_RTOL)
     for name, array in fitted_arrays(expected).items():
         if name in IN_THEIR_OWN_ORDER:
             continue
         equal = any(
-            np.allclose(found[name], other, rtol=tolerance, atol=tolerance * np.abs(array).max())
+            np.allclose(arrays[name], other, rtol=tolerance, atol=tolerance * np.abs(array).max())
             for other in _permuted(array, order)
         )
-        require(equal, f"{name} of permuted columns is {found[name]}, expected {array} permuted")
+        require(equal, f"{name} of permuted columns is {arrays[name]}, expected {array} permuted")
 
 
 def _permuted(array: NDArray[Any], order: NDArray[np.intp]) -> list[NDArray[Any]]:
-    """Return an array with features permuted along every choice of axes that may be theirs."""
+    """Return an array with features permuted along every choice of axes of their length."""
     axes = [axis for axis, length in enumerate(array.shape) if length == len(order)]
     choices = [chosen for count in range(len(axes) + 1) for chosen in combinations(axes, count)]
     permuted = []

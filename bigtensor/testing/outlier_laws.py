@@ -1,4 +1,4 @@
-"""Law of outlying rows: one value of a million changes no other answer, and is said."""
+"""Law of outlying rows: a huge value changes no answer for other rows and is reported."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MOST_SHIFT = 0.1
 
 
 @model_law
-def a_single_outlier_is_left_out_and_said(case: ModelCase) -> None:
-    """Assert that one value of a million is counted, and changes no answer for other rows.
+def a_single_outlier_is_left_out_and_reported(case: ModelCase) -> None:
+    """Assert that one huge value is counted, is reported, and changes no answer for other rows.
 
     The law concerns models of measured data whose diagnostics count ``outlying_rows``.
     """
@@ -45,14 +45,14 @@ def a_single_outlier_is_left_out_and_said(case: ModelCase) -> None:
     first = diagnostics["first_outlying_rows"]
     require(diagnostics["outlying_rows"] == 1 and first == [row], f"outlying rows are {first}")
     verdict = diagnostics["verdict"]
-    said = any(f"row {row}" in sentence for sentence in verdict["sentences"])
-    require(said and not verdict["good"], f"the verdict does not name row {row}: {verdict}")
+    is_named = any(f"row {row}" in sentence for sentence in verdict["sentences"])
+    require(is_named and not verdict["good"], f"the verdict does not name row {row}: {verdict}")
     for name, differ in _COMPARISONS.items():
         if name in answers:
             differ(np.delete(answers[name], row, 0), np.delete(case.found[name], row, 0))
 
 
-OUTLIER_LAWS: tuple[Callable[[ModelCase], None], ...] = (a_single_outlier_is_left_out_and_said,)
+OUTLIER_LAWS: tuple[Callable[[ModelCase], None], ...] = (a_single_outlier_is_left_out_and_reported,)
 
 
 def _require_labels(found: Any, expected: Any) -> None:

@@ -122,7 +122,7 @@ def _improved(order: Order, dependences: Floats) -> Order:
 
 @row_loop
 def _reverse_segments(order: Order, dependences: Floats, least: float) -> None:
-    """Reverse the segment that gains most, in place, until none gains more than the least."""
+    """Reverse the segment with the largest gain, in place, until no gain exceeds `least`."""
     d = order.size
     while True:
         most, first, last = least, -1, -1
