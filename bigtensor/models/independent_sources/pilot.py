@@ -57,8 +57,8 @@ class Pilot:
     def _order(self) -> NDArray[np.intp]:
         """Order of the features by their content.
 
-        Iterations towards sources that are nearly Gaussian multiply rounding errors without bound,
-        so that sums over features are taken in an order that does not depend on the data's.
+        Iterations towards sources that are nearly Gaussian amplify rounding errors without bound.
+        Sums over features are therefore taken in an order that does not depend on positions.
         """
         columns = [slice(j, j + 1) for j in range(self.settings.n_features)]
         return np.array(content_order(self.rows.values, columns, self.rows.weight), np.intp)
