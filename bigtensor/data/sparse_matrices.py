@@ -87,7 +87,9 @@ def _check_coordinates(matrix: Any) -> None:
         raise ValueError("row, col and data of the sparse matrix differ in length")
     for name, part, length in zip(("row", "col"), places, matrix.shape, strict=True):
         if len(part) and not 0 <= part.min() <= part.max() < length:
-            raise ValueError(f"{name} of the sparse matrix is not within 0 and {length - 1:,}")
+            raise ValueError(
+                f"{name} of the sparse matrix has an entry outside 0 to {length - 1:,}"
+            )
 
 
 def with_summed_duplicates(matrix: csr_array) -> csr_array:

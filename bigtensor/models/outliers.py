@@ -98,7 +98,7 @@ def _sentences(diagnostics: dict[str, Any], rows: int, whole: str) -> list[str]:
     return [
         f"{outlying:,} of {rows:,} rows lie{'s' * (not several)} far from all others{named} "
         f"and {'were' if several else 'was'} left out of the {whole}. "
-        f"{'They are' if several else 'It is'} still part of every prediction. Check for errors of "
+        f"Predictions still include {'them' if several else 'it'}. Check for errors of "
         "measurement, for a population of its own, and for a feature with heavy tails, which a "
         "transformation such as arcsinh shortens."
     ]

@@ -55,23 +55,23 @@ def a_single_outlier_is_left_out_and_reported(case: ModelCase) -> None:
 OUTLIER_LAWS: tuple[Callable[[ModelCase], None], ...] = (a_single_outlier_is_left_out_and_reported,)
 
 
-def _require_labels(found: Any, expected: Any) -> None:
+def _require_labels(answer: Any, expected: Any) -> None:
     """Raise an AssertionError unless two sets of labels agree."""
-    agreement = adjusted_rand_score(expected, found)
+    agreement = adjusted_rand_score(expected, answer)
     require(agreement >= LEAST_AGREEMENT, f"labels agree with a Rand index of {agreement:.3f}")
 
 
-def _require_log_densities(found: Any, expected: Any) -> None:
+def _require_log_densities(answer: Any, expected: Any) -> None:
     """Raise an AssertionError unless log densities are about equal."""
-    shift = float(np.abs(found - expected).mean())
+    shift = float(np.abs(answer - expected).mean())
     require(shift <= MOST_SHIFT, f"log densities differ by {shift:.3f} nats")
 
 
-def _require_sources(found: Any, expected: Any) -> None:
+def _require_sources(answer: Any, expected: Any) -> None:
     """Raise an AssertionError unless sources are about equal, in any order."""
-    require(found.shape == expected.shape, f"sources have the shape {found.shape}")
-    k = found.shape[1]
-    correlation = np.abs(np.corrcoef(found.T, expected.T)[:k, k:])
+    require(answer.shape == expected.shape, f"sources have the shape {answer.shape}")
+    k = answer.shape[1]
+    correlation = np.abs(np.corrcoef(answer.T, expected.T)[:k, k:])
     least = correlation[linear_sum_assignment(-correlation)].min()
     require(least >= LEAST_AGREEMENT, f"a source has the correlation {least:.3f}")
 

@@ -55,14 +55,14 @@ def dependence(features: Iterable[Floats], weight: Floats) -> Floats:
     ends = np.cumsum([0, *(part.shape[1] for part in white)])
     joined = np.concatenate(white, axis=1)
     # one variable at a time: the correlations of all features at once would not fit in a cache
-    found = np.array(
+    dependences = np.array(
         [
             np.add.reduceat(np.square((part.T * share) @ joined).sum(axis=0), ends[:-1])
             for part in white
         ]
     )
-    np.fill_diagonal(found, 0)
-    return found
+    np.fill_diagonal(dependences, 0)
+    return dependences
 
 
 def chain_order(dependences: Floats) -> Order:

@@ -101,8 +101,8 @@ def drawn_pilot(settings: SourceSettings) -> Script:
     sample: Sample = yield pilot_pass(settings)
     block = sample.block(view_slices(settings.views))
     ordinary = ordinary_rows(block, settings.columns)
-    told = {"pilot_rows": block.rows, **ordinary.diagnostics}
-    return Pilot(ordinary.block, ordinary.reach, settings, told)
+    diagnostics = {"pilot_rows": block.rows, **ordinary.diagnostics}
+    return Pilot(ordinary.block, ordinary.reach, settings, diagnostics)
 
 
 def pilot_rotation(settings: SourceSettings, pilot: Pilot, n_components: int) -> FloatArray:
