@@ -44,10 +44,10 @@ def annotate(
     Of a topic model they are ``obsm["X_bigtensor_topics"]``, the shares ((n_obs, k) float64), and
     ``varm["bigtensor_topics"]``, the probabilities of the words ((n_vars, k) float64, zero of
     words that the fit did not use). Both write ``var["bigtensor_used"]`` (bool) and
-    ``uns["bigtensor"]``. Features of an entry of `obsm` are no variables of the object, so that
-    nothing is written into ``var`` and ``varm`` for them. Of an object that is backed by a file
-    only the object changes: `bigtensor.data.exporters.anndata.write_answers_to_anndata` writes into
-    the file.
+    ``uns["bigtensor"]``. Nothing is written into ``var`` and ``varm`` for a model of an entry of
+    `obsm`, because its features are no variables of the object. If the object is backed by a file,
+    the file does not change. `bigtensor.data.exporters.anndata.write_answers_to_anndata` writes
+    into the file.
 
     Parameters
     ----------
@@ -56,8 +56,7 @@ def annotate(
         had names.
     model : fitted mixture or topic model
     layer, obsm : str, optional
-        Layer, or entry of ``obsm``, that the model was fitted to, in place of X; see
-        `bigtensor.open_samples`.
+        Layer or entry of ``obsm`` that the model was fitted to. By default X.
     overwrite : bool, default False
         Replace answers that are there.
 
@@ -144,7 +143,7 @@ def from_anndata(adata: Any) -> Any:
 
     See Also
     --------
-    bigtensor.open_samples : reads X, a layer or an entry of ``obsm`` as data.
+    bigtensor.open_samples : Open X, a layer or an entry of ``obsm`` as data.
 
     Raises
     ------

@@ -247,7 +247,7 @@ class MissingValueWarning(BigtensorWarning):
 
 
 class WeightWarning(BigtensorWarning):
-    """Sample weights add up to far fewer rows than there are, which is probably not meant."""
+    """Sample weights add up to less than half the number of rows. They are probably relative."""
 
 
 class ConstantFeatureWarning(BigtensorWarning):

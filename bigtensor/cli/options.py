@@ -101,8 +101,9 @@ def weights_option(function: Function) -> Function:
         type=click.Choice(MEANINGS),
         default=COUNTS,
         show_default=True,
-        help="Meaning of the variable 'weight' of the store: a count of 2 is a row that occurs "
-        "twice; relative weights only compare rows, and their unit has no effect.",
+        help="Meaning of the sample weights (the variable 'weight' of the store). With counts, a "
+        "row of weight 2 occurs twice. Relative weights only compare rows, and their unit has no "
+        "effect.",
     )(function)
 
 

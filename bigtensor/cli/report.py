@@ -24,7 +24,8 @@ from bigtensor.cli.output import say
     "--labels",
     type=DATA,
     metavar="LABELS.zarr",
-    help="Their labels, all of which are counted; computed for the sample where not given.",
+    help="Labels of all rows, as 'bigtensor predict' writes them. Without them, only a sample of "
+    "the rows is labelled.",
 )
 @click.option(
     "--truth",

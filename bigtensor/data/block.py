@@ -13,9 +13,9 @@ Values = Any
 """A dense ``(rows, features)`` array of floats or integer codes, or a CSR array of counts."""
 
 UNKNOWN_CODE = -(2**30)
-"""Code of a category that the fit did not have. By every rule the row keeps its other entries.
+"""Code of a category that did not occur in the fit. The row keeps its other entries.
 
-It is far from -1, -9 and the smallest integer, by which data may name their missing entries.
+It is far from -1, -9 and the smallest integer, which data may use for missing entries.
 """
 
 
@@ -107,8 +107,8 @@ class Block:
         """Return the same rows with weights times a positive factor."""
         if scale == 1:
             return self
-        shown = int(self.values.shape[0])
-        weight = np.full(shown, scale) if self.weight is None else scale * self.weight
+        rows_and_halo = int(self.values.shape[0])
+        weight = np.full(rows_and_halo, scale) if self.weight is None else scale * self.weight
         return replace(self, weight=weight)
 
     def without_halo(self) -> Block:

@@ -101,7 +101,7 @@ def holds_strings(array: Any) -> bool:
 
 
 def are_strings(cells: Sequence[Any]) -> bool:
-    """Return True for strings, of which some may be missing: None or NaN.
+    """Return True if every cell is a string or missing (None or NaN).
 
     Parameters
     ----------

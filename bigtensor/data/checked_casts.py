@@ -1,4 +1,4 @@
-"""Conversion of numbers to the type that they are stored in, without a silent change of values."""
+"""Conversion of numbers to another type, with an error where a value would change."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def checked_cast(
     dtype : dtype
         Integers or floats. A float that is rounded is no error.
     owner : str
-        The file or the array that the numbers are of, for the message.
+        Name of the file or array with the numbers, for the message.
     remedy : str
-        For the message.
+        What the user can do, for the message.
 
     Returns
     -------
@@ -33,19 +33,21 @@ def checked_cast(
     Raises
     ------
     DataError
-        When the type cannot hold a number: it is out of range, or integers are asked for and it is
+        If a number is out of the range of the type, or if the type is an integer and a number is
         not whole or not finite.
     """
     target = np.dtype(dtype)
     outside = first_outside(values, target)
     if outside is not None:
         number = f"{outside:,}" if isinstance(outside, int) else f"{outside:g}"
-        held = (
+        range_of_type = (
             f"numbers up to {np.finfo(target).max:g}"
             if target.kind == "f"
             else f"whole numbers from {np.iinfo(target).min:,} to {np.iinfo(target).max:,}"
         )
-        raise DataError(f"{owner} holds {number}, and {target} holds {held}; {remedy}")
+        raise DataError(
+            f"{owner} holds {number}, but {target} only holds {range_of_type}; {remedy}"
+        )
     return values.astype(target)
 
 

@@ -19,7 +19,7 @@ _NAMED = 5
 """Most categories of a feature that a message names."""
 
 _ROWS = 65_536
-"""Rows that are looked at together."""
+"""Rows that are read at once."""
 
 Categories = Mapping[str, tuple[str, ...]]
 """Names of code 0, 1, ... of every feature."""
@@ -130,12 +130,12 @@ def numbered_categories(sources: Sequence[Source]) -> Categories | None:
     Parameters
     ----------
     sources : sequence of Source
-        Of floats, with NaN and negative numbers for missing entries.
+        Data of floats. NaN and negative numbers are missing entries.
 
     Returns
     -------
     mapping of str to tuple of str, optional
-        None where rows are not in memory, or values are no codes.
+        None if rows are not in memory or values are no codes.
     """
     if not all(source.held_nbytes for source in sources):
         return None
@@ -161,7 +161,7 @@ def _table(names: Sequence[str], known: Sequence[str]) -> NDArray[np.int32]:
 
 
 def _occurring_codes(sources: Sequence[Source], feature: str) -> NDArray[Any]:
-    """Return the codes that a feature has in rows in memory, each once."""
+    """Return the distinct codes of a feature in rows that are in memory."""
     codes = [
         np.unique(source.read(0, source.rows).values[:, source.features.index(feature)])
         for source in sources

@@ -38,8 +38,8 @@ class CountStoreWriter:
     ----------
     path : path
     words : sequence of str or int, optional
-        Names of the columns, or the number of columns, whose names are then their numbers. Where
-        they are not known yet, `name_words` follows.
+        Names of the columns, or the number of columns, which are then numbered. If they are not
+        known yet, call `name_words` later.
     dtype : dtype, default int32
         Of the counts.
     overwrite : bool, default False
@@ -81,7 +81,7 @@ class CountStoreWriter:
         return self
 
     def _create(self) -> None:
-        """Make the groups and the arrays of no rows."""
+        """Create the groups and the empty arrays."""
         self._root = zarr.create_group(self._building, attributes=_encoded("anndata", "0.1.0"))
         for name in ("layers", "obsm", "obsp", "varm", "varp", "uns"):
             self._root.create_group(name, attributes=_encoded("dict", "0.1.0"))
@@ -130,7 +130,7 @@ class CountStoreWriter:
         Parameters
         ----------
         words : sequence of str or int
-            Names, or the number of columns, whose names are then their numbers.
+            Names of the columns, or the number of columns, which are then numbered.
         """
         self._words = words
 
@@ -166,7 +166,7 @@ class CountStoreWriter:
         words, names = self._words, self._names or self._rows
         width = words if isinstance(words, int) else len(words)
         if self._width > width:
-            raise ValueError(f"{self._width} columns for {width} words")
+            raise ValueError(f"the counts have {self._width} columns, but there are {width} words")
         attributes = {**_encoded("csr_matrix", "0.1.0"), "shape": [self._rows, width]}
         self._root["X"].attrs.update(attributes)
         for name, array in self._tables.items():
@@ -177,7 +177,7 @@ class CountStoreWriter:
 
 
 def _write_names(root: Any, frame: str, names: Sequence[str] | int) -> None:
-    """Write the index of a frame: names, or as many numbers, of which few are held at once."""
+    """Write the index of a frame, which is names or a number of rows, a part at a time."""
     length = names if isinstance(names, int) else len(names)
     attributes = {**_encoded("dataframe", "0.2.0"), "_index": "_index", "column-order": []}
     group = root.create_group(frame, attributes=attributes)

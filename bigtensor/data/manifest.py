@@ -28,7 +28,7 @@ MANIFEST = "bigtensor_manifest"
 _METADATA = "zarr.json"
 
 _GROUP = ""
-"""Stands for the group itself where its arrays stand by their names."""
+"""Name of the group itself, beside the names of its arrays."""
 
 
 def seal(
@@ -42,8 +42,8 @@ def seal(
         A group whose arrays were all made by `bigtensor.data.stored_arrays.create_array`. It must
         not change afterwards; after a deliberate change it is sealed again.
     lost : {"raise", "restore", "drop"}, default "raise"
-        Treatment of attributes that the manifest of the store lists and that the store has no
-        more. ``"raise"`` refuses to seal and names them, ``"restore"`` writes them again with
+        Treatment of attributes that the manifest lists and the store no longer has. ``"raise"``
+        refuses to seal and names them, ``"restore"`` writes them again with
         their recorded values, ``"drop"`` accepts their removal.
 
     Raises

@@ -14,7 +14,7 @@ from bigtensor.data.plain_arrays import without_mask
 from bigtensor.errors import DataError, LayoutError, ViewError
 
 MOST_NUMBERED = 10_000_000
-"""Features without names that get one by their position; more are damaged metadata, or samples."""
+"""Largest number of features that are named by position. More are damaged metadata or samples."""
 
 
 def as_matrix(data: Any) -> NDArray[Any]:
@@ -132,7 +132,7 @@ def numbered_features(width: int, owner: str, remedy: str) -> tuple[str, ...]:
     owner : str
         Holder of the features, for the message.
     remedy : str
-        For the message.
+        What the user can do, for the message.
 
     Raises
     ------

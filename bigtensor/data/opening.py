@@ -242,7 +242,9 @@ def _default_names(array: Any) -> tuple[str, ...]:
     if array.ndim != 2:
         raise LayoutError(f"expected rows and features, got an array of shape {array.shape}")
     owner = f"the array of shape {array.shape}"
-    return numbered_features(int(array.shape[1]), owner, "Give rows of samples, not of features")
+    return numbered_features(
+        int(array.shape[1]), owner, "Give samples as rows and features as columns"
+    )
 
 
 def _open_store(path: str, sample_dim: str, name: str) -> Source:

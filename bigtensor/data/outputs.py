@@ -5,9 +5,9 @@ machine and the process that write it. A killed process leaves such a file behin
 if the process has ended, or if nothing was written to it for a day. The next run that makes the
 same output removes the leftover.
 
-The number of a process means the same to two processes only if they have the same running system
-and the same PID namespace. Names of machines do not tell: two containers, or two machines that are
-copies of one, may share a name and a folder.
+A process number is unique only within one running system and one PID namespace. The name of the
+machine is not enough: two containers, or two machines that are copies of one, may share a name and
+a folder.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ LEFTOVER_AGE = timedelta(days=1)
 """Age of a leftover of another machine: longer than any write, and than clocks differ."""
 
 _PAUSES = (0.02, 0.1, 0.5)
-"""Seconds. Zarr writes the metadata of a new array and of its groups side by side. When one of them
-cannot be written, the others may still be under way."""
+"""Seconds between attempts to remove a folder. Zarr writes several files of metadata at the same
+time. If one of them cannot be written, others may still be written after the error."""
 
 _NAME = re.compile(r"(?P<host>[0-9A-Za-z-]*)\.(?P<process>\d+)\.[0-9a-f]{8}\.unfinished")
 
@@ -143,7 +143,7 @@ def check_room(path: Path, nbytes: int) -> None:
 
 @contextmanager
 def write_errors(path: Path) -> Iterator[None]:
-    """Turn errors of the system, such as that of a full disk, into an `OutputError`.
+    """Turn errors of the operating system, such as a full disk, into an `OutputError`.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def _last_write(path: Path) -> datetime:
 
 
 def _process_space() -> str:
-    """Return the name of this machine and a digest of the space in which processes are numbered.
+    """Return the name of this machine and a digest of the space of its process numbers.
 
     A boot of Linux and a PID namespace have identifiers. Elsewhere, the hardware address stands for
     the machine.
@@ -312,7 +312,7 @@ def _process_space() -> str:
 
 
 def _runs(process: int) -> bool:
-    """Return True unless a process of this space has ended; a number may be in use again."""
+    """Return True if a process of this space has this number. A number may be in use again."""
     if os.name == "nt":
         # there, signal 0 is Ctrl-C
         return True

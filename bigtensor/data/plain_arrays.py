@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bigtensor.errors import DataError
 
 CODES = np.dtype(np.int32)
-"""Type of codes that were floats."""
+"""Type of codes that are converted from floats."""
 
 
 def without_mask(array: Any) -> Any:
@@ -58,12 +58,12 @@ def converted(values: Any, dtype: np.dtype[Any]) -> Any:
     Returns
     -------
     array or masked array
-        As codes, NaN and masked floats are -1.
+        In codes, NaN and masked floats become -1.
 
     Raises
     ------
     DataError
-        When floats are no codes.
+        If a float is not a whole number, or is too large for a code.
     """
     if dtype.kind == "f" or values.dtype.kind != "f":
         return values.astype(dtype, copy=False)
@@ -74,8 +74,8 @@ def converted(values: Any, dtype: np.dtype[Any]) -> Any:
     bad = (codes != np.rint(codes)) | (np.abs(codes) > np.iinfo(dtype).max)
     if bad.any():
         raise DataError(
-            f"the data hold {codes[bad][0]:g}, which is no code of a category; give whole numbers, "
-            "with NaN for missing entries"
+            f"the data hold {codes[bad][0]:g}, which is not the code of a category; give whole "
+            "numbers, with NaN for missing entries"
         )
     return codes.astype(dtype)
 

@@ -1,4 +1,4 @@
-"""One integer seed from a random state in any form that scikit-learn and NumPy have."""
+"""Conversion of the random states of NumPy and scikit-learn to one integer seed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from bigtensor.errors import ParameterError, Setting
 
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
-"""Random state that a caller gives: a seed, something to draw a seed from, or None for seed 0."""
+"""Random state: an integer seed, a generator to draw a seed from, or None for the seed 0."""
 
 SEEDS = 2**31 - 1
-"""Seeds are drawn from 0 to one less."""
+"""Number of seeds: they are drawn from 0 to ``SEEDS - 1``."""
 
 
 def integer_seed(random_state: RandomState) -> int:
-    """Return the one integer that every random choice comes from.
+    """Return the integer seed of all random choices.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def integer_seed(random_state: RandomState) -> int:
     Raises
     ------
     ParameterError
-        When it is something else, or a negative integer.
+        If the random state is negative or of another type.
     """
     check_random_state(random_state)
     if isinstance(random_state, np.random.RandomState):
@@ -48,7 +48,7 @@ def is_drawn_from(random_state: object) -> bool:
 
 
 def check_random_state(random_state: object) -> None:
-    """Raise a ParameterError for what is no random state, without drawing from it."""
+    """Raise a ParameterError if the object is not a random state. Nothing is drawn from it."""
     if random_state is None or is_drawn_from(random_state):
         return
     whole = isinstance(random_state, Integral) and not isinstance(random_state, bool)

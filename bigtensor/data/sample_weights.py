@@ -88,15 +88,15 @@ def with_weight(samples: Samples, weight: Any) -> Samples:
 
 
 def with_meaning(samples: Samples, meaning: str) -> Samples:
-    """Return samples whose weights add up to the number of rows that they stand for.
+    """Return samples whose weights add up to the effective number of rows.
 
-    Counts stay as they are. Relative weights are scaled so that they add up to the effective number
-    of rows: equal weights are ones then, and rows of weight zero could as well be absent.
+    Counts are not changed. Relative weights are scaled so that they add up to the effective sample
+    size of Kish. Equal weights become ones, and rows of weight zero have no effect.
 
     Parameters
     ----------
     samples : Samples
-        Their weights are read, without the rows.
+        Only their weights are read.
     meaning : {"counts", "relative"}
 
     Returns

@@ -188,20 +188,20 @@ class Samples:
         """Return the same rows with values that are converted to float32 or float64."""
         return replace(self, code_map=None, read_as=measured_dtype(self.dtype))
 
-    def as_codes(self, known: Categories | None = None) -> Samples | None:
+    def as_codes(self, fit_categories: Categories | None = None) -> Samples | None:
         """Return the same rows with whole numbers that are converted to codes.
 
         Parameters
         ----------
-        known : mapping of str to tuple of str, optional
+        fit_categories : mapping of str to tuple of str, optional
             Names of the codes of values that are not in memory.
 
         Returns
         -------
         Samples, optional
-            None where values are no codes, or their categories are not known.
+            None if values are no codes or their categories are unknown.
         """
-        categories = numbered_categories(self.sources) or known
+        categories = numbered_categories(self.sources) or fit_categories
         if categories is None:
             return None
         return replace(self, code_map=CodeMap(categories, categories), read_as=CODES)
@@ -279,7 +279,7 @@ class Samples:
     def cut(
         self, pieces: Iterator[Columns], start: int, stop: int, block_rows: int, halo: int
     ) -> Iterator[Block]:
-        """Cut rows that were read into blocks, with codes, types and weights as they are meant.
+        """Cut rows into blocks, and apply the code map, the type and the scale of the weights.
 
         Parameters
         ----------

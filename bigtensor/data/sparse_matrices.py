@@ -1,4 +1,4 @@
-"""Sparse matrices of others: checks of their parts, and sums of repeated entries."""
+"""Checks of sparse matrices from other libraries, and sums of repeated entries."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bigtensor.data.checked_casts import first_outside
 
 
 def check_csr(matrix: Any) -> None:
-    """Refuse a sparse matrix whose pointers or indices lie outside of it.
+    """Refuse a sparse matrix whose pointers or indices are out of range.
 
-    SciPy reads and writes outside its memory with such a matrix. Its own check passes over the
-    order of the pointers where the last one is 0.
+    SciPy reads and writes outside its memory with such a matrix. Its own check skips
+    the order of the pointers if the last one is 0.
 
     Parameters
     ----------
@@ -66,25 +66,30 @@ def checked_csr(matrix: Any) -> csr_array:
 
 
 def _check_pointers(matrix: Any, major: int) -> None:
-    """Refuse pointers of so many rows or columns that are not ascending places."""
+    """Refuse pointers that do not ascend from 0 to at most the number of entries.
+
+    `major` is the number of rows, or of columns of a CSC matrix.
+    """
     pointers = matrix.indptr
     whole = pointers.dtype.kind in "iu" and len(pointers) == major + 1
     ascending = whole and pointers[0] == 0 and not np.any(np.diff(pointers.astype(np.int64)) < 0)
     if not ascending or pointers[-1] > len(matrix.indices):
         raise ValueError(
-            f"indptr of the sparse matrix is no ascending list of {major + 1:,} places "
+            f"indptr of the sparse matrix is not an ascending list of {major + 1:,} integers "
             f"from 0 to at most {len(matrix.indices):,}"
         )
 
 
 def _check_coordinates(matrix: Any) -> None:
-    """Refuse coordinates outside of a matrix in the format COO."""
+    """Refuse coordinates outside of a matrix in COO format."""
     places = matrix.row, matrix.col
     if {len(part) for part in places} != {len(matrix.data)}:
         raise ValueError("row, col and data of the sparse matrix differ in length")
     for name, part, length in zip(("row", "col"), places, matrix.shape, strict=True):
         if len(part) and not 0 <= part.min() <= part.max() < length:
-            raise ValueError(f"{name} of the sparse matrix is not within 0 and {length - 1:,}")
+            raise ValueError(
+                f"{name} of the sparse matrix has an entry outside 0 to {length - 1:,}"
+            )
 
 
 def with_summed_duplicates(matrix: csr_array) -> csr_array:
@@ -109,13 +114,13 @@ def with_summed_duplicates(matrix: csr_array) -> csr_array:
 
 
 def _narrowed(sums: csr_array, dtype: np.dtype[Any]) -> csr_array:
-    """Return sums in a type if it holds all of them, else as they are."""
+    """Return sums in a type if it holds all of them. Otherwise their type stays."""
     held = first_outside(sums.data, dtype) is None
     return sums.astype(dtype, copy=False) if held else sums
 
 
 def _type_of_sums(values: NDArray[Any]) -> np.dtype[Any]:
-    """Return the type that holds sums of any of the values."""
+    """Return a type that holds the sum of any of the values."""
     if values.dtype.kind not in "biu":
         return np.dtype(np.float64) if values.dtype.kind == "f" else values.dtype
     largest = max(abs(int(values.min())), abs(int(values.max()))) if values.size else 0

@@ -1,4 +1,4 @@
-"""Sums over the sample weights of all rows, which are read without the rows."""
+"""Sums over the sample weights of all rows. The rows themselves are not read."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ _READ_ROWS = 2**20
 
 @dataclass(frozen=True)
 class WeightTotals:
-    """Sums over sample weights. Weights that a pass refuses, such as NaN, do not count.
+    """Sums over sample weights. Weights that a pass refuses, such as NaN, are left out.
 
     Attributes
     ----------
     rows : int
-        Rows of a positive weight.
+        Number of rows with a positive weight.
     total : float
         Sum of the weights.
     effective_rows : float
-        Equally weighted rows that tell as much as the weighted rows: the squared sum of the weights
-        over the sum of their squares (Kish 1965, "Survey Sampling", sec. 8.2). It does not depend
-        on the unit of the weights.
+        Effective sample size: the squared sum of the weights over the sum of their squares (Kish
+        1965, "Survey Sampling", sec. 8.2). It does not depend on the unit of the weights.
     """
 
     rows: int

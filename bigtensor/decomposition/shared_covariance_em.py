@@ -179,7 +179,7 @@ def within_covariance(
     if not total.variances.max() > 0:
         raise DataError(
             "every feature is constant, so that a Gaussian mixture has no variance to estimate; "
-            "leave constant features out"
+            "give features whose values differ"
         )
     if views is None:
         return _tied(total, shares, deviations, independent, least_variance)

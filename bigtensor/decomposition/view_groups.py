@@ -17,10 +17,10 @@ MOST_TRIALS = 400
 """Assignments that are scored at most; up to seven views this is all there are."""
 
 MOST_VIEWS = 100
-"""Of more views, neighbouring ones are put together without a search.
+"""Largest number of views whose groups are searched for. Beyond it, neighbouring views are grouped.
 
-The trials would end before every view was moved once, and take minutes: the search takes 2 s of 100
-views of one feature, and 100 s of 500.
+The search takes 2 s for 100 views of one feature and 100 s for 500, and its trials would end before
+every view was moved once.
 """
 
 # Directions of every view that are kept, in multiples of the number of components: the means of k

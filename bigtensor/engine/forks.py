@@ -1,4 +1,4 @@
-"""Dask after a fork: its threads stay in the parent, and a call that needs them never returns."""
+"""State of Dask after a fork: its threads stay in the parent, and calls that need them hang."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 @dataclass
 class ForkedState:
-    """State of Dask in this process that a fork has made useless.
+    """Clients and clusters of Dask that cannot be used after a fork.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class ForkedState:
     cluster_inherited: bool = False
 
     def enter_child(self) -> None:
-        """Note what the parent leaves behind."""
+        """Record the client and the cluster of the parent."""
         self.cluster_inherited = self.cluster_started
         distributed = sys.modules.get("distributed")
         if distributed is not None:

@@ -66,7 +66,7 @@ _NO_SCRIPT_FILE = (
 )
 _DAEMONIC_PROCESS = (
     "worker processes cannot start in a Dask worker or in a process of multiprocessing.Pool, which "
-    "may not have processes of its own; use " + Setting("scheduler", "threads")
+    "must not start processes; use " + Setting("scheduler", "threads")
 )
 _FORKED_PROCESS = (
     "worker processes cannot start here, because this process was forked after worker processes "
@@ -165,10 +165,10 @@ def _new_cluster(workers: int, memory_limit: int | None) -> Any:
 
 
 def _refuse_where_workers_cannot_start() -> None:
-    """Refuse processes that may not start others, and scripts that workers cannot import.
+    """Raise an error, or end a worker, where worker processes cannot start.
 
-    Python starts no process while a script is imported by a new process. A worker tells its nanny
-    with its exit status. Any other process is told with an error.
+    Python starts no process while a script is imported by a new process. A worker reports
+    this to its nanny by its exit status. Any other process raises an error.
     """
     process = multiprocessing.current_process()
     try:

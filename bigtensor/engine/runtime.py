@@ -112,7 +112,7 @@ def open_runtime(
         if workers is not None:
             scheduler = "processes"
         elif _in_task():
-            # its worker runs a task on each of its threads
+            # the worker runs one task on each of its threads already
             scheduler, workers = "threads", 1
         else:
             client, scheduler = _current_client(), "threads"

@@ -1,4 +1,4 @@
-"""Order of columns by their content, which does not depend on where they stand."""
+"""Order of columns by their content, which does not depend on their positions."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 _DIGITS = 9
-"""Digits of a moment that rounding errors of another order of summation do not reach."""
+"""Decimals that moments are rounded to, so that the order of summation has no effect."""
 
 
 _SHUFFLE = 1e4
-"""Moments are compared by their digits behind the fourth.
+"""Factor of moments before the comparison of their fractional parts.
 
-By the moments themselves, the most skewed of 30 views came first, which tell least of components.
+The first four decimals then have no effect. When the moments themselves were compared, the most
+skewed of 30 views came first, and these separate the components least.
 """
 
 
@@ -23,7 +24,7 @@ def content_order(
     groups: Sequence[slice],
     weight: NDArray[np.float64] | None = None,
 ) -> list[int]:
-    """Return the positions of groups of columns, in an order that their content gives them.
+    """Return the positions of groups of columns in the order of their content.
 
     Random numbers and groups of views that follow this order are the same for any order of the
     columns. The order is by third moments of standardised columns, so that units do not matter, and

@@ -31,9 +31,9 @@ class RowLoop(Generic[_Arguments]):
     that does not depend on threads or workers.
 
     Machine code is kept in Numba's cache: in ``NUMBA_CACHE_DIR``, beside the source, or in the
-    cache folder of the user. Where none of them can be written, or other users can write to the one
-    that Numba takes, every process compiles anew: whoever writes there runs code in the processes
-    that read it.
+    cache folder of the user. Every process compiles anew if none of them can be written, or if
+    other users can write to the folder that Numba takes, because they could run code in the
+    processes that read it.
 
     Parameters
     ----------

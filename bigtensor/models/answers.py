@@ -218,7 +218,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
 
     @property
     def _preferred_kind(self) -> Kind | None:
-        """Kind that whole numbers are converted to; None for any kind that the model takes."""
+        """Kind that whole numbers are converted to. None leaves the choice to the data."""
         return None
 
     def _open_again(
@@ -287,26 +287,31 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
     def _as_in_fit(self, samples: Samples, *, named: bool) -> Samples:
         """Return samples with the kind of values of the fit, and with its codes.
 
-        Categories are found by name. Codes without names are those of the fit.
+        Categories are matched by name. Codes without names are taken for the codes of the fit.
         """
-        known: Categories | None = getattr(self, "categories_", None)
-        if known is not None and not named:
-            known = dict(zip(samples.features, known.values(), strict=True))
-        fitted_to: Kind = "measured" if known is None else "codes"
+        fit_categories: Categories | None = getattr(self, "categories_", None)
+        if fit_categories is not None and not named:
+            fit_categories = dict(zip(samples.features, fit_categories.values(), strict=True))
+        fitted_to: Kind = "measured" if fit_categories is None else "codes"
         prefer = fitted_to if fitted_to in self.takes.kinds else None
-        samples = self.takes.check(samples, type(self).__name__, prefer=prefer, known=known)
+        samples = self.takes.check(
+            samples, type(self).__name__, prefer=prefer, fit_categories=fit_categories
+        )
         own = samples.categories
-        if known is None or own is None:
+        if fit_categories is None or own is None:
             return samples
-        samples = samples.with_categories({name: known.get(name, own[name]) for name in own})
+        samples = samples.with_categories(
+            {name: fit_categories.get(name, own[name]) for name in own}
+        )
         warn_of_unknown_categories(samples)
         return samples
 
     @property
     def _seed(self) -> int:
-        """Integer of the random choices: that of the last fit, where `random_state` is drawn from.
+        """Integer seed of the random choices.
 
-        Without a fit it is 0 there, because only a fit draws.
+        If `random_state` is a RandomState or Generator, it is the seed that the last fit drew, and
+        0 before a fit.
         """
         state = self.random_state
         return self._drawn_seed if is_drawn_from(state) else integer_seed(state)

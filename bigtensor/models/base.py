@@ -172,7 +172,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             As for `fit`.
         rows : int, optional
             Number of rows of all sites, by default of ``X``. Choices that depend on the number of
-            rows depend on this number.
+            rows use it.
         **options
             As for `fit`: ``client``, ``scheduler``, ``workers``, ``memory_limit``, ``checkpoint``,
             ``listeners``.
@@ -333,13 +333,13 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         return self._rounds
 
     def _refuse_relative_weights(self, samples: Samples) -> None:
-        """Raise a ParameterError for weights whose unit only the rows of all sites would tell."""
+        """Raise a ParameterError for relative weights: no site has the weights of all rows."""
         if samples.has_weight and self.weights == RELATIVE:
             raise ParameterError(
                 Setting("weights", RELATIVE)
-                + " scales the weights of all rows at once, which a fit in rounds or batches never "
-                "has; scale them so that they add up to the number of rows of all parts, and use "
-                + Setting("weights", COUNTS)
+                + " needs the weights of all rows at once, and a fit in rounds or batches never "
+                "has them; scale the weights so that they add up to the number of rows of all "
+                "parts, and use " + Setting("weights", COUNTS)
             )
 
     def _accumulated(

@@ -84,7 +84,7 @@ def component_shapes(components: GaussianComponents, rows: Block) -> ComponentSh
         Dense rows that the driver holds, without missing values.
     """
     two_groups, seen = 0, 0.0
-    # cubes of features in units far from theirs vanish or overflow
+    # cubes of very small or very large values would vanish or overflow
     scales = standard_scales(rows.values[: rows.rows])
     lengths: list[FloatArray] = []
     squares, cubes = np.zeros(components.means.shape[1]), np.zeros(components.means.shape[1])

@@ -66,7 +66,7 @@ class Data:
         model: str,
         *,
         prefer: Kind | None = None,
-        known: Categories | None = None,
+        fit_categories: Categories | None = None,
     ) -> Samples:
         """Return the samples, converted where that is needed, if the model takes them.
 
@@ -76,8 +76,8 @@ class Data:
         model : str
             Name of the model, for the message.
         prefer : {"measured", "codes"}, optional
-            Kind that whole numbers are converted to, of several kinds that the model takes.
-        known : mapping of str to tuple of str, optional
+            Kind that whole numbers are converted to if the model takes several kinds.
+        fit_categories : mapping of str to tuple of str, optional
             Categories of the fit, for codes without names.
 
         Returns
@@ -96,7 +96,7 @@ class Data:
             return replace(samples, code_map=None) if counted else samples.as_measured()
         if samples.kind == "counts" and "counts" not in self.kinds and _may_be_dense(samples):
             samples = samples.as_dense()
-        samples = _converted(samples, {prefer} if prefer else self.kinds, known)
+        samples = _converted(samples, {prefer} if prefer else self.kinds, fit_categories)
         kind = samples.kind
         if kind not in self.kinds:
             taken = sorted(self.kinds)
@@ -109,8 +109,8 @@ class Data:
             return samples
         if samples.dtype.kind == "b":
             samples = replace(samples, read_as=CODES)
-        if samples.categories is None and known is not None:
-            return replace(samples, code_map=CodeMap(known, known))
+        if samples.categories is None and fit_categories is not None:
+            return replace(samples, code_map=CodeMap(fit_categories, fit_categories))
         if samples.categories is None:
             raise DataError(
                 f"the integers of {samples.describe()} have no categories; name the codes of every "
@@ -121,7 +121,7 @@ class Data:
 
 
 def category_values(values: NDArray[Any]) -> NDArray[Any]:
-    """Return categories as strings or as integers, where the values can be either.
+    """Return categories as strings or as integers if the values can be converted.
 
     Parameters
     ----------
@@ -149,22 +149,26 @@ def category_values(values: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(converted(values, _LONG)) if values.dtype.kind in "fb" else values
 
 
-def _converted(samples: Samples, kinds: AbstractSet[Kind], known: Categories | None) -> Samples:
-    """Return samples of one of some kinds where their values can be converted to it.
+def _converted(
+    samples: Samples, kinds: AbstractSet[Kind], fit_categories: Categories | None
+) -> Samples:
+    """Convert samples to one of the kinds if their values allow it.
 
     Parameters
     ----------
     samples : Samples
     kinds : set of {"measured", "codes", "counts"}
-    known : mapping of str to tuple of str, optional
+    fit_categories : mapping of str to tuple of str, optional
         Categories of values that are not in memory.
     """
     if samples.kind == "measured" and "measured" not in kinds and "codes" in kinds:
-        samples = samples.as_codes(known) or samples
+        samples = samples.as_codes(fit_categories) or samples
     # codes without categories are numbers
     if samples.kind == "codes" and "measured" in kinds and not _has_named_codes(samples):
-        of_numbers = "codes" not in kinds or (samples.categories is None and known is None)
-        samples = samples.as_measured() if of_numbers else samples
+        are_numbers = "codes" not in kinds or (
+            samples.categories is None and fit_categories is None
+        )
+        samples = samples.as_measured() if are_numbers else samples
     return samples.as_measured() if samples.dtype == np.float16 else samples
 
 

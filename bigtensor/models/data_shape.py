@@ -54,7 +54,7 @@ class DataShape:
 
     @property
     def most_occurrences(self) -> int:
-        """Upper bound of the rows where a row occurs as often as its weight says."""
+        """Upper bound of the number of rows if rows are repeated as often as their weights say."""
         return max(self.rows, ceil(self.effective_rows))
 
     @property

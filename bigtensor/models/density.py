@@ -130,7 +130,10 @@ def score_sums(model: LatentVariableModel, samples: Samples) -> ScoreSumsResult:
         samples, single_pass(scoring), [PlannedPass(scoring)]
     ).result
     if not scores.weight > 0:
-        raise DataError("no row with a positive weight can be scored: all were left out")
+        raise DataError(
+            "no row with a positive weight can be scored, because rows with missing values are "
+            "left out; give at least one complete row with a positive weight"
+        )
     return scores
 
 

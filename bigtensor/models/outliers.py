@@ -1,4 +1,4 @@
-"""Outlying rows of a pilot sample: they are left out, recorded and said, by every model."""
+"""Removal of outlying rows from a pilot sample, their diagnostics and their warning."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class OrdinaryRows:
     block : Block
         The ordinary rows.
     reach : Reach
-        How far they are from the middle.
+        Distances from the median within which the ordinary rows lie.
     diagnostics : dict
         ``outlying_rows``, their number in the sample, and ``first_outlying_rows``, the index of
         the first of them in the data.
@@ -62,14 +62,14 @@ def ordinary_rows(
 
 
 def outlier_faults(diagnostics: dict[str, Any], rows: int) -> list[Fault]:
-    """Return a warning of outlying rows that count in no sum, or none without such rows.
+    """Return a warning of outlying rows that count in no sum. Without such rows it is empty.
 
     Parameters
     ----------
     diagnostics : dict
         With ``outlying_rows`` and ``first_outlying_rows``.
     rows : int
-        Rows that the outlying ones are among.
+        Number of all rows, with the outlying ones.
     """
     return [(ConditioningWarning, words) for words in _sentences(diagnostics, rows, "fit")]
 
@@ -98,7 +98,7 @@ def _sentences(diagnostics: dict[str, Any], rows: int, whole: str) -> list[str]:
     return [
         f"{outlying:,} of {rows:,} rows lie{'s' * (not several)} far from all others{named} "
         f"and {'were' if several else 'was'} left out of the {whole}. "
-        f"{'They are' if several else 'It is'} answered all the same. Look at "
-        f"{'them' if several else 'it'}: an error of measurement, a population of its own, or "
-        "a feature with heavy tails, which a transformation such as arcsinh shortens."
+        f"Predictions still include {'them' if several else 'it'}. Check for errors of "
+        "measurement, for a population of its own, and for a feature with heavy tails, which a "
+        "transformation such as arcsinh shortens."
     ]

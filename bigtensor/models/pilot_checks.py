@@ -1,4 +1,4 @@
-"""Refusal of pilot samples without a row, without weight, or with differences of no square."""
+"""Checks of a pilot sample: its rows, its weights, and the differences of its values."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.validity import Validity, explain
 
 LEAST_DIFFERENCE = 1e-150
-"""The square of a smaller difference loses its digits or is zero, as are variances made of it."""
+"""Smallest usable difference of two values. The square of a smaller one loses digits or is zero."""
 
 _SHOWN = 6
-"""Features that a message names."""
+"""Largest number of features that a message names."""
 
 
 def check_pilot(sample: Sample, validity: Validity, features: Sequence[str]) -> None:
@@ -62,6 +62,6 @@ def _check_differences(sample: Sample, features: Sequence[str]) -> None:
     )
     raise DataError(
         f"{whose} by {ranges[tiny].max():.1g} at most, and squares of differences below "
-        f"{LEAST_DIFFERENCE:.0e} cannot be computed; multiply the values by a constant, which "
-        "gives them another unit"
+        f"{LEAST_DIFFERENCE:.0e} cannot be computed; change the unit of the values, for "
+        "example multiply them by a constant"
     )

@@ -19,7 +19,7 @@ _POINT_STEP = 1 / 64
 """Grid of the point of standardised features, in about standard deviations."""
 
 _MOST_EQUAL = 0.9
-"""Share of rows with the same values in all columns of a factor from which it says nothing."""
+"""Share of rows with equal values in a factor from which the factor is refused as constant."""
 
 _INDEPENDENT = 1e-12
 """Nuclear norm of the cross-covariance of two views, relative to their spreads, that is zero."""
@@ -63,7 +63,7 @@ def centred_tensor(
         values = rows.values[: rows.rows, start:stop].astype(np.float64)
         typical = _typical_distance(values, start, stop)
         point = values.mean(axis=0)
-        # third powers of values in units far from theirs vanish or overflow
+        # third powers of very small or very large values would vanish or overflow
         units = np.full(stop - start, 2.0 ** np.floor(np.log2(typical)))
         if standardised:
             units = standard_scales(values)
@@ -80,7 +80,7 @@ def centred_tensor(
 
 
 def _typical_distance(values: FloatArray, start: int, stop: int) -> float:
-    """Return the distance from the median that nine of ten rows are within.
+    """Return the 90 % quantile of the distances from the median.
 
     Raises
     ------

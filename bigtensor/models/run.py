@@ -186,8 +186,8 @@ def warn_of_unknown_categories(samples: Samples) -> None:
     unknown = "" if samples.code_map is None else samples.code_map.describe_unknown(samples.sources)
     if unknown:
         warnings.warn(
-            f"{samples.describe()} has categories that the fit did not have: {unknown}; they count "
-            "as missing",
+            f"{samples.describe()} has categories that the fit did not have: {unknown}; these "
+            "entries are ignored, and their rows keep their other entries",
             MissingValueWarning,
             stacklevel=4,
         )

@@ -122,7 +122,7 @@ class SampleTensor:
         )
 
     def covariances(self, columns: Columns | None = None) -> Covariances:
-        """Return the sums that tell the covariances within factors, in units of the scales.
+        """Return the statistic of the covariances within factors, in units of the scales.
 
         Parameters
         ----------

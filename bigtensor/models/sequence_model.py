@@ -143,7 +143,7 @@ class SequenceModel(LatentVariableModel):
 
 
 def lengths_in_place_of_labels(y: Any, rows: int) -> Any:
-    """Return what was given as labels if it is the lengths of sequences; None for labels.
+    """Return `y` if it holds the lengths of sequences, and None if it holds labels.
 
     hmmlearn takes lengths as the second argument, and scikit-learn takes labels.
 
@@ -155,7 +155,7 @@ def lengths_in_place_of_labels(y: Any, rows: int) -> Any:
     Raises
     ------
     ParameterError
-        When it is neither.
+        If `y` holds neither labels nor lengths.
     """
     entries = np.asarray(y)
     if entries.shape[:1] == (rows,):
@@ -164,9 +164,8 @@ def lengths_in_place_of_labels(y: Any, rows: int) -> Any:
         return y
     raise ParameterError(
         Setting("y")
-        + f" has the shape {entries.shape} and the data have {rows:,} rows; labels are ignored, "
-        "and there has to be one a row: if these are the rows of every sequence, which have to add "
-        "up to the rows of the data, give them as " + Setting("lengths")
+        + f" has the shape {entries.shape}, but the data have {rows:,} rows; give one label a row, "
+        f"or give lengths of sequences that add up to {rows:,} as " + Setting("lengths")
     )
 
 

@@ -109,22 +109,22 @@ class MixingAnswers(TransformAnswers):
             When there are not as many sources as components.
         """
         found = self._mixing()
-        given = sources if hasattr(sources, "dtype") else np.asarray(sources)
-        if len(given.shape) != 2 or given.shape[1] != found.n_components:
+        array = sources if hasattr(sources, "dtype") else np.asarray(sources)
+        if len(array.shape) != 2 or array.shape[1] != found.n_components:
             raise DataError(
-                f"the sources have shape {tuple(given.shape)}; expected (rows, "
+                f"the sources have shape {tuple(array.shape)}; expected (rows, "
                 f"{found.n_components}), as transform returns them"
             )
-        dtype = given.dtype if np.issubdtype(given.dtype, np.floating) else np.dtype("float64")
+        dtype = array.dtype if np.issubdtype(array.dtype, np.floating) else np.dtype("float64")
         mixing, mean = found.mixing.astype(dtype), found.mean.astype(dtype)
-        if not isinstance(given, xr.DataArray):
-            return given @ mixing.T + mean
-        sample_dim, source_dim = given.dims
+        if not isinstance(array, xr.DataArray):
+            return array @ mixing.T + mean
+        sample_dim, source_dim = array.dims
         coords = {
-            **given.isel({source_dim: 0}, drop=True).coords,
+            **array.isel({source_dim: 0}, drop=True).coords,
             "feature": list(self.views_.feature_names),
         }
-        rows = given.data @ mixing.T + mean
+        rows = array.data @ mixing.T + mean
         return xr.DataArray(rows, coords, (sample_dim, "feature"), name="X")
 
     def _mixing(self) -> FittedMixing:

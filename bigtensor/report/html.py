@@ -55,8 +55,8 @@ def write_report(
         or twice for the decoded states of a hidden Markov model.
     labels : path, xarray Dataset or DataArray, or (rows,) array, optional
         The label of every row of the data (variable ``label``), as ``model.write`` and
-        ``bigtensor predict`` make them. The shares of labels count all of them. Without it the
-        model labels the sample, and shares are those of the sample.
+        ``bigtensor predict`` make them. Shares of labels are then shares of all rows. Without
+        it, the model labels a sample of the rows, and shares are shares of the sample.
     truth : str, optional
         Variable of the data, or column of ``obs``, with the known class of every row: integers or
         strings along the rows, negative or empty where the class is unknown. Without it this is

@@ -1,7 +1,4 @@
-"""Rule of outlying rows: how far ordinary rows lie from the middle of a sample.
-
-Every model of measured data asks this rule, and no other.
-"""
+"""Rule for outlying rows of a sample. Every model of measured data uses it."""
 
 from __future__ import annotations
 
@@ -11,23 +8,24 @@ from numpy.typing import NDArray
 from bigtensor.statistics.within_reach import Reach
 
 FACTOR = 10.0
-"""Distance from the median from which a value is outlying, in distances of the farthest others.
+"""Ratio of distances from the median above which a value is outlying.
 
-Values of a source with heavy tails, or of a rare event, differ less than this from each other.
+The distance of a value is divided by the largest distance of all rows but `most_outliers`. Heavy
+tails and rare events have smaller ratios.
 """
 
 SHARE = 0.005
-"""Largest share of rows that are outliers. More of them are a population."""
+"""Largest share of rows that may be outliers. A larger share is a population."""
 
 FEW, SHARE_OF_FEW = 5, 0.1
 """Number of rows that may be outliers in small samples, and their share in still smaller ones.
 
-Without this number, one value of a million in 600 rows would be part of the scale that it is
-measured by.
+Without this number, the largest values of a small sample would all count as ordinary, and a single
+value of 1,000,000 in 100 rows would set the scale itself.
 """
 
 CROWD = 3.0
-"""Least distance over all features together, where there are many, in the same sense."""
+"""Ratio of distances over all columns of a group above which a row is outlying."""
 
 
 def reach_of_ordinary_rows(
@@ -40,8 +38,8 @@ def reach_of_ordinary_rows(
     """Return the reach of the rows of a sample that are not outliers.
 
     A row is outlying if one of its values is more than ten times as far from the median of its
-    feature as the values of all rows but one in two hundred, or but five. Several features add up:
-    the distance of a row in a group of columns is the root of the sum of squares.
+    feature as the values of the other rows. Up to 0.5 % of the rows, or five, may be outlying and
+    are not among the other rows. Distances of a row in a group of columns are added up as squares.
 
     Parameters
     ----------
@@ -59,13 +57,13 @@ def reach_of_ordinary_rows(
     spared = most_outliers(len(values) if weight is None else weight.sum())
     points, scales, distances = [], [], []
     for start, stop in columns:
-        # a line for every feature: quantiles take half the time
+        # one contiguous line a feature halves the time of quantiles
         lines = np.ascontiguousarray(values[:, start:stop].T, np.float64)
         point = _medians(lines, weight)
         deviations = np.abs(lines - point[:, None])
         deviations[np.isnan(deviations)] = 0.0
         scale = FACTOR * _largest_but(deviations, spared, weight)
-        # nearly all rows share one value: there is no unit in which another one is far
+        # nearly all rows have one value, so there is no scale for the distance of another value
         scale[scale == 0] = np.inf
         scale[[column - start for column in ignored if start <= column < stop]] = np.inf
         deviations /= scale[:, None]
@@ -103,7 +101,7 @@ def _medians(lines: NDArray[np.float64], weight: NDArray[np.float64] | None) -> 
 def _largest_but(
     lines: NDArray[np.float64], spared: int, weight: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
-    """Return the largest value of every line, but for some larger ones."""
+    """Return the largest value of every line after the `spared` largest ones are removed."""
     total = lines.shape[1] if weight is None else weight.sum()
     return _ranked(lines, total - 1 - spared, weight)
 
@@ -111,7 +109,7 @@ def _largest_but(
 def _ranked(
     lines: NDArray[np.float64], rank: float, weight: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
-    """Return the value of every line that so many occurrences of smaller ones come before."""
+    """Return the value of every line at a rank from 0. Weights are numbers of occurrences."""
     if weight is None:
         return np.array(np.partition(lines, int(rank), axis=1)[:, int(rank)])
     order = np.argsort(lines, axis=1, kind="stable")

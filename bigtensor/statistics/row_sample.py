@@ -63,8 +63,8 @@ class Sample:
         Parameters
         ----------
         most : int
-            Most rows, if there are not more already. Larger weights are represented by fewer rows,
-            in proportion.
+            Largest number of rows, unless there are more already. If the weights add up to more,
+            all numbers of rows are reduced in proportion.
         """
         if self.weight is None:
             return self
@@ -221,8 +221,8 @@ def occurrences(weight: NDArray[np.float64], most: int) -> NDArray[np.intp]:
     weight : (n,) float64 array
         A row of weight zero does not occur.
     most : int
-        Most positions, if there are not more rows already. The numbers of occurrences are then in
-        proportion to the weights.
+        Largest number of positions, unless there are more rows already. If the weights add up to
+        more, the numbers of occurrences are reduced in proportion.
 
     Returns
     -------

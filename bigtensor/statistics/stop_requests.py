@@ -1,4 +1,4 @@
-"""Requests to stop, which long computations look for between their steps."""
+"""Requests to stop, which long computations check between their steps."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 STEPS_AT_ONCE = 2**26
-"""Innermost steps of a compiled loop between two looks: some tenths of a second. A compiled loop
-takes no notice of Ctrl-C either."""
+"""Innermost steps of a compiled loop between two checks. They take some tenths of a second, in
+which Ctrl-C has no effect."""
 
 
 class StopRequested(BaseException):
@@ -25,7 +25,7 @@ _is_requested: ContextVar[Callable[[], bool] | None] = ContextVar("is_requested"
 def stoppable(is_requested: Callable[[], bool]) -> Iterator[None]:
     """Let the computations of this thread stop early.
 
-    A thread that is not the main one gets no signal, such as that of Ctrl-C.
+    Only the main thread receives signals such as Ctrl-C.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def stop_if_requested() -> None:
 
 
 def stoppable_pieces(steps: NDArray[np.float64]) -> Iterator[slice]:
-    """Cut rows for a compiled loop, and look for a request to stop before each piece.
+    """Cut rows for a compiled loop, and check for a request to stop before each piece.
 
     Parameters
     ----------

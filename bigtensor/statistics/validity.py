@@ -15,7 +15,7 @@ from bigtensor.statistics.base import State, Statistic, Workspace
 _Result = TypeVar("_Result", covariant=True)
 
 LARGEST_VALUE = 1e150
-"""A larger value spoils every sum of squares over rows, which overflows, as infinity does."""
+"""Largest usable value. Sums of squares of larger values overflow."""
 
 LARGEST_WEIGHT = 1e100
 """Sums over rows of squared weights stay finite below it."""
@@ -30,7 +30,7 @@ _COUNTS = ("rows", "dropped", "bad_weights", "cuts")
 _FIRSTS = ("first_row", "first_bad_weight")
 
 _OF_FIRST_ROW = ("first_column", "first_code")
-"""Entries of a state that belong to the first row; a code of zero stands for other values."""
+"""Entries of the state for the first row that cannot be used. The code 0 stands for no code."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ def _usable(
 
 
 def _surely_usable(numbers: NDArray[Any], *, codes: bool) -> bool:
-    """Return True if the sum of squares is too small for a number that cannot be used."""
+    """Return True if the sum of squares shows that every number can be used."""
     if numbers.dtype.kind != "f":
         return not codes or numbers.dtype.kind != "i" or not numbers.size or numbers.min() >= 0
     with np.errstate(all="ignore"):
@@ -350,7 +350,7 @@ def explain(validity: Validity, features: Sequence[str]) -> str:
 
 
 def _unusable(code: int | None) -> str:
-    """Return the words for a value that cannot be used: of a code, or of a number without one."""
+    """Describe a value that cannot be used. Measured values have no code."""
     if code is None:
         return f"value that is not finite (NaN, infinity or above {LARGEST_VALUE:.0e})"
     return "missing code (a negative integer)"

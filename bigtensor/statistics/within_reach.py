@@ -26,7 +26,7 @@ class Reach:
         Columns of a block that every group is of.
     points : tuple of (d_g,) float64 arrays
     scales : tuple of (d_g,) float64 arrays
-        Units of the columns; infinite for a column that is not looked at.
+        Units of the columns; infinite for a column that is ignored.
     distances : tuple of float
         Positive; in units of the scales.
     """
@@ -50,7 +50,7 @@ class Reach:
         return cls(columns, zeros, ones, (np.inf,) * len(sizes))
 
     def holds(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which rows are within reach in every group of columns.
+        """Return True for every row that is within reach in all groups of columns.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ def _mark_near(
     most: float,
     near: NDArray[np.bool_],
 ) -> None:
-    """Unmark the rows whose squared distance from a point is larger. Missing entries are at it."""
+    """Unmark rows with a larger squared distance. Missing entries have the distance zero."""
     for row in range(rows.shape[0]):
         total = 0.0
         for i in range(rows.shape[1]):

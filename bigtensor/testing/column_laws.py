@@ -1,4 +1,4 @@
-"""Law of columns: a fit of features in another order is the fit of these features."""
+"""Law of the order of columns: a fit to permuted features is the permuted fit."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LEAST_RTOL = 1e-6
 """Tolerance of answers: sums over features in another order differ in their last digits."""
 
 IN_THEIR_OWN_ORDER = ("landmarks_", "dual_coef_")
-"""Fitted attributes that are not compared: landmarks are in the order they were found in."""
+"""Fitted attributes that are not compared: landmarks are in the order of their selection."""
 
 WORD_TOLERANCE = 0.05
 """Tolerance of shares of topics.
 
-Random directions and draws belong to words by their places in the vocabulary: to know words by
-their content would take a pass of its own over all documents.
+Random directions and draws are assigned to words by their positions in the vocabulary. An order by
+content would take another pass over all documents.
 """
 
 
@@ -66,10 +66,10 @@ def _require_same_fit(
             _require_permuted(name, answers[name], answer, order, tolerance)
     if of_words:
         return
-    found, tolerance = fitted_arrays(model), max(case.rtol, LEAST_RTOL)
+    arrays, tolerance = fitted_arrays(model), max(case.rtol, LEAST_RTOL)
     for name, array in fitted_arrays(expected).items():
         if name not in IN_THEIR_OWN_ORDER:
-            _require_permuted(name, found[name], array, order, tolerance)
+            _require_permuted(name, arrays[name], array, order, tolerance)
 
 
 def _require_permuted(
@@ -88,7 +88,7 @@ def _require_permuted(
 
 
 def _permuted(array: NDArray[Any], order: NDArray[np.intp]) -> list[NDArray[Any]]:
-    """Return an array with features permuted along every choice of axes that may be theirs."""
+    """Return an array with features permuted along every choice of axes of their length."""
     axes = [axis for axis, length in enumerate(array.shape) if length == len(order)]
     choices = [chosen for count in range(len(axes) + 1) for chosen in combinations(axes, count)]
     permuted = []

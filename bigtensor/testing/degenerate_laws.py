@@ -1,4 +1,4 @@
-"""Laws of degenerate data: a right and finite answer, or one error that says what is wrong."""
+"""Laws of degenerate data: a model gives finite answers or raises an error of the package."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WIDE = 500
 """Features of wide data."""
 
 MANY_COMPONENTS = 12
-"""Components that are asked for where there are fewer rows."""
+"""Number of components for data with fewer rows."""
 
 SAME_LABELS = 0.99
 """Share of the rows whose label does not depend on the unit of the data."""
@@ -41,7 +41,7 @@ SAME_LABELS = 0.99
 
 @law
 def equal_rows_are_answered_or_refused(case: ModelCase) -> None:
-    """Assert that rows without any difference are answered alike, or refused."""
+    """Assert that equal rows get equal answers or are refused."""
     data = _with_values(case, np.repeat(_values(case)[:1], ROWS, axis=0))
     answers = _answers_or_none(case, case.make(), data)
     if answers is None or case.in_order:

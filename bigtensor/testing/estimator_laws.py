@@ -19,7 +19,7 @@ from bigtensor.testing.model_runs import contents, model_law, temporary_folder, 
 from bigtensor.testing.small_data import small_data
 
 _WHOLE = 100.0
-"""Measured values of a case are rounded after they are multiplied by it."""
+"""Factor of measured values before they are rounded to whole numbers."""
 
 KINDS: tuple[Kind, ...] = ("measured", "codes", "counts")
 
@@ -121,9 +121,9 @@ def data_of_other_kinds_are_refused(case: ModelCase) -> None:
 
 @model_law
 def more_components_than_memory_holds_are_refused(case: ModelCase) -> None:
-    """Assert that a slip of the keyboard in the number of components is an error of the package.
+    """Assert that a huge number of components is an error of the package.
 
-    An array of that size would be a MemoryError of NumPy, or fill the machine.
+    An array of this size would be a MemoryError of NumPy, or would fill the memory.
     """
     model = case.make()
     for name in COMPONENTS & model.get_params(deep=False).keys():
@@ -146,10 +146,10 @@ def whole_numbers_are_taken_in_any_type(case: ModelCase) -> None:
     scale = _WHOLE if kind == "measured" else 1
     integers = np.rint(scale * np.asarray(case.data)).astype(np.int32)
     floats = integers.astype(np.float64)
-    expected, found = model.fit(floats), case.make().fit(integers)
-    require_same(contents(found), contents(expected), "fit to integers")
-    answers = case.answers_of(found, floats)
-    require_same(case.answers_of(found, integers), answers, "answers for integers")
+    expected, converted = model.fit(floats), case.make().fit(integers)
+    require_same(contents(converted), contents(expected), "fit to integers")
+    answers = case.answers_of(converted, floats)
+    require_same(case.answers_of(converted, integers), answers, "answers for integers")
 
 
 ESTIMATOR_LAWS: tuple[Callable[[ModelCase], None], ...] = (

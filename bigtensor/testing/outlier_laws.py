@@ -1,4 +1,4 @@
-"""Law of outlying rows: one value of a million changes no other answer, and is said."""
+"""Law of outlying rows: a huge value changes no answer for other rows and is reported."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MOST_SHIFT = 0.1
 
 
 @model_law
-def a_single_outlier_is_left_out_and_said(case: ModelCase) -> None:
-    """Assert that one value of a million is counted, and changes no answer for other rows.
+def a_single_outlier_is_left_out_and_reported(case: ModelCase) -> None:
+    """Assert that one huge value is counted, is reported, and changes no answer for other rows.
 
     The law concerns models of measured data whose diagnostics count ``outlying_rows``.
     """
@@ -45,33 +45,33 @@ def a_single_outlier_is_left_out_and_said(case: ModelCase) -> None:
     first = diagnostics["first_outlying_rows"]
     require(diagnostics["outlying_rows"] == 1 and first == [row], f"outlying rows are {first}")
     verdict = diagnostics["verdict"]
-    said = any(f"row {row}" in sentence for sentence in verdict["sentences"])
-    require(said and not verdict["good"], f"the verdict does not name row {row}: {verdict}")
+    is_named = any(f"row {row}" in sentence for sentence in verdict["sentences"])
+    require(is_named and not verdict["good"], f"the verdict does not name row {row}: {verdict}")
     for name, differ in _COMPARISONS.items():
         if name in answers:
             differ(np.delete(answers[name], row, 0), np.delete(case.found[name], row, 0))
 
 
-OUTLIER_LAWS: tuple[Callable[[ModelCase], None], ...] = (a_single_outlier_is_left_out_and_said,)
+OUTLIER_LAWS: tuple[Callable[[ModelCase], None], ...] = (a_single_outlier_is_left_out_and_reported,)
 
 
-def _require_labels(found: Any, expected: Any) -> None:
+def _require_labels(answer: Any, expected: Any) -> None:
     """Raise an AssertionError unless two sets of labels agree."""
-    agreement = adjusted_rand_score(expected, found)
+    agreement = adjusted_rand_score(expected, answer)
     require(agreement >= LEAST_AGREEMENT, f"labels agree with a Rand index of {agreement:.3f}")
 
 
-def _require_log_densities(found: Any, expected: Any) -> None:
+def _require_log_densities(answer: Any, expected: Any) -> None:
     """Raise an AssertionError unless log densities are about equal."""
-    shift = float(np.abs(found - expected).mean())
+    shift = float(np.abs(answer - expected).mean())
     require(shift <= MOST_SHIFT, f"log densities differ by {shift:.3f} nats")
 
 
-def _require_sources(found: Any, expected: Any) -> None:
+def _require_sources(answer: Any, expected: Any) -> None:
     """Raise an AssertionError unless sources are about equal, in any order."""
-    require(found.shape == expected.shape, f"sources have the shape {found.shape}")
-    k = found.shape[1]
-    correlation = np.abs(np.corrcoef(found.T, expected.T)[:k, k:])
+    require(answer.shape == expected.shape, f"sources have the shape {answer.shape}")
+    k = answer.shape[1]
+    correlation = np.abs(np.corrcoef(answer.T, expected.T)[:k, k:])
     least = correlation[linear_sum_assignment(-correlation)].min()
     require(least >= LEAST_AGREEMENT, f"a source has the correlation {least:.3f}")
 

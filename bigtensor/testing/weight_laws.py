@@ -14,7 +14,7 @@ from bigtensor.testing.comparison import require_close
 from bigtensor.testing.model_runs import model_law, require_close_model, require_same_model
 
 SCORES = ("score", "aic", "bic")
-"""Methods that give one number for weighted rows, of models that have them."""
+"""Methods that return one number for weighted rows. Not every model has all of them."""
 
 SEQUENCES = 12
 """Sequences that rows in order are cut into, because weights repeat whole sequences."""
@@ -25,7 +25,7 @@ SCORE_OF_OTHER_DRAWS = 0.01
 
 @model_law
 def weights_of_one_change_nothing(case: ModelCase) -> None:
-    """Assert that sample weights of one are no weights."""
+    """Assert that a fit with sample weights of one is the fit without weights."""
     model = case.make().fit(case.data, sample_weight=np.ones(case.rows))
     require_close_model(model, case.fitted, case, "fit with weights of one")
 

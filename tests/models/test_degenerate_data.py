@@ -18,7 +18,7 @@ from bigtensor import (
 )
 from bigtensor.decomposition.view_groups import MOST_VIEWS
 from bigtensor.errors import DataError
-from bigtensor.models.kernel_mixture.groups import _covarying
+from bigtensor.models.kernel_mixture.groups import _covarying_directions
 
 UNITS = [(1e-100, "float64"), (1e100, "float64"), (1e-30, "float32"), (1e30, "float32")]
 
@@ -132,7 +132,7 @@ def test_wide_views__are_grouped_as_neighbours_without_a_search():
 def test_directions__of_more_features_than_rows_are_those_of_the_whole_moments():
     rng = np.random.default_rng(0)
     values = [rng.normal(size=(12, size)) for size in (40, 7, 25)]
-    subspaces = _covarying(values, 3)
+    subspaces = _covarying_directions(values, 3)
     for group, basis in enumerate(subspaces.bases):
         others = [values[other] for other in range(3) if other != group]
         moments = np.hstack([values[group].T @ other / 12 for other in others])

@@ -99,7 +99,7 @@ def write_answers_to_anndata(
                 _discard(file, _PARTIAL)
                 file.finish()
     except (OSError, RuntimeError) as error:
-        # HDF5 meets a full disk when it closes the file too, which h5py makes a RuntimeError
+        # a full disk may be an error of closing the file, which h5py raises as RuntimeError
         if isinstance(error, BigtensorError):
             raise
         raise OutputError(

@@ -30,7 +30,7 @@ class CountFile:
     rows : int, optional
         Number of documents, where the file tells it beforehand.
     width : int
-        Number of words, after `blocks`.
+        Number of words. It is complete after `blocks`.
     whole : bool
         True if all counts are whole numbers.
     """
@@ -49,7 +49,7 @@ class CountFile:
         raise NotImplementedError
 
     def words(self) -> list[str] | None:
-        """Return the names of the words, after `blocks`. None: words have numbers only."""
+        """Return the names of the words after `blocks`, or None if words are only numbered."""
         raise NotImplementedError
 
 
@@ -98,17 +98,19 @@ class LongTable(CountFile):
 
     def blocks(self) -> Iterator[CountBlock]:
         """Read the documents; words are numbered as they appear."""
-        gathered, known = DocumentBlocks(self._path), dict[str, int]()
+        builder, row_numbers = DocumentBlocks(self._path), dict[str, int]()
         for batch in self._batches():
             documents, words = (batch[name].astype(str) for name in LONG_COLUMNS[:2])
-            numbers = np.array([known.setdefault(name, len(known)) for name in documents], np.int64)
+            numbers = np.array(
+                [row_numbers.setdefault(name, len(row_numbers)) for name in documents], np.int64
+            )
             codes = [self._codes.setdefault(name, len(self._codes)) for name in words]
             counts = np.asarray(batch[LONG_COLUMNS[2]], np.float64)
-            for block in gathered.add(numbers, np.array(codes, np.int64), counts, len(self._codes)):
-                yield _named(block, known, gathered.done)
+            for block in builder.add(numbers, np.array(codes, np.int64), counts, len(self._codes)):
+                yield _named(block, row_numbers, builder.done)
         self.width = len(self._codes)
-        for block in gathered.finish(len(known), self.width):
-            yield _named(block, known, gathered.done)
+        for block in builder.finish(len(row_numbers), self.width):
+            yield _named(block, row_numbers, builder.done)
 
     def words(self) -> list[str]:
         """Return the names of the words."""
@@ -143,6 +145,6 @@ def _named(block: CountBlock, known: dict[str, int], done: int) -> CountBlock:
 
 
 def _names_in(array: NDArray[Any]) -> list[str]:
-    """Return an array of strings, of bytes in UTF-8, or of numbers as names."""
+    """Return names from an array of strings, of bytes in UTF-8 or of numbers."""
     text = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
     return [str(name) for name in text.tolist()]

@@ -65,7 +65,7 @@ def import_counts(
     out : path
         Store to make, which appears under this name when it is whole.
     vocabulary : path, optional
-        Names of the words in UTF-8, one a line; what follows a tab does not count. By default
+        Names of the words in UTF-8, one a line. Text after a tab is ignored. By default
         ``vocab.NAME.txt`` beside ``docword.NAME.txt``, and numbers without any.
     documents : {"rows", "columns"}, default "rows"
         Whether rows of Matrix Market are documents, or columns, as cells often are.

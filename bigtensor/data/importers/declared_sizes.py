@@ -1,4 +1,4 @@
-"""Sizes that a file of counts declares, against the bytes that it has."""
+"""Comparison of the sizes that a file of counts declares with its number of bytes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from bigtensor.errors import FileFormatError
 
 
 def check_declared(path: Path, **sizes: int) -> None:
-    """Refuse numbers of documents and words of which nearly all would have no count.
+    """Refuse numbers of documents or words that are too large for the file.
 
-    Every document and every word takes memory, also without a count, so that a damaged line of
-    sizes could fill it. Up to `MOST_NUMBERED` are read in any case, and more of them only where the
-    file has a byte for each.
+    Every document and every word takes memory, even without a count, so that a damaged line of
+    sizes could fill the memory. A size of up to `MOST_NUMBERED` is always read. A larger one is
+    read only if the file has at least one byte for each document or word.
 
     Parameters
     ----------
     path : Path
     **sizes : int
-        Number of each, by its name in the plural.
+        Declared numbers by the name of what is counted, such as ``documents``.
 
     Raises
     ------
@@ -29,6 +29,7 @@ def check_declared(path: Path, **sizes: int) -> None:
     for name, size in sizes.items():
         if not 0 <= size <= max(MOST_NUMBERED, nbytes):
             raise FileFormatError(
-                f"{path} declares {size:,} {name} and has {nbytes:,} bytes; its sizes are damaged: "
-                "restore it from a copy, or leave out words and documents without a count"
+                f"{path} declares {size:,} {name}, but has only {nbytes:,} bytes, so its sizes are "
+                "probably damaged; restore it from a copy, or leave out words and documents "
+                "without a count"
             )

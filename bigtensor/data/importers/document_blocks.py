@@ -1,4 +1,4 @@
-"""Sparse rows of triplets of document, word and count that arrive in any pieces."""
+"""Conversion of triplets of document, word and count to sparse rows, piece by piece."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from bigtensor.errors import FileFormatError
+from bigtensor.errors import FileFormatError, Setting
 
 Triplets = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 _MOST_ROWS = 2**20
-"""Documents of a block: there may be millions of empty ones."""
+"""Largest number of documents in a block, because a file may have millions of empty ones."""
 
 _MANY_ENTRIES = 2**20
 """Entries of one document above which repeated words are added up before the document ends."""
@@ -31,7 +31,7 @@ class CountBlock:
     counts : (n, V) CSR array
         V may still grow where the file has no list of words.
     names : tuple of str
-        Of the documents; empty for numbers.
+        Names of the documents. Empty if documents are only numbered.
     """
 
     counts: csr_array
@@ -39,7 +39,7 @@ class CountBlock:
 
 
 class DocumentBlocks:
-    """Documents of triplets, of which all entries of a document come together.
+    """Documents from triplets. All entries of a document have to be consecutive.
 
     Parameters
     ----------
@@ -76,8 +76,9 @@ class DocumentBlocks:
             return
         if np.any(np.diff(rows) < 0) or rows[0] < self.done:
             raise FileFormatError(
-                f"{self._path}: the entries of a document do not stand together; sort the file by "
-                "document, or say that documents are columns"
+                f"{self._path}: the entries of a document are not consecutive; sort the file by "
+                "document, or, if documents are the columns of the matrix, use "
+                + Setting("documents", "columns")
             )
         last = int(rows[-1])
         cut = int(np.searchsorted(rows, last))
@@ -85,11 +86,11 @@ class DocumentBlocks:
         yield from self._blocks((rows[:cut], words[:cut], counts[:cut]), last, width)
 
     def finish(self, n_documents: int, width: int) -> Iterator[CountBlock]:
-        """Return the remaining documents, empty ones at the end too."""
+        """Return the remaining documents, including empty ones at the end."""
         yield from self._blocks(self._remaining, n_documents, width)
 
     def _blocks(self, triplets: Triplets, stop: int, width: int) -> Iterator[CountBlock]:
-        """Return the documents before one."""
+        """Return the documents before number `stop`."""
         rows, words, counts = triplets
         for start in range(self.done, stop, _MOST_ROWS):
             end = min(start + _MOST_ROWS, stop)
@@ -103,7 +104,7 @@ class DocumentBlocks:
 
 
 def _compacted(triplets: Triplets, width: int) -> Triplets:
-    """Return the entries of one document, of which each word is there once if they are many."""
+    """Return the entries of one document. If they are many, repeated words are added up."""
     rows, words, counts = triplets
     if len(rows) <= max(_MANY_ENTRIES, 2 * width):
         return triplets

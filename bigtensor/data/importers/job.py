@@ -144,7 +144,7 @@ class ImportJob:
                     for held in (values, raw):
                         if held is not None:
                             self._check_range(name, held, dtype, seen[name])
-                    rounded.look(name, values, seen[name])
+                    rounded.record(name, values, seen[name])
                 store.append(values, raw=raw, **codes)
                 seen[name] += len(values)
                 done += len(block.values)

@@ -1,4 +1,4 @@
-"""Integers of files that the type of a store rounds."""
+"""Record of the integers in files that are rounded in a store of float32."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bigtensor.data.checked_casts import are_whole
 from bigtensor.errors import Message, Setting
 
 _EXACT = 2.0**24
-"""Integers up to this one are exact in float32."""
+"""Largest integer up to which all integers are exact in float32."""
 
 
 class RoundedIntegers:
@@ -21,14 +21,14 @@ class RoundedIntegers:
     ----------
     features : sequence of str
     dtype : dtype
-        Of the store. Nothing is looked for in float64.
+        Type of the store. Nothing is recorded for float64.
     """
 
     def __init__(self, features: Sequence[str], dtype: DTypeLike) -> None:
         self._features, self._rounds = features, np.dtype(dtype) == np.float32
         self._places = dict[str, str]()
 
-    def look(self, file: str, values: NDArray[np.float64], first: int) -> None:
+    def record(self, file: str, values: NDArray[np.float64], first: int) -> None:
         """Record the first integer of every feature that is rounded.
 
         Parameters
@@ -49,11 +49,11 @@ class RoundedIntegers:
             self._places.setdefault(self._features[column], place)
 
     def note(self) -> Message | None:
-        """Return a sentence on the rounded features, or None without any."""
+        """Return a sentence on the rounded features, or None if no integer is rounded."""
         if not self._places:
             return None
         first, *others = self._places
-        also = f", and rounds integers of {', '.join(map(repr, others))} too" if others else ""
+        also = f", and integers of {', '.join(map(repr, others))} are rounded too" if others else ""
         return (
             self._places[first] + also + "; import with " + Setting("dtype", "float64") + " to keep"
             " every digit"

@@ -10,10 +10,13 @@ from typing import Any
 from bigtensor.errors import FileFormatError
 
 LONGEST_LINE = 2**20
-"""Bytes of a line. A compressed file of a few kilobytes may hold a line of gigabytes."""
+"""Largest number of bytes in a line.
+
+A compressed file of a few kilobytes may hold a line of gigabytes.
+"""
 
 BATCH_NBYTES = 16 * 2**20
-"""Text that is read at once."""
+"""Bytes of text that are read at once."""
 
 
 def open_text(path: Path) -> Any:
@@ -22,7 +25,7 @@ def open_text(path: Path) -> Any:
 
 
 def read_line(file: Any, path: Path) -> bytes:
-    """Return the next line with its line feed, or nothing at the end of the file.
+    """Return the next line with its line feed. At the end of the file it is empty.
 
     Parameters
     ----------
@@ -33,13 +36,13 @@ def read_line(file: Any, path: Path) -> bytes:
     Raises
     ------
     FileFormatError
-        When the line has more than `LONGEST_LINE` bytes, which are all that is read.
+        If the line has more than `LONGEST_LINE` bytes. The rest of it is not read.
     """
     line: bytes = file.readline(LONGEST_LINE + 1)
     if len(line) > LONGEST_LINE:
         raise FileFormatError(
-            f"{path} has a line of more than {LONGEST_LINE:,} bytes; it is damaged or no text of "
-            "lines: export it again"
+            f"{path} has a line of more than {LONGEST_LINE:,} bytes, so it is damaged or not a "
+            "text file; export it again"
         )
     return line
 
@@ -51,6 +54,6 @@ def text_lines(file: Any, path: Path) -> Iterator[bytes]:
 
 
 def text_batches(file: Any, path: Path) -> Iterator[bytes]:
-    """Yield whole lines, `BATCH_NBYTES` and a line at once."""
+    """Yield whole lines, about `BATCH_NBYTES` at once."""
     while text := file.read(BATCH_NBYTES):
         yield text if text.endswith(b"\n") else text + read_line(file, path)

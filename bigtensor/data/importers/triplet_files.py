@@ -1,4 +1,4 @@
-"""Text of sparse counts: UCI ``docword`` and Matrix Market."""
+"""Text files of sparse counts: UCI ``docword`` and Matrix Market."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from bigtensor.data.importers.document_blocks import CountBlock, DocumentBlocks,
 from bigtensor.data.importers.source import optional_module
 from bigtensor.data.importers.text_lines import open_text, read_line, text_batches
 from bigtensor.data.importers.vocabulary import read_vocabulary
-from bigtensor.errors import FileFormatError
+from bigtensor.errors import FileFormatError, Setting
 
 _IRREGULAR = (b"%", b"\t", b"  ", b" \n", b" \r", b"\n ")
-"""Texts that lines of numbers with one space between them do not hold."""
+"""Texts that do not occur in lines of numbers with one space between them."""
 
 
 class TripletFile(CountFile):
-    """Text of document, word and count: UCI ``docword`` or Matrix Market, sorted by document."""
+    """Text file of document, word and count: UCI ``docword`` or Matrix Market.
+
+    It has to be sorted by document.
+    """
 
     def __init__(self, path: Path, vocabulary: Path | None, *, documents: str = "rows") -> None:
         self._path, self._documents = path, documents
@@ -32,8 +35,8 @@ class TripletFile(CountFile):
             kind = first.split() if market else []
             if market and (len(kind) < 5 or kind[2] != "coordinate" or kind[4] != "general"):
                 raise FileFormatError(
-                    f"{path} is a Matrix Market file {' '.join(kind[1:])!r}; give a 'matrix "
-                    "coordinate' file of integers that is 'general'"
+                    f"{path} is a Matrix Market file {' '.join(kind[1:])!r}, but only "
+                    "'matrix coordinate ... general' can be read; convert it to this format"
                 )
             self._pattern = market and kind[3] == "pattern"
             self._skip = 1
@@ -47,8 +50,8 @@ class TripletFile(CountFile):
                     sizes += line.split()
         if not all(size.isdecimal() for size in sizes) or len(sizes) != 3:
             raise FileFormatError(
-                f"{path} begins with {' '.join(sizes)[:60]!r} and not with the numbers of "
-                "documents, words and entries, as UCI docword files do, nor as Matrix Market does"
+                f"{path} begins with {' '.join(sizes)[:60]!r}; give a UCI docword file, which "
+                "begins with the numbers of documents, words and entries, or a Matrix Market file"
             )
         shape = [int(size) for size in sizes]
         if documents == "columns":
@@ -66,7 +69,9 @@ class TripletFile(CountFile):
             entries += len(rows)
             yield from blocks.add(rows - 1, words - 1, counts, self.width)
         if entries != self._entries:
-            raise _cut(self._path, f"{self._entries:,} entries: it has {entries:,}")
+            raise _cut(
+                self._path, f"the {self._entries:,} entries that it declares, but {entries:,}"
+            )
         yield from blocks.finish(self.rows or 0, self.width)
 
     def words(self) -> list[str] | None:
@@ -88,7 +93,7 @@ class TripletFile(CountFile):
                 yield triplets
 
     def _parsed(self, lines: bytes, entries: int) -> Triplets:
-        """Return the numbers of lines that follow so many entries."""
+        """Return the triplets in lines. `entries` earlier entries are counted in the message."""
         arrow = optional_module("pyarrow", "tables")
         csv = optional_module("pyarrow.csv", "tables")
         types = {"row": arrow.int64(), "column": arrow.int64()}
@@ -103,8 +108,8 @@ class TripletFile(CountFile):
             )
         except arrow.ArrowInvalid as error:
             raise FileFormatError(
-                f"{self._path} has a line that is no document, word and count, after entry "
-                f"{entries:,}: {error}"
+                f"{self._path} has a line that is not the three numbers document, word and count, "
+                f"after entry {entries:,}: {error}; correct the line or export the file again"
             ) from error
         rows, words, *counts = (column.to_numpy() for column in table.columns)
         if self._documents == "columns":
@@ -112,14 +117,16 @@ class TripletFile(CountFile):
         return rows, words, counts[0] if counts else np.ones(len(rows))
 
     def _check(self, numbers: NDArray[Any], most: int, name: str, entries: int) -> None:
-        """Refuse numbers that are out of range, of lines that follow so many entries."""
+        """Refuse numbers out of range. `entries` earlier entries are counted in the message."""
         bad = np.flatnonzero((numbers < 1) | (numbers > most))
         if bad.size:
             place = entries + int(bad[0]) + 1
             raise FileFormatError(
-                f"{self._path}: entry {place:,} is of {name} {int(numbers[bad[0]]):,} of {most:,}"
+                f"{self._path}: entry {place:,} has the {name} number {int(numbers[bad[0]]):,}, "
+                f"but the file declares the numbers 1 to {most:,}; restore it from a copy"
                 + (
-                    "; if documents are columns, as genes in rows and cells in columns, say so"
+                    ", or, if documents are the columns of the matrix, use "
+                    + Setting("documents", "columns")
                     if name == "document"
                     else ""
                 )
@@ -132,12 +139,14 @@ def _line(file: Any, path: Path) -> str:
 
 
 def _cut(path: Path, absent: str) -> FileFormatError:
-    """Return the error for a file that ends too early."""
-    return FileFormatError(f"{path} does not have {absent}; the file is cut or damaged")
+    """Return the error for a file without a part that it should have."""
+    return FileFormatError(
+        f"{path} does not have {absent}; it is truncated or damaged: restore it from a copy"
+    )
 
 
 def _regular(text: bytes) -> bytes:
-    """Return lines with one space between numbers, without comments."""
+    """Return lines without comments and with one space between numbers."""
     edges = text[:1] + text[-1:]
     if b" " not in edges and not any(mark in text for mark in _IRREGULAR):
         return text

@@ -10,7 +10,7 @@ from bigtensor.errors import FileFormatError
 
 
 def read_vocabulary(path: Path, width: int, counts: Path) -> list[str]:
-    """Read the names of as many words as a file of counts has.
+    """Read the names of the words of a file of counts.
 
     A name ends at a line feed, with or without a carriage return before it, or at a tab. Other
     characters that Unicode counts as ends of lines are part of a name.
@@ -31,22 +31,21 @@ def read_vocabulary(path: Path, width: int, counts: Path) -> list[str]:
     Raises
     ------
     FileFormatError
-        When the list has another length, of which no more is read than is needed to know, or when
-        it is not UTF-8.
+        If the list has another number of names than there are words, or is not UTF-8.
     """
     names = list[str]()
     with reading(path, "a list of words"), open_text(path) as file:
         for line in text_lines(file, path):
             if len(names) == width:
-                raise wrong_number(counts, width, f"more, in {path}")
+                raise wrong_number(counts, width, f"more ({path})")
             names.append(_name(path, len(names) + 1, line))
     if len(names) < width:
-        raise wrong_number(counts, width, f"{len(names):,}, in {path}")
+        raise wrong_number(counts, width, f"{len(names):,} ({path})")
     return names
 
 
 def wrong_number(counts: Path, width: int, names: str) -> FileFormatError:
-    """Return the error for a list of names that is not that of the words.
+    """Return the error for a list with the wrong number of names.
 
     Parameters
     ----------
@@ -55,11 +54,11 @@ def wrong_number(counts: Path, width: int, names: str) -> FileFormatError:
     width : int
         Number of its words.
     names : str
-        Number of names, in words.
+        Number of names, as the message writes it.
     """
     return FileFormatError(
-        f"{counts} has {width:,} words, and the list of their names {names}; give the list that "
-        "belongs to it"
+        f"{counts} has {width:,} words, but the list of their names has {names}; give the list "
+        "that belongs to this file"
     )
 
 
@@ -67,7 +66,7 @@ def _name(path: Path, number: int, line: bytes) -> str:
     """Return the name in a line."""
     encoded = line.split(b"\t")[0]
     try:
-        # some editors put a mark of the encoding before the first name
+        # some editors write a byte order mark before the first name
         name = encoded.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise FileFormatError(

@@ -55,14 +55,14 @@ def dependence(features: Iterable[Floats], weight: Floats) -> Floats:
     ends = np.cumsum([0, *(part.shape[1] for part in white)])
     joined = np.concatenate(white, axis=1)
     # one variable at a time: the correlations of all features at once would not fit in a cache
-    found = np.array(
+    dependences = np.array(
         [
             np.add.reduceat(np.square((part.T * share) @ joined).sum(axis=0), ends[:-1])
             for part in white
         ]
     )
-    np.fill_diagonal(found, 0)
-    return found
+    np.fill_diagonal(dependences, 0)
+    return dependences
 
 
 def chain_order(dependences: Floats) -> Order:
@@ -122,7 +122,7 @@ def _improved(order: Order, dependences: Floats) -> Order:
 
 @row_loop
 def _reverse_segments(order: Order, dependences: Floats, least: float) -> None:
-    """Reverse the segment that gains most, in place, until none gains more than the least."""
+    """Reverse the segment with the largest gain, in place, until no gain exceeds `least`."""
     d = order.size
     while True:
         most, first, last = least, -1, -1

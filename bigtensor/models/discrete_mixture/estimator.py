@@ -65,13 +65,13 @@ class DiscreteMixture(InformationCriteria):
     n_starts : int, default 10
         Random starts of ``"em"``, and of ``"ex"`` with more than three views.
     missing : {"raise", "omit", "marginalise"}, default "raise"
-        Whether rows with missing entries are an error, are left out and counted, or keep their
-        other entries: a missing one then says nothing of its row. Entries of categories that did
-        not occur in the fit say nothing by every rule.
+        Rule for rows with missing entries: ``"raise"`` is an error, ``"omit"`` leaves the rows out
+        and counts them, and ``"marginalise"`` uses their other entries. Whatever the rule, an entry
+        whose category did not occur in the fit is ignored, and the row keeps its other entries.
     weights : {"counts", "relative"}, default "counts"
-        Meaning of sample weights. A count of 2 is a row that occurs twice. Relative weights compare
-        rows and have no unit: they are scaled to add up to the number of rows of equal weight that
-        tell as much (Kish 1965).
+        Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
+        weights only compare rows, and their unit has no effect: they are scaled so that their sum
+        is the effective sample size of Kish (1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, RandomState or Generator, optional

@@ -178,14 +178,14 @@ def _prepared_from(
 
 
 @dataclass(frozen=True, eq=False)
-class _Ordered:
-    """Rows with views in the order of their content: random starts and groups follow it.
+class _OrderedRows:
+    """Rows with views in the order of their content, which random starts and groups follow.
 
     Attributes
     ----------
     rows : Block
     settings : Settings
-        Of the views in this order.
+        Settings with the views in this order.
     order : list of int
         Position of every view in the data.
     """
@@ -212,13 +212,13 @@ class _Ordered:
         return solution.of_views(np.argsort(self.order))
 
 
-def _ordered(counts: CodeCountsResult, settings: Settings) -> _Ordered:
+def _ordered(counts: CodeCountsResult, settings: Settings) -> _OrderedRows:
     """Return the rows of a positive weight with views in the order of their content.
 
     Raises
     ------
     DataError
-        When there is no such row.
+        If no row has a positive weight.
     """
     rows, _ = _block(counts, settings)
     weights = np.asarray(rows.weight)
@@ -230,7 +230,7 @@ def _ordered(counts: CodeCountsResult, settings: Settings) -> _Ordered:
         places = np.lexsort(rows.values.T[::-1])
         rows = replace(rows, values=rows.values[places], weight=weights[places])
     own = settings.in_order(order)
-    return _Ordered(replace(rows, slices=view_slices(own.views)), own, order)
+    return _OrderedRows(replace(rows, slices=view_slices(own.views)), own, order)
 
 
 def _started(

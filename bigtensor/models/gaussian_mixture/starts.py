@@ -62,7 +62,7 @@ def moment_start(
     k, d = settings.n_components, settings.n_features
     if settings.tied:
         return (yield from _tied_start(pilot, settings))
-    # one unit for all features: spherical noise has no scale of a single feature
+    # one unit for all features, because spherical noise has one variance for all
     unit = float(pilot.tensor.scales[0][0])
     covariance = pilot.total.covariance / unit**2
     if k > FEW_COMPONENTS:
@@ -151,7 +151,7 @@ def _found(
 def _started(
     found: CentredColumns, total: TotalMoments, settings: GaussianSettings, unit: float = 1.0
 ) -> GaussianComponents:
-    """Return components of columns in a unit, with the covariance that their means leave."""
+    """Return components with means from columns and the remaining covariance."""
     deviations = unit * found.columns.T
     covariance, _ = within_covariance(total, found.weights, deviations, settings.spherical)
     return GaussianComponents(

@@ -96,9 +96,9 @@ class HiddenMarkovModel(SequenceModel):
         Whether rows with a missing category are an error, are left out, which cuts the sequence
         there, or stay as steps of which nothing is known.
     weights : {"counts", "relative"}, default "counts"
-        Meaning of sample weights. A count of 2 is a row that occurs twice. Relative weights compare
-        rows and have no unit: they are scaled to add up to the number of rows of equal weight that
-        tell as much (Kish 1965).
+        Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
+        weights only compare rows, and their unit has no effect: they are scaled so that their sum
+        is the effective sample size of Kish (1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, RandomState or Generator, optional
@@ -275,7 +275,10 @@ class HiddenMarkovModel(SequenceModel):
         ends, _ = self._ends(X, sequence, lengths, sample_weight)
         weight = ends.weight.sum()
         if not weight > 0:
-            raise DataError("no row with a positive weight can be scored: all were left out")
+            raise DataError(
+                "no row with a positive weight can be scored, because rows with missing values are "
+                "left out; give at least one complete row with a positive weight"
+            )
         volume = self._solution().emissions.densities().log_volume
         return float(ends.weighted_log_likelihood.sum() / weight - volume)
 

@@ -90,7 +90,7 @@ def settings_of(
         densities = _density_settings(model, replace(shape, effective_rows=effective_rows))
     else:
         _check_categories(model, shape)
-    # of the site with the most rows, which there are not more of than of all sites
+    # an upper bound for every site: the rows of all sites
     rows = max(shape.rows, math.ceil(effective_rows))
     return MarkovSettings(
         views=shape.views,

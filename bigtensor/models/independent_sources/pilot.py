@@ -58,8 +58,8 @@ class Pilot:
     def _order(self) -> NDArray[np.intp]:
         """Order of the features by their content.
 
-        Iterations towards sources that are nearly Gaussian multiply rounding errors without bound,
-        so that sums over features are taken in an order that does not depend on the data's.
+        Iterations towards sources that are nearly Gaussian amplify rounding errors without bound.
+        Sums over features are therefore taken in an order that does not depend on positions.
         """
         columns = [slice(j, j + 1) for j in range(self.settings.n_features)]
         return np.array(content_order(self.rows.values, columns, self.rows.weight), np.intp)
@@ -100,8 +100,8 @@ def drawn_pilot(settings: SourceSettings) -> Script:
     sample: Sample = yield pilot_pass(settings)
     block = sample.block(view_slices(settings.views))
     ordinary = ordinary_rows(block, settings.columns)
-    told = {"pilot_rows": block.rows, **ordinary.diagnostics}
-    return Pilot(ordinary.block, ordinary.reach, settings, told)
+    diagnostics = {"pilot_rows": block.rows, **ordinary.diagnostics}
+    return Pilot(ordinary.block, ordinary.reach, settings, diagnostics)
 
 
 def pilot_rotation(settings: SourceSettings, pilot: Pilot, n_components: int) -> FloatArray:

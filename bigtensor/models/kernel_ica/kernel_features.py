@@ -166,7 +166,7 @@ def _full_map(
         lengths = np.minimum(bandwidth * spread, _NO_PART)
     kernel = default_kernel(settings.kernel, lengths).relative_to(np.empty((0, 1)))
     values = pilot.rows.values[: pilot.rows.rows].astype(np.float64)
-    # clusters and errors of landmarks count rows, which weights repeat
+    # landmarks are chosen without weights, so rows are repeated by their weights
     values = values[occurrences(_weight(pilot.rows), settings.pilot_rows)]
     found = choose_landmarks(
         "kmeans", values, settings.n_landmarks, spread, kernel, settings.random_state

@@ -142,4 +142,7 @@ PARAMETERS = (
     Parameter("sample_size", "auto", Whole(least=100, words=("auto",)), memory=("driver",)),
     Parameter("feature_dtype", "float32", Choice(("float32", "float64"))),
 )
-"""All but those that every model has: views, missing, weights, sample_dim and random_state."""
+"""Parameters of this model alone.
+
+Every model has views, missing, weights, sample_dim and random_state besides.
+"""

@@ -119,7 +119,7 @@ class SampleFeatures:
         if shared:
             subspaces = symmetric_subspace(_cross_moments(dict(enumerate(values))), q)
         else:
-            subspaces = _covarying(values, q)
+            subspaces = _covarying_directions(values, q)
         first, second, third = (
             _projected(names, self.maps, basis[:, :q], shared=shared)
             for names, basis in zip(self.members, subspaces.bases, strict=True)
@@ -212,11 +212,11 @@ def _cross_moments(values: Mapping[int, FloatArray]) -> dict[tuple[int, int], Fl
     return found
 
 
-def _covarying(values: Sequence[FloatArray], q: int) -> Subspaces:
+def _covarying_directions(values: Sequence[FloatArray], q: int) -> Subspaces:
     """Return the directions in which three groups covary.
 
-    Directions lie in the span of the rows: a group of more features than rows is rotated into the
-    span first, which changes no singular value.
+    The directions lie in the span of the rows. If a group has more features than rows, it is
+    rotated into the span first, which changes no singular value.
 
     Parameters
     ----------
@@ -228,12 +228,12 @@ def _covarying(values: Sequence[FloatArray], q: int) -> Subspaces:
     inside = [
         part if span is None else part @ span for part, span in zip(values, spans, strict=True)
     ]
-    found = cross_covariance_subspaces(_cross_moments(dict(enumerate(inside))), q)
+    subspaces = cross_covariance_subspaces(_cross_moments(dict(enumerate(inside))), q)
     first, second, third = (
         basis if span is None else span @ basis
-        for basis, span in zip(found.bases, spans, strict=True)
+        for basis, span in zip(subspaces.bases, spans, strict=True)
     )
-    return found._replace(bases=(first, second, third))
+    return subspaces._replace(bases=(first, second, third))
 
 
 def _mean(features: list[FloatArray]) -> FloatArray:

@@ -108,7 +108,7 @@ def _sample_nbytes(shape: DataShape, settings: Settings) -> int:
 
 
 def _held_rows(settings: Settings) -> int:
-    """Return the most rows of the sample, where a row occurs as often as its weight says."""
+    """Return the largest number of rows of the sample after rows are repeated by their weights."""
     return min(settings.sample_size, max(settings.rows, math.ceil(settings.effective_rows)))
 
 

@@ -302,12 +302,12 @@ def spectral_components(
 
 
 def counted(sample: Sample) -> Sample:
-    """Leave rows of weight zero out of a sample: they are not part of the data."""
+    """Leave rows of weight zero out of a sample, because they are not part of the data."""
     return sample if sample.weight is None else sample.take(sample.weight > 0)
 
 
 def without_outliers(sample: Sample, settings: Settings) -> tuple[Sample, dict[str, Any]]:
-    """Leave outlying rows out of a sample: bandwidths, grids and components are made from it.
+    """Leave outlying rows out of the sample for bandwidths, grids and initial components.
 
     Parameters
     ----------

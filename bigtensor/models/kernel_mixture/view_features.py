@@ -201,7 +201,7 @@ def _landmarks(
     values: FloatArray, within: FloatArray, kernel: Kernel, settings: Settings
 ) -> Landmarks:
     """Choose the landmarks of one view."""
-    # neither name nor place of a view changes an answer
+    # one seed for all views: neither the name nor the position of a view has an effect
     seed = purpose_seed(settings.random_state, "landmarks")
     return choose_landmarks(
         settings.landmarks,

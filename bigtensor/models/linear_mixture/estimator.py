@@ -76,9 +76,9 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
     missing : {"raise", "omit"}, default "raise"
         Whether rows with missing entries are an error, or are left out and counted.
     weights : {"counts", "relative"}, default "counts"
-        Meaning of sample weights. A count of 2 is a row that occurs twice. Relative weights compare
-        rows and have no unit: they are scaled to add up to the number of rows of equal weight that
-        tell as much (Kish 1965).
+        Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
+        weights only compare rows, and their unit has no effect: they are scaled so that their sum
+        is the effective sample size of Kish (1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, RandomState or Generator, optional

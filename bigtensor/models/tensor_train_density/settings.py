@@ -136,8 +136,8 @@ def check_rows(rows: int) -> None:
     """Raise a DataError for too few rows."""
     if rows < LEAST_ROWS:
         raise DataError(
-            f"{rows} row{'s' * (rows > 1)} cannot be fitted and validated; a density needs "
-            f"{LEAST_ROWS} rows of a positive weight at least (n_samples={rows})"
+            f"{rows} row{'s' * (rows != 1)} cannot be fitted and validated (n_samples={rows}); "
+            f"give at least {LEAST_ROWS} rows with a positive weight"
         )
 
 

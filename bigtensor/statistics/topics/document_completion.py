@@ -18,8 +18,11 @@ from bigtensor.statistics.topics.topic_shares import infer_shares
 Floats = NDArray[np.float64]
 
 _MOST_DRAWS = 10_000
-"""Count up to which its words are drawn one by one. The number of heads of more coins is drawn as a
-normal number, whose distribution differs from the binomial one by less than 1 / 10,000."""
+"""Largest count of a word whose occurrences are drawn one by one.
+
+The part of a larger count in one half of the document is drawn from a normal distribution. It
+differs from the binomial distribution by less than 1 / 10,000.
+"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,9 +21,9 @@ Floats = NDArray[np.float64]
 LONGEST = 10_000
 """Words of a document that are drawn one by one; of a longer one, each stands for several."""
 
-_SUMMED = 10_000
-"""Terms of a difference of digamma functions that are added up. Beyond them, three terms of the
-asymptotic series are exact to the last digit."""
+_MOST_TERMS = 10_000
+"""Largest number of terms that are added up for a difference of digamma functions. Beyond it, three
+terms of the asymptotic series are exact to the last digit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +150,8 @@ def _thinned(documents: Documents) -> tuple[NDArray[np.int64], Floats]:
 
     The shares of a very long document are nearly certain, and hardly depend on every single word.
     """
-    # a loop over a negative count is empty, and its place must not be missing elsewhere; sums of
-    # floats do not overflow, and are exact for the documents that are not thinned
+    # a negative count is taken as zero, because it must not reduce the number of draws
+    # sums of floats do not overflow, and are exact for documents that are not thinned
     counts = np.trunc(np.maximum(documents.counts, 0).astype(np.float64))
     before = np.concatenate([[0.0], np.cumsum(counts)])
     scale = np.maximum(np.diff(before[documents.starts]) / LONGEST, 1.0)
@@ -233,12 +233,12 @@ def _add_derivatives(
         for j in range(k + 1):
             start = prior[j] if j < k else prior.sum()
             words = np.rint(drawn_words[row, j] if j < k else drawn_words[row].sum())
-            for i in range(int(min(words, _SUMMED))):
+            for i in range(int(min(words, _MOST_TERMS))):
                 inverse = 1 / (start + i)
                 derivatives[0, j] += weight[row] * inverse
                 derivatives[1, j] += weight[row] * inverse * inverse
-            if words > _SUMMED:
-                low, high = 1 / (start + _SUMMED), 1 / (start + words)
+            if words > _MOST_TERMS:
+                low, high = 1 / (start + _MOST_TERMS), 1 / (start + words)
                 # asymptotic series (Abramowitz and Stegun 1964, 6.3.18 and 6.4.12)
                 digamma = np.log(low / high) + (low - high) / 2 + (low**2 - high**2) / 12
                 trigamma = low - high + (low**2 - high**2) / 2 + (low**3 - high**3) / 6

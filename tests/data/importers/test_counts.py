@@ -119,7 +119,7 @@ def test_vocabulary__is_one_name_a_line(counts, tmp_path):
     import_counts(path, tmp_path / "out.zarr", vocabulary=names)
     assert list(anndata.io.read_zarr(tmp_path / "out.zarr").var_names) == WORDS
     names.write_bytes(gzip.compress(b"a\nb"))
-    with pytest.raises(FileFormatError, match="15 words, and the list of their names 2"):
+    with pytest.raises(FileFormatError, match="15 words, but the list of their names has 2"):
         import_counts(path, tmp_path / "other.zarr", vocabulary=names)
 
 
@@ -127,10 +127,10 @@ def test_damaged_files__are_refused(counts, tmp_path):
     lines, path = triplets(counts), tmp_path / "docword.y.txt"
     out = tmp_path / "out.zarr"
     cases = [
-        (lines[:-4], "the file is cut"),
-        (lines[::-1], "do not stand together"),
-        (np.vstack([lines[:-1], [[60, 99, 1]]]), r"entry \d+ is of word 99 of 15"),
-        (np.vstack([lines[:-1], [[61, 1, 1]]]), "document 61 of 60"),
+        (lines[:-4], "truncated"),
+        (lines[::-1], "not consecutive"),
+        (np.vstack([lines[:-1], [[60, 99, 1]]]), r"entry \d+ has the word number 99, .*1 to 15"),
+        (np.vstack([lines[:-1], [[61, 1, 1]]]), "document number 61, .*1 to 60"),
         (np.vstack([lines[:-1], [[60, 1, -2]]]), "negative"),
         (np.vstack([lines[:-1], [[60, 1, 0.5]]]), "not whole numbers"),
     ]
@@ -140,10 +140,10 @@ def test_damaged_files__are_refused(counts, tmp_path):
             import_counts(docword(counts, path, as_whole), out)
         assert not out.exists()
     path.write_text("60\n15\n3\n1 2 x\n")
-    with pytest.raises(FileFormatError, match="no document, word and count"):
+    with pytest.raises(FileFormatError, match="not the three numbers document, word and count"):
         import_counts(path, out)
     path.write_text("some words\nthat are\nno counts\n")
-    with pytest.raises(FileFormatError, match="not with the numbers of documents"):
+    with pytest.raises(FileFormatError, match="give a UCI docword file"):
         import_counts(path, out)
     packed = docword(counts, tmp_path / "docword.y.txt.gz")
     packed.write_bytes(packed.read_bytes()[:-30])

@@ -49,7 +49,7 @@ def test_bytes_in_npz__are_utf8(tmp_path):
 
 def test_wrong_lengths__are_refused(tmp_path):
     for raw in (b"a\n", b"a\nb\nc\n"):
-        with pytest.raises(FileFormatError, match="2 words, and the list of their names"):
+        with pytest.raises(FileFormatError, match="2 words, but the list of their names"):
             names(tmp_path, raw, 2)
 
 

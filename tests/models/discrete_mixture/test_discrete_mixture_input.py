@@ -81,7 +81,7 @@ def test_unseen_category__is_a_missing_entry() -> None:
     seen = np.asarray(model.predict_proba(table))
     other = table.copy()
     other.loc[0, "a"] = "never"
-    with pytest.warns(MissingValueWarning, match="'never' of 'a'; they count as missing"):
+    with pytest.warns(MissingValueWarning, match="'never' of 'a'; these entries are ignored"):
         found = np.asarray(model.predict_proba(other))
     np.testing.assert_array_equal(found[1:], seen[1:])
     codes = [list(model.categories_[name]).index(table.loc[0, name]) for name in "bcd"]
