@@ -61,17 +61,15 @@ def ordinary_rows(
     return OrdinaryRows(block, reach, diagnostics)
 
 
-def outlier_faults(diagnostics: dict[str, Any], rows: int) -> list[Fault]:
+def outlier_faults(diagnostics: dict[str, Any]) -> list[Fault]:
     """Return a warning of outlying rows that count in no sum, or none without such rows.
 
     Parameters
     ----------
     diagnostics : dict
-        With ``outlying_rows`` and ``first_outlying_rows``.
-    rows : int
-        Rows that the outlying ones are among.
+        With ``outlying_rows`` of all rows, and ``first_outlying_rows`` of the sample.
     """
-    return [(ConditioningWarning, words) for words in _sentences(diagnostics, rows, "fit")]
+    return [(ConditioningWarning, words) for words in _sentences(diagnostics, "", "fit")]
 
 
 def sample_outliers(diagnostics: dict[str, Any]) -> list[str]:
@@ -84,19 +82,20 @@ def sample_outliers(diagnostics: dict[str, Any]) -> list[str]:
     diagnostics : dict
         With ``drawn_rows``, ``outlying_rows`` and ``first_outlying_rows``.
     """
-    return _sentences(diagnostics, diagnostics["drawn_rows"], "pilot sample")
+    return _sentences(diagnostics, f"of {diagnostics['drawn_rows']:,} ", "pilot sample")
 
 
-def _sentences(diagnostics: dict[str, Any], rows: int, whole: str) -> list[str]:
+def _sentences(diagnostics: dict[str, Any], of_all: str, whole: str) -> list[str]:
     """Return a sentence on outlying rows and what they were left out of, or none."""
     outlying, first = diagnostics["outlying_rows"], diagnostics["first_outlying_rows"]
     if not outlying:
         return []
     several = outlying > 1
+    rows = "rows" if several or of_all else "row"
     more = ", ..." * (outlying > len(first))
     named = f" (row{'s' * several} {', '.join(map(str, first))}{more})" if first else ""
     return [
-        f"{outlying:,} of {rows:,} rows lie{'s' * (not several)} far from all others{named} "
+        f"{outlying:,} {of_all}{rows} lie{'s' * (not several)} far from all others{named} "
         f"and {'were' if several else 'was'} left out of the {whole}. "
         f"{'They are' if several else 'It is'} answered all the same. Look at "
         f"{'them' if several else 'it'}: an error of measurement, a population of its own, or "

@@ -74,7 +74,10 @@ class ICAPreparation:
         Of the terms of the cumulant; empty for whitened sources.
     unmixing : (d, k) float64 array
         Of whitened sources; without columns for the cumulant.
+    pilot : dict
+        Choice of the method and rows of the sample, which every verdict needs.
     diagnostics : dict
+        The same.
     """
 
     settings: ICASettings
@@ -84,6 +87,7 @@ class ICAPreparation:
     columns: FloatArray
     weights: FloatArray
     unmixing: FloatArray
+    pilot: dict[str, Any]
     diagnostics: dict[str, Any]
 
 
@@ -120,7 +124,8 @@ def prepare(settings: ICASettings) -> Script:
         weights, columns = terms.weights, axes.unwhitening @ terms.factors[0]
         unmixing = np.empty((settings.n_features, 0))
     return ICAPreparation(
-        settings, choice.method, pilot.counted, pilot.moments.mean, columns, weights, unmixing, told
+        *(settings, choice.method, pilot.counted, pilot.moments.mean),
+        *(columns, weights, unmixing, told, told),
     )
 
 
@@ -199,7 +204,7 @@ def _refine_whitened(preparation: ICAPreparation) -> Script:
             settings.views,
             settings.dtype,
         )
-        told = {**preparation.diagnostics, **found.diagnostics, "method": preparation.method}
+        told = {**preparation.pilot, **found.diagnostics, "method": preparation.method}
         return judged(components, settings, found.axes, told)
 
     passes = WhitenedPasses(
@@ -219,7 +224,7 @@ def _refine_cumulant(preparation: ICAPreparation) -> Script:
     settings = preparation.settings
 
     def solve(found: CumulantSources) -> Solved:
-        told = {**preparation.diagnostics, **found.diagnostics, "method": preparation.method}
+        told = {**preparation.pilot, **found.diagnostics, "method": preparation.method}
         return judged(found.components, settings, found.axes, told)
 
     remedy = "use more rows, or " + Setting("method", "whitened")
