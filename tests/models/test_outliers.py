@@ -153,6 +153,5 @@ def test_rounds__say_outlying_rows_of_the_prepared_part(name):
     counted = model.diagnostics_["outlying_rows"]
     assert counted == (1 if "drawn_rows" in model.diagnostics_ else 2)
     assert model.diagnostics_["first_outlying_rows"] == [20]
-    assert any(
-        "row" in words and "20" in words for words in model.diagnostics_["verdict"]["sentences"]
-    )
+    sentences = model.diagnostics_["verdict"]["sentences"]
+    assert any("(row 20)" in words or "(rows 20, ...)" in words for words in sentences)
