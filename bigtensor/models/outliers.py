@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bigtensor.data.block import Block
 from bigtensor.errors import ConditioningWarning
 from bigtensor.models.faults import Fault
 from bigtensor.statistics.ordinary_rows import reach_of_ordinary_rows
+from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.within_reach import Reach
 
 MOST_NAMED = 5
@@ -21,7 +21,7 @@ class OrdinaryRows:
 
     Attributes
     ----------
-    block : Block
+    sample : Sample
         The ordinary rows.
     reach : Reach
         How far they are from the middle.
@@ -30,35 +30,32 @@ class OrdinaryRows:
         the first of them in the data.
     """
 
-    block: Block
+    sample: Sample
     reach: Reach
     diagnostics: dict[str, Any]
 
 
 def ordinary_rows(
-    sample: Block, columns: tuple[tuple[int, int], ...], *, ignored: tuple[int, ...] = ()
+    sample: Sample, columns: tuple[tuple[int, int], ...], *, ignored: tuple[int, ...] = ()
 ) -> OrdinaryRows:
     """Leave outlying rows out of a pilot sample.
 
     Parameters
     ----------
-    sample : Block
-        With the index of every row.
+    sample : Sample
     columns : tuple of (start, stop)
         Groups of columns, each of which has a reach of its own.
     ignored : tuple of int
         Columns that say nothing about distances, such as codes of categories.
     """
-    weight = None if sample.weight is None else sample.weight[: sample.rows]
-    reach = reach_of_ordinary_rows(sample.values, columns, weight=weight, ignored=ignored)
+    reach = reach_of_ordinary_rows(sample.values, columns, weight=sample.weight, ignored=ignored)
     ordinary = reach.holds(sample.values)
-    outlying = sample.row_index()[~ordinary]
+    outlying = sample.index[~ordinary]
     diagnostics = {
         "outlying_rows": len(outlying),
         "first_outlying_rows": outlying[:MOST_NAMED].tolist(),
     }
-    block = sample if ordinary.all() else sample.keep(ordinary)
-    return OrdinaryRows(block, reach, diagnostics)
+    return OrdinaryRows(sample if ordinary.all() else sample.take(ordinary), reach, diagnostics)
 
 
 def outlier_faults(diagnostics: dict[str, Any]) -> list[Fault]:

@@ -257,7 +257,9 @@ def test_judged__gives_rows_of_a_dropped_component_to_the_nearest(tied):
     covariance = np.diag([1.0, 2.0]) if tied else np.ones(2)
     weights, means = np.array([0.6, 0.399, 0.001]), np.array([[0.0, 0], [8, 0], [0, 10]])
     components = GaussianComponents(weights, means, covariance, (("x", ("a", "b")),), "float64")
-    settings = GaussianSettings(components.views, 3, tied, 1, 1000, 1000, "float64", False, 0, ())
+    settings = GaussianSettings(
+        components.views, 3, tied, 1, 1000, 1000, 1000.0, "float64", False, 0, ()
+    )
     shapes = {
         "two_groups": 0,
         "tails": 0.0,
