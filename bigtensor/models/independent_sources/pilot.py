@@ -50,7 +50,8 @@ class Pilot:
     @cached_property
     def moments(self) -> CovariancesResult:
         """Mean and covariance of the rows."""
-        point = np.asarray(self.counted.points[0])
+        # a point of these rows alone: outliers change no digit
+        point = self.rows.values.mean(axis=0, dtype=np.float64)
         return sum_in_memory(Covariances(self.settings.columns, point), self.rows)
 
     @cached_property
@@ -67,9 +68,7 @@ class Pilot:
     def _ordered(self) -> Pilot:
         """The sample with features in the order of their content."""
         rows = replace(self.rows, values=np.ascontiguousarray(self.rows.values[:, self._order]))
-        points = (self.counted.points[0][self._order],)
-        counted = replace(Reach.unbounded(self.counted.columns), points=points)
-        return replace(self, rows=rows, counted=counted)
+        return replace(self, rows=rows)
 
     @cached_property
     def axes(self) -> PrincipalAxes:
