@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bigtensor.data.block import Block
 from bigtensor.errors import ConditioningWarning
 from bigtensor.models.faults import Fault
 from bigtensor.statistics.ordinary_rows import reach_of_ordinary_rows
+from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.within_reach import Reach
 
 MOST_NAMED = 5
@@ -21,7 +21,7 @@ class OrdinaryRows:
 
     Attributes
     ----------
-    block : Block
+    sample : Sample
         The ordinary rows.
     reach : Reach
         Distances from the median within which the ordinary rows lie.
@@ -30,48 +30,43 @@ class OrdinaryRows:
         the first of them in the data.
     """
 
-    block: Block
+    sample: Sample
     reach: Reach
     diagnostics: dict[str, Any]
 
 
 def ordinary_rows(
-    sample: Block, columns: tuple[tuple[int, int], ...], *, ignored: tuple[int, ...] = ()
+    sample: Sample, columns: tuple[tuple[int, int], ...], *, ignored: tuple[int, ...] = ()
 ) -> OrdinaryRows:
     """Leave outlying rows out of a pilot sample.
 
     Parameters
     ----------
-    sample : Block
-        With the index of every row.
+    sample : Sample
     columns : tuple of (start, stop)
         Groups of columns, each of which has a reach of its own.
     ignored : tuple of int
         Columns that say nothing about distances, such as codes of categories.
     """
-    weight = None if sample.weight is None else sample.weight[: sample.rows]
-    reach = reach_of_ordinary_rows(sample.values, columns, weight=weight, ignored=ignored)
+    reach = reach_of_ordinary_rows(sample.values, columns, weight=sample.weight, ignored=ignored)
     ordinary = reach.holds(sample.values)
-    outlying = sample.row_index()[~ordinary]
+    outlying = sample.index[~ordinary]
     diagnostics = {
         "outlying_rows": len(outlying),
         "first_outlying_rows": outlying[:MOST_NAMED].tolist(),
     }
-    block = sample if ordinary.all() else sample.keep(ordinary)
-    return OrdinaryRows(block, reach, diagnostics)
+    return OrdinaryRows(sample if ordinary.all() else sample.take(ordinary), reach, diagnostics)
 
 
-def outlier_faults(diagnostics: dict[str, Any], rows: int) -> list[Fault]:
+def outlier_faults(diagnostics: dict[str, Any]) -> list[Fault]:
     """Return a warning of outlying rows that count in no sum. Without such rows it is empty.
 
     Parameters
     ----------
     diagnostics : dict
-        With ``outlying_rows`` and ``first_outlying_rows``.
-    rows : int
-        Number of all rows, with the outlying ones.
+        With ``outlying_rows`` of all rows, and ``first_outlying_rows`` of the sample.
     """
-    return [(ConditioningWarning, words) for words in _sentences(diagnostics, rows, "fit")]
+    return [(ConditioningWarning, words) for words in _sentences(diagnostics, "", "fit")]
 
 
 def sample_outliers(diagnostics: dict[str, Any]) -> list[str]:
@@ -84,19 +79,20 @@ def sample_outliers(diagnostics: dict[str, Any]) -> list[str]:
     diagnostics : dict
         With ``drawn_rows``, ``outlying_rows`` and ``first_outlying_rows``.
     """
-    return _sentences(diagnostics, diagnostics["drawn_rows"], "pilot sample")
+    return _sentences(diagnostics, f"of {diagnostics['drawn_rows']:,} ", "pilot sample")
 
 
-def _sentences(diagnostics: dict[str, Any], rows: int, whole: str) -> list[str]:
+def _sentences(diagnostics: dict[str, Any], of_all: str, whole: str) -> list[str]:
     """Return a sentence on outlying rows and what they were left out of, or none."""
     outlying, first = diagnostics["outlying_rows"], diagnostics["first_outlying_rows"]
     if not outlying:
         return []
     several = outlying > 1
+    rows = "rows" if several or of_all else "row"
     more = ", ..." * (outlying > len(first))
     named = f" (row{'s' * several} {', '.join(map(str, first))}{more})" if first else ""
     return [
-        f"{outlying:,} of {rows:,} rows lie{'s' * (not several)} far from all others{named} "
+        f"{outlying:,} {of_all}{rows} lie{'s' * (not several)} far from all others{named} "
         f"and {'were' if several else 'was'} left out of the {whole}. "
         f"Predictions still include {'them' if several else 'it'}. Check for errors of "
         "measurement, for a population of its own, and for a feature with heavy tails, which a "

@@ -21,6 +21,7 @@ from bigtensor import (
     LinearMixture,
     SparseICA,
     TensorTrainDensity,
+    merge,
 )
 from bigtensor.errors import BigtensorWarning, ConditioningWarning
 
@@ -134,3 +135,23 @@ def test_without_an_outlier__none_is_counted(name):
         model = family.make().fit(family.draw(100, 0))
     assert model.diagnostics_["outlying_rows"] == 0
     assert model.diagnostics_["first_outlying_rows"] == []
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_rounds__say_outlying_rows_of_the_prepared_part(name):
+    family = FAMILIES[name]
+    values = family.draw(600, 0)
+    values[[20, 500], 1] = 1e6
+    parts = values[:300], values[300:]
+    model = family.make()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BigtensorWarning)
+        model.prepare(parts[0], rows=600)
+        while "verdict" not in model.diagnostics_:
+            model.solve(merge([model.accumulate(part) for part in parts]))
+    # families of moments count all rows, densities with tails those of the sample
+    counted = model.diagnostics_["outlying_rows"]
+    assert counted == (1 if "drawn_rows" in model.diagnostics_ else 2)
+    assert model.diagnostics_["first_outlying_rows"] == [20]
+    sentences = model.diagnostics_["verdict"]["sentences"]
+    assert any("(row 20)" in words or "(rows 20, ...)" in words for words in sentences)

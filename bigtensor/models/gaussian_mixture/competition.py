@@ -110,7 +110,9 @@ def best_end(
 def _end(start: GaussianComponents, pilot: PilotRows, settings: GaussianSettings) -> End:
     """Return the components after EM iterations, with indistinct pairs merged."""
     components, likelihood = _settled(start, pilot, settings)
-    while (distinct := distinct_components(components, pilot.block.rows)) is not components:
+    while (
+        distinct := distinct_components(components, pilot.block.total_weight())
+    ) is not components:
         components, likelihood = _settled(distinct, pilot, settings)
     return End(components, likelihood, start.n_components - components.n_components)
 

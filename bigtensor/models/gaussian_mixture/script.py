@@ -78,9 +78,10 @@ STORED_CLASSES = (
 def prepare(settings: GaussianSettings) -> Script:
     """Ask for a pilot sample, and let starts compete in it."""
     sample: Sample = yield pilot_pass(settings)
-    block = sample.block(view_slices(settings.views))
-    ordinary = ordinary_rows(block, settings.columns)
-    rows, reach = ordinary.block, ordinary.reach
+    ordinary = ordinary_rows(sample, settings.columns)
+    # starts, scales and shapes count rows, which weights repeat
+    rows = ordinary.sample.by_occurrence(settings.pilot_rows).block(view_slices(settings.views))
+    reach = ordinary.reach
     tensor = centred_tensor(rows, reach, ORDERS, 0.0, settings.dtype, standardised=settings.tied)
     moments = sum_in_memory(Covariances(settings.columns, tensor.references[0]), rows)
     pilot = PilotRows(rows, tensor, TotalMoments(moments.mean, moments.covariance))
@@ -93,7 +94,7 @@ def prepare(settings: GaussianSettings) -> Script:
         starts = yield from _starts(pilot, settings)
     best = yield from best_end(starts, pilot, settings)
     components = best.components
-    told = {**best.facts(), "rows": block.rows, **ordinary.diagnostics}
+    told = {**best.facts(), "rows": len(sample.values), **ordinary.diagnostics}
     yield Step("looking at the shapes of the components")
     shapes = component_shapes(components, pilot.block)
     told["shapes"] = shapes.facts(settings.features)

@@ -99,7 +99,9 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> Gaussian
         n_components=k,
         tied=tied,
         em_iterations=int(model.em_iterations),
-        pilot_rows=min(shape.rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
+        pilot_rows=min(
+            shape.most_occurrences, enough if model.pilot_rows is None else int(model.pilot_rows)
+        ),
         rows=shape.rows,
         effective_rows=effective_rows,
         dtype=shape.dtype,

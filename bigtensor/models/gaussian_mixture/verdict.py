@@ -61,7 +61,7 @@ def judged(
     faults: list[Fault] = as_warnings(
         *_fewer(k, settings, told), *_two_groups(shapes["two_groups"], k), *_alike(components)
     )
-    faults += outlier_faults(diagnostics, settings.rows)
+    faults += outlier_faults(diagnostics)
     notes = [*doubled_weights(components.weights), *heavy_tails(shapes["tails"])]
     notes += _skewed(shapes["most_skewed"])
     if not settings.tied:

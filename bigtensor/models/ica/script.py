@@ -75,7 +75,7 @@ class ICAPreparation:
     unmixing : (d, k) float64 array
         Of whitened sources; without columns for the cumulant.
     pilot : dict
-        Choices and numbers of the sample.
+        Choice of the method and rows of the sample, which every verdict needs.
     diagnostics : dict
         The same.
     """
@@ -123,16 +123,9 @@ def prepare(settings: ICASettings) -> Script:
     else:
         weights, columns = terms.weights, axes.unwhitening @ terms.factors[0]
         unmixing = np.empty((settings.n_features, 0))
+    mean = pilot.moments.mean
     return ICAPreparation(
-        settings,
-        choice.method,
-        pilot.counted,
-        pilot.moments.mean,
-        columns,
-        weights,
-        unmixing,
-        told,
-        told,
+        settings, choice.method, pilot.counted, mean, columns, weights, unmixing, told, told
     )
 
 
@@ -161,7 +154,7 @@ def _chosen(
     if settings.method == "whitened":
         return _Choice("whitened", None, gains, None)
     if settings.method == "auto":
-        if sample.block.rows >= ROWS_A_SOURCE * n_components:
+        if sample.block.total_weight() >= ROWS_A_SOURCE * n_components:
             yield Step("comparing with the fourth cumulant")
             assert rotation is not None
             gains = noise_gain(sample, rotation)
@@ -183,7 +176,7 @@ def _fits(terms: Terms, sample: WhitenedSample, rotation: FloatArray) -> bool:
     The weight of a term of whitened rows is at most the kurtosis of its source in size.
     """
     distances = non_gaussianity(rotation, sample.contrast(rotation))
-    wanted = rotation.shape[1] - gaussian_sources(distances, float(sample.block.rows))
+    wanted = rotation.shape[1] - gaussian_sources(distances, sample.block.total_weight())
     return terms.n_terms >= wanted and bool((terms.weights >= LEAST_KURTOSIS).all())
 
 

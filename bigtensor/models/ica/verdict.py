@@ -43,7 +43,7 @@ def judged(
     faults = [
         *constant_features(settings, axes.varying.tolist()),
         *dependent_features(settings, int(axes.varying.sum()), axes.rank, remedy),
-        *outlier_faults(diagnostics, settings.rows),
+        *outlier_faults(diagnostics),
         *gaussian_among(diagnostics, k),
         *unsettled(diagnostics),
     ]

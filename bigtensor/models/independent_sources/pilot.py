@@ -98,10 +98,10 @@ def drawn_pilot(settings: SourceSettings) -> Script:
     Pilot
     """
     sample: Sample = yield pilot_pass(settings)
-    block = sample.block(view_slices(settings.views))
-    ordinary = ordinary_rows(block, settings.columns)
-    diagnostics = {"pilot_rows": block.rows, **ordinary.diagnostics}
-    return Pilot(ordinary.block, ordinary.reach, settings, diagnostics)
+    ordinary = ordinary_rows(sample, settings.columns)
+    diagnostics = {"pilot_rows": len(sample.values), **ordinary.diagnostics}
+    rows = ordinary.sample.block(view_slices(settings.views))
+    return Pilot(rows, ordinary.reach, settings, diagnostics)
 
 
 def pilot_rotation(settings: SourceSettings, pilot: Pilot, n_components: int) -> FloatArray:

@@ -36,7 +36,7 @@ def judged(
     explained = float(components.explained.sum() / components.variance)
     faults = [
         *constant_features(settings, diagnostics["varying"]),
-        *outlier_faults(diagnostics, settings.rows),
+        *outlier_faults(diagnostics),
         *_few_axes(settings, k),
         *_little_explained(settings, explained),
         *gaussian_among(diagnostics, k),

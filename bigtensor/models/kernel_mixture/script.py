@@ -86,8 +86,12 @@ def prepare(settings: Settings, shape: DataShape) -> Script:
     passes.
     """
     pilot = counted((yield pilot_pass(shape, settings.sample_size, settings.random_state)))
-    ordinary, outliers = without_outliers(pilot, settings)
-    sample = ordinary.by_occurrence(settings.sample_size)
+    columns = tuple((piece.start, piece.stop) for piece in settings.slices.values())
+    ignored = tuple(settings.categorical_columns)
+    # bandwidths, grids and components are made from the ordinary rows
+    ordinary = ordinary_rows(pilot, columns, ignored=ignored)
+    outliers = {"drawn_rows": len(pilot.values), **ordinary.diagnostics}
+    sample = ordinary.sample.by_occurrence(settings.sample_size)
     varying = varying_columns(sample)
     left_out: LeftOut = {}
     if not varying.all():
@@ -304,29 +308,6 @@ def spectral_components(
 def counted(sample: Sample) -> Sample:
     """Leave rows of weight zero out of a sample, because they are not part of the data."""
     return sample if sample.weight is None else sample.take(sample.weight > 0)
-
-
-def without_outliers(sample: Sample, settings: Settings) -> tuple[Sample, dict[str, Any]]:
-    """Leave outlying rows out of the sample for bandwidths, grids and initial components.
-
-    Parameters
-    ----------
-    sample : Sample
-    settings : Settings
-
-    Returns
-    -------
-    sample : Sample
-    diagnostics : dict
-        ``drawn_rows``, ``outlying_rows`` and ``first_outlying_rows``.
-    """
-    columns = tuple((piece.start, piece.stop) for piece in settings.slices.values())
-    ordinary = ordinary_rows(
-        sample.block(settings.slices), columns, ignored=tuple(settings.categorical_columns)
-    )
-    kept = np.isin(sample.index, ordinary.block.row_index())
-    diagnostics = {"drawn_rows": len(kept), **ordinary.diagnostics}
-    return sample if kept.all() else sample.take(kept), diagnostics
 
 
 def _require_clusters(preparation: Preparation) -> None:

@@ -75,13 +75,13 @@ STORED_CLASSES = (
 def prepare(settings: LinearSettings) -> Script:
     """Ask for a pilot sample, and find the components in it."""
     sample: Sample = yield pilot_pass(settings)
-    block = sample.block(view_slices(settings.views))
     k = settings.n_components
     scale = CONSTANT_OF_FEW if k <= FEW_COMPONENTS else CONSTANT
-    ordinary = ordinary_rows(block, settings.columns)
-    rows = ordinary.block
+    ordinary = ordinary_rows(sample, settings.columns)
+    # starts, scales and shapes count rows, which weights repeat
+    rows = ordinary.sample.by_occurrence(settings.pilot_rows).block(view_slices(settings.views))
     tensor = centred_tensor(rows, ordinary.reach, ORDERS, scale, settings.dtype, standardised=True)
-    told: dict[str, Any] = {"rows": block.rows, **ordinary.diagnostics}
+    told: dict[str, Any] = {"rows": len(sample.values), **ordinary.diagnostics}
     if settings.method != "sample":
         return LinearPreparation(settings, tensor, starting_columns(tensor, rows, settings), told)
     find = labelled_terms if settings.labels else searched_terms

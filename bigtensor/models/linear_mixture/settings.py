@@ -96,7 +96,9 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> LinearSe
         method=model.method,
         gauss_newton_steps=int(model.gauss_newton_steps),
         em_iterations=int(model.em_iterations),
-        pilot_rows=min(shape.rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
+        pilot_rows=min(
+            shape.most_occurrences, enough if model.pilot_rows is None else int(model.pilot_rows)
+        ),
         rows=shape.rows,
         effective_rows=effective_rows,
         dtype=shape.dtype,

@@ -62,7 +62,7 @@ def judged(
     if asked > 1:
         faults = _beyond_limit(components, settings, told) or _more(components, pilot, asked)
         faults = faults or _fewer(k, settings, told) or _sum(told) or _noise(told)
-    notes = outlier_faults(told, settings.rows)
+    notes = outlier_faults(told)
     notes += [(None, note) for note in doubled_weights(components.weights)]
     notes += [(None, note) for note in heavy_tails(pilot.get("tails"))]
     praise = f"{k} component{'s' * (k > 1)}; no further one stands out."

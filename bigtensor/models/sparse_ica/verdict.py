@@ -42,7 +42,7 @@ def judged(
     active = float(components.activity.sum())
     faults = [
         *constant_features(settings, varying),
-        *outlier_faults(diagnostics, settings.rows),
+        *outlier_faults(diagnostics),
         *fewer_sources(settings, diagnostics["rank"], k + light),
         *_light_tails(light, k + light),
         *_many_active(diagnostics["active_by_kurtosis"], diagnostics["rank"]),

@@ -15,7 +15,6 @@ from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.kernel_basis import KernelBasis
 from bigtensor.features.modes import Locator, Modes, Nodes, Symbols
 from bigtensor.features.normal_scores import NormalScores
-from bigtensor.models.data_shape import view_slices
 from bigtensor.models.outliers import ordinary_rows
 from bigtensor.models.script import Estimate, Script, Solved, Step
 from bigtensor.models.tensor_train_density.choice import Validated, choose, problem_of
@@ -82,7 +81,11 @@ def pilot_pass(settings: TrainSettings) -> Pass[Sample]:
 def prepare(settings: TrainSettings) -> Script:
     """Ask for a pilot sample, and choose everything in it that more rows do not decide better."""
     sample: Sample = yield pilot_pass(settings)
-    sample, outliers = _without_outliers(sample, settings)
+    d = len(settings.features)
+    # coordinates and bumps are made for the ordinary rows; an outlying row is in the tails
+    ordinary = ordinary_rows(sample, ((0, d),), ignored=tuple(range(d)) if settings.symbols else ())
+    outliers = {"drawn_rows": len(sample.values), **ordinary.diagnostics}
+    sample = ordinary.sample
     if settings.weights_repeat_rows:
         sample = sample.by_occurrence(settings.pilot_rows)
     rows = PilotRows.of_sample(sample, settings)
@@ -126,19 +129,6 @@ def refine(preparation: TrainPreparation) -> Script:
         before, density = density, density.updated(found, PRIOR_WEIGHT)
         yield Estimate(partial(_solved, density, preparation, list(scores)))
     return _solved(density, preparation, scores)
-
-
-def _without_outliers(sample: Sample, settings: TrainSettings) -> tuple[Sample, dict[str, Any]]:
-    """Leave outlying rows out of a sample of measured values, and return diagnostics.
-
-    Coordinates and bumps are made for the other rows. An outlying row is in the tails.
-    """
-    block = sample.block(view_slices(settings.views))
-    d = len(settings.features)
-    ignored = tuple(range(d)) if settings.symbols else ()
-    ordinary = ordinary_rows(block, ((0, d),), ignored=ignored)
-    diagnostics = {"drawn_rows": block.rows, **ordinary.diagnostics}
-    return sample.take(np.isin(sample.index, ordinary.block.row_index())), diagnostics
 
 
 def _counted(

@@ -60,6 +60,8 @@ class TrainSettings:
     method : {"likelihood", "embedding"}
     structure : {"chain", "balanced"}
     n_trains, passes, pilot_rows, rows : int
+    is_sampled : bool
+        True if the pilot sample holds some of the rows of all sites only.
     symbols : tuple of int
         Number of categories of every feature; empty for measured data.
     dtype : str
@@ -80,6 +82,7 @@ class TrainSettings:
     passes: int
     pilot_rows: int
     rows: int
+    is_sampled: bool
     symbols: tuple[int, ...]
     dtype: str
     has_weight: bool
@@ -90,11 +93,6 @@ class TrainSettings:
     def features(self) -> tuple[str, ...]:
         """Names of the features."""
         return tuple(name for _, members in self.views for name in members)
-
-    @property
-    def is_sampled(self) -> bool:
-        """True if the pilot sample holds some of the rows only."""
-        return self.rows > self.pilot_rows
 
 
 def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TrainSettings:
@@ -112,6 +110,7 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TrainSet
     if embeds:
         _check_embedded(shape, rows)
     ranks = EMBEDDED_RANKS if embeds else RANKS
+    pilot_rows = rows if embeds else min(shape.most_occurrences, int(model.pilot_rows))
     return TrainSettings(
         views=shape.views,
         ranks=ranks if model.rank == "auto" else (int(model.rank),),
@@ -122,8 +121,9 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TrainSet
         structure=model.structure,
         n_trains=(TRAINS if few else 1) if model.n_trains == "auto" else int(model.n_trains),
         passes=int(model.passes),
-        pilot_rows=rows if embeds else min(shape.most_occurrences, int(model.pilot_rows)),
+        pilot_rows=pilot_rows,
         rows=rows,
+        is_sampled=rows > pilot_rows or effective_rows > shape.effective_rows,
         symbols=tuple(len(names) for names in shape.categories),
         dtype=shape.dtype,
         has_weight=shape.has_weight,

@@ -123,7 +123,7 @@ def test_gaussian_rows__have_no_cumulant():
 @pytest.mark.parametrize("method", ["whitened", "cumulant"])
 def test_an_outlier_of_a_million__changes_nothing_but_a_warning(rows, method):
     bad = np.vstack([rows, np.full((1, 4), 1e6, "f4")])
-    with pytest.warns(ConditioningWarning, match="1 of 20,001 rows lies far from all others"):
+    with pytest.warns(ConditioningWarning, match="1 row lies far from all others"):
         found = ICA(method=method, random_state=0).fit(bad)
     alone = ICA(method=method, random_state=0).fit(rows)
     assert column_error(alone.mixing_, found.mixing_) < 0.02

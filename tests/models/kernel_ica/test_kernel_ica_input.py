@@ -86,7 +86,7 @@ def test_constant_features_and_outliers__have_no_part(rows):
     wide[11, 0] = 1e6
     with (
         pytest.warns(ConstantFeatureWarning, match="Feature 'x2' has one value only"),
-        pytest.warns(ConditioningWarning, match="rows lies far from all others"),
+        pytest.warns(ConditioningWarning, match="row lies far from all others"),
     ):
         found = KernelICA(3, random_state=0).fit(wide)
     assert found.bandwidth_ == pytest.approx(2.0)

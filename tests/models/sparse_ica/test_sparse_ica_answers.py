@@ -111,7 +111,7 @@ def test_constant_features_and_outliers__have_no_part(data, model):
     rows[11, 0] = 1e6
     with (
         pytest.warns(ConstantFeatureWarning, match="Feature 'x3' has one value only"),
-        pytest.warns(ConditioningWarning, match="rows lies far from all others"),
+        pytest.warns(ConditioningWarning, match="row lies far from all others"),
     ):
         found = SparseICA(8, random_state=0).fit(rows)
     assert not found.mixing_[3].any()

@@ -372,6 +372,15 @@ def test_no_value_at_all__is_refused():
         fitted(np.full((50, 2), np.nan))
 
 
+def test_rounds__go_on_while_rows_beyond_the_prepared_part_gain():
+    rows = np.random.default_rng(0).normal(size=(4_000, 3)) @ (np.eye(3) + 0.3)
+    model = TensorTrainDensity(2, "z", widths=[0.5, 1.2], n_trains=1, random_state=0)
+    model.prepare(rows[:500], rows=len(rows))
+    for _ in range(2):
+        model.solve(bigtensor.merge([model.accumulate(rows[:500]), model.accumulate(rows[500:])]))
+    assert len(model.diagnostics_["held_out_log_density"]) == 2
+
+
 def test_one_variable__is_a_density_of_one_variable():
     X = gaussian_rows(2_000)[:, :1]
     model = TensorTrainDensity().fit(X)
