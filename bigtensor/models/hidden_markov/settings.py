@@ -90,7 +90,7 @@ def settings_of(
         densities = _density_settings(model, replace(shape, effective_rows=effective_rows))
     else:
         _check_categories(model, shape)
-    # of the site with the most rows, which there are not more of than of all sites
+    # an upper bound for any site: of its rows, and of what the rows of all sites stand for
     rows = max(shape.rows, math.ceil(effective_rows))
     return MarkovSettings(
         views=shape.views,
