@@ -51,7 +51,9 @@ def check_pilot(sample: Sample, validity: Validity, features: Sequence[str]) -> 
 def _check_differences(sample: Sample, features: Sequence[str]) -> None:
     """Raise a DataError for features whose values differ by too little for a square."""
     # comparisons with NaN, which is a missing entry, are false
-    ranges = np.fmax.reduce(sample.values, axis=0) - np.fmin.reduce(sample.values, axis=0)
+    largest, least = (extreme.reduce(sample.values, axis=0) for extreme in (np.fmax, np.fmin))
+    # float32 may hold two values whose difference it does not
+    ranges = np.subtract(largest, least, dtype=np.float64)
     tiny = np.flatnonzero((ranges > 0) & (ranges < LEAST_DIFFERENCE))
     if not tiny.size:
         return

@@ -1,5 +1,7 @@
 """Data of unusual units, constant columns, few usable rows, and more features than rows."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -141,3 +143,13 @@ def test_directions__of_more_features_than_rows_are_those_of_the_whole_moments()
         np.testing.assert_allclose(found, lengths[: len(found)], atol=1e-12)
         assert lengths[len(found) :].max(initial=0) < 1e-12
         np.testing.assert_allclose(basis @ basis.T, vectors[:, :3] @ vectors[:, :3].T, atol=1e-10)
+
+
+def test_float32_over_its_whole_range__has_differences():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, (600, 1))
+    rows = np.float32(np.where(group, 2.9e38, -2.9e38) + rng.normal(size=(600, 3)) * 1e37)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        label = KernelMixture(2, random_state=0).fit_predict(rows)
+    assert adjusted_rand_score(group[:, 0], label) == 1

@@ -11,6 +11,7 @@ from bigtensor import (
     GaussianMixture,
     HiddenMarkovModel,
     KernelMixture,
+    LinearMixture,
     TensorTrainDensity,
     TopicModel,
     simulate,
@@ -108,3 +109,42 @@ def test_relative_weights__are_refused_in_rounds():
 def test_a_meaning_that_does_not_exist__is_refused():
     with pytest.raises(ParameterError, match="counts, relative"):
         GaussianMixture(1, weights="percent").fit(np.zeros((4, 2)))
+
+
+@pytest.mark.parametrize("method", ["sample", "explicit", "compressed", "passes"])
+def test_counts__repeat_rows_by_every_method_of_a_linear_mixture(method):
+    drawn = simulate.linear_mixture(1_500, 3, n_features=4, noise=1.0, random_state=1)
+    rows = drawn["X"].to_numpy().astype(float)
+    counts = np.random.default_rng(0).integers(0, 4, len(rows))
+    weight, repeated = counts.astype(float), np.repeat(rows, counts, axis=0)
+    views = {"a": range(4), "b": range(4, 8), "c": range(8, 12)}
+    scores = [
+        LinearMixture(3, views, method=method, random_state=0)
+        .fit(data, sample_weight=counts)
+        .score_samples(rows)
+        for data, counts in ((rows, weight), (repeated, None))
+    ]
+    assert_allclose(*scores, rtol=1e-8)
+
+
+def test_counts__repeat_rows_in_the_shapes_of_components():
+    rows, weight, repeated = counted_clusters()
+    shapes = [
+        model.diagnostics_["pilot"]["shapes"]
+        for model in (
+            GaussianMixture(3, random_state=0).fit(rows, sample_weight=weight),
+            GaussianMixture(3, random_state=0).fit(repeated),
+        )
+    ]
+    assert shapes[0]["tails"] == pytest.approx(shapes[1]["tails"], abs=1e-8)
+    skewness = [found["most_skewed"]["skewness"] for found in shapes]
+    assert skewness[0] == pytest.approx(skewness[1], abs=1e-8)
+
+
+def counted_clusters():
+    """Draw rows of three clusters, counts from 0 to 3, and the rows repeated by them."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(0, 4, (3, 6))
+    rows = centres[rng.integers(0, 3, 900)] + rng.normal(size=(900, 6))
+    counts = rng.integers(0, 4, 900)
+    return rows, counts.astype(float), np.repeat(rows, counts, axis=0)

@@ -125,7 +125,7 @@ def prepare_densities(settings: Settings, shape: DataShape) -> Script:
     # nearly all rows may share one value
     same = low == high
     low, high = np.where(same, values.min(axis=0), low), np.where(same, values.max(axis=0), high)
-    count = cells_for(shape.effective_rows, settings.n_components)
+    count = cells_for(settings.effective_rows, settings.n_components)
     seed = purpose_seed(settings.random_state, "cells")
     cells = Cells.of_sample(values, low, high, count, seed)
     shares = np.zeros((len(values), cells.count))

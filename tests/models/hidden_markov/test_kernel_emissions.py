@@ -256,3 +256,11 @@ def test_number_of_states__is_that_of_the_truth(drawn: Drawn) -> None:
     fitted = HiddenMarkovModel("auto", emissions="kernel", random_state=0).fit(drawn.data)
     assert len(fitted.occupancy_) == 3
     assert fitted.diagnostics_["n_states"] == 3
+
+
+def test_rounds__have_as_many_cells_as_the_rows_of_all_sites_allow():
+    rows = np.random.default_rng(0).normal(size=(400, 2))
+    model = HiddenMarkovModel(2, emissions="kernel", random_state=0)
+    # twice the fourth root of the number of rows
+    assert model.prepare(rows).diagnostics_["cells"] == 9
+    assert model.prepare(rows, rows=40_000).diagnostics_["cells"] == 28
