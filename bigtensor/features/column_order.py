@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 _DIGITS = 9
 """Digits of a moment that rounding errors of another order of summation do not reach."""
 
-
 _SHUFFLE = 1e4
 """Moments are compared by their digits behind the fourth.
 
