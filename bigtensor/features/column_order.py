@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 _DIGITS = 9
 """Decimals that moments are rounded to, so that the order of summation has no effect."""
 
-
 _SHUFFLE = 1e4
 """Factor of moments before the comparison of their fractional parts.
 

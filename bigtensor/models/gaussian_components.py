@@ -77,6 +77,19 @@ class GaussianComponents:
         order = np.argsort(-self.weights, kind="stable")
         return replace(self, weights=self.weights[order], means=self.means[order])
 
+    def of_features(self, positions: NDArray[np.intp]) -> GaussianComponents:
+        """Return the components of features in another order, under the names that they have here.
+
+        Parameters
+        ----------
+        positions : (d,) integer array
+            Position of every feature in the present order.
+        """
+        covariance = self.covariance[positions]
+        if covariance.ndim == 2:
+            covariance = covariance[:, positions]
+        return replace(self, means=self.means[:, positions], covariance=covariance)
+
     def draw(
         self, n_samples: int, rng: np.random.Generator
     ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:

@@ -49,6 +49,17 @@ class Reach:
         ones = tuple(np.ones(size) for size in sizes)
         return cls(columns, zeros, ones, (np.inf,) * len(sizes))
 
+    def of_columns(self, positions: NDArray[np.intp]) -> Reach:
+        """Return the reach of columns in another order, all of which are one group.
+
+        Parameters
+        ----------
+        positions : (d,) integer array
+            Position of every column in the present order.
+        """
+        (point,), (scale,) = self.points, self.scales
+        return Reach(self.columns, (point[positions],), (scale[positions],), self.distances)
+
     def holds(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
         """Return True for every row that is within reach in all groups of columns.
 

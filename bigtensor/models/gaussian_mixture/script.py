@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bigtensor.data.block import Block
 from bigtensor.decomposition.shared_covariance_em import TotalMoments
+from bigtensor.features.column_order import content_order
 from bigtensor.models.component_shapes import component_shapes
 from bigtensor.models.data_shape import view_slices
 from bigtensor.models.gaussian_components import (
@@ -76,29 +79,42 @@ STORED_CLASSES = (
 
 
 def prepare(settings: GaussianSettings) -> Script:
-    """Ask for a pilot sample, and let starts compete in it."""
+    """Ask for a pilot sample, and let starts compete in it.
+
+    Features are in the order of their content there: iterations from rows multiply rounding errors
+    until starts end elsewhere.
+    """
     sample: Sample = yield pilot_pass(settings)
     ordinary = ordinary_rows(sample, settings.columns)
     # starts, scales and shapes count rows, which weights repeat
-    rows = ordinary.sample.by_occurrence(settings.pilot_rows).block(view_slices(settings.views))
-    reach = ordinary.reach
+    repeated = ordinary.sample.by_occurrence(settings.pilot_rows)
+    block = repeated.block(view_slices(settings.views))
+    order = _content_order(block)
+    places = np.argsort(order)
+    rows = replace(block, values=np.ascontiguousarray(block.values[:, order]))
+    reach = ordinary.reach.of_columns(order)
     tensor = centred_tensor(rows, reach, ORDERS, 0.0, settings.dtype, standardised=settings.tied)
     moments = sum_in_memory(Covariances(settings.columns, tensor.references[0]), rows)
     pilot = PilotRows(rows, tensor, TotalMoments(moments.mean, moments.covariance))
     starts: dict[str, GaussianComponents] = {}
     if settings.labels:
-        found: LabelMeansResult = yield label_pass(settings, moments.mean)
+        found: LabelMeansResult = yield label_pass(settings, moments.mean[places])
         check_label_means(found, settings.labels)
-        starts["labels"] = label_start(found.means, pilot.total, settings)
+        starts["labels"] = label_start(found.means[:, order], pilot.total, settings)
     else:
         starts = yield from _starts(pilot, settings)
     best = yield from best_end(starts, pilot, settings)
-    components = best.components
     told = {**best.facts(), "rows": len(sample.values), **ordinary.diagnostics}
     yield Step("looking at the shapes of the components")
-    shapes = component_shapes(components, pilot.block)
-    told["shapes"] = shapes.facts(settings.features)
-    return GaussianPreparation(settings, components, reach, told)
+    shapes = component_shapes(best.components, pilot.block)
+    told["shapes"] = shapes.facts(tuple(settings.features[place] for place in order))
+    return GaussianPreparation(settings, best.components.of_features(places), ordinary.reach, told)
+
+
+def _content_order(rows: Block) -> NDArray[np.intp]:
+    """Return the order of the features by their content."""
+    features = [slice(j, j + 1) for j in range(rows.values.shape[1])]
+    return np.array(content_order(rows.values, features, rows.weight), np.intp)
 
 
 def refine(preparation: GaussianPreparation) -> Script:
