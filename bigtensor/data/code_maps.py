@@ -160,10 +160,12 @@ def _table(names: Sequence[str], known: Sequence[str]) -> NDArray[np.int32]:
     return np.array([*(places.get(name, UNKNOWN_CODE) for name in names), MISSING_CODE], np.int32)
 
 
-def _occurring_codes(sources: Sequence[Source], feature: str) -> NDArray[Any]:
-    """Return the distinct codes of a feature in rows that are in memory."""
-    codes = [
-        np.unique(source.read(0, source.rows).values[:, source.features.index(feature)])
+def _occurring_codes(sources: Sequence[Source], feature: str) -> NDArray[np.int64]:
+    """Return the codes that a feature has in rows in memory, each once."""
+    columns = (
+        np.asarray(source.read(0, source.rows).values[:, source.features.index(feature)])
         for source in sources
-    ]
-    return np.unique(np.concatenate(codes))
+    )
+    # whole floats may be codes, with NaN for a missing entry
+    codes = [np.unique(column[np.isfinite(column)]) for column in columns]
+    return np.unique(np.concatenate(codes)).astype(np.int64)

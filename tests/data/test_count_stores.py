@@ -62,6 +62,6 @@ def test_existing_store__is_kept_unless_it_may_be_replaced(tmp_path):
 
 
 def test_failure__leaves_nothing(tmp_path):
-    with pytest.raises(ValueError, match="35 columns for 30 words"):
+    with pytest.raises(ValueError, match="35 columns, but there are 30 words"):
         written(tmp_path / "counts.zarr", [rows(10), csr_array((10, 35), dtype=np.int32)])
     assert not list(tmp_path.iterdir())

@@ -235,7 +235,10 @@ def test_all_rows_missing__is_an_error(make):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (-np.ones(4000), "4,000 of 4,000 rows have a weight that is negative, .* zero or positive"),
+        (
+            np.repeat([-1.0, 1.0], 2000),
+            "2,000 of 4,000 rows have a weight that is negative, .* zero or positive",
+        ),
         (np.r_[np.ones(3999), np.nan], "1 of 4,000 rows have a weight .* first is row 3,999"),
         (np.r_[1e308, np.ones(3999)], r"1 of 4,000 rows have a weight .* above 1e\+100"),
         (np.zeros(4000), "every sample weight is zero"),

@@ -215,7 +215,12 @@ def test_checked__nan_is_shown_if_it_is_marginalised_and_infinity_is_not():
     assert count == 19
 
 
-@pytest.mark.parametrize("code", [-1, -9, UNKNOWN_CODE])
+def test_codes__of_unknown_categories_are_valid():
+    codes = np.full((20, 3), UNKNOWN_CODE, np.int32)
+    assert usable_rows(Block(codes, SLICES, 100, 20), Workspace(), marginalised=False) is None
+
+
+@pytest.mark.parametrize("code", [-1, -9])
 def test_codes__the_first_that_cannot_be_used_is_recorded(code):
     codes = np.zeros((20, 3), np.int32)
     codes[4, 2], codes[9, 0] = code, -2

@@ -60,6 +60,7 @@ def stored_bytes(path: Path, channels: int) -> np.ndarray:
     return raw.reshape(header.n_rows, -1)[:, : sum(widths[:channels])]
 
 
+@pytest.mark.filterwarnings("ignore:.*which float32 rounds:bigtensor.errors.FileFormatWarning")
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("byte_order", ["1,2,3,4", "4,3,2,1"])
