@@ -18,6 +18,7 @@ def test_benchmark__finds_all_components_where_scikit_learn_does_not(tmp_path: P
     assert all(row["error holds"] for row in table["rows"])
 
 
+@pytest.mark.slow
 def test_real_sets__are_compared(tmp_path: Path) -> None:
     out = tmp_path / "real.json"
     real_sets.main([str(tmp_path), "--seeds", "1", "--out", str(out)])
