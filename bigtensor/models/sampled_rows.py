@@ -93,7 +93,7 @@ class LabelledRows(SampledRows):
 
     @property
     def counts_all_labels(self) -> bool:
-        """True if shares are those of all rows of the data, not of the sampled rows."""
+        """True if labels of all rows are counted, and not only labels of the sampled rows."""
         return self.label_weights is not None
 
     def shares(self, n_labels: int) -> NDArray[np.float64]:
