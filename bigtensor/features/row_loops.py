@@ -41,8 +41,10 @@ class RowLoop(Generic[_Arguments]):
         Of arrays and numbers; returns nothing. It calls no other loop, because Numba's cache does
         not notice changes in other files.
     any_order : bool, default False
-        Let Numba choose the order of a sum, which is the same at every call. A sum over
-        neighbouring numbers then takes a quarter of the time.
+        Let Numba choose the order of a sum. A sum over neighbouring numbers then takes a quarter of
+        the time. The order is the same at every call only if the innermost loop of the sum writes
+        to no array: with a write, Numba compiles a second version for arrays that lie close together
+        in memory, and the versions add up in different orders.
     fused : bool, default False
         Round a product and the sum that it goes into once, in one instruction of the processor.
     """

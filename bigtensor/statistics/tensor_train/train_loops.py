@@ -44,7 +44,6 @@ def _write_below(
                             part += branches[-1 - j, z, u, v] * below[row, second, v]
                         message += below[row, first, u] * part
                     below[row, node, z] = message
-                    density += message
             else:
                 t, share, rest = point[row, j], left[row, j], right[row, j]
                 for z in range(r):
@@ -54,9 +53,9 @@ def _write_below(
                         for w in range(r):
                             one += tables[t, z, w] * below[row, first, w]
                             two += tables[t + 1, z, w] * below[row, first, w]
-                    message = share * one + rest * two
-                    below[row, node, z] = message
-                    density += message
+                    below[row, node, z] = share * one + rest * two
+            for z in range(r):
+                density += below[row, node, z]
             product *= density
             scales[row, node] = 1 / density
             for z in range(r):
@@ -98,9 +97,9 @@ def _add_counts(
                         one, part = here * below[row, first, u], tables[0, 0, 0] * 0
                         two = weight[row] * one
                         for v in range(r):
-                            entry = branches[-1 - j, z, u, v]
-                            part += entry * below[row, second, v]
-                            above[second, v] += one * entry
+                            part += branches[-1 - j, z, u, v] * below[row, second, v]
+                        for v in range(r):
+                            above[second, v] += one * branches[-1 - j, z, u, v]
                             branchings[-1 - j, z, u, v] += two * below[row, second, v]
                         onward[u] += here * part
                 above[first] = onward
@@ -160,10 +159,13 @@ def _write_above(
                 here = above[row, node, z]
                 if j < 0:
                     for u in range(r):
+                        part = here * 0
                         for v in range(r):
-                            entry = here * branches[-1 - j, z, u, v]
-                            above[row, first, u] += entry * below[row, second, v]
-                            above[row, second, v] += entry * below[row, first, u]
+                            part += branches[-1 - j, z, u, v] * below[row, second, v]
+                        above[row, first, u] += here * part
+                        one = here * below[row, first, u]
+                        for v in range(r):
+                            above[row, second, v] += one * branches[-1 - j, z, u, v]
                     continue
                 t, share, rest = point[row, j], left[row, j], right[row, j]
                 for w in range(r):

@@ -125,6 +125,7 @@ def _infer(
             likely, mine, mass = topics[words[at]], of_word[at - first], 0.0
             for j in range(k):
                 own[j] = likely[j] * prior[j]
+            for j in range(k):
                 mass += own[j]
             for j in range(k):
                 mine[j] = own[j] / mass
@@ -141,6 +142,7 @@ def _infer(
                 for j in range(k):
                     others = max(expected[j] - alone * mine[j], 0.0)
                     own[j] = likely[j] * (prior[j] + others)
+                for j in range(k):
                     mass += own[j]
                 for j in range(k):
                     moved = rule[2] * (own[j] / mass - mine[j])
