@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor._version import __version__
+from bigtensor.data.anndata_files import element_name
 from bigtensor.data.exporters.anndata import LABEL, MODEL, PROBABILITY, USED
 from bigtensor.data.importers.source import optional_module
 from bigtensor.data.opening import open_samples
@@ -89,7 +90,7 @@ def annotate(
             + Setting("obsm")
         ) from error
     elements["var", USED] = _columns(model, samples.features) >= 0
-    elements["uns", MODEL] = model_record(model.to_contents())
+    elements["uns", MODEL] = model_record(model.to_contents(), element_name(layer, obsm))
     for part, key in places:
         entries = getattr(adata, part)
         if obsm is None or part not in ("var", "varm"):
@@ -128,13 +129,16 @@ def _columns(model: Any, features: Sequence[str]) -> NDArray[np.intp]:
     )
 
 
-def from_anndata(adata: Any) -> Any:
+def from_anndata(adata: Any, *, layer: str | None = None, obsm: str | None = None) -> Any:
     """Return the model that is kept in an AnnData object.
 
     Parameters
     ----------
     adata : AnnData
         Also one that is backed by a file: X is not read.
+    layer, obsm : str, optional
+        Layer or entry of ``obsm`` that the model must belong to. By default the model of any matrix
+        is returned.
 
     Returns
     -------
@@ -148,42 +152,58 @@ def from_anndata(adata: Any) -> Any:
     Raises
     ------
     ModelFileError
-        When there is none, it is of a newer format, or an array is damaged.
+        When there is none, it belongs to another matrix than `layer` or `obsm`, it is of a newer
+        format, or an array is damaged.
+    ParameterError
+        When both `layer` and `obsm` are given.
     """
     if MODEL not in adata.uns:
         raise ModelFileError(
             f"uns of the AnnData object has no {MODEL!r}; bigtensor.annotate or 'bigtensor export' "
             "puts a model there"
         )
-    return from_contents(_contents_of_record(adata.uns[MODEL]), f"uns[{MODEL!r}]")
+    expected = element_name(layer, obsm)
+    contents, matrix = _contents_of_record(adata.uns[MODEL])
+    if (layer, obsm) != (None, None) and matrix != expected:
+        raise ModelFileError(
+            f"the model in uns[{MODEL!r}] belongs to {matrix or 'an unknown matrix'}, not to "
+            f"{expected}; annotate the object with a model of {expected}, or leave "
+            + Setting("layer" if obsm is None else "obsm")
+            + " out"
+        )
+    return from_contents(contents, f"uns[{MODEL!r}]")
 
 
-def model_record(contents: Contents) -> dict[str, Any]:
+def model_record(contents: Contents, matrix: str | None = None) -> dict[str, Any]:
     """Return a saved model as ``uns`` holds it.
 
     Parameters
     ----------
     contents : Contents
         From `bigtensor.store.read_group`.
+    matrix : str, optional
+        Matrix of the object that the model belongs to, such as ``layers/counts``. None if it is
+        not known.
 
     Returns
     -------
     dict
         ``description``: JSON of the format version, the kind of model, its parameters and
-        diagnostics, and a digest; ``arrays``: the fitted arrays by name.
+        diagnostics, the matrix, and a digest; ``arrays``: the fitted arrays by name.
     """
     description = {
         "format_version": FORMAT_VERSION,
         "version": __version__,
         "kind": contents.kind,
         "contents": contents.attrs,
+        "matrix": matrix,
         "digest": _digest(contents.attrs, contents.arrays),
     }
     return {"description": json.dumps(description), "arrays": dict(contents.arrays)}
 
 
-def _contents_of_record(record: Any) -> Contents:
-    """Return what a record holds, after checking it."""
+def _contents_of_record(record: Any) -> tuple[Contents, str | None]:
+    """Return what a record holds, after checking it, and the matrix that it names, if any."""
     try:
         description = json.loads(record["description"])
         version = int(description["format_version"])
@@ -198,7 +218,7 @@ def _contents_of_record(record: Any) -> Contents:
         raise ModelFileError(
             f"the model in uns[{MODEL!r}] is damaged: it is not what was written; annotate again"
         )
-    return Contents(kind, attrs, arrays)
+    return Contents(kind, attrs, arrays), description.get("matrix")
 
 
 def _digest(attrs: Any, arrays: Mapping[str, NDArray[Any]]) -> str:

@@ -85,6 +85,21 @@ def test_annotate__takes_models_of_layers_and_of_obsm(cells, data, model):
     assert "bigtensor_used" not in cells.var
 
 
+def test_from_anndata__the_matrix_of_the_model_is_checked(cells, model):
+    cells.layers["measured"] = cells.X
+    bigtensor.annotate(cells, model, layer="measured")
+    of_layer = bigtensor.from_anndata(cells, layer="measured")
+    np.testing.assert_array_equal(of_layer.weights_, model.weights_)
+    with pytest.raises(ModelFileError, match="belongs to layers/measured, not to obsm/X_pca"):
+        bigtensor.from_anndata(cells, obsm="X_pca")
+    record = json.loads(cells.uns["bigtensor"]["description"])
+    del record["matrix"]
+    cells.uns["bigtensor"]["description"] = json.dumps(record)
+    with pytest.raises(ModelFileError, match="belongs to an unknown matrix"):
+        bigtensor.from_anndata(cells, layer="measured")
+    np.testing.assert_array_equal(bigtensor.from_anndata(cells).weights_, model.weights_)
+
+
 def test_annotate__says_where_the_features_of_a_fit_may_be(cells):
     cells.obsm["X_turned"] = cells.X[:, [3, 2, 0]]
     model = KernelMixture(3, **SMALL).fit(bigtensor.open_samples(cells, obsm="X_turned"))

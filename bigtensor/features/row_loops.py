@@ -43,8 +43,8 @@ class RowLoop(Generic[_Arguments]):
     any_order : bool, default False
         Let Numba choose the order of a sum. A sum over neighbouring numbers then takes a quarter of
         the time. The order is the same at every call only if the innermost loop of the sum writes
-        to no array: with a write, Numba compiles a second version for arrays that lie close together
-        in memory, and the versions add up in different orders.
+        to no array. With a write, Numba compiles a second version for arrays that lie close
+        together in memory, and the two versions add up in different orders.
     fused : bool, default False
         Round a product and the sum that it goes into once, in one instruction of the processor.
     """
