@@ -2,9 +2,10 @@
 
 ``python -m tests.benchmarks.simulated_workers --workers 1000``
 
-The scheduler is a process of its own. The workers are those of Dask, several hundred in one process,
-and each of their tasks sleeps for the time of a part and returns a state of its size. The processors of
-the machine therefore serve the scheduler, the driver and the messages of the workers alone.
+The scheduler is a process of its own. The workers are those of Dask, several hundred in one
+process, and each of their tasks sleeps for the time of a part and returns a state of its size. The
+processors of the machine therefore serve the scheduler, the driver and the messages of the workers
+alone.
 """
 
 from __future__ import annotations
