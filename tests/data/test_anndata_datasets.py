@@ -94,7 +94,7 @@ def test_groups__are_in_the_fingerprint_and_in_the_memory(tmp_path, kind):
 @pytest.mark.parametrize("kind", ["dense", "h5ad", "zarr"])
 def test_column__that_is_absent_or_no_group_is_named(tmp_path, kind):
     data, _ = stored(kind, tmp_path)
-    with pytest.raises(DataError, match="'donor'; there are patient, text, num"):
+    with pytest.raises(DataError, match="'donor'; there are patient, text, "):
         open_samples(data, groups="donor")
     with pytest.raises(DataError, match="has no column 'c/codes'; there are"):
         open_samples(data, groups="c/codes")

@@ -87,7 +87,7 @@ def test_fit_sentences__name_every_criterion_of_merging():
 
 def test_fit_sentences__say_how_populations_came_about(merged_model):
     text = text_of(merged_model)
-    assert "30 components were merged into 4 popul" in text
+    assert "30 components were merged into 4 " in text
     assert "at least 1 times as wide as the spread" in text
 
 
