@@ -13,6 +13,7 @@ TESTS = Path(__file__).resolve().parents[1]
 
 PROSE_CHARACTERS = 40
 PROSE_WORDS = 4
+"""Fewest characters and words of prose. Two facts and ``.*`` between them take less."""
 
 COMPARING = {"search", "match", "fullmatch", "startswith", "endswith", "count", "parametrize"}
 """Methods with expected texts. The table of `parametrize` holds those that `match` has by name."""
@@ -48,7 +49,7 @@ def literal_texts(node: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def expectations(node: ast.AST) -> list[ast.expr]:
-    """Return the expressions of a node that an output or a message is compared with."""
+    """Return the expressions of a node that may hold expected texts."""
     if isinstance(node, ast.Compare):
         return [node.left, *node.comparators]
     if not isinstance(node, ast.Call):
@@ -67,17 +68,19 @@ def is_prose(text: str) -> bool:
 def pinned_prose(tree: ast.AST) -> list[tuple[int, str]]:
     """Return line and text of the prose that a module of tests compares with."""
     texts = {
-        found
+        literal
         for node in ast.walk(tree)
-        for expected in expectations(node)
-        for found in literal_texts(expected)
+        for expression in expectations(node)
+        for literal in literal_texts(expression)
     }
     return sorted((line, text) for line, text in texts if is_prose(text))
 
 
 def test_tests__pin_no_more_prose():
     pinned = {
-        path.relative_to(TESTS).as_posix(): pinned_prose(ast.parse(path.read_text("utf-8")))
+        path.relative_to(TESTS).as_posix(): pinned_prose(
+            ast.parse(path.read_text(encoding="utf-8"))
+        )
         for path in sorted(TESTS.rglob("*.py"))
     }
     more = [
