@@ -90,7 +90,7 @@ def test_from_anndata__the_matrix_of_the_model_is_checked(cells, model):
     bigtensor.annotate(cells, model, layer="measured")
     of_layer = bigtensor.from_anndata(cells, layer="measured")
     np.testing.assert_array_equal(of_layer.weights_, model.weights_)
-    with pytest.raises(ModelFileError, match="belongs to layers/measured, not to obsm/X_pca"):
+    with pytest.raises(ModelFileError, match="to layers/measured, not to obsm/X_pca"):
         bigtensor.from_anndata(cells, obsm="X_pca")
     record = json.loads(cells.uns["bigtensor"]["description"])
     del record["matrix"]
@@ -118,7 +118,7 @@ def test_annotate__rows_left_out_have_no_label(cells, data):
 
 def test_annotate__replaces_answers_only_on_demand(cells, model):
     bigtensor.annotate(cells, model)
-    with pytest.raises(OutputError, match=r"has obs\['bigtensor_label'\], .*; give overwrite=True"):
+    with pytest.raises(OutputError, match=r"obs\['bigtensor_label'\].*overwrite=True"):
         bigtensor.annotate(cells, model)
     bigtensor.annotate(cells, model, overwrite=True)
 
@@ -145,7 +145,7 @@ def test_from_anndata__the_model_has_the_same_bits(cells, data, model, tmp_path,
 
 
 def test_from_anndata__what_is_no_model_or_damaged_is_refused(cells, model):
-    with pytest.raises(ModelFileError, match="uns of the AnnData object has no 'bigtensor'"):
+    with pytest.raises(ModelFileError, match=r"uns of .* has no 'bigtensor'"):
         bigtensor.from_anndata(cells)
     bigtensor.annotate(cells, model)
     record = cells.uns["bigtensor"]

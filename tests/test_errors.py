@@ -126,10 +126,10 @@ def test_setting__is_written_for_python() -> None:
 
 
 def test_message__takes_braces_and_percent_signs_of_names_as_they_are() -> None:
-    message = f"{'{0}%s{missing}.csv'} lacks values; use " + Setting("missing", "omit")
-    assert str(OutputError(message)) == "{0}%s{missing}.csv lacks values; use missing='omit'"
+    message = f"{'{0}%s{missing}.csv'}: use " + Setting("missing", "omit")
+    assert str(OutputError(message)) == "{0}%s{missing}.csv: use missing='omit'"
     told = OutputError(message).message.written(lambda setting: f"<{setting.name}>")
-    assert told == "{0}%s{missing}.csv lacks values; use <missing>"
+    assert told == "{0}%s{missing}.csv: use <missing>"
 
 
 @pytest.mark.parametrize("kind", KINDS)

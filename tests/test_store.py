@@ -132,13 +132,13 @@ def test_exchanged_arrays__are_refused(path, tmp_path):
     chunk = Path("numbers", "c", "0", "0")
     (path / chunk).write_bytes((other / chunk).read_bytes())
     seal(path)
-    with pytest.raises(ModelFileError, match=r"'numbers' of .* is damaged: its contents"):
+    with pytest.raises(ModelFileError, match=r"'numbers' of .* is damaged"):
         read_group(path)
 
 
 def test_missing_array__is_refused(path):
     (path / "codes" / "zarr.json").unlink()
-    with pytest.raises(ModelFileError, match=r"the array 'codes' or its codes/zarr.json is absent"):
+    with pytest.raises(ModelFileError, match=r"array 'codes' or its codes/zarr\.json"):
         read_group(path)
 
 
@@ -257,5 +257,5 @@ def test_digest__is_of_the_contents(path):
     ],
 )
 def test_unpack__refuses_what_it_cannot_put_together(tree):
-    with pytest.raises(ModelFileError, match="description of the contents cannot be used"):
+    with pytest.raises(ModelFileError, match="description of the contents"):
         unpack(Packed(tree), CLASSES)

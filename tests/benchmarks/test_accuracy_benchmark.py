@@ -1,6 +1,7 @@
 """A small run of the accuracy benchmark, held to its bars."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -102,7 +103,8 @@ def test_rows__count_only_the_data_sets_with_an_estimate():
     mean, median = error_rows(2, errors)
     assert (mean[SPECTRAL], median[SPECTRAL]) == (3.0, 2.0)
     assert (mean[SPHERICAL], median[SPHERICAL]) == (5.0, 5.0)
-    assert failure_notes(2, errors) == ["k=2: Hsu-Kakade has no estimate for 2 of 3 data sets"]
+    (note,) = failure_notes(2, errors)
+    assert re.match("k=2: Hsu-Kakade .* 2 of 3 ", note)
     (none, _) = error_rows(4, {SPHERICAL: np.full(3, np.nan)})
     assert none[SPHERICAL] is None
 
@@ -115,7 +117,7 @@ def test_ratio_rows__hold_a_bar_to_the_figure_that_it_names():
     assert row["holds"] is True
     (row,) = ratio_rows(2, errors, (mean, largest))
     assert row["holds"] is False
-    assert row["bars"] == "mean x labelled KDE <= 2, largest x labelled KDE <= 2"
+    assert row["bars"].split(", ") == ["mean x labelled KDE <= 2", "largest x labelled KDE <= 2"]
     # a bar against a method that was not run says nothing
     assert ratio_rows(2, errors, (Bar(SPECTRAL, EM, 0.1),))[0]["holds"] is None
     assert ratio_rows(2, {SPECTRAL: errors[SPECTRAL]}, (mean,)) == []

@@ -173,6 +173,6 @@ def test_main__writes_what_it_prints(tmp_path, capsys):
     out = tmp_path / "discrete.json"
     main(["--models", "1", "--only", "sweep", "--out", str(out)])
     ((title, table),) = json.loads(out.read_text())["tables"].items()
-    assert title == "Error against the number of components, 4,000 rows"
+    assert title.endswith("number of components, 4,000 rows")
     assert [row["k"] for row in table["rows"]][:-1] == [2, 4, 6, 8, 10, 12, 15]
     assert "rows miss a bar" in capsys.readouterr().out

@@ -52,15 +52,15 @@ def test_command__an_expected_error_is_one_line_and_exit_code_1():
 
 def test_command__a_long_explanation_ends_with_its_first_paragraph():
     result = outcome(
-        failing(PlanError("does not fit: give " + Setting("memory_limit") + "\n\nrows 5\nk 3"))
+        failing(PlanError("does not fit: " + Setting("memory_limit") + "\n\nrows 5\nk 3"))
     )
-    assert result.stderr == "error: does not fit: give --memory-limit\n"
+    assert result.stderr == "error: does not fit: --memory-limit\n"
 
 
 def test_command__an_unexpected_error_asks_for_debug():
     result = outcome(failing(ZeroDivisionError("division by zero")))
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: ZeroDivisionError: division by zero (this was not")
+    assert result.stderr.startswith("error: ZeroDivisionError: division")
     assert "--debug" in result.stderr
     assert "Traceback" not in result.stderr
 
@@ -85,9 +85,11 @@ def test_command__own_warnings_are_one_line_each_and_said_once():
         warnings.warn("of another", RuntimeWarning, stacklevel=1)
 
     assert outcome(body).stderr == "warning: small chunks\n"
-    assert outcome(body, "--debug").stderr == (
-        "warning: small chunks\nwarning: of a library\nwarning: of another\n"
-    )
+    assert outcome(body, "--debug").stderr.splitlines() == [
+        "warning: small chunks",
+        "warning: of a library",
+        "warning: of another",
+    ]
 
 
 def test_command__leaves_filters_and_loggers_as_they_were():
@@ -135,8 +137,8 @@ def test_kept__an_output_that_replaces_an_older_one_counts(tmp_path):
         ("use " + Setting("n_components", 1) + " or more", "use --components 1 or more"),
         ("seed " + Setting("random_state", 3), "seed --seed 3"),
         (
-            "choose with " + Setting("offsets", "header", "text") + " now",
-            "choose with --offsets header or text now",
+            "choose with " + Setting("offsets", "header", "text"),
+            "choose with --offsets header or text",
         ),
         ("give " + Setting("n_components") + ", or n_rows", "give --components, or n_rows"),
         ("say which with " + Setting("format") + ")", "say which with --format)"),
@@ -144,8 +146,8 @@ def test_kept__an_output_that_replaces_an_older_one_counts(tmp_path):
         ("use " + Setting("start", "kmeans") + " or more", "use start='kmeans' or more"),
         ("missing='omit' {0} % format= n_components", "missing='omit' {0} % format= n_components"),
         (
-            "missing='omit' {0} %s: use " + Setting("missing", "omit"),
-            "missing='omit' {0} %s: use --missing omit",
+            "missing='omit' {0} %s: " + Setting("missing", "omit"),
+            "missing='omit' {0} %s: --missing omit",
         ),
     ],
 )
@@ -166,10 +168,10 @@ def test_command__a_long_message_is_shortened_after_its_options_are_named():
 
 def test_command__warnings_name_options():
     def body():
-        message = "rows left out; see " + Setting("missing", "raise")
+        message = "left out; see " + Setting("missing", "raise")
         warnings.warn(message, MissingValueWarning, stacklevel=1)
 
-    assert outcome(body).stderr == "warning: rows left out; see --missing raise\n"
+    assert outcome(body).stderr == "warning: left out; see --missing raise\n"
 
 
 def commands_with_model_options():

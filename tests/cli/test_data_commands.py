@@ -14,7 +14,7 @@ def test_simulate__writes_the_rows_of_the_generator(run, tmp_path):
     path = tmp_path / "c.zarr"
     result = run("simulate", "cytometry", path, "--rows", "2e3", "--components", 3, "--seed", 7)
     assert result.exit_code == 0
-    assert result.stdout == f"data       {path}: 2,000 rows of 3 components, with their labels\n"
+    assert result.stdout.startswith(f"data       {path}: 2,000 rows of 3 components")
     assert result.stderr.startswith("simulate: 2,000 rows, ")
     expected = cytometry(2000, 3, random_state=7)
     with xr.open_zarr(path) as found:
@@ -57,8 +57,8 @@ def test_import__real_fcs(run, tmp_path, shared_data):
     file = shared_data / "activation" / "Activation_1.fcs"
     result = run("import", file, "--out", path, "--compensate", "--cofactor", 120)
     assert result.exit_code == 0, result.stderr
-    assert f"{path}: 50,000 rows x 18 features from 1 file" in result.stdout
-    assert "transform  arcsinh, cofactor 120; linear: FSC-A, " in result.stdout
+    assert f"{path}: 50,000 rows x 18 features" in result.stdout
+    assert "arcsinh, cofactor 120; linear: FSC-A, " in result.stdout
     with xr.open_zarr(path) as cells:
         assert cells["X"].shape == (50_000, 18)
         assert cells.attrs["transform"]["cofactor"] == 120

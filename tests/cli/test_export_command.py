@@ -115,7 +115,7 @@ def test_export__makes_an_anndata_file_of_cells_and_labels(run, labels, cells, m
 def test_export__to_no_anndata_file_says_how_to_make_one(run, labels, cells, model, tmp_path):
     result = run("export", labels, "--to", tmp_path / "new.h5ad", "--model", model)
     assert result.exit_code == 1
-    assert "give the store that was labelled (--cells)" in result.stderr
+    assert "that was labelled (--cells)" in result.stderr
     zarr_made = run(
         "export", labels, "--to", tmp_path / "new.zarr", "--model", model, "--cells", cells
     )
@@ -163,10 +163,10 @@ def test_export__to_fcs_from_import_to_copies(run, tmp_path):
     ("options", "message"),
     [
         (("--to", "folder"), "name the files that were imported"),
-        (("--to", "a.h5ad"), "an export to anndata files needs --model"),
+        (("--to", "a.h5ad"), "to anndata files needs --model"),
         (("x.fcs", "--to", "folder"), "an export to fcs files needs --cells"),
         (("x.fcs", "--to", "a.h5ad"), "FCS files are copied to a folder"),
-        (("--to", "a.csv", "--model", "m.zarr"), "--model has no meaning for an export to csv"),
+        (("--to", "a.csv", "--model", "m.zarr"), "--model has no meaning"),
         (("--to", "a.csv", "--offsets", "text"), "--offsets has no meaning"),
     ],
 )

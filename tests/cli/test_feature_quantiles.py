@@ -38,4 +38,4 @@ def test_quantiles__leave_out_what_is_not_finite():
 def test_info__shows_them(run, cells):
     result = run("info", cells)
     assert result.exit_code == 0, result.stderr
-    assert "quantiles  of 16,384 rows spread over the data" in result.stdout
+    assert "quantiles  of 16,384 rows " in result.stdout

@@ -49,7 +49,7 @@ def test_import__writes_views_that_fit_takes(run, table):
     result = run("import", table, "--out", out)
     assert result.exit_code == 0, result.stderr
     views = table.with_name("views.toml")
-    assert f"views      {views}: those of a fit without --views, to edit" in result.stdout
+    assert f"views      {views}: " in result.stdout
     assert read_views(views) == {name: [name] for name in ("CD3", "CD4", "CD19")}
     plan = run("plan", out, "-k", 2, "--views", views)
     assert plan.exit_code == 0, plan.stderr

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 
 import numpy as np
 import pytest
@@ -110,7 +111,7 @@ def test_table__what_is_not_shown_is_said(tmp_path):
     lines = table_in_words(table(25, 30, without=7), tmp_path / "t.csv").splitlines()
     assert lines[1] == "method     maximum likelihood"
     assert lines[2] == "without    7 rows have no donor"
-    assert lines[3] == "shown      20 of 25 values and 8 of 30 populations"
+    assert re.findall(r"^shown|\d+", lines[3]) == ["shown", "20", "25", "8", "30"]
     assert len(lines) == 5 + 20
     assert lines[5].startswith("[red], 0")
     assert len(lines[5].split()) == 2 + 1 + 2 * 8

@@ -77,12 +77,12 @@ def test_options__are_handed_on_as_one(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-k", "some"], "some is not an integer of at least 1, or auto"),
-        (["--bandwidth", "0"], "0 is not a positive number, or rule, or gap"),
-        (["--posterior-width", "-1"], "-1 is not a positive number, or auto, or none"),
-        (["--moments-rows", "999"], "an integer of at least 1000, or auto, or all"),
-        (["--start", "random"], "'random' is not one of 'auto', 'spectral', 'kmeans'"),
-        (["--merging", "best"], "'best' is not one of 'consensus', 'separation', "),
+        (["-k", "some"], "some is not an integer"),
+        (["--bandwidth", "0"], "0 is not a positive number, or rule"),
+        (["--posterior-width", "-1"], "-1 is not a positive number, or auto"),
+        (["--moments-rows", "999"], "at least 1000, or auto"),
+        (["--start", "random"], "'random' is not one of 'auto'"),
+        (["--merging", "best"], "'best' is not one of 'consensus'"),
         (["--model", "other"], "'other' is not one of 'kernel-mixture', "),
         (["--features", "A,B", "--views", "v.toml"], "give it or --views"),
         (["--features", "A,A"], "'A' twice"),
@@ -100,8 +100,8 @@ def test_features__are_a_view_each():
 @pytest.mark.parametrize(
     ("kernels", "message"),
     [
-        ('[kernels]\nx = "delta"', r"names the view 'x', but \[views\] has t, b"),
-        ('[kernels]\nt = "cosine"', "'cosine' for view 't'.*expected one of gaussian, laplace, d"),
+        ('[kernels]\nx = "delta"', r"the view 'x', but \[views\] has t, b"),
+        ('[kernels]\nt = "cosine"', "'cosine' for view 't'.*one of gaussian"),
         ("[kernels]\nt = 3", "has 3 for view 't'"),
         ("kernels = 3", "kernels of .* is 3"),
     ],

@@ -40,14 +40,14 @@ def test_read_views__returns_the_table_in_order(tmp_path):
         ('t = ["CD3"]', r"has no table \[views\]"),
         ("views = 3", r"has no table \[views\]"),
         ("[views]", r"is empty"),
-        ('[views]\nt = "CD3"', "view 't'.*expected a list of feature names"),
-        ("[views]\nt = [1, 2]", "view 't'.*expected a list of feature names"),
+        ('[views]\nt = "CD3"', "view 't'.*expected a list"),
+        ("[views]\nt = [1, 2]", "view 't'.*expected a list"),
         ("[views\n", "is not TOML"),
         ('[views]\nt = ["a"]\nt = ["b"]', "is not TOML"),
         ("[views]\nt = " + "[" * 100_000, "is not TOML"),
         ("[views]\nt = " + "9" * 5_000, "is not TOML"),
         ("[views]\nt = [2020-13-45]", "is not TOML"),
-        ("[views]\nt = [[]]", "view 't'.*expected a list of feature names"),
+        ("[views]\nt = [[]]", "view 't'.*expected a list"),
     ],
 )
 def test_read_views__says_what_is_wrong(tmp_path, text, message):
@@ -68,7 +68,7 @@ def test_path__is_no_url(run):
     for command in (["fit", "c.zarr", "--out", "s3://b/m.zarr"], ["solve", "file:///m", "s"]):
         result = run(*command)
         assert result.exit_code == 2
-        assert "is a URL; a path on a local or mounted disk is expected" in result.stderr
+        assert "is a URL; a path on a local" in result.stderr
 
 
 def test_read_views__names_a_missing_file(tmp_path):

@@ -1,4 +1,5 @@
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -69,7 +70,7 @@ def test_reporter__a_pass_that_was_stored_whole_has_no_speed(capsys):
     reporter = Reporter(Lines())
     reporter.listen(Event("pass started", "moments", 0, 4000, 0, 2))
     reporter.listen(Event("pass finished", "moments", 4000, 4000, 2, 2, 2, 0, 0, 0.01))
-    assert capsys.readouterr().err == "moments: 4,000 rows, read from the checkpoint\n"
+    assert re.fullmatch("moments: 4,000 rows, .* checkpoint\n", capsys.readouterr().err)
 
 
 def steps(seconds):

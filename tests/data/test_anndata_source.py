@@ -101,7 +101,7 @@ def test_anndata__what_cannot_be_read_by_rows_is_refused(tmp_path):
     with pytest.raises(DataError, match="has no X"):
         open_samples(anndata.AnnData(obs=pd.DataFrame(index=list("ab"))))
     backed, _ = make("backed", tmp_path)
-    with pytest.raises(DataError, match=r"take the part into memory with \.to_memory\(\)"):
+    with pytest.raises(DataError, match=r"into memory with \.to_memory\(\)"):
         open_samples(backed[:10])
     backed.file.close()
     with pytest.raises(DataError, match=r"adata\.X = adata\.X\.tocsr\(\)"):
@@ -213,11 +213,11 @@ def test_layer_and_obsm__are_read_in_place_of_x(tmp_path, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_layer_and_obsm__that_are_not_there_are_named_with_those_that_are(tmp_path, kind):
     data, _ = several(kind, tmp_path)
-    with pytest.raises(DataError, match=r"layers of .* has no 'raw'; there are counts, dense"):
+    with pytest.raises(DataError, match=r"layers of .* 'raw'; .* counts, dense"):
         open_samples(data, layer="raw")
-    with pytest.raises(DataError, match=r"obsm of .* has no '\.\./X'; there are X_pca, named"):
+    with pytest.raises(DataError, match=r"obsm of .* '\.\./X'; .* X_pca, named"):
         open_samples(data, obsm="../X")
-    with pytest.raises(ParameterError, match="layer='counts' and obsm='X_pca' name two matrices"):
+    with pytest.raises(ParameterError, match="layer='counts' and obsm='X_pca' name"):
         open_samples(data, layer="counts", obsm="X_pca")
 
 
@@ -225,7 +225,7 @@ def test_layer__of_what_is_no_anndata_is_refused(tmp_path):
     values = np.ones((9, 2), np.float32)
     store = write_store(tmp_path / "cells.zarr", values)
     for data in (values, pd.DataFrame(values), store, open_samples(values), [values, values]):
-        with pytest.raises(DataError, match="is no AnnData, which alone has 'layers/counts'"):
+        with pytest.raises(DataError, match=r"no AnnData, .* has 'layers/counts'"):
             open_samples(data, layer="counts")
 
 
@@ -234,7 +234,7 @@ def test_x__that_is_absent_is_named_with_what_there_is_instead(tmp_path):
     data.obsm["X_umap"] = np.ones((2, 2))
     data.write_h5ad(tmp_path / "a.h5ad")
     for given in (data, tmp_path / "a.h5ad"):
-        with pytest.raises(DataError, match=r"has no X; open_samples takes obsm='X_umap'"):
+        with pytest.raises(DataError, match=r"no X; .* takes obsm='X_umap'"):
             open_samples(given)
 
 
@@ -260,9 +260,7 @@ def test_matrix__that_is_damaged_names_file_and_rows(tmp_path, fault):
             file["layers/counts/data"] = values
         else:
             file["layers/counts/indices"][5] = 77
-    with pytest.raises(
-        StoreReadError, match=r"rows 0 to 499 of .layers/counts/data. in .*cells\.h5ad"
-    ):
+    with pytest.raises(StoreReadError, match=r"rows 0 to 499 .*counts/data.*\.h5ad"):
         samples.sources[0].read(0, ROWS)
 
 

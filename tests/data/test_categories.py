@@ -109,7 +109,7 @@ def test_fingerprint__changes_with_the_name_of_a_category() -> None:
 @pytest.mark.parametrize(
     ("attribute", "words"),
     [
-        (["blue", "red"], "is list; expected a mapping of every feature"),
+        (["blue", "red"], "is list; expected a mapping"),
         ({"colour": ["blue"]}, "no list of names for the feature 'size'"),
         ({"colour": ["blue"], "size": "large"}, "no list of names for the feature 'size'"),
     ],
@@ -120,9 +120,7 @@ def test_categories__that_are_no_lists_of_features_are_refused(attribute: Any, w
 
 
 def test_codes__of_other_categories_are_not_read_as_one() -> None:
-    with pytest.raises(
-        DataError, match=r"other categories than .* import the files into one store"
-    ):
+    with pytest.raises(DataError, match=r"other categories than .* one store"):
         open_samples([named_codes(), labelled(STRINGS[:2])])
 
 
@@ -132,7 +130,7 @@ def test_strings__in_a_store_or_behind_a_graph_are_refused(tmp_path: Path) -> No
     made = create_array(group, "X", shape=(5, 2), dtype="string", dimensions=names)
     made[:] = STRINGS.astype(object)
     url = tmp_path / "s.zarr"
-    with pytest.raises(DataError, match=r"'X' of .* holds strings; import the tables with --codes"):
+    with pytest.raises(DataError, match=r"'X' of .* strings; .* with --codes"):
         open_samples(url)
     with pytest.raises(DataError, match="lazy strings"):
         open_samples(labelled(STRINGS).chunk({"sample": 2}))

@@ -30,7 +30,7 @@ def stored(folder: Path) -> tuple[str, Any]:
 @pytest.mark.parametrize(
     ("name", "place", "value", "words"),
     [
-        ("indptr", 50, 10**6, "no ascending list of 201 places from 0 to 1,200"),
+        ("indptr", 50, 10**6, "list of 201 places from 0 to 1,200"),
         ("indptr", 50, 0, "no ascending list"),
         ("indices", 300, 31, "indices|column index"),
         ("indices", 300, -1, "indices|column index"),
@@ -52,7 +52,7 @@ def test_damaged__shape_is_refused_when_the_store_is_opened(tmp_path: Path) -> N
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         zarr.consolidate_metadata(url)
-    with pytest.raises(FileFormatError, match=r"X has 200 rows and 31 columns for 200 obs_names"):
+    with pytest.raises(FileFormatError, match=r"200 rows and 31 columns .*200 obs_names"):
         open_samples(url)
 
 

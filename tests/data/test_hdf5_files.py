@@ -107,7 +107,7 @@ def test_info__says_in_one_line_that_the_library_cannot_read_the_file(whole: Pat
     make_endless(whole, b"anndata\0")
     result = CliRunner().invoke(main, ["info", str(whole)])
     assert result.exit_code == 1
-    assert "the HDF5 library makes no progress for 1 s" in result.output
+    assert "HDF5 library makes no progress for 1 s" in result.output
 
 
 @pytest.mark.parametrize("text", [b"gene 3\0", b"gene 499", b"note 3"])
@@ -127,7 +127,7 @@ def test_attributes__are_read_where_members_cannot_be_listed(whole: Path) -> Non
 
 def test_crash__is_refused(whole: Path) -> None:
     make_crashing(whole)
-    with pytest.raises(FileFormatError, match="so that the HDF5 library crashes when it reads"):
+    with pytest.raises(FileFormatError, match="that the HDF5 library crashes"):
         open_hdf5(whole)
 
 

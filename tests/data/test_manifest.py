@@ -196,7 +196,7 @@ def test_url__is_checked_too(tmp_path):
             memory.pipe_file(f"/manifest.zarr/{file.relative_to(path)}", file.read_bytes())
     assert open_samples("memory://manifest.zarr").rows == 60
     memory.rm("/manifest.zarr/feature/c/0")
-    with pytest.raises(StoreReadError, match="the first is feature/c/0, with rows 0 to 1"):
+    with pytest.raises(StoreReadError, match="feature/c/0, with rows 0 to 1"):
         open_samples("memory://manifest.zarr")
 
 

@@ -1,6 +1,7 @@
 """Opening: every kind of input becomes the same rows, and what cannot be used is refused."""
 
 import json
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -378,7 +379,7 @@ def test_open__refuses_with_a_remedy(tmp_path: Path, case: str) -> None:
 def test_feature_names__of_no_characters_are_refused() -> None:
     """A damaged array of characters holds any numbers, and NumPy makes strings of them."""
     names = np.array([97, 98, 99, 2**32 - 256], "<u4").view("<U2")
-    with pytest.raises(ViewError, match=r"name of feature 1 .* numbers that are no characters"):
+    with pytest.raises(ViewError, match=r"name of feature 1 .*no characters"):
         feature_names(names)
 
 
@@ -392,7 +393,7 @@ def test_open__refuses_features_without_end(tmp_path: Path) -> None:
         dtype="f8",
         dimension_names=["sample", "feature"],
     )
-    with pytest.raises(LayoutError, match="'X' has 3,000,000,000 features and no names"):
+    with pytest.raises(LayoutError, match="'X' has 3,000,000,000 features"):
         open_samples(path)
 
 
@@ -431,9 +432,9 @@ def test_open__accepts_shards_and_format_2_as_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("chunks", "words"),
     [
-        ((500, 3), "a chunk of 'X' holds 500 rows of 3 of the 3 features (0.00572 MiB); chunks"),
-        ((50_000, 1), "holds 50,000 rows of 1 of the 3 features (0.191 MiB); 0.572 MiB have to be"),
-        ((60_000, 3), "0.687 MiB have to be read together"),
+        ((500, 3), r"500 rows of 3 of the 3 .*0\.00572 MiB"),
+        ((50_000, 1), r"rows of 1 .*0\.191 MiB.* 0\.572 MiB"),
+        ((60_000, 3), r"0\.687 MiB have to be read together"),
     ],
 )
 def test_open__warns_of_bad_chunks_with_a_remedy_that_works(
@@ -449,7 +450,7 @@ def test_open__warns_of_bad_chunks_with_a_remedy_that_works(
     with pytest.warns(LayoutWarning) as caught:
         open_samples(path)
     (message,) = [str(warning.message) for warning in caught]
-    assert words in message
+    assert re.search(words, message)
     remedy = message.split("once: ")[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -501,5 +502,5 @@ def test_exchanged_metadata__are_an_error_in_words(tmp_path):
     members["feature"], members["weight"] = members["weight"], members["feature"]
     (path / "zarr.json").write_text(json.dumps(document))
 
-    with pytest.raises(StoreReadError, match=r"names of the features 'feature' of 'X' cannot be"):
+    with pytest.raises(StoreReadError, match=r"features 'feature' of 'X' cannot be"):
         open_samples(path)

@@ -163,11 +163,11 @@ def test_lengths__are_those_of_consecutive_sequences() -> None:
 @pytest.mark.parametrize(
     ("lengths", "words"),
     [
-        ([10, 31], "adds up to 41 rows in 2 sequences, and the data have 40 rows"),
-        ([40, 0], r"lengths is \[40, 0\]; expected the number of rows of every sequence"),
+        ([10, 31], "41 rows in 2 sequences, .* have 40"),
+        ([40, 0], r"lengths is \[40, 0\]; expected"),
         ([39.5, 0.5], "an integer of at least 1"),
         ([[20], [20]], "an integer of at least 1"),
-        ([], "adds up to 0 rows|an integer of at least 1"),
+        ([], "adds up to 0 rows|at least 1"),
     ],
 )
 def test_wrong_lengths__are_refused(lengths: Any, words: str) -> None:
@@ -189,23 +189,23 @@ def test_what_gives_no_sequence__is_refused_with_a_remedy(tmp_path: Path) -> Non
         open_samples(VALUES, sequence=NUMBERS, lengths=LENGTHS)
     with pytest.raises(ParameterError, match=r"shape \(39,\); expected \(40,\)"):
         open_samples(VALUES, sequence=NUMBERS[:-1])
-    with pytest.raises(DataError, match=r"no column 'whom' to use as sequence; it has \['a', 'who"):
+    with pytest.raises(DataError, match=r"'whom' .*sequence; .*\['a', 'who"):
         open_samples(table(NUMBERS), sequence="whom")
-    with pytest.raises(DataError, match="no variable 'whom' along 'sample'; there are who"):
+    with pytest.raises(DataError, match="'whom' along 'sample'; there are who"):
         open_samples(dataset(NUMBERS), sequence="whom")
     with pytest.raises(DataError, match=r"obs of .* has no column 'whom'"):
         open_samples(observed(NUMBERS), sequence="whom")
     with pytest.raises(DataError, match="no variable 'who'"):
         open_samples(VALUES, sequence="who")
     path = store(tmp_path / "rows.zarr")
-    with pytest.raises(DataError, match=r"lengths go with data in memory; .* is a store"):
+    with pytest.raises(DataError, match=r"lengths go with .* is a store"):
         open_samples(path, lengths=LENGTHS)
     measured = store(tmp_path / "other.zarr", NUMBERS / 2, "float64")
-    with pytest.raises(DataError, match="is float64; ids of sequences are integers or names"):
+    with pytest.raises(DataError, match="is float64; ids of sequences"):
         open_samples(measured, sequence="who")
-    with pytest.raises(DataError, match="is float64; ids of sequences are integers or names"):
+    with pytest.raises(DataError, match="is float64; ids of sequences"):
         open_samples(VALUES, sequence=NUMBERS / 2)
-    with pytest.raises(DataError, match=r"row 2 of .* has no id, and 3 rows in all have none"):
+    with pytest.raises(DataError, match=r"row 2 of .* no id, and 3 rows in all"):
         open_samples(VALUES, sequence=["a", "a", None, None, None, *["b"] * 35])
 
 

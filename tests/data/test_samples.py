@@ -105,7 +105,7 @@ def test_blocks__go_on_over_several_sources_and_end_with_each() -> None:
     block = next(iter(samples.blocks([(38, 40)], 10, halo=3)))
     np.testing.assert_array_equal(block.values, VALUES[38:40])
     assert next(iter(samples.blocks([(41, 44)], 10))).start == 41
-    with pytest.raises(DataError, match="row 157 was asked for; there are 157 rows"):
+    with pytest.raises(DataError, match=r"row 157 was .*; there are 157"):
         samples.locate(157)
 
 

@@ -138,7 +138,7 @@ def test_write_kernel_mixture__stores_what_memory_holds(tmp_path, dtype):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rows": 0}, "rows must be an integer of at least 1, not 0"),
+        ({"rows": 0}, "rows must be .* at least 1, not 0"),
         ({"rows": 10.0}, "rows must be an integer"),
         ({"n_components": True}, "n_components must be an integer"),
         ({"views": 0}, "views must be an integer"),
@@ -181,7 +181,7 @@ def test_kernel_mixture_density__integrates_to_one_with_the_stated_moments(shape
 
 def test_kernel_mixture_density__names_features_and_refuses_other_data():
     data = simulate.kernel_mixture(10, 2)
-    with pytest.raises(ParameterError, match=r"no feature 'CD3'; the features are \['view1'"):
+    with pytest.raises(ParameterError, match=r"no feature 'CD3'; .* \['view1'"):
         simulate.kernel_mixture_density(data, "CD3", [0.0])
     with pytest.raises(DataError, match=r"lacks .*true_means"):
         simulate.kernel_mixture_density(simulate.cytometry(10), "CD3", [0.0])
@@ -406,7 +406,7 @@ def test_write__refuses_before_the_first_row_what_the_disk_cannot_hold(tmp_path)
         ({"markers": 2.5}, "markers must be an integer"),
         ({"samples": 0}, "samples must be an integer"),
         ({"random_state": 0.5}, "random_state is 0.5"),
-        ({"n_components": 9, "markers": 3}, "3 markers tell at most 8 populations apart"),
+        ({"n_components": 9, "markers": 3}, "3 markers .* at most 8 populations"),
     ],
 )
 def test_cytometry__names_the_parameter_that_is_wrong(change, message):

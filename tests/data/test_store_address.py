@@ -55,8 +55,8 @@ def test_address__names_the_package_of_a_protocol(address: str, package: str) ->
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("tape://cells.zarr", "Protocol not known: tape.*expected a path, or a URL"),
-        ("memory://cells.zarr", "there is no store at memory://cells.zarr"),
+        ("tape://cells.zarr", "Protocol not known: tape.*, or a URL"),
+        ("memory://cells.zarr", "no store at memory://cells.zarr"),
         ("", "'' is no address of a store"),
         ("cells\0.zarr", "there is no store"),
         ("c" * 5000, "there is no store"),
@@ -69,7 +69,7 @@ def test_address__is_checked_before_a_store_is_opened(address: str, message: str
 
 def test_address__is_a_folder(tmp_path: Path) -> None:
     (tmp_path / "cells.csv").write_text("a,b\n")
-    with pytest.raises(StoreReadError, match=r"cells\.csv is a file; .*'bigtensor import' makes"):
+    with pytest.raises(StoreReadError, match=r"cells\.csv is a file; .*import'"):
         open_samples(tmp_path / "cells.csv")
     with pytest.raises(StoreReadError, match="there is no store"):
         open_samples(tmp_path / "cells.csv" / "x")
@@ -80,7 +80,7 @@ def test_address__is_a_folder(tmp_path: Path) -> None:
 
 def test_address__names_the_target_of_a_broken_link(tmp_path: Path) -> None:
     (tmp_path / "link.zarr").symlink_to(tmp_path / "gone.zarr")
-    with pytest.raises(StoreReadError, match=r"link to .*gone\.zarr, which does not exist"):
+    with pytest.raises(StoreReadError, match=r"link to .*gone\.zarr, .* not exist"):
         open_samples(tmp_path / "link.zarr")
     store(tmp_path / "gone.zarr")
     check_store_address(str(tmp_path / "link.zarr"))

@@ -102,7 +102,7 @@ def test_model__of_zarr_v2_is_none_of_ours(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         zarr.create_group(tmp_path / "m.zarr", zarr_format=2, attributes={"bigtensor_format": 2})
-    with pytest.raises(BigtensorError, match="a Zarr group of format 2, which this package does"):
+    with pytest.raises(BigtensorError, match="Zarr group of format 2, which"):
         read_group(tmp_path / "m.zarr")
 
 
@@ -162,7 +162,7 @@ def test_codecs__of_zarr_v3_that_unpickle_are_refused(tmp_path, codec, inside):
         with pytest.raises(StoreReadError, match="cannot be opened as a Zarr group"):
             open_group(tmp_path / "a.zarr")
     else:
-        with pytest.raises(StoreReadError, match=r"'X' is stored with the codec 'numcodecs.pickle"):
+        with pytest.raises(StoreReadError, match=r"'X' is .* codec 'numcodecs\.pickle"):
             open_group(tmp_path / "a.zarr")
 
 
@@ -170,7 +170,7 @@ def test_codecs__of_zarr_v3_that_unpickle_are_refused(tmp_path, codec, inside):
 def test_objects__without_a_codec_for_strings_are_refused(tmp_path, dtype):
     unsafe_stores.write_group(tmp_path / "a.zarr")
     unsafe_stores.write_array(tmp_path / "a.zarr" / "names", (1,), b"", dtype=dtype, filters=())
-    with pytest.raises(StoreReadError, match="'names' is stored with objects without a safe codec"):
+    with pytest.raises(StoreReadError, match="'names' is stored with objects"):
         open_group(tmp_path / "a.zarr")
 
 

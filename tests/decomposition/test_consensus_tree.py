@@ -156,7 +156,7 @@ def test_consensus_tree__averages_over_rows_and_not_over_components():
 )
 def test_consensus_tree__says_what_does_not_belong_together(leaves, shapes):
     trees = [random_tree(count) for count in leaves]
-    with pytest.raises(ParameterError, match=f"are needed for {len(trees)} trees and 4 components"):
+    with pytest.raises(ParameterError, match=f"for {len(trees)} trees and 4 components"):
         consensus_tree(
             trees, [np.ones(shape) for shape in shapes], np.full(4, 0.25), equal(trees, 4)
         )

@@ -91,7 +91,7 @@ def test_core_of_table__symbol_without_rows_has_no_part():
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (np.ones((2, 2)) / 4, r"three views is needed, got the shape \(2, 2\)"),
+        (np.ones((2, 2)) / 4, r"three views .*shape \(2, 2\)"),
         (np.ones((2, 2, 2)), "got the sum 8"),
         (np.array([[[1.5], [-0.5]]]), "the minimum -0.5"),
         (np.full((2, 2, 2), np.nan), "got the sum nan"),
@@ -202,9 +202,7 @@ def test_by_weight__moves_whole_components():
 
 def test_check_components__more_than_the_symbols_of_a_view():
     core = core_of_table(population_table(), 10)
-    with pytest.raises(
-        IdentifiabilityError, match=r"5, 7 and 6 symbols with rows.*at most 5.*6 were asked"
-    ):
+    with pytest.raises(IdentifiabilityError, match=r"5, 7 and 6 symbols .*at most 5.*6 were"):
         check_components(core, 6)
 
 

@@ -308,8 +308,8 @@ def test_exterior_point__more_components_than_the_rank_are_refused():
     ("options", "message"),
     [
         ({"starts": 0}, "starts must be at least 1, got 0"),
-        ({"most_iterations": 0}, "most_iterations must be at least 1, got 0"),
-        ({"ridge": -1.0}, r"a ridge of at least zero are needed, got 0\.25 and -1\.0"),
+        ({"most_iterations": 0}, "most_iterations must .*, got 0"),
+        ({"ridge": -1.0}, r"ridge .*, got 0\.25 and -1\.0"),
         ({"ridge": np.nan}, "and nan"),
     ],
 )

@@ -204,5 +204,5 @@ def test_markov_exterior_point__arguments_out_of_range_are_refused():
         estimate(table, 9)
     with pytest.raises(ParameterError, match="starts must be at least 1, got 0"):
         estimate(table, starts=0)
-    with pytest.raises(ParameterError, match="most_iterations must be at least 1, got 0"):
+    with pytest.raises(ParameterError, match=r"most_iterations must .*, got 0"):
         estimate(table, most_iterations=0)

@@ -175,7 +175,7 @@ def test_solve_multiview_mixture__names_the_group_that_is_too_poor():
     # The categories of view 1 are 2 in truth: the others never occur.
     tables[1] = np.vstack([random.dirichlet(np.ones(2), 3).T, np.zeros((3, 3))])
     moments = one_hot_moments(tables, [0.4, 0.3, 0.3], 3000, random)
-    with pytest.raises(IdentifiabilityError, match=r"support 2 components.*moments of group 1"):
+    with pytest.raises(IdentifiabilityError, match=r"2 components.*moments of group 1"):
         solve_multiview_mixture(moments, 3, [np.ones(5)] * 3)
 
 
@@ -189,9 +189,7 @@ def test_solve_multiview_mixture__one_row_supports_one_component():
 
 def test_solve_multiview_mixture__fewer_features_than_components_are_refused():
     true = population(3, (4, 3, 5), seed=0)
-    with pytest.raises(
-        IdentifiabilityError, match=r"4, 3 and 5 features.* at most 3 components, but 4"
-    ):
+    with pytest.raises(IdentifiabilityError, match=r"4, 3 and 5 .*most 3 components, but 4"):
         solve_multiview_mixture(moments_of(true), 4, true.masses)
 
 
@@ -203,7 +201,7 @@ def test_solve_multiview_mixture__no_usable_candidate_is_refused():
     triple[1:, 1:, 0] = triple[1:, 0, 1:] = np.eye(2)
     triple[0, 1:, 1:] = -np.eye(2)
     moments = AugmentedMoments(triple, (np.eye(3), np.eye(3), np.eye(3)), 10)
-    with pytest.raises(IdentifiabilityError, match=r"into 2 components is finite.*group 0, raw: "):
+    with pytest.raises(IdentifiabilityError, match=r"2 components is finite.*group 0, raw: "):
         solve_multiview_mixture(moments, 2, [np.ones(2)] * 3)
 
 
@@ -214,5 +212,5 @@ def test_solve_multiview_mixture__bad_arguments_are_refused():
         solve_multiview_mixture(moments, 0, true.masses)
     with pytest.raises(ParameterError, match="'jacobi' or 'power', got 'qr'"):
         solve_multiview_mixture(moments, 2, true.masses, method="qr")
-    with pytest.raises(ParameterError, match=r"masses of shapes \[\(3,\), .* got \[\(2,\)"):
+    with pytest.raises(ParameterError, match=r"masses .*\[\(3,\), .* got \[\(2,\)"):
         solve_multiview_mixture(moments, 2, [np.ones(2), *true.masses[1:]])

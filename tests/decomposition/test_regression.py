@@ -43,7 +43,7 @@ def test_regress_embeddings__contradicting_shapes_are_refused(mixture):
     base, _, weights, moments = mixture
     with pytest.raises(ParameterError, match=r"cross moments \[\(6, 3\), \(6, 5\)\]"):
         regress_embeddings(base, weights, moments[:2])
-    with pytest.raises(ParameterError, match=r"2 positive weights need base embeddings \(q_v, 2\)"):
+    with pytest.raises(ParameterError, match=r"2 positive .*base embeddings \(q_v, 2\)"):
         regress_embeddings(base, weights[:2], moments)
     with pytest.raises(ParameterError, match="weights of at least 0"):
         regress_embeddings(base, np.array([0.6, 0.4, 0.0]), moments)

@@ -62,7 +62,7 @@ def test_cross_covariance_subspaces__missing_pair_is_named(means):
 def test_cross_covariance_subspaces__contradicting_shapes_are_refused(means):
     pairs = pairs_of(means, [0.3, 0.7])
     pairs[0, 2] = pairs[0, 2][:3]
-    with pytest.raises(ParameterError, match="group 0 disagree on its number of features: 4 and 3"):
+    with pytest.raises(ParameterError, match=r"group 0 disagree on .*features: 4 and 3"):
         cross_covariance_subspaces(pairs, 2)
 
 

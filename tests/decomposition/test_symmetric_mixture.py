@@ -117,7 +117,7 @@ def test_solve_symmetric_mixture__asks_for_attention_when_components_are_too_man
 def test_solve_symmetric_mixture__says_how_many_components_the_data_support():
     true = symmetric_population(2, 6, seed=4)
     moments = AugmentedMoments(true.triple, tuple(true.seconds), 100)
-    with pytest.raises(IdentifiabilityError, match="support 2 components, but 3 were asked for"):
+    with pytest.raises(IdentifiabilityError, match="2 components, but 3 were asked for"):
         solve_symmetric_mixture(moments, 3, true.masses[0])
 
 
@@ -131,5 +131,5 @@ def test_solve_symmetric_mixture__bad_arguments_are_refused(sample):
     uneven = AugmentedMoments(
         sample.triple[:, :, :-1], (*sample.seconds[:2], sample.seconds[2][:-1, :-1]), 10
     )
-    with pytest.raises(ParameterError, match=r"one map to features for all.*8, 8, 7 features"):
+    with pytest.raises(ParameterError, match=r"features for all.*8, 8, 7 features"):
         solve_symmetric_mixture(uneven, 2, np.ones(8))

@@ -50,7 +50,7 @@ def test_cluster_sample__of_a_feature_with_mostly_zeros_is_positive():
 def test_cluster_sample__names_a_constant_feature():
     rows = mixture(100)
     rows[:, 1] = 4
-    with pytest.raises(DataError, match=r"feature 'CD4' has one value in all 100 rows.*leave it"):
+    with pytest.raises(DataError, match=r"'CD4' has one .* 100 rows.*leave it"):
         cluster_sample(rows, 3, 0, ["CD3", "CD4", "CD8"])
     with pytest.raises(DataError, match="2 rows cannot show 3 components"):
         cluster_sample(rows[:2], 3, 0, "abc")

@@ -77,7 +77,7 @@ def test_kmeans__with_fewer_distinct_rows_than_clusters_ends(d):
 
 
 def test_kmeans__refuses_fewer_rows_than_clusters():
-    with pytest.raises(DataError, match="2 rows with a positive weight into 3 clusters"):
+    with pytest.raises(DataError, match=r"2 rows .* into 3 clusters"):
         kmeans(np.zeros((4, 1)), 3, 0, weight=np.array([1, 1, 0, 0]))
     with pytest.raises(DataError, match="finite"):
         kmeans(np.full((4, 1), np.nan), 2, 0)

@@ -99,7 +99,7 @@ def test_custom_kernel__with_one_landmark_or_equal_coordinates_still_integrates(
 @pytest.mark.parametrize("function", [polynomial, lambda x, y: np.ones((len(x), len(y)))])
 def test_custom_kernel__without_an_integral_says_so(function):
     landmarks = np.random.default_rng(4).normal(size=(5, 1))
-    with pytest.raises(DataError, match=r"has no integral around the landmark.*give its masses"):
+    with pytest.raises(DataError, match=r"no integral around .*give its masses"):
         CustomKernel(function, 1).masses(landmarks)
 
 
@@ -108,7 +108,7 @@ def test_custom_kernel__refuses_an_integral_that_does_not_settle():
         u = differences(x, landmarks)[:, :, 0]
         return np.exp(-0.5 * u**2) * (1 + np.cos(3e4 * u) * (np.abs(u) > 0.1))
 
-    with pytest.raises(DataError, match=r"did not settle to a relative accuracy of 0\.0001"):
+    with pytest.raises(DataError, match=r"settle to a .* accuracy of 0\.0001"):
         CustomKernel(combs, 1).masses(np.array([[0.0], [1.0]]))
 
 
@@ -140,7 +140,7 @@ def test_custom_kernel__accepts_a_gram_matrix_of_float32():
 def test_custom_kernel__refuses_values_that_blocks_cannot_hold():
     kernel = CustomKernel(lambda x, y: 1e39 * np.exp(-np.abs(x - y.T)), 1, "one")
     x, out = np.zeros((3, 1)), np.empty((2, 16), "f4")
-    with pytest.raises(DataError, match=r"between 0.* and 1e\+39; they must be finite in float32"):
+    with pytest.raises(DataError, match=r"0.* and 1e\+39; .*finite in float32"):
         kernel.write_block(x, np.zeros((2, 1)), np.zeros(1), out, Workspace())
 
 

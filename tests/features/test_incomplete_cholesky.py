@@ -102,7 +102,7 @@ def test_incomplete_cholesky__is_a_function_of_its_arguments():
 
 def test_incomplete_cholesky__refuses_what_it_cannot_factor():
     zero = CustomKernel(lambda x, y: np.zeros((len(x), len(y))), 1, "one")
-    with pytest.raises(DataError, match="lies between 0 and 0; it must be positive"):
+    with pytest.raises(DataError, match=r"between 0 and 0; .*positive"):
         incomplete_cholesky(np.zeros((3, 1)), zero, 2, 0)
     negative = CustomKernel(lambda x, y: x + y.T, 1, "one")
     with pytest.raises(DataError, match="lies between -2 and 4"):

@@ -161,8 +161,8 @@ def test_choose_landmarks__says_when_the_tolerance_is_not_met(method):
     found = choose(method, clouds(2), 30, GaussianKernel(np.full(2, 0.05)), tolerance=1e-3)
     assert len(found.points) == 30
     assert not found.tolerance_met
-    assert "30 landmarks leave a relative trace error of 0." in found.note
-    assert "above the tolerance of 0.001: allow more landmarks" in found.note
+    assert "30 landmarks leave a relative trace" in found.note
+    assert "above the tolerance of 0.001: allow" in found.note
 
 
 @pytest.mark.parametrize("method", METHODS)

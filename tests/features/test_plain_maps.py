@@ -91,5 +91,5 @@ def test_find_categories__refuses_what_is_no_category():
 def test_one_hot__refuses_categories_that_do_not_belong_to_its_projection():
     with pytest.raises(ParameterError, match="distinct codes"):
         OneHot(np.array([1.0, 1.0]))
-    with pytest.raises(ParameterError, match=r"3 categories has a row for each, got \(2, 2\)"):
+    with pytest.raises(ParameterError, match=r"3 categories .*, got \(2, 2\)"):
         OneHot(np.arange(3.0), np.eye(2))

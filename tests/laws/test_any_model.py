@@ -69,7 +69,7 @@ def test_plan__is_made_of_the_passes(rows):
 
 def test_saved_model__of_a_class_outside_the_package_is_not_found_by_name(model, tmp_path):
     path = model.save(tmp_path / "model.zarr")
-    with pytest.raises(ModelFileError, match="'Standardiser', which this version does not know"):
+    with pytest.raises(ModelFileError, match=r"'Standardiser', which .* not know"):
         bigtensor.load(path)
 
 
@@ -89,7 +89,7 @@ def test_rounds__replay_the_script(model, rows, tmp_path):
     assert_allclose(current.mean_, model.mean_, rtol=1e-12)
     assert_allclose(current._fitted.spread, model._fitted.spread, rtol=1e-12)
     assert current.diagnostics_["rows"] == 70_000
-    with pytest.raises(StatisticsError, match="has had all its passes, the last one 'spreads'"):
+    with pytest.raises(StatisticsError, match=r"had all its passes, .*'spreads'"):
         current.accumulate(rows)
 
 

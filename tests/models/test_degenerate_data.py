@@ -65,9 +65,7 @@ def test_unit__changes_no_label_and_scales_the_means(make, scale, dtype):
 def test_differences__without_a_square_are_refused(model, scale):
     rows, _ = clusters(d=4)
     rows[:, [1, 2]] *= scale
-    with pytest.raises(
-        DataError, match=r"^values of 'x1', 'x2' differ by .* change the unit of the values"
-    ):
+    with pytest.raises(DataError, match=r"^values of 'x1', 'x2' .*change the unit"):
         model.fit(rows)
     with pytest.raises(DataError, match=r"^the values of feature 'x1' differ by"):
         model.fit(rows[:, [0, 1, 3]])
@@ -76,7 +74,7 @@ def test_differences__without_a_square_are_refused(model, scale):
 def test_pilot__without_a_usable_row_is_refused():
     rows, _ = clusters()
     for model in (TensorTrainDensity(), ICA(missing="omit"), GaussianMixture(2, missing="omit")):
-        with pytest.raises(DataError, match=r"^no row is left to fit: 600 of 600 rows cannot be"):
+        with pytest.raises(DataError, match=r"^no row is left .*600 of 600 rows"):
             model.fit(rows * 1e160)
 
 

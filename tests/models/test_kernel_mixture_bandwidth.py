@@ -234,16 +234,16 @@ def test_cross_validation__does_not_leak_the_held_out_rows_into_the_directions(m
     [
         (
             "scott",
-            "bandwidth is 'scott'; expected a positive number, or 'rule', or 'gap'",
+            "bandwidth is 'scott'; .*or 'gap'",
         ),
-        (0, "bandwidth is 0; expected a positive number"),
-        (-1.0, "bandwidth is -1.0; expected a positive number"),
-        (np.inf, "bandwidth is inf; expected a positive number"),
-        (np.nan, "bandwidth is nan; expected a positive number"),
-        (True, "bandwidth is True; expected a positive number"),
-        (None, "bandwidth is None; expected a positive number"),
+        (0, "bandwidth is 0; .* positive"),
+        (-1.0, "bandwidth is -1.0; .* positive"),
+        (np.inf, "bandwidth is inf; .* positive"),
+        (np.nan, "bandwidth is nan; .* positive"),
+        (True, "bandwidth is True; .* positive"),
+        (None, "bandwidth is None; .* positive"),
     ],
 )
 def test_bandwidth__that_is_none_is_named(data, small, bandwidth, message):
-    with pytest.raises(ParameterError, match=re.escape(message)):
+    with pytest.raises(ParameterError, match=message):
         KernelMixture(3, bandwidth=bandwidth, **small).fit(data)

@@ -171,5 +171,5 @@ def test_directions__are_as_many_as_asked_for(data, small):
     for directions in (3, 6, 9):
         model = KernelMixture(n_directions=directions, **small).fit(data)
         assert len(model.weights_) == 3
-    with pytest.raises(IdentifiabilityError, match=r"support at most 2 components, but 3 .* or di"):
+    with pytest.raises(IdentifiabilityError, match=r"at most 2 components, but 3 "):
         KernelMixture(n_directions=2, **small).fit(data)

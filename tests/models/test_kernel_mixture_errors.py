@@ -1,7 +1,5 @@
 """Bad input of a kernel mixture: every message names what was received and what would help."""
 
-import re
-
 import dask.array as da
 import numpy as np
 import pytest
@@ -39,53 +37,53 @@ def make(small):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_components": 0}, "n_components is 0; expected an integer of at least 1"),
-        ({"n_components": 2.0}, "n_components is 2.0; expected an integer"),
-        ({"n_components": True}, "n_components is True; expected an integer"),
-        ({"start": "random"}, "start is 'random'; expected one of auto, spectral, kmeans"),
+        ({"n_components": 0}, "n_components is 0; .* at least 1"),
+        ({"n_components": 2.0}, r"n_components is 2\.0; .* integer"),
+        ({"n_components": True}, "n_components is True; .* integer"),
+        ({"start": "random"}, "start is 'random'; .* auto, spectral"),
         ({"start": None}, "start is None; expected one of"),
-        ({"decomposition": "cp"}, "decomposition is 'cp'; expected one of jacobi, power"),
-        ({"landmarks": 50}, "landmarks is 50; expected one of kmeans, kmeans++, uniform, cholesky"),
-        ({"n_landmarks": 1}, "n_landmarks is 1; expected an integer from 2 to 65536"),
-        ({"n_landmarks": 2**40}, "n_landmarks is 1099511627776; expected an integer from 2 to"),
-        ({"n_components": float("nan")}, "n_components is nan; expected an integer"),
-        ({"n_components": "3"}, "n_components is '3'; expected an integer"),
-        ({"n_directions": 2}, "n_directions is 2; expected an integer from 3 to 9"),
-        ({"n_directions": 10}, "n_directions is 10; expected an integer from 3 to 9"),
-        ({"posterior_passes": 0}, "posterior_passes is 0; expected an integer from 1 to"),
+        ({"decomposition": "cp"}, "decomposition is 'cp'; .* jacobi, power"),
+        ({"landmarks": 50}, "landmarks is 50; .*, uniform, cholesky"),
+        ({"n_landmarks": 1}, "n_landmarks is 1; .* from 2 to 65536"),
+        ({"n_landmarks": 2**40}, "n_landmarks is 1099511627776; .* from 2"),
+        ({"n_components": float("nan")}, "n_components is nan; .* integer"),
+        ({"n_components": "3"}, "n_components is '3'; .* integer"),
+        ({"n_directions": 2}, "n_directions is 2; .* from 3 to 9"),
+        ({"n_directions": 10}, "n_directions is 10; .* from 3 to 9"),
+        ({"posterior_passes": 0}, "posterior_passes is 0; .* from 1 to"),
         (
             {"posterior_passes": 2**40},
             "posterior_passes is 1099511627776; expected",
         ),
-        ({"bins": 8}, "bins is 8; expected an integer from 16 to 1048576"),
-        ({"bins": 2**40}, "bins is 1099511627776; expected an integer from 16 to 1048576"),
-        ({"sample_size": 50}, "sample_size is 50; expected an integer of at least 100"),
-        ({"feature_dtype": "float16"}, "feature_dtype is 'float16'; expected one of"),
-        ({"missing": "drop"}, "missing is 'drop'; expected one of raise, omit"),
-        ({"sample_dim": None}, "sample_dim is None; expected the name of a dimension"),
-        ({"random_state": -1}, "random_state is -1; expected an integer of at least 0"),
-        ({"random_state": "x"}, "random_state is 'x'; expected an integer"),
-        ({"views": [[0], [1], [2]]}, "views is a list; expected view names with lists"),
+        ({"bins": 8}, "bins is 8; .* from 16 to 1048576"),
+        ({"bins": 2**40}, "bins is 1099511627776; .* to 1048576"),
+        ({"sample_size": 50}, "sample_size is 50; .* at least 100"),
+        ({"feature_dtype": "float16"}, "feature_dtype is 'float16'; .* one of"),
+        ({"missing": "drop"}, "missing is 'drop'; .* raise, omit"),
+        ({"sample_dim": None}, "sample_dim is None; .* a dimension"),
+        ({"random_state": -1}, "random_state is -1; .* at least 0"),
+        ({"random_state": "x"}, "random_state is 'x'; .* integer"),
+        ({"views": [[0], [1], [2]]}, "views is a list; .* with lists"),
         ({"views": {"a": "view1"}}, "views has 'view1' under 'a'"),
         ({"views": {"a": 0}}, "views has 0 under 'a'"),
-        ({"views": {"a": [0.5]}}, "views has [0.5] under 'a'"),
+        ({"views": {"a": [0.5]}}, r"views has \[0\.5\] under 'a'"),
     ],
 )
 def test_parameter__out_of_range_is_named(make, values, parameters, message):
-    with pytest.raises(ParameterError, match=re.escape(message)):
+    with pytest.raises(ParameterError, match=message):
         make(**parameters).fit(values)
 
 
 def test_constant_feature__is_named_where_too_little_is_left(make, data):
     constant = data.copy(deep=True)
     constant["X"].loc[{"feature": "view2"}] = 3.5
-    with pytest.raises(ViewError, match=r"feature 'view2' has one value .* use start='kmeans'"):
+    with pytest.raises(ViewError, match=r"'view2' has one .* use start='kmeans'"):
         make(start="spectral").fit(constant)
 
 
 def test_components__more_than_the_features_support(make):
     coarse = np.random.default_rng(0).integers(0, 3, size=(2000, 3)).astype(float)
-    with pytest.raises(IdentifiabilityError, match="support at most 3 components, but 5 were"):
+    with pytest.raises(IdentifiabilityError, match="at most 3 components, but 5 were"):
         make(5).fit(coarse)
 
 
@@ -95,21 +93,19 @@ def test_components__more_than_the_moments_support(make):
     values = np.arange(3.0)
     corner = np.stack(np.meshgrid(values, values, values), axis=-1).reshape(-1, 3)
     rows = np.repeat(np.concatenate([corner, corner + 20]), 20, axis=0)
-    with pytest.raises(
-        IdentifiabilityError, match="the moments support 2 components, but 4 were asked for"
-    ) as caught:
+    with pytest.raises(IdentifiabilityError, match="support 2 components, but 4 were") as caught:
         make(4, feature_dtype="float64").fit(rows)
     assert "Use n_components=2 or fewer" in str(caught.value)
 
 
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
 def test_components__more_than_rows(make, values, start):
-    with pytest.raises(IdentifiabilityError, match="n_components=30 needs more rows; got n_sampl"):
+    with pytest.raises(IdentifiabilityError, match=r"n_components=30 .*rows; got n_samples"):
         make(30, start=start).fit(values[:20])
 
 
 def test_components__more_than_distinct_rows(make, values):
-    with pytest.raises(IdentifiabilityError, match="only 4 distinct rows, which support at most 4"):
+    with pytest.raises(IdentifiabilityError, match=r"only 4 distinct .* at most 4"):
         make(5, start="kmeans").fit(np.repeat(values[:4], 10, axis=0))
 
 
@@ -121,24 +117,24 @@ def test_one_row__is_refused(make, values, start):
 
 def test_unknown_feature__comes_with_a_suggestion(make, data):
     views = {"a": ["view1"], "b": ["viw2"], "c": ["view3"]}
-    with pytest.raises(ViewError, match="view 'b' names the unknown feature 'viw2'; did you mean"):
+    with pytest.raises(ViewError, match=r"view 'b' .*'viw2'; did you mean"):
         make(views=views).fit(data)
 
 
 def test_unknown_column__is_named(make, values):
-    with pytest.raises(ViewError, match="view 'c' names column 7; the data have columns 0 to 2"):
+    with pytest.raises(ViewError, match=r"'c' names column 7; .* columns 0 to 2"):
         make(views={"a": [0], "b": [1], "c": [7]}).fit(values)
 
 
 def test_feature_in_two_views__is_named(make, values):
-    with pytest.raises(ViewError, match="feature 'x0' is in view 'a' and again in view 'b'"):
+    with pytest.raises(ViewError, match=r"'x0' is in view 'a' and .* view 'b'"):
         make(views={"a": [0], "b": [0], "c": [2]}).fit(values)
 
 
 @pytest.mark.parametrize(
     ("start", "views", "message"),
     [
-        ("spectral", {"a": [0], "b": [1, 2]}, "at least 3 views .* got 2 .* use start='kmeans'"),
+        ("spectral", {"a": [0], "b": [1, 2]}, "at least 3 .* got 2 .* start='kmeans'"),
         ("kmeans", {"a": [0, 1, 2]}, "at least 2 views .* got 1"),
         ("spectral", {}, "at least 3 views .* got 0"),
     ],
@@ -149,7 +145,7 @@ def test_fewer_views_than_needed__says_how_many(make, values, start, views, mess
 
 
 def test_predict__names_the_feature_that_is_missing(model, data):
-    with pytest.raises(ViewError, match=r"X lacks features of the fit: .* feature 'view3'"):
+    with pytest.raises(ViewError, match=r"X lacks features .* feature 'view3'"):
         model.predict(data["X"].isel(feature=[0, 1]))
 
 
@@ -237,12 +233,12 @@ def test_all_rows_missing__is_an_error(make):
     [
         (
             np.repeat([-1.0, 1.0], 2000),
-            "2,000 of 4,000 rows have a weight that is negative, .* zero or positive",
+            "2,000 of 4,000 .* negative, .*positive",
         ),
-        (np.r_[np.ones(3999), np.nan], "1 of 4,000 rows have a weight .* first is row 3,999"),
-        (np.r_[1e308, np.ones(3999)], r"1 of 4,000 rows have a weight .* above 1e\+100"),
+        (np.r_[np.ones(3999), np.nan], "1 of 4,000 .* first is row 3,999"),
+        (np.r_[1e308, np.ones(3999)], r"1 of 4,000 .* above 1e\+100"),
         (np.zeros(4000), "every sample weight is zero"),
-        (np.full(4000, "1"), "sample_weight holds <U1; expected one real number a row"),
+        (np.full(4000, "1"), "sample_weight holds <U1; .* number a row"),
         ("weight", "sample_weight holds <U6"),
         (np.full(4000, 1j), "sample_weight holds complex128"),
         (np.full(4000, np.datetime64("2026-01-01")), "sample_weight holds datetime64"),
@@ -259,9 +255,9 @@ def test_sample_weight__is_checked(make, values, weight, message, missing):
 
 @pytest.mark.parametrize("workers", [2**40, 2.0, "2", True, float("nan"), 0])
 def test_workers__are_counted_before_they_are_started(make, values, workers):
-    with pytest.raises(ParameterError, match=f"workers is {workers!r}; expected an integer from 1"):
+    with pytest.raises(ParameterError, match=f"workers is {workers!r}; .* from 1"):
         make().fit(values, workers=workers)
-    with pytest.raises(ParameterError, match=f"workers is {workers!r}; expected an integer from 1"):
+    with pytest.raises(ParameterError, match=f"workers is {workers!r}; .* from 1"):
         make().plan(values, workers=workers)
 
 
@@ -269,7 +265,7 @@ def test_workers__are_counted_before_they_are_started(make, values, workers):
 def test_outlier__whose_square_overflows_is_named(make, values, parameters):
     spoiled = values.astype(np.float64)
     spoiled[17, 1] = -1e300
-    with pytest.raises(MissingValueError, match=r"above 1e\+150.* is in row 17, feature 'x1'"):
+    with pytest.raises(MissingValueError, match=r"above 1e\+150.* row 17, feature 'x1'"):
         make(**parameters).fit(spoiled)
 
 
@@ -299,8 +295,8 @@ def test_sample_dim__that_is_not_there(make, data):
 @pytest.mark.parametrize(
     ("view", "points", "message"),
     [
-        ("nowhere", [1.0], "no view 'nowhere'; the model has view1, view2, view3"),
-        ("view1", np.ones((4, 2)), r"points have shape \(4, 2\); view 'view1' has 1 feature"),
+        ("nowhere", [1.0], "view 'nowhere'; .*view1, view2, view3"),
+        ("view1", np.ones((4, 2)), r"\(4, 2\); view 'view1' has 1 feature"),
         ("view1", 0.5, r"points have shape \(\)"),
     ],
 )
@@ -310,7 +306,7 @@ def test_component_density__refuses_other_points(model, view, points, message):
 
 
 def test_component_density__of_a_wide_view_needs_rows(wide_model):
-    with pytest.raises(ParameterError, match=r"view 'b' has 2 feature\(s\), so that \(n, 2\)"):
+    with pytest.raises(ParameterError, match=r"view 'b' has 2 feature\(s\), .*\(n, 2\)"):
         wide_model.component_density("b", np.ones(6))
 
 
@@ -320,7 +316,7 @@ def test_expectation__refuses_functions_of_another_shape(model):
 
 
 def test_write__refuses_unknown_outputs(model, data, tmp_path):
-    with pytest.raises(ParameterError, match=r"among label, probability, log_density.*'labels'"):
+    with pytest.raises(ParameterError, match=r"among .*probability, .*'labels'"):
         model.write(data, tmp_path / "out.zarr", outputs=("labels",))
     assert list(tmp_path.iterdir()) == []
 
@@ -340,7 +336,7 @@ def test_memory_limit__that_is_too_small_is_refused_before_a_row_is_read(make, v
     )
     model = make(n_landmarks=2000, sample_size=20_000)
     assert "NO: a process needs" in str(model.plan(lazy, memory_limit="1MB"))
-    with pytest.raises(PlanError, match=r"does not fit: .* allow [\d.]+ GiB a process"):
+    with pytest.raises(PlanError, match=r"does not fit: .* [\d.]+ GiB a process"):
         model.fit(lazy, memory_limit="1MB")
     assert calls == []
     with pytest.raises(NotFittedError):

@@ -267,11 +267,11 @@ def test_regression__of_the_sample_gives_the_true_means_of_categories(seed):
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        (5, "groups is 5; expected three lists of views"),
+        (5, "groups is 5; expected three lists"),
         ("view1", "groups is 'view1'; expected three lists"),
-        (NAMES[:3], "groups is .*; expected three lists of views"),
-        ([1, 2, 3], r"groups is \[1, 2, 3\]; expected three lists"),
-        (SINGLE[:2], "expected three lists of views, none empty and no view twice"),
+        (NAMES[:3], "groups is .*; expected three lists"),
+        ([1, 2, 3], r"groups is \[1, 2, 3\]; .*three lists"),
+        (SINGLE[:2], "three lists .*, none empty and no view"),
         ([*SINGLE, ["view4"]], "expected three lists of views"),
         ([["view1"], [], ["view2"]], "none empty and no view twice"),
         ([["view1"], ["view2", "view1"], ["view3"]], "none empty and no view twice"),
@@ -284,12 +284,12 @@ def test_groups__that_make_no_sense_are_refused(data, groups, message):
 
 
 def test_groups__of_unknown_views_are_refused(data):
-    with pytest.raises(ViewError, match=r"groups names the views CD3, 7; the data have view1, vi"):
+    with pytest.raises(ViewError, match=r"views CD3, 7; the data have view1, "):
         KernelMixture(3, groups=[["CD3"], ["view1", 7], ["view2"]]).fit(data)
 
 
 def test_groups__leave_no_view_out_where_views_share_components():
     data = simulate.kernel_mixture(500, 2, views=5, symmetric=True)
     model = KernelMixture(2, groups=SINGLE, views_share_components=True)
-    with pytest.raises(ParameterError, match="belongs to a group; missing: view4, view5"):
+    with pytest.raises(ParameterError, match="to a group; missing: view4, view5"):
         model.fit(data)

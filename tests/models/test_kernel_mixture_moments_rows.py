@@ -51,10 +51,9 @@ def test_moments__of_many_rows_read_windows_that_the_mixture_settles_on(many, ro
     assert ("settling", WINDOW_ROWS) in done
     assert done[-2:] == [("posterior", ROWS)] * 2
     assert model.diagnostics_["spectral"]["rows"] == WINDOW_ROWS
-    assert model.diagnostics_["moments"] == {
-        "rows": WINDOW_ROWS,
-        "reason": "EM iterations over these rows and over all rows follow",
-    }
+    assert model.diagnostics_["moments"].keys() == {"rows", "reason"}
+    assert model.diagnostics_["moments"]["rows"] == WINDOW_ROWS
+    assert model.diagnostics_["moments"]["reason"].startswith("EM iterations over these rows")
 
 
 def test_moments__of_windows_end_as_near_the_truth_as_those_of_all_rows(many, rows):

@@ -1,7 +1,6 @@
 """Components merged into populations: two levels of answers, and a tree that is cut anywhere."""
 
 import itertools
-import re
 
 import dask.array as da
 import numpy as np
@@ -239,23 +238,23 @@ def test_rows_left_out__have_no_population(striped):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_populations": 13}, "n_populations is 13; expected an integer from 1 to 12"),
-        ({"n_populations": 0}, "n_populations is 0; expected an integer of at least 1, or 'auto'"),
-        ({"n_populations": "three"}, "n_populations is 'three'; expected an integer of at least"),
-        ({"n_populations": 2.0}, "n_populations is 2.0; expected an integer"),
-        ({"merging": "Ward"}, "merging is 'Ward'; expected one of consensus, separation"),
+        ({"n_populations": 13}, "n_populations is 13; .* from 1 to 12"),
+        ({"n_populations": 0}, "n_populations is 0; .* 1, or 'auto'"),
+        ({"n_populations": "three"}, "n_populations is 'three'; .* integer"),
+        ({"n_populations": 2.0}, r"n_populations is 2\.0; .* integer"),
+        ({"merging": "Ward"}, "merging is 'Ward'; .* consensus"),
         ({"merging": None, "n_populations": 2}, "merging is None, but n_populations is 2"),
     ],
 )
 def test_parameters__out_of_range_are_named(striped, parameters, message):
-    with pytest.raises(ParameterError, match=re.escape(message)):
+    with pytest.raises(ParameterError, match=message):
         KernelMixture(12, **parameters).fit(striped[0].to_numpy())
 
 
 @pytest.mark.parametrize("count", [0, 13, 2.0, "many", None])
 def test_cut_populations__refuses_other_counts(fresh, count):
     before = fresh.population_weights_
-    with pytest.raises(ParameterError, match=f"n_populations is {count!r}; expected an integer fr"):
+    with pytest.raises(ParameterError, match=f"n_populations is {count!r}; .* integer from"):
         fresh.cut_populations(count)
     assert_array_equal(fresh.population_weights_, before)
 
@@ -270,7 +269,7 @@ def test_model_without_populations__says_how_to_get_them(model, data):
         lambda: model.population_of_component_,
     ]
     for ask in asks:
-        with pytest.raises(NoPopulationsError, match="no populations; fit it with n_populations"):
+        with pytest.raises(NoPopulationsError, match=r"no populations; .* n_populations"):
             ask()
     assert_array_equal(model.predict(data, level="component"), model.predict(data))
     assert_array_equal(model.predict_proba(data, level="component"), model.predict_proba(data))
@@ -280,7 +279,7 @@ def test_model_without_populations__says_how_to_get_them(model, data):
 
 
 def test_level__that_does_not_exist(merged, striped):
-    with pytest.raises(ParameterError, match="level is 'cluster'; expected one of population, com"):
+    with pytest.raises(ParameterError, match=r"level is 'cluster'; .* population, "):
         merged.predict(striped[0], level="cluster")
     with pytest.raises(ParameterError, match=r"among label, .*component_probability, got"):
         merged.write(striped[0], "nowhere.zarr", outputs=("population",))

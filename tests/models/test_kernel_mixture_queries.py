@@ -166,11 +166,11 @@ def test_expectation__of_components_where_there_are_populations(small):
 
 
 def test_expectation__says_what_it_cannot_take(model, data, tmp_path):
-    with pytest.raises(ViewError, match="no view 'code'; the model has view1, view2, view3"):
+    with pytest.raises(ViewError, match=r"view 'code'; .* view1, view2, view3"):
         model.expectation("code", np.abs)
     with pytest.raises(ParameterError, match=r"f returned shape \(\) for 2 values"):
         model.expectation("view1", np.sum, data)
-    with pytest.raises(ParameterError, match=r"keeps no checkpoint.* leave checkpoint out"):
+    with pytest.raises(ParameterError, match=r"no checkpoint.* leave checkpoint out"):
         model.expectation("view1", np.abs, data, checkpoint=tmp_path)
 
 
@@ -226,16 +226,16 @@ def test_kernel_expansion__of_ones_own_kernel_in_one_feature(mixed):
 
 
 def test_kernel_expansion__says_what_it_cannot_take(mixed):
-    with pytest.raises(ViewError, match="view 'a' are no sums of kernels, but smoothed histograms"):
+    with pytest.raises(ViewError, match=r"view 'a' are no sums .* histograms"):
         mixed.model.view_kernel("a")
     with pytest.raises(ViewError, match="view 'code' are no sums of kernels"):
         mixed.model.view_kernel("code")
     kernel = mixed.model.view_kernel("pair")
-    with pytest.raises(ParameterError, match=r"points \(5, 3\) and coefficients \(5,\) do not bel"):
+    with pytest.raises(ParameterError, match=r"points \(5, 3\) and .* \(5,\) do not"):
         KernelExpansion(np.ones((5, 3)), np.ones(5), kernel)
     with pytest.raises(ParameterError, match=r"points \(5, 2\) and coefficients \(4,\)"):
         KernelExpansion(np.ones((5, 2)), np.ones(4), kernel)
-    with pytest.raises(ParameterError, match=r"of 2 feature\(s\) was given values of 1; use the"):
+    with pytest.raises(ParameterError, match=r"2 feature\(s\) was given values of 1"):
         mixed.model.expectation("a", expansion_of(mixed))
 
 

@@ -168,14 +168,14 @@ def test_saved_model__answers_bit_for_bit(shared, pairs, tmp_path, dtype, wide):
 def test_views__of_different_widths_are_refused():
     rows = np.random.default_rng(0).normal(size=(200, 4))
     views = {"a": [0], "b": [1, 2], "c": [3]}
-    with pytest.raises(ViewError, match=r"equally many features.*got a: 1, b: 2, c: 1"):
+    with pytest.raises(ViewError, match=r"equally many .*a: 1, b: 2, c: 1"):
         KernelMixture(2, views=views, views_share_components=True).fit(rows)
 
 
 @pytest.mark.parametrize("kernels", [{"view1": "laplace"}, {"view3": "delta"}])
 def test_views__of_different_kernels_are_refused(shared, kernels):
     model = KernelMixture(3, views_share_components=True, kernels=kernels)
-    with pytest.raises(ViewError, match=r"one kernel for all views; got .*gaussian"):
+    with pytest.raises(ViewError, match=r"one kernel .*; got .*gaussian"):
         model.fit(shared[0].data)
 
 

@@ -89,7 +89,7 @@ def test_predict_view__needs_no_feature_of_the_view(model, data):
     unknown = data["X"].copy(deep=True)
     unknown[:, 1] = np.nan
     assert_array_equal(model.predict_view(unknown, "view2"), expected)
-    with pytest.raises(ViewError, match="X lacks features of the fit: view 'view2'"):
+    with pytest.raises(ViewError, match=r"X lacks features .*: view 'view2'"):
         model.predict_view(missing, "view1")
     with pytest.raises(MissingValueError, match=r"4,000 of 4,000 rows .* 'view2'"):
         model.predict_view(unknown, "view1")
@@ -101,7 +101,7 @@ def test_predict_view__of_plain_arrays_may_hold_anything_in_the_view(mixed):
     unknown = mixed.values.copy()
     unknown[:, [1, 2]] = np.nan
     assert_array_equal(mixed.model.predict_view(unknown, "pair"), expected)
-    with pytest.raises(ValueError, match="X has 3 features, but KernelMixture is expecting 5"):
+    with pytest.raises(ValueError, match=r"X has 3 features, .* expecting 5"):
         mixed.model.predict_view(np.delete(unknown, [1, 2], axis=1), "pair")
 
 

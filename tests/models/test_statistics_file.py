@@ -98,14 +98,14 @@ def test_merge__takes_paths_and_leaves_what_it_is_given(tmp_path):
     ("changes", "words"),
     [
         ({"model": "TopicModel"}, "different models, KernelMixture and TopicModel"),
-        ({"preparation": "c" * 64}, r"different preparations \(aaaaaaaa and cccccccc\)"),
+        ({"preparation": "c" * 64}, r"preparations \(aaaaaaaa and cccccccc\)"),
         ({"pass_name": "moments", "mixture": ""}, "different passes, posterior and moments"),
-        ({"mixture": "d" * 64}, r"different mixtures of one preparation \(bbbbbbbb and dddddddd\)"),
+        ({"mixture": "d" * 64}, r"mixtures .*\(bbbbbbbb and dddddddd\)"),
     ],
 )
 def test_merge__refuses_what_does_not_belong_together(changes, words):
     a, other = statistics(1), statistics(2, **changes)
-    with pytest.raises(StatisticsError, match=f"the statistics of site 1 and of site 2 .*{words}"):
+    with pytest.raises(StatisticsError, match=f"of site 1 and of site 2 .*{words}"):
         bigtensor.merge([a, other])
     with pytest.raises(StatisticsError):
         joined(a, other)
@@ -114,7 +114,7 @@ def test_merge__refuses_what_does_not_belong_together(changes, words):
 def test_merge__refuses_rows_that_are_given_twice():
     a, b, c = (statistics(seed) for seed in range(3))
     for twice in ([a, b, a], [bigtensor.merge([a, b]), bigtensor.merge([c, a])]):
-        with pytest.raises(StatisticsError, match=r"site 0 are given twice.*10 rows would count"):
+        with pytest.raises(StatisticsError, match=r"site 0 .* twice.*10 rows"):
             bigtensor.merge(twice)
     with pytest.raises(StatisticsError, match="no statistics to merge"):
         bigtensor.merge([])

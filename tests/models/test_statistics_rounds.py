@@ -324,12 +324,12 @@ def test_other_round__is_refused(rows, tmp_path):
     before = bigtensor.load(model.save(tmp_path / "prepared.zarr"))
     moments = model.accumulate(rows)
     first = model.solve(moments).accumulate(rows)
-    with pytest.raises(StatisticsError, match="different passes, moments and posterior 1"):
+    with pytest.raises(StatisticsError, match="passes, moments and posterior 1"):
         bigtensor.merge([moments, first])
-    with pytest.raises(StatisticsError, match=r"this model has none yet; solve them with the"):
+    with pytest.raises(StatisticsError, match=r"has none yet; solve them"):
         before.solve(first)
     second = model.solve(first).accumulate(rows)
-    with pytest.raises(StatisticsError, match="different passes, posterior 1 and posterior 2"):
+    with pytest.raises(StatisticsError, match="passes, posterior 1 and posterior 2"):
         bigtensor.merge([first, second])
     other = bigtensor.load(tmp_path / "prepared.zarr")
     other.solve(other.accumulate(rows[:3000]))
@@ -357,16 +357,16 @@ def test_late_rows__are_added_to_a_round_of_before(rows):
 
 def test_what_is_missing__is_said(rows, prepared):
     model = KernelMixture(3, **PRECISE)
-    with pytest.raises(StatisticsError, match=r"not prepared.*call prepare\(pilot\) first"):
+    with pytest.raises(StatisticsError, match=r"not prepared.*call prepare\(pilot\)"):
         model.accumulate(rows)
     with pytest.raises(StatisticsError, match="not prepared"):
         model.solve(prepared.accumulate(rows))
-    with pytest.raises(NotFittedError, match=r"prepared and has no components yet; call solve"):
+    with pytest.raises(NotFittedError, match=r"no components yet; call solve"):
         prepared.predict(rows)
     with pytest.raises(NotFittedError, match="prepared and has no components yet"):
         prepared.sample()
     assert "bigtensor-summary" not in prepared._repr_html_()
-    with pytest.raises(ParameterError, match="rows is 1; expected an integer of at least 2"):
+    with pytest.raises(ParameterError, match=r"rows is 1; .* at least 2"):
         model.prepare(rows, rows=1)
     with pytest.raises(TypeError, match="worker"):
         prepared.accumulate(rows, worker=2)
@@ -395,7 +395,7 @@ def test_data__have_the_features_of_the_pilot(rows, prepared):
     assert_same_sums(model.accumulate(shuffled).state, expected.state, 1e-12)
     with pytest.raises(ViewError, match="lacks features of the fit"):
         model.accumulate(data[["X"]].isel(feature=[0, 1]))
-    with pytest.raises(ValueError, match="2 features, but KernelMixture is expecting 5"):
+    with pytest.raises(ValueError, match=r"2 features, .* expecting 5"):
         prepared.accumulate(rows[:, :2])
 
 

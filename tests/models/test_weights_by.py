@@ -177,7 +177,7 @@ def test_weights_by__what_cannot_be_asked_is_an_error(fitted, cells):
         fitted.weights_by(cells, level="population")
     with pytest.raises(ParameterError, match="level is 'cell'"):
         fitted.weights_by(cells, level="cell")
-    with pytest.raises(DataError, match=r"no variable 'patient' .* there are label, sample_id"):
+    with pytest.raises(DataError, match=r"'patient' .* there are label, sample_id"):
         fitted.weights_by(cells, by="patient")
     with pytest.raises(ParameterError, match="rename"):
         fitted.weights_by(cells.rename(sample_id="rows"), by="rows")
@@ -312,6 +312,6 @@ def test_weights_by__where_features_depend_on_each_other_labels_set_the_scale(sm
     X = 0.8 * shared + 0.6 * rng.normal(size=(20_000, 4)) + 2.2 * label[:, None]
     model = KernelMixture(2, **small).fit(X)
     table = model.weights_by(X, np.zeros(20_000, int))
-    assert table.attrs["method"] == "maximum likelihood, scaled to the labels of all rows"
+    assert table.attrs["method"].startswith("maximum likelihood, scaled to")
     shares = np.bincount(model.predict(X), minlength=2) / 20_000
     np.testing.assert_allclose(table["weight"].to_numpy()[0], shares, atol=1e-6)

@@ -139,9 +139,9 @@ def test_read_rows__says_what_is_wrong_with_the_data(fitted_mixture, mixture_dat
         read_rows(fitted_mixture, mixture_data.isel(feature=[1, 2, 3]))
     with pytest.raises(LayoutError, match="the sample dimension 'sample'"):
         read_rows(fitted_mixture, mixture_data.rename(sample="cell"))
-    with pytest.raises(DataError, match="7 features, but KernelMixture is expecting 4"):
+    with pytest.raises(DataError, match=r"7 features, .* expecting 4"):
         read_rows(fitted_mixture, np.zeros((5, 7)))
-    with pytest.raises(DataError, match="all 6,000 sampled rows hold missing values"):
+    with pytest.raises(DataError, match=r"all 6,000 sampled rows .*missing"):
         read_rows(fitted_mixture, mixture_data.assign(X=mixture_data["X"] * np.nan))
     with pytest.raises(ParameterError, match="sample_size is 0"):
         read_rows(fitted_mixture, mixture_data, sample_size=0)
@@ -154,7 +154,7 @@ def test_read_rows__labels_are_populations_where_there_are_any(merged_model, cel
     np.testing.assert_array_equal(given.label, found.label)
     assert set(found.label) == {0, 1, 2, 3}
     assert found.shares(4) == pytest.approx(merged_model.population_weights_, abs=0.05)
-    with pytest.raises(DataError, match="run from 29 to 29, and the model has populations 0 to 3"):
+    with pytest.raises(DataError, match=r"from 29 to 29, .* populations 0 to 3"):
         read_rows(merged_model, cells_path, np.full(30_000, 29, np.int32))
 
 
@@ -179,9 +179,9 @@ def test_read_rows__refuses_a_truth_before_any_work(mixture_data, fitted_mixture
     monkeypatch.setattr("bigtensor.report.rows._take", no_work)
     monkeypatch.setattr("bigtensor.report.rows.read_windows", no_work)
     data = mixture_data.assign(score=("sample", np.zeros(6000)))
-    with pytest.raises(ParameterError, match=r"no variable 'gate' with known.*; name one of label"):
+    with pytest.raises(ParameterError, match=r"'gate' .*; name one of label"):
         read_rows(fitted_mixture, data, truth="gate")
-    with pytest.raises(ParameterError, match=r"'score' holds float64 along.*integers or strings"):
+    with pytest.raises(ParameterError, match=r"'score' holds float64 .*integers"):
         read_rows(fitted_mixture, data, truth="score")
     with pytest.raises(ParameterError, match=r"'X' holds float.*name one of label"):
         read_rows(fitted_mixture, data, truth="X")

@@ -19,11 +19,11 @@ def text_of(model):
 def test_fit_sentences__say_what_was_fitted_on_what(mixture):
     text = text_of(mixture)
     found = mixture.diagnostics_
-    assert "A KernelMixture of 3 components was fitted to 6,000 rows of 4 features." in text
+    assert "3 components was fitted to 6,000 rows" in text
     assert f"The data: {found['data']}." in text
     assert "Every feature is a view of its own" in text
-    assert "The data were read in 4 passes: pilot (6,000 rows), moments (6,000 rows)" in text
-    assert "Bandwidths and landmarks come from a sample of 6,000 rows." in text
+    assert "4 passes: pilot (6,000 rows), moments" in text
+    assert "come from a sample of 6,000 rows." in text
     assert f"by joint diagonalisation; of {len(found['spectral']['candidates'])} cand" in text
     assert f"“{found['spectral']['chosen']}”" in text
     assert f"{size(found['plan']['projected_nbytes'])} in a process" in text
@@ -37,7 +37,7 @@ def test_fit_sentences__follow_the_diagnostics(mixture, wide_mixture, cell_model
     text = text_of(mixture)
     assert "3 parts came from a checkpoint" in text
     assert "of 1.0 GiB allowed" in text
-    assert "Views, independent of each other within a component: both (" in text_of(wide_mixture)
+    assert "within a component: both (" in text_of(wide_mixture)
     started = text_of(cell_model)
     assert "started from k-means clusters" in started
     assert "candidate" not in started
@@ -87,8 +87,8 @@ def test_fit_sentences__name_every_criterion_of_merging():
 
 def test_fit_sentences__say_how_populations_came_about(merged_model):
     text = text_of(merged_model)
-    assert "The 30 components were merged into 4 populations that several trees agree on" in text
-    assert "at least 1 times as wide as the spread of the feature inside components" in text
+    assert "30 components were merged into 4 " in text
+    assert "at least 1 times as wide as the spread" in text
 
 
 @pytest.mark.parametrize(("temperature", "told"), [(1.0, False), (1.254, True)])
@@ -101,7 +101,7 @@ def test_fit_sentences__tell_of_a_temperature(merged_model, monkeypatch, tempera
 def test_fit_sentences__name_kernels_and_shared_components(mixture):
     mixture.set_params(kernels={"view1": "laplace"}, views_share_components=True)
     text = text_of(mixture)
-    assert "Kernels: view1 laplace; Gaussian for all other views." in text
-    assert "A component has the same density in all views." in text
+    assert "view1 laplace; Gaussian for all other" in text
+    assert "has the same density in all views." in text
     mixture.set_params(kernels="laplace")
     assert "Kernel of all views: laplace." in text_of(mixture)

@@ -110,10 +110,10 @@ def test_of_fold__parameters_of_its_own_in_one_pass():
 
 @pytest.mark.parametrize(("folds", "fold"), [(1, 0), (0, 0), (3, 3), (3, -1)])
 def test_of_fold__refuses_a_fold_that_does_not_exist(folds, fold):
-    with pytest.raises(ParameterError, match=f"fold {fold} of {folds} does not exist; .* two fold"):
+    with pytest.raises(ParameterError, match=f"fold {fold} of {folds} does .* two fold"):
         OfFold(Mean(), folds, fold, inside=True)
 
 
 def test_of_fold__refuses_windows_of_rows():
-    with pytest.raises(ParameterError, match="windows of rows cannot be folded by rows"):
+    with pytest.raises(ParameterError, match="windows of rows cannot be folded"):
         OfFold(Lagged(), 2, 0, inside=True)

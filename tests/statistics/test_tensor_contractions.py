@@ -159,7 +159,7 @@ def test_contractions__weights_of_zero_are_an_error():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"orders": (1, 1)}, "3 groups of columns need as many orders.*got 2 orders"),
+        ({"orders": (1, 1)}, "3 groups .* as many orders.*got 2"),
         ({"orders": (1, 0, 1)}, "orders must be at least 1"),
         (
             {"references": (np.zeros(3), np.zeros(3), np.zeros(2))},

@@ -56,7 +56,7 @@ def test_csv__what_is_no_answer_is_named(arrays, tmp_path):
     group = zarr.create_group(tmp_path / "answers.zarr", attributes={"model": "M"})
     for name, values in arrays.items():
         group.create_array(name, data=np.asarray(values))
-    with pytest.raises(DataError, match=r"not a store of answers|no numbers of the same rows"):
+    with pytest.raises(DataError, match=r"not a store of answers|no numbers"):
         write_answers_to_csv(tmp_path / "answers.zarr", tmp_path / "a.csv")
     assert not (tmp_path / "a.csv").exists()
 
@@ -76,7 +76,7 @@ def test_csv__a_full_disk_is_named(labels, tmp_path, monkeypatch):
     partial = tmp_path / "full"
     partial.symlink_to("/dev/full")
     monkeypatch.setattr(outputs, "unfinished_path", lambda _: partial)
-    with pytest.raises(OutputError, match=r"l\.csv cannot be written \(No space left"):
+    with pytest.raises(OutputError, match=r"l\.csv cannot .* \(No space left"):
         write_answers_to_csv(labels, tmp_path / "l.csv", probabilities=False)
     assert not (tmp_path / "l.csv").exists()
     assert not partial.is_symlink()
@@ -113,7 +113,7 @@ def test_csv__codes_without_a_category_are_refused(labels, tmp_path, codes):
     values = ("sample", "feature"), np.zeros((1000, 2))
     data = xr.Dataset({"X": values, "sample_id": donors}, coords={"feature": [0, 1]})
     data.to_zarr(path, zarr_format=3, consolidated=False)
-    with pytest.raises(DataError, match=r"'sample_id' of .* holds codes that are none of its 2"):
+    with pytest.raises(DataError, match=r"'sample_id' of .* none of its 2"):
         write_answers_to_csv(labels, tmp_path / "l.csv", cells=path)
 
 
@@ -123,7 +123,7 @@ def test_csv__categories_that_are_no_list_are_refused(labels, tmp_path):
     values = ("sample", "feature"), np.zeros((1000, 2))
     data = xr.Dataset({"X": values, "sample_id": donors}, coords={"feature": [0, 1]})
     data.to_zarr(path, zarr_format=3, consolidated=False)
-    with pytest.raises(DataError, match=r"the categories of 'sample_id' of .* are 5"):
+    with pytest.raises(DataError, match=r"categories of 'sample_id' of .* are 5"):
         write_answers_to_csv(labels, tmp_path / "l.csv", cells=path)
 
 

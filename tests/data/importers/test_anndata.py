@@ -81,7 +81,7 @@ def test_anndata__column_sparse_is_refused_with_the_remedy(tmp_path: Path) -> No
 
 def test_anndata__an_unknown_column_lists_the_known(tmp_path: Path) -> None:
     make(tmp_path / "a.h5ad", "dense")
-    with pytest.raises(DataError, match=r"no column 'type'; it has \['kind', 'donor', 'plate'\]"):
+    with pytest.raises(DataError, match=r"'type'.*\['kind', 'donor', 'plate'\]"):
         open_anndata(tmp_path / "a.h5ad", label="type")
 
 

@@ -68,9 +68,7 @@ def test_codes__of_anndata_are_the_columns_of_names_in_obs(tmp_path: Path, suffi
     data = anndata.AnnData(np.zeros((6, 2), np.float32), obs=obs)
     path, out = tmp_path / f"cars{suffix}", tmp_path / "codes.zarr"
     data.write_h5ad(path) if suffix == ".h5ad" else data.write_zarr(path)
-    with pytest.warns(
-        FileFormatWarning, match=r"\['doors'\] of obs hold numbers and were left out"
-    ):
+    with pytest.warns(FileFormatWarning, match=r"\['doors'\] of obs .* left out"):
         import_files(path, out, codes=True, sample_id="donor")
     samples = open_samples(out)
     assert samples.categories == {name: CATEGORIES[name] for name in ("colour", "old")}
@@ -78,7 +76,7 @@ def test_codes__of_anndata_are_the_columns_of_names_in_obs(tmp_path: Path, suffi
     np.testing.assert_array_equal(block.values, np.array(CODES)[:, [0, 2]])
     data.obs = data.obs[["doors"]]
     data.write_h5ad(tmp_path / "none.h5ad")
-    with pytest.raises(DataError, match="no categorical, string or boolean column to code"):
+    with pytest.raises(DataError, match=r"no categorical, .* column to code"):
         import_files(tmp_path / "none.h5ad", tmp_path / "none.zarr", codes=True)
 
 
@@ -102,7 +100,7 @@ def test_codes__of_several_files_have_the_same_categories(tmp_path: Path) -> Non
 
 
 def test_codes__are_named_by_the_error_for_columns_of_words(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"'colour'.* as codes of categories with codes=True"):
+    with pytest.raises(DataError, match=r"'colour'.* with codes=True"):
         import_files(write_csv(tmp_path), tmp_path / "cars.zarr")
 
 
@@ -110,7 +108,7 @@ def test_codes__are_named_by_the_error_for_columns_of_words(tmp_path: Path) -> N
     "options", [{"transform": "arcsinh"}, {"keep_raw": True}, {"untransformed": ["doors"]}]
 )
 def test_codes__take_no_options_of_measured_values(tmp_path: Path, options: Any) -> None:
-    with pytest.raises(ParameterError, match="are for measured values; leave them out with codes"):
+    with pytest.raises(ParameterError, match=r"measured values; .* with codes"):
         import_files(write_csv(tmp_path), tmp_path / "cars.zarr", codes=True, **options)
     (tmp_path / "a.fcs").write_bytes(b"x")
     with pytest.raises(ParameterError, match="tables and AnnData; these files are fcs"):
@@ -119,7 +117,7 @@ def test_codes__take_no_options_of_measured_values(tmp_path: Path, options: Any)
 
 def test_writer__takes_codes_and_their_categories_only(tmp_path: Path) -> None:
     with SampleStoreWriter(tmp_path / "a.zarr", ["a"], dtype="int8") as store:
-        with pytest.raises(DataError, match="X is float64; a store of int8 takes integer codes"):
+        with pytest.raises(DataError, match="X is float64; a store of int8"):
             store.append([[0.5]])
         with pytest.raises(ParameterError, match="give every feature of integer codes"):
             store.set_feature_categories({"b": ["x"]})

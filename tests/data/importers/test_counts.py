@@ -119,7 +119,7 @@ def test_vocabulary__is_one_name_a_line(counts, tmp_path):
     import_counts(path, tmp_path / "out.zarr", vocabulary=names)
     assert list(anndata.io.read_zarr(tmp_path / "out.zarr").var_names) == WORDS
     names.write_bytes(gzip.compress(b"a\nb"))
-    with pytest.raises(FileFormatError, match="15 words, but the list of their names has 2"):
+    with pytest.raises(FileFormatError, match=r"15 words, .* names has 2"):
         import_counts(path, tmp_path / "other.zarr", vocabulary=names)
 
 
@@ -140,7 +140,7 @@ def test_damaged_files__are_refused(counts, tmp_path):
             import_counts(docword(counts, path, as_whole), out)
         assert not out.exists()
     path.write_text("60\n15\n3\n1 2 x\n")
-    with pytest.raises(FileFormatError, match="not the three numbers document, word and count"):
+    with pytest.raises(FileFormatError, match="three numbers document, word"):
         import_counts(path, out)
     path.write_text("some words\nthat are\nno counts\n")
     with pytest.raises(FileFormatError, match="give a UCI docword file"):

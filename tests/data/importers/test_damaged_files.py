@@ -92,7 +92,7 @@ def test_reader__says_what_is_damaged(tmp_path: Path, kind: str) -> None:
 def test_csv__a_cut_gzip_leaves_no_store(tmp_path: Path) -> None:
     path, _ = make(tmp_path, "csv.gz")
     path.write_bytes(path.read_bytes()[:-300])
-    with pytest.raises(FileFormatError, match=r"cells.csv.gz cannot be read as a table \(EOFError"):
+    with pytest.raises(FileFormatError, match=r"cells\.csv\.gz cannot .* \(EOFError"):
         import_files(path, tmp_path / "out.zarr", label="kind")
     assert [file.name for file in tmp_path.iterdir()] == ["cells.csv.gz"]
 
@@ -156,7 +156,7 @@ def test_anndata__pointers_that_do_not_ascend_are_refused(tmp_path: Path, damage
 
 def test_reading__lets_own_errors_through_and_names_what_does_not_fit_in_memory() -> None:
     with (
-        pytest.raises(FileFormatError, match=r"a\.csv asks for too much memory .*8\.00 TiB"),
+        pytest.raises(FileFormatError, match=r"a\.csv asks .*memory .*8\.00 TiB"),
         reading(Path("a.csv"), "a table"),
     ):
         raise MemoryError("Unable to allocate 8.00 TiB")

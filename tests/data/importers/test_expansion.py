@@ -46,7 +46,7 @@ def test_nothing__is_an_error(day, tmp_path):
     with pytest.raises(FileFormatError, match=r"no file matches .*x\*\.fcs"):
         expand_paths([day / "x*.fcs"], ENDINGS)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileFormatError, match=r"holds no file that ends in one of \.fcs, \.csv"):
+    with pytest.raises(FileFormatError, match=r"no file that .* \.fcs, \.csv"):
         expand_paths([tmp_path / "empty"], ENDINGS)
 
 

@@ -100,7 +100,7 @@ def test_offsets__choose_for_cyan(shared_data: Path, offsets: str) -> None:
 
 def test_offsets__the_row_count_refuses_the_wrong_ones(shared_data: Path) -> None:
     path = shared_data / "fcs_zoo" / "data_start_offset_discrepancy_example.fcs"
-    with pytest.raises(FileFormatError, match=r"hold 11 events of 54 bytes, but \$TOT says 2"):
+    with pytest.raises(FileFormatError, match=r"11 events of 54 bytes, .*\$TOT says 2"):
         read_fcs_header(path, offsets="header")
     with pytest.warns(FileFormatWarning, match=r"\$TIMESTEP=x+ is no number"):
         assert read(path, offsets="text").shape == (2, 26)
@@ -127,7 +127,7 @@ def test_packed_integers__name_the_keyword(shared_data: Path) -> None:
 
 
 def test_24_bit_integers__name_the_keyword(shared_data: Path) -> None:
-    with pytest.raises(FileFormatError, match=r"8, 16 and 32 bits are read, but \$P1B=24"):
+    with pytest.raises(FileFormatError, match=r"8, 16 and 32 bits .*\$P1B=24"):
         read_fcs_header(shared_data / "fcs_zoo" / "Cytek xP5.fcs")
 
 
@@ -239,9 +239,9 @@ def test_unknown_version__is_named(write_fcs: FcsWriter) -> None:
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"$TOT": 4}, r"hold 3 events of 4 bytes, but \$TOT says 4"),
+        ({"$TOT": 4}, r"3 events of 4 bytes, .*\$TOT says 4"),
         ({"$TOT": None}, r"lacks the keyword \$TOT"),
-        ({"$TOT": "many"}, r"\$TOT=many is no whole number; correct the keyword"),
+        ({"$TOT": "many"}, r"\$TOT=many is no whole number"),
         ({"$PAR": 2}, r"\$PAR says 2 channels"),
         ({"$DATATYPE": "A"}, r"\$DATATYPE=A"),
         ({"$MODE": "C"}, r"\$MODE=C, but only lists"),
@@ -301,7 +301,7 @@ def test_names__markers_only_where_they_are_unique(write_fcs: FcsWriter) -> None
 
 def test_names__duplicates_are_numbered_and_reported(write_fcs: FcsWriter) -> None:
     path = write_fcs("a.fcs", [np.ones(2, "<f4")] * 4, names=["A", "B", "A", "A_2"])
-    with pytest.warns(FileFormatWarning, match=r"repeated channel names were numbered: \['A'\]"):
+    with pytest.warns(FileFormatWarning, match=r"channel names were .*: \['A'\]"):
         header = read_fcs_header(path)
     assert header.features == ("A", "B", "A_3", "A_2")
 
@@ -356,13 +356,13 @@ def test_compensation__damage_is_refused(write_fcs: FcsWriter, text: str, messag
 
 
 def test_compensation__needs_a_matrix(write_fcs: FcsWriter) -> None:
-    with pytest.raises(DataError, match=r"no spillover matrix \(\$SPILLOVER or SPILL\)"):
+    with pytest.raises(DataError, match=r"spillover .*\(\$SPILLOVER or SPILL\)"):
         open_fcs(write_fcs("a.fcs", [np.ones(2, "<f4")]), compensate=True)
 
 
 def test_parameters__are_checked(write_fcs: FcsWriter) -> None:
     path = write_fcs("a.fcs", [np.ones(2, "<f4")])
-    with pytest.raises(ParameterError, match="offsets must be 'header' or 'text', not 'both'"):
+    with pytest.raises(ParameterError, match="'header' or 'text', not 'both'"):
         read_fcs_header(path, offsets="both")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="0 or larger"):
         read_fcs_header(path, dataset=-1)

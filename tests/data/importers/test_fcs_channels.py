@@ -59,7 +59,7 @@ def test_byte_order__is_not_guessed(write_fcs: FcsWriter, order: str, reason: st
 
 def test_byte_order__messages_are_short(write_fcs: FcsWriter) -> None:
     path = write_fcs("a.fcs", WORDS, {"$BYTEORD": "1;" * 1000})
-    with pytest.raises(FileFormatError, match=r"\$BYTEORD=(1;){30}\.\.\. is no byte order"):
+    with pytest.raises(FileFormatError, match=r"\$BYTEORD=(1;){30}\.\.\. is no byte"):
         read_fcs_header(path)
 
 
@@ -75,9 +75,7 @@ def test_byte_order__single_bytes_have_none(write_fcs: FcsWriter) -> None:
 def test_channels__as_many_as_text_names(write_fcs: FcsWriter, channels: int) -> None:
     path = write_fcs("a.fcs", WORDS, {"$PAR": channels})
     tracemalloc.start()
-    with pytest.raises(
-        FileFormatError, match=rf"\$PAR says {channels:,} channels, but TEXT names 2"
-    ):
+    with pytest.raises(FileFormatError, match=rf"\$PAR says {channels:,} .*TEXT names 2"):
         read_fcs_header(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -87,10 +85,10 @@ def test_channels__as_many_as_text_names(write_fcs: FcsWriter, channels: int) ->
 @pytest.mark.parametrize(
     ("offsets", "header_data", "message"),
     [
-        (None, None, "HEADER says that the events lie in bytes 4096 to 4107, TEXT says"),
-        (None, (0, 0), "is truncated: its events lie in bytes 4096 to"),
-        ("header", None, r"hold 3 events of 4 bytes, but \$TOT says 1000000000000000"),
-        ("text", None, "is truncated: its events lie in bytes 4096 to"),
+        (None, None, "HEADER .*bytes 4096 to 4107, TEXT says"),
+        (None, (0, 0), "is truncated: .*bytes 4096 to"),
+        ("header", None, r"3 events .*\$TOT says 1000000000000000"),
+        ("text", None, "is truncated: .*bytes 4096 to"),
     ],
 )
 def test_events__as_many_as_the_file_holds(
@@ -117,18 +115,18 @@ def test_events__as_many_as_the_file_holds(
         ({"$TOT": "1_0"}, r"\$TOT=1_0 is no whole number"),
         ({"$P1N": " "}, r"lacks the keyword \$P1N"),
         ({"$P1B": "²"}, r"16 and 32 bits are read, but \$P1B=²"),
-        ({"$P1B": "1e1"}, r"but \$P1B=1e1; export the file as floating point"),
+        ({"$P1B": "1e1"}, r"\$P1B=1e1; export the file"),
         ({"$P1R": "nan"}, r"\$P1R=nan is no finite number"),
         ({"$P1R": "1e999"}, r"\$P1R=1e999 is no finite number"),
-        ({"$P1R": "-4"}, r"\$P1R=-4 cannot be the range of integers"),
-        ({"$P1R": "0", "$P1E": "4,1"}, r"\$P1R=0 cannot be the range of a logarithmic"),
+        ({"$P1R": "-4"}, r"\$P1R=-4 .* range of integers"),
+        ({"$P1R": "0", "$P1E": "4,1"}, r"\$P1R=0 .* range of a logarithmic"),
         ({"$P1E": "inf"}, r"\$P1E=inf is not a pair of numbers"),
         ({"$P1E": "inf,1"}, r"\$P1E=inf,1 is not a pair of numbers"),
         ({"$P1E": "4,nan"}, r"\$P1E=4,nan is not a pair of numbers"),
         ({"$P1E": "4,1,1"}, r"\$P1E=4,1,1 is not a pair of numbers"),
         ({"$P1E": "-4,1"}, r"\$P1E=-4,1 must be 0 to 100 decades"),
         ({"$P1E": "400,1"}, r"\$P1E=400,1 must be 0 to 100 decades"),
-        ({"$P1E": "4,-1"}, r"\$P1E=4,-1 must be .* an offset of 0 or more"),
+        ({"$P1E": "4,-1"}, r"\$P1E=4,-1 must .* offset of 0"),
         ({"$P1G": "-2"}, r"\$P1G=-2 is a negative gain"),
         ({"$P1G": "nan"}, r"\$P1G=nan is no finite number"),
         ({"$NEXTDATA": "x"}, r"\$NEXTDATA=x is no whole number"),
@@ -163,9 +161,9 @@ def test_time_step__that_is_none_leaves_the_units(write_fcs: FcsWriter, step: st
     ("spillover", "message"),
     [
         ("2,A,A,1,0,0,1", r"names \['A'\] more than once"),
-        ("2,A,T,1,0,0,1", r"names \['T'\], but several channels of the file have that name"),
-        ("2,A,B,1,nan,0,1", r"damaged: \['nan'\] are no finite numbers"),
-        ("2,A,B,1,0,0", "damaged: 2 channels need 4 numbers, but it has 3"),
+        ("2,A,T,1,0,0,1", r"names \['T'\], but several channels"),
+        ("2,A,B,1,nan,0,1", r"damaged: \['nan'\] are no finite"),
+        ("2,A,B,1,0,0", "damaged: 2 channels .*4 .* has 3"),
         ("0", "damaged: it begins with '0'"),
         ("-1,1", "damaged: it begins with '-1'"),
         ("2,A,B,1,2,2,4", "has no inverse"),

@@ -65,7 +65,7 @@ def test_supplement__that_is_no_text_is_unread(write_fcs: FcsWriter) -> None:
     [
         ({"GUID": "", "CREATOR": "me"}, "after 'GUID' is read as an empty value"),
         ({"$OP": "me", "$op": "you"}, r"repeated with other values, .*: '\$op'"),
-        ({"LAST": "a/b"}, "ends with the keyword 'b', which has no value"),
+        ({"LAST": "a/b"}, "keyword 'b', which has no value"),
     ],
 )
 def test_text__guesses_are_told(write_fcs: FcsWriter, keywords: dict[str, str], note: str) -> None:

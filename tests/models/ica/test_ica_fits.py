@@ -144,5 +144,5 @@ def test_right_results__carry_no_word_of_worry(kind, d, k, rows, noise, seed):
     values, mixing, _ = problem(kind, d, k, rows, noise=noise, seed=seed)
     found = ICA(k, random_state=0).fit(values)  # a warning is an error
     assert column_error(mixing, found.mixing_) < 0.06
-    sentences = found.diagnostics_["verdict"]["sentences"]
-    assert sentences == [f"{k} sources, at most one of them Gaussian."]
+    (sentence,) = found.diagnostics_["verdict"]["sentences"]
+    assert sentence.startswith(f"{k} sources, at most one of them")

@@ -24,18 +24,18 @@ def rows():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_components": 0}, "n_components is 0; expected an integer of at least 1"),
+        ({"n_components": 0}, "n_components is 0; .* at least 1"),
         ({"n_components": 2.5}, "n_components is 2.5"),
-        ({"method": "fast"}, "method is 'fast'; expected one of auto, whitened, cumulant"),
+        ({"method": "fast"}, "method is 'fast'; .* auto, whitened, "),
         ({"polish_passes": 0}, "polish_passes is 0"),
         ({"gauss_newton_steps": -1}, "gauss_newton_steps is -1"),
         (
             {"n_components": 5, "method": "whitened"},
-            "n_components=5 exceeds the 4 features.*use method='cumulant'",
+            "n_components=5 .*4 f.*method='cumulant'",
         ),
         (
             {"n_components": 9},
-            "n_components=9 exceeds 8, the number of sources that the fourth cumulant of 4",
+            "n_components=9 exceeds 8, .*cumulant",
         ),
     ],
 )
@@ -49,7 +49,7 @@ def test_most_sources__leave_the_cumulant_more_entries_than_columns():
 
 
 def test_few_rows__are_an_error(rows):
-    with pytest.raises(DataError, match="the data have 3 rows, fewer than the 4 that 4 sources"):
+    with pytest.raises(DataError, match="3 rows, fewer than the 4 "):
         ICA().fit(rows[:3])
     with pytest.raises(DataError, match="have 1 row"):
         ICA(1).fit(rows[:1])
@@ -103,7 +103,7 @@ def test_gaussian_sources__are_told():
 
 def test_fewer_sources_than_asked__are_returned_as_fewer():
     values, mixing, _ = problem("laplace", 12, 5, 60_000, noise=0.3, seed=3)
-    with pytest.warns(ConditioningWarning, match="5 of 8 sources stand out.*n_components=5"):
+    with pytest.warns(ConditioningWarning, match="5 of 8 sources .*n_components=5"):
         found = ICA(8, method="cumulant", random_state=0).fit(values)
     assert found.mixing_.shape == (12, 5)
     assert column_error(mixing, found.mixing_) < 0.06

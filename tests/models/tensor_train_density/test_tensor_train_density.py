@@ -264,7 +264,7 @@ def test_answers__come_in_the_container_of_the_rows(chain, model, tmp_path):
     assert np.array_equal(written["posterior"], model.latent_posterior(holes))
     model.write(holes, tmp_path / "usual.zarr", scheduler="threads")
     assert set(xr.open_zarr(tmp_path / "usual.zarr")) == {"log_density"}
-    with pytest.raises(ParameterError, match="outputs is 'label'; expected one of log_density"):
+    with pytest.raises(ParameterError, match=r"outputs is 'label'; .*log_density"):
         model.write(holes, tmp_path / "t.zarr", outputs=("label",))
     loaded = bigtensor.load(model.save(tmp_path / "m.zarr"))
     assert np.array_equal(loaded.score_samples(rows), scores)

@@ -219,7 +219,7 @@ def test_bad_input__is_told_with_a_remedy(options, X, y, error, words) -> None:
 
 def test_bad_input_at_prediction__is_told_with_a_remedy(chains: Split) -> None:
     model = fitted(chains)
-    with pytest.raises(DataError, match="sequence 1 has no three consecutive known"):
+    with pytest.raises(DataError, match="sequence 1 has no three consecutive"):
         model.predict([[0, 1, 2], [0, 1]])
     with pytest.raises(DataError, match="fitted to integers"):
         model.predict(["abc"])

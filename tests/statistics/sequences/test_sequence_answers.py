@@ -251,7 +251,7 @@ def test_blocks_of_another_cut__are_refused() -> None:
     block = sequences_of(CHAINS["four states"])
     boundaries = summed(TransferOperators(chain, 2), cut_blocks(block, [0, 100, ROWS]))
     assert isinstance(boundaries, Boundaries)
-    with pytest.raises(BigtensorError, match="no message is known for the block at row 50"):
+    with pytest.raises(BigtensorError, match=r"no message .* block at row 50"):
         boundaries.of(cut_blocks(block, [50, ROWS])[0])
 
 
