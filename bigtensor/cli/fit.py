@@ -21,7 +21,7 @@ from bigtensor.cli.options import (
     weights_option,
 )
 from bigtensor.cli.output import say
-from bigtensor.cli.plan import plan_facts
+from bigtensor.cli.plan import plan_facts, planned_fit
 from bigtensor.cli.progress import duration, reporter
 from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
@@ -89,7 +89,7 @@ def _show_plan(model: Any, cells: Any, where: dict[str, Any]) -> dict[str, Any]:
     """Print the plan, and refuse it in one line when it does not fit; return its facts."""
     from bigtensor.errors import PlanError
 
-    plan = model.plan(cells, **where)
+    plan = planned_fit(model, cells, where)
     say(written_for(click.get_current_context().command, plan.in_words() + "\n"))
     if not plan.fits:
         raise PlanError("the plan does not fit: " + plan.advice())

@@ -62,6 +62,16 @@ def size(value: Any) -> int:
         raise click.BadParameter(f"{value!r} is not a size such as 1GiB or 500MB") from error
 
 
+def wait(value: Any) -> float:
+    """Return the seconds of a time such as 12h."""
+    from bigtensor.engine.patience import parse_wait
+
+    try:
+        return parse_wait(value)
+    except ParameterError as error:
+        raise click.BadParameter(f"{value!r} is not a time such as 90s, 10m or 12h") from error
+
+
 def components_option(function: Function) -> Function:
     """Add ``--components``."""
     return click.option(
@@ -154,6 +164,12 @@ _RUNTIME_OPTIONS: dict[str, tuple[Any, str, str]] = {
         "SIZE",
         "What a process may use, such as 1GiB; a plan that needs more is refused.",
     ),
+    "wait_for_workers": (
+        wait,
+        "TIME",
+        "How long to wait for workers of a running scheduler while it has none, such as 12h for a "
+        "queue; by default 60 seconds.",
+    ),
 }
 
 
@@ -161,6 +177,7 @@ def runtime(
     workers: int | None = None,
     scheduler: str | None = None,
     memory_limit: int | None = None,
+    wait_for_workers: float | None = None,
     scheduler_file: str | None = None,
     **certificates: str | None,
 ) -> dict[str, Any]:
@@ -172,6 +189,8 @@ def runtime(
     scheduler : str, optional
     memory_limit : int, optional
         Bytes.
+    wait_for_workers : float, optional
+        Seconds.
     scheduler_file : str, optional
         Path of the file that a scheduler writes.
     **certificates : str
@@ -180,7 +199,7 @@ def runtime(
     Returns
     -------
     dict
-        ``scheduler``, ``workers`` and ``memory_limit``.
+        ``scheduler``, ``workers``, ``memory_limit`` and ``wait_for_workers``.
     """
     from bigtensor.engine.connection import Connection
     from bigtensor.models.parameters import check_workers
@@ -204,7 +223,12 @@ def runtime(
         place: str | Connection = scheduler or "processes"
     else:
         place = Connection(scheduler, scheduler_file, **certificates)
-    return {"scheduler": place, "workers": workers, "memory_limit": memory_limit}
+    return {
+        "scheduler": place,
+        "workers": workers,
+        "memory_limit": memory_limit,
+        "wait_for_workers": wait_for_workers,
+    }
 
 
 def refuse_inputs(out: Path, *inputs: Path | str, otherwise: str = "") -> None:

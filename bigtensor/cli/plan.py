@@ -35,9 +35,24 @@ def plan(
     from bigtensor.models.registry import model_class
 
     unfitted = model_class(model)(**parameters)
-    planned = unfitted.plan(in_order(cells, sequence, unfitted), **where)
+    planned = planned_fit(unfitted, in_order(cells, sequence, unfitted), where)
     command = click.get_current_context().command
     say(written_for(command, planned.in_words()), plan_facts(planned))
+
+
+def planned_fit(model: Any, cells: Any, where: dict[str, Any]) -> Plan:
+    """Return the plan of a fit, which waits for no worker.
+
+    Parameters
+    ----------
+    model : Estimator
+    cells : Samples
+    where : dict
+        As `bigtensor.cli.options.runtime` returns it.
+    """
+    places = {name: value for name, value in where.items() if name != "wait_for_workers"}
+    planned: Plan = model.plan(cells, **places)
+    return planned
 
 
 def plan_facts(planned: Plan) -> dict[str, Any]:

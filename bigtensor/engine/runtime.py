@@ -10,11 +10,12 @@ from typing import Any, Protocol
 from dask.utils import parse_bytes
 
 from bigtensor.engine.cluster import DistributedRuntime
-from bigtensor.engine.connection import Connection, check_versions, connected
+from bigtensor.engine.connection import Connection, connected
+from bigtensor.engine.events import Progress
 from bigtensor.engine.forks import forked
 from bigtensor.engine.local_cluster import local_cluster
+from bigtensor.engine.patience import parse_wait
 from bigtensor.engine.threads import Collect, Job, JobFunction, ThreadedRuntime
-from bigtensor.engine.worker_ends import worker_ends_of
 from bigtensor.errors import ClusterError, ParameterError, Setting
 
 _CLIENT_OF_PARENT = (
@@ -47,9 +48,25 @@ class Runtime(Processes, Protocol):
     """Runs the same function on many small jobs and hands the results on as they come."""
 
     def run(
-        self, function: JobFunction, shared: Any, jobs: Sequence[Job], collect: Collect
+        self,
+        function: JobFunction,
+        shared: Any,
+        jobs: Sequence[Job],
+        collect: Collect,
+        *,
+        result_nbytes: int = 0,
+        progress: Progress | None = None,
     ) -> None:
-        """Call ``collect(index, function(shared, *job))`` for every job, in any order."""
+        """Call ``collect(index, function(shared, *job))`` for every job, in any order.
+
+        Parameters
+        ----------
+        function, shared, jobs, collect
+        result_nbytes : int
+            Bytes that a finished task holds until its result is collected.
+        progress : Progress, optional
+            Told of workers that are waited for and that are lost.
+        """
 
 
 def parse_memory_limit(limit: str | int) -> int:
@@ -72,6 +89,7 @@ def open_runtime(
     scheduler: str | Connection | None = None,
     workers: int | None = None,
     memory_limit: str | int | None = None,
+    wait_for_workers: str | float | None = None,
 ) -> Iterator[Runtime]:
     """Open a runtime for passes, and close it afterwards.
 
@@ -90,6 +108,9 @@ def open_runtime(
     memory_limit : str or int, optional
         Memory of one process, such as ``"1GiB"``. On a given cluster the smaller of this and the
         workers' own limit counts.
+    wait_for_workers : str or float, optional
+        Longest time without any worker of a cluster, in seconds or such as ``"12h"``. By default
+        60 s, and as long as it takes where the cluster of the client has asked for workers.
 
     Yields
     ------
@@ -100,9 +121,10 @@ def open_runtime(
     ParameterError
         When client and scheduler contradict each other, or a value is out of range.
     ClusterError
-        When a scheduler does not answer, refuses the connection, or has workers of another version.
+        When a scheduler does not answer or refuses the connection.
     """
     limit = None if memory_limit is None else parse_memory_limit(memory_limit)
+    wait = None if wait_for_workers is None else parse_wait(wait_for_workers)
     if client is not None and scheduler is not None:
         raise ParameterError("give a client or a scheduler, not both")
     if workers is not None and workers < 1:
@@ -126,20 +148,17 @@ def open_runtime(
     if client is not None:
         if client in forked.clients:
             raise ClusterError(_CLIENT_OF_PARENT)
-        if worker_ends_of(client) is None:
-            check_versions(client)
         with _seceded():
-            yield DistributedRuntime(client, limit)
+            yield DistributedRuntime(client, limit, wait)
     elif scheduler == "threads":
         yield ThreadedRuntime(workers or os.cpu_count() or 1, limit)
     elif scheduler == "processes":
         with local_cluster(workers or os.cpu_count() or 1, limit) as own:
-            yield DistributedRuntime(own)
+            yield DistributedRuntime(own, wait=wait)
     else:
         connection = scheduler if isinstance(scheduler, Connection) else Connection(scheduler)
         with connected(connection) as own, _seceded():
-            check_versions(own)
-            yield DistributedRuntime(own, limit)
+            yield DistributedRuntime(own, limit, wait)
 
 
 def _in_task() -> bool:

@@ -82,6 +82,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         scheduler: str | Connection | None = None,
         workers: int | None = None,
         memory_limit: str | int | None = None,
+        wait_for_workers: str | float | None = None,
         listeners: Iterable[Listener] = (),
     ) -> Path:
         """Write answers for every row to a Zarr store, without holding them in memory.
@@ -101,7 +102,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
             ``xarray.open_zarr(path, group=into)`` reads. No array of the store is touched.
         overwrite : bool, default False
             Replace a store of this name, or answers in a group of this name.
-        client, scheduler, workers, memory_limit, listeners
+        client, scheduler, workers, memory_limit, wait_for_workers, listeners
             As for `fit`.
 
         Returns
@@ -123,7 +124,11 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         if into is not None:
             self._check_rows(samples, os.fspath(path))
         with open_runtime(
-            client=client, scheduler=scheduler, workers=workers, memory_limit=memory_limit
+            client=client,
+            scheduler=scheduler,
+            workers=workers,
+            memory_limit=memory_limit,
+            wait_for_workers=wait_for_workers,
         ) as runtime:
             make_plan(samples, _sizes(function, samples.rows), runtime).check()
             validity = evaluate_to_store(

@@ -47,6 +47,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         scheduler: str | Connection | None = None,
         workers: int | None = None,
         memory_limit: str | int | None = None,
+        wait_for_workers: str | float | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         listeners: Iterable[Listener] = (),
     ) -> Self:
@@ -75,6 +76,10 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             Number of processes or threads; all processors by default.
         memory_limit : str or int, optional
             Memory of a process, such as ``"1GiB"``. A fit that needs more is refused.
+        wait_for_workers : str or float, optional
+            Longest time without any worker of a cluster, in seconds or such as ``"12h"``. By
+            default 60 s, and as long as it takes where the cluster of ``client`` has asked for
+            workers, such as a queue.
         checkpoint : path or fsspec URL, optional
             Place of finished parts, from which the same fit continues.
         listeners : iterable of callables
@@ -97,6 +102,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             scheduler=scheduler,
             workers=workers,
             memory_limit=memory_limit,
+            wait_for_workers=wait_for_workers,
             checkpoint=checkpoint,
             listeners=listeners,
         )
@@ -176,8 +182,8 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             Number of rows of all sites, by default of ``X``. Choices that depend on the number of
             rows use it.
         **options
-            As for `fit`: ``client``, ``scheduler``, ``workers``, ``memory_limit``, ``checkpoint``,
-            ``listeners``.
+            As for `fit`: ``client``, ``scheduler``, ``workers``, ``memory_limit``,
+            ``wait_for_workers``, ``checkpoint``, ``listeners``.
 
         Returns
         -------

@@ -16,5 +16,6 @@ class RunOptions(TypedDict, total=False):
     scheduler: str | Connection | None
     workers: int | None
     memory_limit: str | int | None
+    wait_for_workers: str | float | None
     checkpoint: str | os.PathLike[str] | None
     listeners: Iterable[Callable[[Any], None]]
