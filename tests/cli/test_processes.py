@@ -105,7 +105,7 @@ def test_scheduler__is_used_and_left_running(run, cells, model, tmp_path, option
             threads_per_worker=2,
             processes=False,
             protocol="tcp",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):

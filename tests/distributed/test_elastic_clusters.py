@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import dask
@@ -96,7 +97,7 @@ def test_adaptive_cluster__of_minimum_0_starts_after_the_usual_wait(
     # one at once, and then one for every half of a second, as far as the machine is not busy
     assert 3 <= len(waits) <= 1 + LateWorker.seconds / 0.5
     assert waits[0].seconds < 0.5
-    assert all(one.seconds < two.seconds for one, two in zip(waits, waits[1:], strict=False))
+    assert all(one.seconds < two.seconds for one, two in pairwise(waits))
 
 
 @pytest.mark.slow
@@ -136,6 +137,18 @@ def test_adaptive_cluster__grows_to_four_workers_within_the_time_of_two_tasks() 
     running = [sum(start <= moment < stop for start, stop in spans) for moment, _ in spans]
     reached = min(start for (start, _), count in zip(spans, running, strict=True) if count >= 4)
     assert reached - first <= 2 * seconds
+
+
+@pytest.mark.parametrize(("wait_count", "stay"), [(1, False), (1000, True)])
+def test_adaptive_cluster__keeps_workers_between_passes_by_its_wait_count(
+    wait_count: int, stay: bool
+) -> None:
+    with empty_cluster() as client:
+        client.cluster.adapt(minimum=0, maximum=2, interval="50ms", wait_count=wait_count)
+        collected(DistributedRuntime(client), [])
+        workers = set(client.nthreads())
+        time.sleep(1.5)  # the driver's own work between two passes
+        assert (set(client.nthreads()) == workers != set()) == stay
 
 
 def test_fit_on_an_adaptive_cluster__has_the_bits_of_threads() -> None:

@@ -240,7 +240,9 @@ def test_cluster__whose_workers_join_in_mid_pass_has_work_for_all_of_them() -> N
 
 
 @pytest.mark.parametrize(
-    ("function", "memory"), [(die_at_3, False), (take_all_memory_at_3, True)], ids=["exit", "memory"]
+    ("function", "memory"),
+    [(die_at_3, False), (take_all_memory_at_3, True)],
+    ids=["exit", "memory"],
 )
 def test_task__that_always_kills_its_worker_names_memory_where_a_nanny_reports_it(
     function: Any, memory: bool
