@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 from bigtensor.engine.events import Progress
@@ -29,10 +30,11 @@ class DistributedRuntime:
     limit: int | None = None
     wait: float | None = None
     in_driver: ClassVar[bool] = False
-    _watch: WorkerWatch = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_watch", WorkerWatch(self.client))
+    @cached_property
+    def _watch(self) -> WorkerWatch:
+        """Workers from one run to the next."""
+        return WorkerWatch(self.client)
 
     @property
     def workers(self) -> int:

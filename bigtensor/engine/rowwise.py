@@ -236,7 +236,8 @@ def _run(
     light = replace(task, samples=task.samples.without_lazy_rows())
     parts = [segments(task.samples, *rows) for rows in ranges]
     jobs = [job_of(task.samples, part) for part in parts]
-    returned = 0 if place is None else _output_nbytes(task.function) * max(map(rows_of, parts))
+    longest = max(map(rows_of, parts), default=0)
+    returned = 0 if place is None else longest * _output_nbytes(task.function)
     runtime.run(
         _evaluate_range,
         light,
