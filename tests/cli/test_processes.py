@@ -119,6 +119,25 @@ def test_scheduler__is_used_and_left_running(run, cells, model, tmp_path, option
     np.testing.assert_array_equal(bigtensor.load(out).weights_, bigtensor.load(model).weights_)
 
 
+def test_scheduler__without_workers_is_planned_for_and_waited_for(run, cells, tmp_path):
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=0, processes=False, protocol="tcp", dashboard_address="127.0.0.1:0"
+    ) as cluster:
+        address, out = cluster.scheduler_address, tmp_path / "m.zarr"
+        where = ("--scheduler", address, "--wait-for-workers", "1s")
+        result = run("fit", cells, "-k", 4, "--out", out, *where)
+    assert result.exit_code == 1
+    assert "runs on    a cluster without workers so far" in result.stdout
+    assert "give --memory-limit" in result.stdout
+    waiting, error = result.stderr.splitlines()
+    assert waiting == "pilot: waiting for workers"
+    assert f"{address} has no workers after 1" in error
+    assert "--wait-for-workers 12h" in error
+    assert not out.exists()
+
+
 @pytest.mark.parametrize("where", [("--scheduler", "threads"), ("--workers", "2")])
 def test_interrupt__in_mid_fit_keeps_finished_parts_and_nothing_half_written(
     start, many_cells, run, tmp_path, where
