@@ -28,9 +28,14 @@ CONNECT_TIMEOUT = 10.0
 Result = TypeVar("Result")
 
 _CERTIFICATES = (
-    Setting("tls_ca_file") + ", " + Setting("tls_cert") + " and " + Setting("tls_key") + " name "
-    "PEM files of the authority, of your certificate and of its key, and without them "
-    "distributed.comm.tls in Dask's configuration counts"
+    "give "
+    + Setting("tls_ca_file")
+    + ", "
+    + Setting("tls_cert")
+    + " and "
+    + Setting("tls_key")
+    + ": the PEM files of the certificate authority, of your certificate and of its key. Without "
+    "them, distributed.comm.tls of Dask's configuration is used"
 )
 
 
@@ -198,7 +203,7 @@ def _check_answer(address: str, security: Any) -> None:
         elif not _speaks_first(connection) and _speaks_tls(host, port):
             raise ClusterError(
                 f"the scheduler at {address} asks for encryption; give an address that begins with "
-                "tls://, and certificates: " + _CERTIFICATES
+                "tls://, and " + _CERTIFICATES
             )
 
 
@@ -218,7 +223,11 @@ def _tls_context(security: Any) -> ssl.SSLContext | None:
         When a file cannot be read or is not what it should be.
     """
     tls = security.get_tls_config_for_role("client")
-    for name, kind in (("ca_file", "authority"), ("cert", "certificate"), ("key", "key")):
+    for name, kind in (
+        ("ca_file", "certificate authority"),
+        ("cert", "certificate"),
+        ("key", "key"),
+    ):
         # Dask takes the text of a certificate in place of a path
         if tls[name] and "\n" not in tls[name]:
             try:
@@ -251,15 +260,15 @@ def _check_certificates(
             encrypted.recv(1)
     except ssl.SSLCertVerificationError as error:
         raise ClusterError(
-            f"the certificate of the scheduler at {address} is not of your authority "
-            f"({error.verify_message}); use the authority's file that the scheduler was started "
-            "with: " + _CERTIFICATES
+            f"the certificate of the scheduler at {address} is not signed by your certificate "
+            f"authority ({error.verify_message}); use the file of the authority that the scheduler "
+            "was started with, and " + _CERTIFICATES
         ) from error
     except ssl.SSLError as error:
         if _is_alert(error):
             raise ClusterError(
                 f"the scheduler at {address} refuses your certificate ({error.reason}); use one "
-                "that the scheduler's authority has signed: " + _CERTIFICATES
+                "that the certificate authority of the scheduler has signed, and " + _CERTIFICATES
             ) from error
         raise ClusterError(
             f"the server at {address} does not encrypt ({error.reason}); if it is a Dask "

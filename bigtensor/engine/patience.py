@@ -52,5 +52,6 @@ def seconds_to_wait(client: Any, wait: float | None) -> float:
     if wait is not None:
         return wait
     # processes that were started here need no queue, and their nannies report how they end
-    asked = worker_ends_of(client) is None and getattr(client.cluster, "plan", None)
-    return math.inf if asked else WAIT_SECONDS
+    own = worker_ends_of(client) is not None
+    requested = None if own else getattr(client.cluster, "requested", None)
+    return math.inf if requested else WAIT_SECONDS

@@ -14,6 +14,7 @@ import dask
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster, Worker
+from distributed.deploy.spec import ProcessInterface
 
 from bigtensor.data.opening import open_samples
 from bigtensor.engine import in_flight, patience, task_run
@@ -33,17 +34,31 @@ from tests.engine.sums import ColumnSums
 MiB = 2**20
 
 
-class LateWorker(Worker):
-    """A worker that a queue holds back."""
+class QueuedJob(ProcessInterface):
+    """A job that is submitted at once, and whose worker starts when the queue lets it."""
 
     seconds = 3.0
 
-    async def start_unsafe(self) -> Any:
+    def __init__(self, scheduler: str, name: Any = None, **_: Any) -> None:
+        super().__init__(scheduler=scheduler, name=name)
+        self.scheduler_address, self.name, self.worker = scheduler, name, None
+
+    async def start(self) -> None:
+        await super().start()
+        self.job = asyncio.ensure_future(self.run())
+
+    async def run(self) -> None:
         await asyncio.sleep(self.seconds)
-        return await super().start_unsafe()
+        self.worker = await Worker(self.scheduler_address, nthreads=1, name=self.name)
+
+    async def close(self) -> None:
+        self.job.cancel()
+        if self.worker is not None:
+            await self.worker.close()
+        await super().close()
 
 
-class VeryLateWorker(LateWorker):
+class LongQueuedJob(QueuedJob):
     seconds = 90.0
 
 
@@ -78,7 +93,7 @@ def collected(runtime: DistributedRuntime, events: list[Event], jobs: int = 8) -
     return sorted(got)
 
 
-def check_late_worker(kind: type[LateWorker]) -> list[Event]:
+def check_late_worker(kind: type[QueuedJob]) -> list[Event]:
     events: list[Event] = []
     with empty_cluster(worker_class=kind) as client:
         client.cluster.adapt(minimum=0, maximum=1, interval="50ms")
@@ -93,9 +108,9 @@ def test_adaptive_cluster__of_minimum_0_starts_after_the_usual_wait(
 ) -> None:
     monkeypatch.setattr(patience, "WAIT_SECONDS", 1.0)
     monkeypatch.setattr(task_run, "REPORT_EVERY", 0.5)
-    waits = check_late_worker(LateWorker)
+    waits = check_late_worker(QueuedJob)
     # one at once, and then one for every half of a second, as far as the machine is not busy
-    assert 3 <= len(waits) <= 1 + LateWorker.seconds / 0.5
+    assert 3 <= len(waits) <= 1 + QueuedJob.seconds / 0.5
     assert waits[0].seconds < 0.5
     assert all(one.seconds < two.seconds for one, two in pairwise(waits))
 
@@ -103,7 +118,7 @@ def test_adaptive_cluster__of_minimum_0_starts_after_the_usual_wait(
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_adaptive_cluster__of_minimum_0_starts_after_90_seconds() -> None:
-    assert len(check_late_worker(VeryLateWorker)) == 2
+    assert len(check_late_worker(LongQueuedJob)) == 2
 
 
 def test_cluster__that_has_asked_for_no_worker_is_waited_for_as_long_as_the_caller_says() -> None:
