@@ -126,7 +126,7 @@ def worker_row(rows: int, repeats: int) -> Row:
             n_workers=1,
             threads_per_worker=1,
             host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
+            dashboard_address=None,
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
