@@ -21,6 +21,9 @@ PASSES = [
 ]
 
 
+TASKS = 192
+"""Tasks of a pass over the rows of these plans."""
+
 SMALLER = {"states": ("bins", "n_components"), "driver": ("sample_size",)}
 
 
@@ -142,7 +145,8 @@ def test_plan__for_a_cluster_without_workers_says_what_it_assumes() -> None:
 @pytest.mark.parametrize(
     ("state", "threads", "held"),
     [
-        (MiB // 4, 1, IN_FLIGHT_NBYTES + 2 * MiB // 4),
+        (MiB, 1, IN_FLIGHT_NBYTES + 2 * MiB),
+        (1024, 1, (TASKS + 2) * 1024),
         (400 * MiB, 1, (TASKS_A_THREAD + 2) * 400 * MiB),
         (400 * MiB, 3, 3 * (TASKS_A_THREAD + 2) * 400 * MiB),
     ],
@@ -150,9 +154,10 @@ def test_plan__for_a_cluster_without_workers_says_what_it_assumes() -> None:
 def test_plan__counts_finished_states_until_the_driver_fetches_them(
     state: int, threads: int, held: int
 ) -> None:
-    without = plan_of([PassSize("m", 1, 9, 0, 1)], threads=threads).projected_nbytes
-    states = plan_of([PassSize("m", 1, 9, state, 1)], threads=threads).projected_nbytes - without
-    assert states == held
+    without = plan_of([PassSize("m", 1, 9, 0, 1)], threads=threads)
+    plan = plan_of([PassSize("m", 1, 9, state, 1)], threads=threads)
+    assert plan.tasks == TASKS
+    assert plan.projected_nbytes - without.projected_nbytes == held
 
 
 def test_plan__grows_with_threads_states_and_chunks_and_not_with_rows() -> None:
