@@ -16,13 +16,12 @@ from bigtensor.cli.options import (
     missing_option,
     overwrite_option,
     refuse_inputs,
-    runtime,
     runtime_options,
     seed_option,
     weights_option,
 )
 from bigtensor.cli.output import say
-from bigtensor.cli.plan import plan_facts
+from bigtensor.cli.plan import plan_facts, planned_fit
 from bigtensor.cli.progress import duration, reporter
 from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
@@ -50,9 +49,7 @@ def fit(
     parameters: dict[str, Any],
     checkpoint: str | None,
     sequence: str | None,
-    workers: int | None,
-    scheduler: str | None,
-    memory_limit: int | None,
+    where: dict[str, Any],
     seed: int,
     missing: str | None,
     weights: str,
@@ -63,7 +60,6 @@ def fit(
     The plan is printed first; a plan that does not fit into the memory is refused.
     """
     refuse_inputs(out, cells)
-    where = runtime(workers, scheduler, memory_limit)
     when_interrupted(
         [out],
         "nothing was written; with --checkpoint DIR, finished parts are kept"
@@ -93,7 +89,7 @@ def _show_plan(model: Any, cells: Any, where: dict[str, Any]) -> dict[str, Any]:
     """Print the plan, and refuse it in one line when it does not fit; return its facts."""
     from bigtensor.errors import PlanError
 
-    plan = model.plan(cells, **where)
+    plan = planned_fit(model, cells, where)
     say(written_for(click.get_current_context().command, plan.in_words() + "\n"))
     if not plan.fits:
         raise PlanError("the plan does not fit: " + plan.advice())

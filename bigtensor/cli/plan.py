@@ -9,7 +9,7 @@ import click
 
 from bigtensor.cli.command import written_for
 from bigtensor.cli.model_options import ModelFactsCommand
-from bigtensor.cli.options import DATA, runtime, runtime_options
+from bigtensor.cli.options import DATA, runtime_options
 from bigtensor.cli.output import say
 from bigtensor.cli.sequences import in_order, sequence_option
 
@@ -26,21 +26,33 @@ def plan(
     model: str,
     parameters: dict[str, Any],
     sequence: str | None,
-    workers: int | None,
-    scheduler: str | None,
-    memory_limit: int | None,
+    where: dict[str, Any],
 ) -> None:
     """Say what a fit would read and hold.
 
     No row is read, and no worker is started.
     """
-    where = runtime(workers, scheduler, memory_limit)
     from bigtensor.models.registry import model_class
 
     unfitted = model_class(model)(**parameters)
-    planned = unfitted.plan(in_order(cells, sequence, unfitted), **where)
+    planned = planned_fit(unfitted, in_order(cells, sequence, unfitted), where)
     command = click.get_current_context().command
     say(written_for(command, planned.in_words()), plan_facts(planned))
+
+
+def planned_fit(model: Any, cells: Any, where: dict[str, Any]) -> Plan:
+    """Return the plan of a fit, which waits for no worker.
+
+    Parameters
+    ----------
+    model : Estimator
+    cells : Samples
+    where : dict
+        As `bigtensor.cli.options.runtime` returns it.
+    """
+    places = {name: value for name, value in where.items() if name != "wait_for_workers"}
+    planned: Plan = model.plan(cells, **places)
+    return planned
 
 
 def plan_facts(planned: Plan) -> dict[str, Any]:

@@ -35,6 +35,9 @@ class Display(Protocol):
     def leave(self) -> None:
         """End the step and show nothing of it."""
 
+    def wait(self, words: str) -> None:
+        """Show that the step has to wait."""
+
 
 class Lines:
     """Lines of text, for logs."""
@@ -60,6 +63,10 @@ class Lines:
     def leave(self) -> None:
         """Write nothing."""
 
+    def wait(self, words: str) -> None:
+        """Write a line."""
+        complain(f"{self._name}: {words}")
+
 
 class Silence:
     """Shows nothing."""
@@ -75,6 +82,9 @@ class Silence:
 
     def leave(self) -> None:
         """End a step."""
+
+    def wait(self, words: str) -> None:
+        """Go on."""
 
 
 class Bars:
@@ -98,6 +108,10 @@ class Bars:
     def leave(self) -> None:
         """Remove the bar."""
         self._progress.remove_task(self._task)
+
+    def wait(self, words: str) -> None:
+        """Write beside the bar."""
+        self._progress.update(self._task, words=words)
 
 
 class Reporter:
@@ -129,10 +143,15 @@ class Reporter:
             left = event.total_rows - event.rows
             words = pace(self._computed, event.seconds, left)
             self._display.show(event.rows, event.total_rows, words)
+        elif event.kind == "waiting for workers":
+            since = "" if event.seconds < 1 else f", none for {duration(event.seconds)}"
+            self._display.wait(f"waiting for workers{since}")
         else:
             words = _summary(self._computed, event.reused, event.seconds)
             if event.repeated_reads:
                 words += f", {event.repeated_reads} failed reads repeated"
+            if event.lost_workers:
+                words += f", workers lost: {event.lost_workers}"
             self._display.end(event.rows, words)
 
     def _listen_to_step(self, event: Event) -> None:

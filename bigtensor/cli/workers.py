@@ -18,8 +18,8 @@ def started(where: dict[str, Any]) -> Iterator[dict[str, Any]]:
     Parameters
     ----------
     where : dict
-        ``scheduler``, ``workers`` and ``memory_limit``, as `bigtensor.cli.options.runtime` gives
-        them.
+        ``scheduler``, ``workers``, ``memory_limit`` and ``wait_for_workers``, as
+        `bigtensor.cli.options.runtime` gives them.
 
     Yields
     ------

@@ -14,6 +14,7 @@ Kind = Literal[
     "pass started",
     "part finished",
     "pass finished",
+    "waiting for workers",
     "step started",
     "step advanced",
     "step finished",
@@ -27,8 +28,9 @@ class Event:
     Attributes
     ----------
     kind : str
-        ``"pass started"``, ``"part finished"`` or ``"pass finished"``; ``"step started"``,
-        ``"step advanced"`` or ``"step finished"``.
+        ``"pass started"``, ``"part finished"``, ``"pass finished"``, and ``"waiting for workers"``
+        once a minute while a cluster has none; ``"step started"``, ``"step advanced"`` or
+        ``"step finished"``.
     name : str
         The name of the pass or of the step.
     rows : int
@@ -44,9 +46,11 @@ class Event:
         The first row of a finished part and the row after its last; 0 otherwise. A part of a pass
         over chosen rows may leave out rows between them.
     seconds : float
-        Since the pass or the step started.
+        Since the pass or the step started, or since there was a worker.
     repeated_reads : int
         Reads of this pass that a disk or a network failed and that were made again.
+    lost_workers : int
+        Workers that ended during this pass without being asked to. Their parts are computed again.
     """
 
     kind: Kind
@@ -60,6 +64,7 @@ class Event:
     stop: int = 0
     seconds: float = 0.0
     repeated_reads: int = 0
+    lost_workers: int = 0
 
 
 Listener = Callable[[Event], None]
@@ -77,6 +82,7 @@ class Progress:
     parts: int = 0
     reused: int = 0
     repeated_reads: int = 0
+    lost_workers: int = 0
     started: float = field(default_factory=time.perf_counter)
 
     def start(self) -> None:
@@ -100,7 +106,13 @@ class Progress:
             )
         self._tell("pass finished")
 
-    def _tell(self, kind: Kind, start: int = 0, stop: int = 0) -> None:
+    def wait(self, seconds: float) -> None:
+        """Announce that there has been no worker for so long."""
+        self._tell("waiting for workers", seconds=seconds)
+
+    def _tell(
+        self, kind: Kind, start: int = 0, stop: int = 0, seconds: float | None = None
+    ) -> None:
         """Send an event to every listener and to the log."""
         event = Event(
             kind,
@@ -112,8 +124,9 @@ class Progress:
             self.reused,
             start,
             stop,
-            time.perf_counter() - self.started,
+            time.perf_counter() - self.started if seconds is None else seconds,
             self.repeated_reads,
+            self.lost_workers,
         )
         _send(event, self.listeners)
 

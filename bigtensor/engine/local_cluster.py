@@ -156,7 +156,8 @@ def _new_cluster(workers: int, memory_limit: int | None) -> Any:
         threads_per_worker=1,
         processes=True,
         host="127.0.0.1",
-        security=Security.temporary(),
+        # Dask's configuration is for other certificates than these, and may ask for other ciphers
+        security=Security.temporary(tls_ciphers=None, tls_min_version=None, tls_max_version=None),
         # a port of its own: the usual one may be taken, and that is a warning
         scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
         memory_limit="auto" if memory_limit is None else memory_limit,

@@ -12,7 +12,7 @@ from dask.utils import format_bytes
 from bigtensor.data.csr_source import is_sparse
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import LazySource
-from bigtensor.engine.cluster import IN_FLIGHT
+from bigtensor.engine.in_flight import tasks_in_flight
 from bigtensor.engine.ranges import Part, pass_parts
 from bigtensor.engine.runtime import Processes, parse_memory_limit
 from bigtensor.errors import Message, PlanError, Setting
@@ -108,7 +108,7 @@ class Plan:
     read_nbytes : int
         Bytes of values read over all passes, before compression.
     workers, threads : int
-        Processes, and tasks at once in each.
+        Processes, and tasks at once in each. Of a cluster without workers 0, and 1 is assumed.
     held_nbytes : int
         Rows in memory that every process holds; 0 for a store.
     buffer_nbytes : int
@@ -119,8 +119,8 @@ class Plan:
         Largest of all passes where tasks run in the driver's process, with the states that it adds
         up; 0 where workers are other processes.
     projected_nbytes : int
-        Of the process that holds most: ``reserved + held + threads * (buffers + states +
-        workspace) + driver``.
+        Of the process that holds most: ``reserved + held + threads * (buffers + 2 states +
+        workspace) + waiting + driver``, with the finished states that wait for the driver.
     allowed_nbytes : int, optional
         The memory limit of a process, where one is known.
     alternatives : tuple of Alternative
@@ -230,9 +230,7 @@ class Plan:
         passes = sum(size.times for size in self.passes)
         lines: list[str] = [
             f"data       {self.data}: {self.rows:,} rows x {self.features} features",
-            f"runs on    {self.workers} process{'es' * (self.workers != 1)} x "
-            f"{self.threads} thread{'s' * (self.threads != 1)}, "
-            f"{self.tasks} task{'s' * (self.tasks != 1)} a pass",
+            f"runs on    {self._processes()}, {self.tasks} task{'s' * (self.tasks != 1)} a pass",
             f"reads      at most {format_bytes(self.read_nbytes)} in "
             f"{passes} pass{'' if passes == 1 else 'es'}",
         ]
@@ -255,8 +253,26 @@ class Plan:
             f"memory     {format_bytes(self.projected_nbytes)} projected a process "
             f"({format_bytes(self.reserved_nbytes)} reserved), {allowed}"
         )
-        lines.append("fits       " + ("yes" if self.fits else "NO: " + self.advice()))
+        lines.append("fits       " + self._verdict())
         return Message("\n").join(lines)
+
+    def _processes(self) -> str:
+        """Return the number of processes and of their threads."""
+        threads = f"{self.threads} thread{'s' * (self.threads != 1)}"
+        if not self.workers:
+            return f"a cluster without workers so far, assumed to come with {threads} each"
+        return f"{self.workers} process{'es' * (self.workers != 1)} x {threads}"
+
+    def _verdict(self) -> Message:
+        """Say if the plan fits, as far as the memory of the processes is known."""
+        if not self.workers and self.allowed_nbytes is None:
+            needed = format_bytes(int(self.projected_nbytes / USABLE))
+            return (
+                f"if workers have {needed} each; give "
+                + Setting("memory_limit")
+                + " to have theirs compared"
+            )
+        return Message("yes") if self.fits else "NO: " + self.advice()
 
     def _described(self, other: Alternative, width: int) -> str:
         """Return a line on a way to fit the model."""
@@ -320,11 +336,13 @@ def make_plan(
     state = max((size.state_nbytes for size in passes), default=0)
     work = max((size.work_nbytes for size in passes), default=0)
     tasks = len(parts)
-    # a finished state waits in the worker, and once more as bytes, until the driver has fetched it
-    task = buffers + work + (1 + IN_FLIGHT) * state
+    # a state that is being added up, and another one as bytes on its way to the driver
+    task = buffers + work + 2 * state
+    waiting = state * min(tasks, tasks_in_flight(state, runtime.threads))
     held = sum(source.held_nbytes for source in samples.sources)
     driver = 0
     if runtime.in_driver:
+        waiting = 0  # a thread adds its state to the sum before it takes the next task
         tree = state * (2 + max(1, tasks).bit_length())
         driver = tree + max((size.driver_nbytes for size in passes), default=0)
     return Plan(
@@ -341,7 +359,7 @@ def make_plan(
         state_nbytes=state,
         work_nbytes=work,
         driver_nbytes=driver,
-        projected_nbytes=RESERVED_NBYTES + held + runtime.threads * task + driver,
+        projected_nbytes=RESERVED_NBYTES + held + runtime.threads * task + waiting + driver,
         allowed_nbytes=runtime.memory_limit,
         alternatives=tuple(alternatives),
         smaller=smaller or {},

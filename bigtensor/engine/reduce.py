@@ -126,7 +126,14 @@ def sum_parts(
 
     if todo:
         jobs = [job_of(samples, parts[index], statistic.halo) for index in todo]
-        runtime.run(accumulate, (samples.without_lazy_rows(), statistic), jobs, collect)
+        runtime.run(
+            accumulate,
+            (samples.without_lazy_rows(), statistic),
+            jobs,
+            collect,
+            result_nbytes=statistic.state_nbytes() + lazy_nbytes(samples, parts),
+            progress=progress,
+        )
     return tree.root if parts else statistic.init()
 
 
@@ -192,6 +199,13 @@ def job_of(samples: Samples, part: Part, halo: int = 0) -> Job:
             last = min(stop - offset + halo, source.rows)
             arrays += source.parts(start - offset, last)
     return (part, *arrays)
+
+
+def lazy_nbytes(samples: Samples, parts: Iterable[Part]) -> int:
+    """Return the bytes of lazy rows that a task may hold: Dask computes them before it runs."""
+    if not any(isinstance(source, LazySource) for source in samples.sources):
+        return 0
+    return max(map(rows_of, parts), default=0) * samples.row_nbytes
 
 
 def blocks_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -27,8 +28,15 @@ from bigtensor.data.sources import ROW_VARIABLES, LazySource
 from bigtensor.data.stored_arrays import create_array, open_to_write
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.events import Listener, Progress
-from bigtensor.engine.ranges import Part, RowRange, row_ranges, segments, span
-from bigtensor.engine.reduce import FixedTree, accumulate, blocks_of, job_of, sum_parts
+from bigtensor.engine.ranges import Part, RowRange, row_ranges, rows_of, segments, span
+from bigtensor.engine.reduce import (
+    FixedTree,
+    accumulate,
+    blocks_of,
+    job_of,
+    lazy_nbytes,
+    sum_parts,
+)
 from bigtensor.engine.runtime import Runtime
 from bigtensor.errors import MissingValueError, OutputError
 from bigtensor.statistics.base import RowFunction, RowOutput, SequenceFunction, State, Workspace
@@ -226,10 +234,28 @@ def _run(
 
     progress.start()
     light = replace(task, samples=task.samples.without_lazy_rows())
-    jobs = [job_of(task.samples, segments(task.samples, *rows)) for rows in ranges]
-    runtime.run(_evaluate_range, light, jobs, collect)
+    parts = [segments(task.samples, *rows) for rows in ranges]
+    jobs = [job_of(task.samples, part) for part in parts]
+    longest = max(map(rows_of, parts), default=0)
+    returned = 0 if place is None else longest * _output_nbytes(task.function)
+    runtime.run(
+        _evaluate_range,
+        light,
+        jobs,
+        collect,
+        result_nbytes=returned + lazy_nbytes(task.samples, parts),
+        progress=progress,
+    )
     progress.finish()
     return _total([found[index] for index in range(len(ranges))])
+
+
+def _output_nbytes(function: RowFunction) -> int:
+    """Return the bytes of all outputs of one row."""
+    return sum(
+        math.prod(output.dims.values()) * np.dtype(output.dtype).itemsize
+        for output in function.outputs
+    )
 
 
 def _with_messages(

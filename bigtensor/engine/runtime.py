@@ -10,14 +10,13 @@ from typing import Any, Protocol
 from dask.utils import parse_bytes
 
 from bigtensor.engine.cluster import DistributedRuntime
+from bigtensor.engine.connection import Connection, connected
+from bigtensor.engine.events import Progress
 from bigtensor.engine.forks import forked
 from bigtensor.engine.local_cluster import local_cluster
+from bigtensor.engine.patience import parse_wait
 from bigtensor.engine.threads import Collect, Job, JobFunction, ThreadedRuntime
 from bigtensor.errors import ClusterError, ParameterError, Setting
-
-CONNECT_TIMEOUT = 10.0
-"""Seconds to wait for a scheduler at an address."""
-
 
 _CLIENT_OF_PARENT = (
     "the client was made before this process was forked, and its threads stayed in the parent; "
@@ -49,9 +48,25 @@ class Runtime(Processes, Protocol):
     """Runs the same function on many small jobs and hands the results on as they come."""
 
     def run(
-        self, function: JobFunction, shared: Any, jobs: Sequence[Job], collect: Collect
+        self,
+        function: JobFunction,
+        shared: Any,
+        jobs: Sequence[Job],
+        collect: Collect,
+        *,
+        result_nbytes: int = 0,
+        progress: Progress | None = None,
     ) -> None:
-        """Call ``collect(index, function(shared, *job))`` for every job, in any order."""
+        """Call ``collect(index, function(shared, *job))`` for every job, in any order.
+
+        Parameters
+        ----------
+        function, shared, jobs, collect
+        result_nbytes : int
+            Bytes that a finished task holds until its result is collected.
+        progress : Progress, optional
+            Told of workers that are waited for and that are lost.
+        """
 
 
 def parse_memory_limit(limit: str | int) -> int:
@@ -71,9 +86,10 @@ def parse_memory_limit(limit: str | int) -> int:
 def open_runtime(
     *,
     client: Any = None,
-    scheduler: str | None = None,
+    scheduler: str | Connection | None = None,
     workers: int | None = None,
     memory_limit: str | int | None = None,
+    wait_for_workers: str | float | None = None,
 ) -> Iterator[Runtime]:
     """Open a runtime for passes, and close it afterwards.
 
@@ -81,9 +97,10 @@ def open_runtime(
     ----------
     client : distributed.Client, optional
         Client of a Dask cluster. It is never closed.
-    scheduler : str, optional
+    scheduler : str or Connection, optional
         ``"threads"``, ``"processes"`` (workers on this machine, on loopback, closed afterwards),
-        or the address of a scheduler such as ``"tcp://10.0.0.1:8786"``. None: ``"processes"``
+        or the address of a scheduler such as ``"tcp://10.0.0.1:8786"``, or a `Connection` to one,
+        which also takes a scheduler file and certificates. None: ``"processes"``
         where ``workers`` is given, else the thread of the Dask task that calls, else the current
         client if there is one, else ``"threads"``.
     workers : int, optional
@@ -91,6 +108,9 @@ def open_runtime(
     memory_limit : str or int, optional
         Memory of one process, such as ``"1GiB"``. On a given cluster the smaller of this and the
         workers' own limit counts.
+    wait_for_workers : str or float, optional
+        Longest time without any worker of a cluster, in seconds or such as ``"12h"``. By default
+        60 s, and as long as it takes where the cluster of the client has asked for workers.
 
     Yields
     ------
@@ -101,9 +121,10 @@ def open_runtime(
     ParameterError
         When client and scheduler contradict each other, or a value is out of range.
     ClusterError
-        When a scheduler does not answer.
+        When a scheduler does not answer or refuses the connection.
     """
     limit = None if memory_limit is None else parse_memory_limit(memory_limit)
+    wait = None if wait_for_workers is None else parse_wait(wait_for_workers)
     if client is not None and scheduler is not None:
         raise ParameterError("give a client or a scheduler, not both")
     if workers is not None and workers < 1:
@@ -128,15 +149,16 @@ def open_runtime(
         if client in forked.clients:
             raise ClusterError(_CLIENT_OF_PARENT)
         with _seceded():
-            yield DistributedRuntime(client, limit)
+            yield DistributedRuntime(client, limit, wait)
     elif scheduler == "threads":
         yield ThreadedRuntime(workers or os.cpu_count() or 1, limit)
     elif scheduler == "processes":
         with local_cluster(workers or os.cpu_count() or 1, limit) as own:
-            yield DistributedRuntime(own)
+            yield DistributedRuntime(own, wait=wait)
     else:
-        with _connected(str(scheduler)) as connected, _seceded():
-            yield DistributedRuntime(connected, limit)
+        connection = scheduler if isinstance(scheduler, Connection) else Connection(scheduler)
+        with connected(connection) as own, _seceded():
+            yield DistributedRuntime(own, limit, wait)
 
 
 def _in_task() -> bool:
@@ -178,18 +200,3 @@ def _current_client() -> Any:
     except ValueError:
         return None
     return None if client in forked.clients else client
-
-
-@contextmanager
-def _connected(address: str) -> Iterator[Any]:
-    """Connect to a scheduler and leave it running."""
-    from distributed import Client
-
-    try:
-        client = Client(address, timeout=CONNECT_TIMEOUT, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise ClusterError(
-            f"no scheduler answers at {address} ({error}); check the address and that it runs"
-        ) from error
-    with client:
-        yield client

@@ -14,6 +14,7 @@ import dask.base
 from dask.delayed import delayed
 
 from bigtensor.engine.blas import single_blas_thread
+from bigtensor.engine.events import Progress
 from bigtensor.statistics.stop_requests import stoppable
 
 Job = tuple[Any, ...]
@@ -34,7 +35,14 @@ class ThreadedRuntime:
     in_driver: ClassVar[bool] = True
 
     def run(
-        self, function: JobFunction, shared: Any, jobs: Sequence[Job], collect: Collect
+        self,
+        function: JobFunction,
+        shared: Any,
+        jobs: Sequence[Job],
+        collect: Collect,
+        *,
+        result_nbytes: int = 0,  # noqa: ARG002
+        progress: Progress | None = None,  # noqa: ARG002
     ) -> None:
         """Run the jobs on threads of this process.
 

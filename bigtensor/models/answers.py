@@ -23,6 +23,7 @@ from bigtensor.data.opening import open_samples
 from bigtensor.data.random_states import RandomState, integer_seed, is_drawn_from
 from bigtensor.data.samples import Samples
 from bigtensor.data.views import Views, ViewsLike
+from bigtensor.engine.connection import Connection
 from bigtensor.engine.events import Listener
 from bigtensor.engine.plan import PassSize, make_plan
 from bigtensor.engine.rowwise import (
@@ -78,9 +79,10 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         into: str | None = None,
         overwrite: bool = False,
         client: Any = None,
-        scheduler: str | None = None,
+        scheduler: str | Connection | None = None,
         workers: int | None = None,
         memory_limit: str | int | None = None,
+        wait_for_workers: str | float | None = None,
         listeners: Iterable[Listener] = (),
     ) -> Path:
         """Write answers for every row to a Zarr store, without holding them in memory.
@@ -100,7 +102,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
             ``xarray.open_zarr(path, group=into)`` reads. No array of the store is touched.
         overwrite : bool, default False
             Replace a store of this name, or answers in a group of this name.
-        client, scheduler, workers, memory_limit, listeners
+        client, scheduler, workers, memory_limit, wait_for_workers, listeners
             As for `fit`.
 
         Returns
@@ -122,7 +124,11 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         if into is not None:
             self._check_rows(samples, os.fspath(path))
         with open_runtime(
-            client=client, scheduler=scheduler, workers=workers, memory_limit=memory_limit
+            client=client,
+            scheduler=scheduler,
+            workers=workers,
+            memory_limit=memory_limit,
+            wait_for_workers=wait_for_workers,
         ) as runtime:
             make_plan(samples, _sizes(function, samples.rows), runtime).check()
             validity = evaluate_to_store(

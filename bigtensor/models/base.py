@@ -15,6 +15,7 @@ from bigtensor.data.random_states import integer_seed
 from bigtensor.data.samples import Samples
 from bigtensor.data.weight_meanings import COUNTS, RELATIVE
 from bigtensor.engine.checkpoint import content_key
+from bigtensor.engine.connection import Connection
 from bigtensor.engine.events import Listener
 from bigtensor.engine.plan import Plan, PlannedProcesses, make_plan
 from bigtensor.engine.runtime import Processes, open_runtime
@@ -43,9 +44,10 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         sample_weight: Any = None,
         *,
         client: Any = None,
-        scheduler: str | None = None,
+        scheduler: str | Connection | None = None,
         workers: int | None = None,
         memory_limit: str | int | None = None,
+        wait_for_workers: str | float | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         listeners: Iterable[Listener] = (),
     ) -> Self:
@@ -64,15 +66,20 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             meaning is the parameter `weights` of the model.
         client : distributed.Client, optional
             Client of a Dask cluster. It is never closed.
-        scheduler : str, optional
-            ``"threads"``, ``"processes"`` (workers on this machine, closed afterwards) or the
-            address of a Dask scheduler. None stands for processes if ``workers`` is given, for the
+        scheduler : str or bigtensor.engine.connection.Connection, optional
+            ``"threads"``, ``"processes"`` (workers on this machine, closed afterwards), the
+            address of a Dask scheduler, or a connection to one by a scheduler file or with
+            certificates of its own. None stands for processes if ``workers`` is given, for the
             thread of the Dask task that calls, for the current client if there is one, and
             otherwise for threads. The result has the same bits everywhere.
         workers : int, optional
             Number of processes or threads; all processors by default.
         memory_limit : str or int, optional
             Memory of a process, such as ``"1GiB"``. A fit that needs more is refused.
+        wait_for_workers : str or float, optional
+            Longest time without any worker of a cluster, in seconds or such as ``"12h"``. By
+            default 60 s, and as long as it takes where the cluster of ``client`` has asked for
+            workers, such as a queue.
         checkpoint : path or fsspec URL, optional
             Place of finished parts, from which the same fit continues.
         listeners : iterable of callables
@@ -95,6 +102,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             scheduler=scheduler,
             workers=workers,
             memory_limit=memory_limit,
+            wait_for_workers=wait_for_workers,
             checkpoint=checkpoint,
             listeners=listeners,
         )
@@ -125,7 +133,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         X: Any,
         *,
         client: Any = None,
-        scheduler: str | None = None,
+        scheduler: str | Connection | None = None,
         workers: int | None = None,
         memory_limit: str | int | None = None,
     ) -> Plan:
@@ -174,8 +182,8 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             Number of rows of all sites, by default of ``X``. Choices that depend on the number of
             rows use it.
         **options
-            As for `fit`: ``client``, ``scheduler``, ``workers``, ``memory_limit``, ``checkpoint``,
-            ``listeners``.
+            As for `fit`: ``client``, ``scheduler``, ``workers``, ``memory_limit``,
+            ``wait_for_workers``, ``checkpoint``, ``listeners``.
 
         Returns
         -------

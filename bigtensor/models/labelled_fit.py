@@ -38,8 +38,8 @@ class LabelledFit(LatentVariableModel):
             Weights of the rows, not negative, by default those that are stored with the data. Their
             meaning is the parameter `weights` of the model.
         **options
-            ``client``, ``scheduler``, ``workers``, ``memory_limit``, ``checkpoint`` and
-            ``listeners``; see `bigtensor.models.base.LatentVariableModel.fit`.
+            ``client``, ``scheduler``, ``workers``, ``memory_limit``, ``wait_for_workers``,
+            ``checkpoint`` and ``listeners``; see `bigtensor.models.base.LatentVariableModel.fit`.
 
         Returns
         -------

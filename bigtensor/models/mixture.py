@@ -203,8 +203,8 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         level : {"population", "component"}, optional
             By default populations if the model has any.
         **options
-            As for `fit`: ``client``, ``scheduler``, ``workers``, ``memory_limit``, ``checkpoint``,
-            ``listeners``.
+            As for `fit`: ``client``, ``scheduler``, ``workers``, ``memory_limit``,
+            ``wait_for_workers``, ``checkpoint``, ``listeners``.
 
         Returns
         -------

@@ -43,7 +43,7 @@ class Ran:
         Of the last pass: a script may have narrowed those that it was given.
     plan : Plan
     passes : list of dict
-        Name, rows, parts and reused parts of every pass.
+        Name, rows, parts, reused parts and lost workers of every pass.
     rows_left_out : int
     """
 
@@ -194,13 +194,14 @@ def warn_of_unknown_categories(samples: Samples) -> None:
 
 
 def _finished_passes(events: Iterable[Event]) -> list[dict[str, Any]]:
-    """Return name, rows, parts and reused parts of the passes that are finished."""
+    """Return the counts of the passes that are finished."""
     return [
         {
             "name": event.name,
             "rows": event.total_rows,
             "parts": event.total_parts,
             "reused_parts": event.reused,
+            "lost_workers": event.lost_workers,
         }
         for event in events
         if event.kind == "pass finished"

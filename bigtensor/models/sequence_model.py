@@ -67,8 +67,8 @@ class SequenceModel(LatentVariableModel):
         lengths : array-like of int, optional
             Rows of consecutive sequences, as hmmlearn takes them, in place of `sequence`.
         **options
-            ``client``, ``scheduler``, ``workers``, ``memory_limit``, ``checkpoint`` and
-            ``listeners``; see `bigtensor.models.base.LatentVariableModel.fit`.
+            ``client``, ``scheduler``, ``workers``, ``memory_limit``, ``wait_for_workers``,
+            ``checkpoint`` and ``listeners``; see `bigtensor.models.base.LatentVariableModel.fit`.
 
         Returns
         -------

@@ -84,7 +84,22 @@ def test_runtime__workers_and_an_address_exclude_each_other():
         "scheduler": "processes",
         "workers": None,
         "memory_limit": 5,
+        "wait_for_workers": None,
     }
+
+
+def test_runtime__scheduler_file_certificates_and_wait_are_options_of_every_command(run):
+    for command in ("plan", "fit", "predict", "prepare", "accumulate"):
+        words = run(command, "--help").stdout
+        for option in ("--scheduler-file", "--tls-ca-file", "--tls-cert", "--tls-key"):
+            assert f"{option} FILE" in words
+        assert "--wait-for-workers TIME" in words
+
+
+def test_wait_for_workers__is_a_time(run):
+    result = run("fit", "c.zarr", "-k", 2, "--out", "m.zarr", "--wait-for-workers", "soon")
+    assert result.exit_code == 2
+    assert "'soon' is not a time such as 90s, 10m or 12h" in result.stderr
 
 
 @pytest.mark.parametrize("kind", SIMULATORS)

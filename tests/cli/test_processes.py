@@ -1,5 +1,6 @@
 """What only a process of its own shows: speed of help, workers, signals."""
 
+import json
 import os
 import re
 import signal
@@ -87,7 +88,15 @@ def test_fit__two_workers_give_the_bits_of_threads(start, cells, model, tmp_path
     np.testing.assert_array_equal(bigtensor.load(out).weights_, bigtensor.load(model).weights_)
 
 
-def test_scheduler__an_address_is_used_and_left_running(run, cells, model, tmp_path):
+@pytest.mark.parametrize(
+    "option",
+    [
+        lambda address, _: ("--scheduler", address),
+        lambda _, path: ("--scheduler-file", path),
+    ],
+    ids=["address", "file"],
+)
+def test_scheduler__is_used_and_left_running(run, cells, model, tmp_path, option):
     from distributed import Client, LocalCluster
 
     with (
@@ -96,16 +105,37 @@ def test_scheduler__an_address_is_used_and_left_running(run, cells, model, tmp_p
             threads_per_worker=2,
             processes=False,
             protocol="tcp",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         address, out = cluster.scheduler_address, tmp_path / "m.zarr"
-        result = run("fit", cells, "-k", 4, "--out", out, "--scheduler", address)
+        path = tmp_path / "scheduler.json"
+        path.write_text(json.dumps({"address": address}))
+        result = run("fit", cells, "-k", 4, "--out", out, *option(address, path))
         assert result.exit_code == 0, result.stderr
         assert "runs on    1 process x 2 threads" in result.stdout
         assert client.submit(sum, [1, 2]).result() == 3
     np.testing.assert_array_equal(bigtensor.load(out).weights_, bigtensor.load(model).weights_)
+
+
+def test_scheduler__without_workers_is_planned_for_and_waited_for(run, cells, tmp_path):
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=0, processes=False, protocol="tcp", dashboard_address="127.0.0.1:0"
+    ) as cluster:
+        address, out = cluster.scheduler_address, tmp_path / "m.zarr"
+        where = ("--scheduler", address, "--wait-for-workers", "1s")
+        result = run("fit", cells, "-k", 4, "--out", out, *where)
+    assert result.exit_code == 1
+    assert "runs on    a cluster without workers so far" in result.stdout
+    assert "give --memory-limit" in result.stdout
+    waiting, error = result.stderr.splitlines()
+    assert waiting == "pilot: waiting for workers"
+    assert f"{address} has no workers after 1" in error
+    assert "--wait-for-workers 12h" in error
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("where", [("--scheduler", "threads"), ("--workers", "2")])

@@ -73,6 +73,31 @@ def test_reporter__a_pass_that_was_stored_whole_has_no_speed(capsys):
     assert re.fullmatch("moments: 4,000 rows, .* checkpoint\n", capsys.readouterr().err)
 
 
+def waiting(seconds):
+    return Event("waiting for workers", "moments", 0, 4000, 0, 2, seconds=seconds)
+
+
+def test_reporter__says_once_a_minute_that_workers_are_waited_for(capsys):
+    reporter = Reporter(Lines())
+    reporter.listen(Event("pass started", "moments", 0, 4000, 0, 2))
+    for minutes in range(3):
+        reporter.listen(waiting(60.0 * minutes))
+    reporter.listen(Event("pass finished", "moments", 4000, 4000, 2, 2, seconds=1, lost_workers=3))
+    first, second, third, last = capsys.readouterr().err.splitlines()
+    assert first == "moments: waiting for workers"
+    assert [line.split("none for ")[1] for line in (second, third)] == ["1 min 00 s", "2 min 00 s"]
+    assert last.endswith("workers lost: 3")
+
+
+def test_bars__show_that_workers_are_waited_for():
+    with Progress(TextColumn("{task.fields[words]}"), console=Console(file=io.StringIO())) as bars:
+        reporter = Reporter(Bars(bars))
+        reporter.listen(Event("pass started", "moments", 0, 4000, 0, 2))
+        reporter.listen(waiting(120.0))
+        (task,) = bars.tasks
+        assert "2 min 00 s" in task.fields["words"]
+
+
 def steps(seconds):
     """Yield what a fit tells of two parts of a step, the first of which takes long."""
     yield Event("step started", "choosing the ridge", 0, 0, 0, 0)

@@ -35,6 +35,14 @@ def die_at_3(_: Any, number: int) -> int:
     return number
 
 
+def take_all_memory_at_3(_: Any, number: int) -> int:
+    held = []
+    while number == 3:
+        held.append(b"." * 2**22)
+        time.sleep(0.001)
+    return number
+
+
 def die_the_second_time(_: Any, seen: str, number: int) -> int:
     try:
         os.close(os.open(f"{seen}/{number}", os.O_CREAT | os.O_EXCL))
@@ -47,6 +55,16 @@ def span_of_sleep(_: Any, number: int) -> tuple[float, float]:
     start = time.monotonic()
     time.sleep(0.05)
     return start, time.monotonic()
+
+
+def span_of_seconds(_: Any, seconds: float) -> tuple[float, float]:
+    start = time.monotonic()
+    time.sleep(seconds)
+    return start, time.monotonic()
+
+
+def megabyte(_: Any, number: int) -> bytes:
+    return bytes([number]) * 2**20
 
 
 def page_faults_of_two_buffers() -> list[int]:

@@ -86,7 +86,7 @@ def test_fit__in_map_blocks_in_a_task_ends(one_worker: Client) -> None:
 def test_fit__in_a_task_on_the_cluster_of_an_address_ends() -> None:
     plain = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "protocol": "tcp"}
     with (
-        LocalCluster(**plain, dashboard_address=None, silence_logs=50) as cluster,
+        LocalCluster(**plain, dashboard_address="127.0.0.1:0", silence_logs=50) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         future = client.submit(weights_by_address, rows(), cluster.scheduler_address)

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import dask
 import psutil
 import pytest
 from distributed import Client
@@ -101,6 +102,23 @@ def test_local_cluster__ends_with_the_error_of_the_run_while_a_worker_starts_aga
         for child in left
         if child.status() != psutil.STATUS_ZOMBIE and "spawn_main" in " ".join(child.cmdline())
     ]
+
+
+def test_local_cluster__works_under_any_settings_of_encryption() -> None:
+    """Only settings of certificates that are not used here: none of them may count."""
+    tls = "distributed.comm.tls"
+    settings = {
+        "distributed.comm.require-encryption": True,
+        "distributed.comm.default-scheme": "ws",
+        f"{tls}.ca-file": "/none/ca.pem",
+        f"{tls}.ciphers": "ECDHE-ECDSA-AES128-GCM-SHA256",
+        f"{tls}.min-version": 1.3,
+        f"{tls}.max-version": 1.2,
+        **{f"{tls}.{role}.cert": "/none/c.pem" for role in ("client", "scheduler", "worker")},
+    }
+    with dask.config.set(settings), local_cluster(1) as client:
+        assert client.submit(sum, [1, 2]).result() == 3
+        assert all(address.startswith("tls://") for address in client.nthreads())
 
 
 def test_local_cluster__workers_use_freed_buffers_again(one_worker: Client) -> None:

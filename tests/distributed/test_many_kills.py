@@ -44,8 +44,11 @@ DRIVER_KILLS = {
 WORKER_KILLS = 100
 Files = dict[str, str]
 
-_OF_THIS_RUN = re.compile(rb'"reused_parts": \d+|"(digest|contents)": "[0-9a-f]{64}"')
-"""A saved model tells how many parts its fit took from a checkpoint, and has digests of that."""
+_OF_THIS_RUN = re.compile(
+    rb'"(reused_parts|lost_workers)": \d+|"(digest|contents)": "[0-9a-f]{64}"'
+)
+"""A saved model tells how many parts its fit took from a checkpoint and how many workers it lost,
+and has digests of that."""
 
 _OF_OTHERS = re.compile(r"/worker-\w+\.dirlock$|/tmp/\w{8}$|/tmp/tmp\w{8}(/dask\.(crt|pem))?$")
 """The next worker of Dask removes locks of workers that were killed. With a file of eight letters

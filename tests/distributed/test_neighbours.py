@@ -104,7 +104,7 @@ def test_ports__are_on_loopback_and_greet_nobody_without_encryption(two_workers:
     assert {connection.laddr.ip for connection in run} == {"127.0.0.1"}
     assert not greeting(connection.laddr.port for connection in run)
     plain = {"n_workers": 1, "processes": False, "protocol": "tcp", "silence_logs": 50}
-    with LocalCluster(**plain, dashboard_address=None):
+    with LocalCluster(**plain, dashboard_address="127.0.0.1:0"):
         others = {connection.laddr.port for connection in listening()}
         others -= {connection.laddr.port for connection in run}
         assert len(greeting(others)) == 2

@@ -150,7 +150,11 @@ def test_open__uses_and_keeps_a_given_or_current_cluster(one_worker: Client) -> 
 
 
 def test_open__uses_and_keeps_a_cluster_at_an_address() -> None:
-    plain: dict[str, Any] = {"processes": False, "protocol": "tcp", "dashboard_address": None}
+    plain: dict[str, Any] = {
+        "processes": False,
+        "protocol": "tcp",
+        "dashboard_address": "127.0.0.1:0",
+    }
     with LocalCluster(n_workers=1, threads_per_worker=1, silence_logs=50, **plain) as cluster:
         with open_runtime(scheduler=cluster.scheduler_address) as runtime:
             assert isinstance(runtime, DistributedRuntime)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bigtensor.engine import cluster
+from bigtensor.engine import patience, task_run
 from bigtensor.engine.cluster import DistributedRuntime
 from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.errors import ClusterError
@@ -30,13 +30,13 @@ if any("spawn_main" in argument for argument in sys.orig_argv):
 SCRIPT = """
 import os, signal
 
-from bigtensor.engine import cluster
+from bigtensor.engine import patience, task_run
 from bigtensor.engine.cluster import DistributedRuntime
 from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.errors import ClusterError
 from tests.distributed.jobs import number_after
 
-cluster.LOOK_AFTER = 0.3
+task_run.LOOK_AFTER = 0.3
 got = []
 
 def collect(_, number):
@@ -150,8 +150,8 @@ def test_workers__of_a_script_on_standard_input_name_a_file(tmp_path: Path) -> N
 
 def test_workers__whose_imports_fail_are_not_told_of_a_guard(tmp_path: Path) -> None:
     script = SCRIPT.replace(
-        "\ncluster.LOOK_AFTER",
-        "\nif __name__ != '__main__':\n    import nosuch\ncluster.LOOK_AFTER",
+        "\ntask_run.LOOK_AFTER",
+        "\nif __name__ != '__main__':\n    import nosuch\ntask_run.LOOK_AFTER",
     )
     said = run_script(tmp_path, "pass", 99, 99, script)
     assert "it exited with status 1" in said
@@ -161,8 +161,8 @@ def test_workers__whose_imports_fail_are_not_told_of_a_guard(tmp_path: Path) -> 
 def test_workers__with_less_memory_than_they_start_with_name_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cluster, "LOOK_AFTER", 1.0)
-    monkeypatch.setattr(cluster, "START_TIMEOUT", 5.0)
+    monkeypatch.setattr(task_run, "LOOK_AFTER", 1.0)
+    monkeypatch.setattr(patience, "WAIT_SECONDS", 5.0)
     with (
         pytest.raises(ClusterError, match="memory"),
         # less than any process holds, also where the system takes the pages of idle ones

@@ -71,7 +71,7 @@ THREADS = """
 
 CLUSTERS = """
     with (
-        LocalCluster(1, processes=False, dashboard_address=None) as cluster,
+        LocalCluster(1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster) as client,
     ):
         expected = fit()

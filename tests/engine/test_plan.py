@@ -8,6 +8,7 @@ from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import ZarrSource
 from bigtensor.data.views import Views
+from bigtensor.engine.in_flight import IN_FLIGHT_NBYTES, TASKS_A_THREAD
 from bigtensor.engine.plan import USABLE, PassSize, Plan, PlannedProcesses, make_plan
 from bigtensor.engine.runtime import parse_memory_limit
 from bigtensor.engine.threads import ThreadedRuntime
@@ -19,6 +20,9 @@ PASSES = [
     PassSize("posterior", 3, 10**8, 1 * MiB, 5 * MiB),
 ]
 
+
+TASKS = 192
+"""Tasks of a pass over the rows of these plans."""
 
 SMALLER = {"states": ("bins", "n_components"), "driver": ("sample_size",)}
 
@@ -67,7 +71,7 @@ def test_plan__prints_passes_memory_and_that_it_fits() -> None:
 
 def test_plan__counts_what_the_driver_holds_where_tasks_run_beside_it() -> None:
     samples = open_samples(np.ones((100_000, 4)))
-    passes = [PassSize("pilot", 1, 100_000, MiB, MiB, driver_nbytes=90 * MiB)]
+    passes = [PassSize("pilot", 1, 100_000, 0, MiB, driver_nbytes=90 * MiB)]
     elsewhere = make_plan(samples, passes, PlannedProcesses(1, None))
     assert elsewhere.driver_nbytes == 0
     here = make_plan(samples, passes, ThreadedRuntime(1))
@@ -125,6 +129,35 @@ def test_plan__without_a_limit_fits_and_says_that_none_is_known() -> None:
     assert plan.fits
     assert "no limit given" in str(plan)
     assert plan.advice() == "no memory limit is known"
+
+
+def test_plan__for_a_cluster_without_workers_says_what_it_assumes() -> None:
+    text = str(plan_of(workers=0, limit=None))
+    assert "0 processes" not in text
+    assert "assumed to come with 1 thread each" in text
+    needed = text.split("if workers have ")[1].split(" each")[0]
+    enough = int(parse_memory_limit(needed.replace(" ", "")) * 1.01)
+    assert plan_of(workers=0, limit=str(enough)).fits
+    assert "fits       yes" in str(plan_of(workers=0, limit=str(enough)))
+    assert "fits       NO: " in str(plan_of(workers=0, limit=str(int(enough * 0.95))))
+
+
+@pytest.mark.parametrize(
+    ("state", "threads", "held"),
+    [
+        (MiB, 1, IN_FLIGHT_NBYTES + 2 * MiB),
+        (1024, 1, (TASKS + 2) * 1024),
+        (400 * MiB, 1, (TASKS_A_THREAD + 2) * 400 * MiB),
+        (400 * MiB, 3, 3 * (TASKS_A_THREAD + 2) * 400 * MiB),
+    ],
+)
+def test_plan__counts_finished_states_until_the_driver_fetches_them(
+    state: int, threads: int, held: int
+) -> None:
+    without = plan_of([PassSize("m", 1, 9, 0, 1)], threads=threads)
+    plan = plan_of([PassSize("m", 1, 9, state, 1)], threads=threads)
+    assert plan.tasks == TASKS
+    assert plan.projected_nbytes - without.projected_nbytes == held
 
 
 def test_plan__grows_with_threads_states_and_chunks_and_not_with_rows() -> None:

@@ -351,8 +351,8 @@ class HiddenMarkovModel(SequenceModel):
         level : None
             States are not merged.
         **options
-            As for `fit`: ``client``, ``scheduler``, ``workers``, ``memory_limit``, ``checkpoint``,
-            ``listeners``.
+            As for `fit`: ``client``, ``scheduler``, ``workers``, ``memory_limit``,
+            ``wait_for_workers``, ``checkpoint``, ``listeners``.
 
         Returns
         -------
