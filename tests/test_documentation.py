@@ -266,7 +266,8 @@ def test_local_cluster__fits_with_the_same_bits_and_leaves_nothing_behind(tmp_pa
             timeout=120,
         )
         assert refused.returncode == 1
-        assert "no scheduler answers at tcp://" in refused.stderr
+        assert "asks for encryption" in refused.stderr
+        assert "--tls-ca-file" in refused.stderr
         done = subprocess.run(
             ["bash", "-c", f". {folder}/client.sh && {command} {address}"],
             cwd=tmp_path,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,7 +15,6 @@ from bigtensor.cli.options import (
     missing_option,
     overwrite_option,
     refuse_inputs,
-    runtime,
     runtime_options,
 )
 from bigtensor.cli.output import say
@@ -44,9 +44,7 @@ def accumulate(
     out: Path,
     checkpoint: str | None,
     sequence: str | None,
-    workers: int | None,
-    scheduler: str | None,
-    memory_limit: int | None,
+    where: dict[str, Any],
     missing: str | None,
     overwrite: bool,
 ) -> None:
@@ -56,7 +54,6 @@ def accumulate(
     STATISTICS.zarr holds sums and no row; its size does not depend on the number of rows.
     """
     refuse_inputs(out, model_path, cells)
-    where = runtime(workers, scheduler, memory_limit)
     when_interrupted(
         [out],
         "nothing was written; with --checkpoint DIR, finished parts are kept"

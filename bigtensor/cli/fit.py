@@ -16,7 +16,6 @@ from bigtensor.cli.options import (
     missing_option,
     overwrite_option,
     refuse_inputs,
-    runtime,
     runtime_options,
     seed_option,
     weights_option,
@@ -50,9 +49,7 @@ def fit(
     parameters: dict[str, Any],
     checkpoint: str | None,
     sequence: str | None,
-    workers: int | None,
-    scheduler: str | None,
-    memory_limit: int | None,
+    where: dict[str, Any],
     seed: int,
     missing: str | None,
     weights: str,
@@ -63,7 +60,6 @@ def fit(
     The plan is printed first; a plan that does not fit into the memory is refused.
     """
     refuse_inputs(out, cells)
-    where = runtime(workers, scheduler, memory_limit)
     when_interrupted(
         [out],
         "nothing was written; with --checkpoint DIR, finished parts are kept"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -108,29 +109,61 @@ def weights_option(function: Function) -> Function:
 
 
 def runtime_options(function: Function) -> Function:
-    """Add ``--workers``, ``--scheduler`` and ``--memory-limit``."""
-    workers = click.option(
-        "--workers",
-        type=count(),
-        metavar="N",
-        help="Worker processes on this machine; as many as processors by default.",
-    )
-    scheduler = click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="A running Dask scheduler such as tcp://host:8786, or 'threads' to run in this "
-        "process; by default 'processes', on this machine.",
-    )
-    limit = click.option(
-        "--memory-limit",
-        type=size,
-        metavar="SIZE",
-        help="What a process may use, such as 1GiB; a plan that needs more is refused.",
-    )
-    return workers(scheduler(limit(function)))
+    """Add the options that say where passes run, and pass them on as the argument ``where``."""
+
+    @wraps(function)
+    def with_runtime(**values: Any) -> Any:
+        names = [name for name in values if name in _RUNTIME_OPTIONS]
+        where = runtime(**{name: values.pop(name) for name in names})
+        return function(where=where, **values)
+
+    for name, (kind, metavar, words) in reversed(_RUNTIME_OPTIONS.items()):
+        option = "--" + name.replace("_", "-")
+        with_runtime = click.option(option, type=kind, metavar=metavar, help=words)(with_runtime)
+    return cast("Function", with_runtime)
 
 
-def runtime(workers: int | None, scheduler: str | None, memory_limit: int | None) -> dict[str, Any]:
+_FILE = click.Path(path_type=str)
+_RUNTIME_OPTIONS: dict[str, tuple[Any, str, str]] = {
+    "workers": (
+        count(),
+        "N",
+        "Worker processes on this machine; as many as processors by default.",
+    ),
+    "scheduler": (
+        str,
+        "ADDRESS",
+        "A running Dask scheduler such as tcp://host:8786 or tls://host:8786, or 'threads' to run "
+        "in this process; by default 'processes', on this machine.",
+    ),
+    "scheduler_file": (
+        _FILE,
+        "FILE",
+        "The file that 'dask scheduler --scheduler-file FILE' writes, in place of an address.",
+    ),
+    "tls_ca_file": (
+        _FILE,
+        "FILE",
+        "Certificate of the authority of a scheduler that encrypts (PEM); by default that of "
+        "Dask's configuration.",
+    ),
+    "tls_cert": (_FILE, "FILE", "Your certificate for a scheduler that encrypts (PEM)."),
+    "tls_key": (_FILE, "FILE", "The key of your certificate (PEM), unless it is in its file."),
+    "memory_limit": (
+        size,
+        "SIZE",
+        "What a process may use, such as 1GiB; a plan that needs more is refused.",
+    ),
+}
+
+
+def runtime(
+    workers: int | None = None,
+    scheduler: str | None = None,
+    memory_limit: int | None = None,
+    scheduler_file: str | None = None,
+    **certificates: str | None,
+) -> dict[str, Any]:
     """Return where passes run, as models take it.
 
     Parameters
@@ -139,25 +172,39 @@ def runtime(workers: int | None, scheduler: str | None, memory_limit: int | None
     scheduler : str, optional
     memory_limit : int, optional
         Bytes.
+    scheduler_file : str, optional
+        Path of the file that a scheduler writes.
+    **certificates : str
+        ``tls_ca_file``, ``tls_cert`` and ``tls_key``: paths of PEM files.
 
     Returns
     -------
     dict
         ``scheduler``, ``workers`` and ``memory_limit``.
     """
+    from bigtensor.engine.connection import Connection
     from bigtensor.models.parameters import check_workers
 
     check_workers(workers)
-    if workers is not None and scheduler not in (None, "threads", "processes"):
+    here = scheduler in (None, "threads", "processes")
+    if scheduler is not None and scheduler_file is not None:
+        raise click.UsageError("--scheduler and --scheduler-file both name a scheduler; give one")
+    if workers is not None and (scheduler_file is not None or not here):
+        option = f"--scheduler {scheduler}" if scheduler else f"--scheduler-file {scheduler_file}"
         raise click.UsageError(
-            f"--workers starts processes on this machine and --scheduler {scheduler} uses those "
-            "of a running scheduler; give one of them"
+            f"--workers starts processes on this machine and {option} uses those of a running "
+            "scheduler; give one of them"
         )
-    return {
-        "scheduler": scheduler or "processes",
-        "workers": workers,
-        "memory_limit": memory_limit,
-    }
+    if here and scheduler_file is None:
+        if any(certificates.values()):
+            raise click.UsageError(
+                "certificates are for a running scheduler; give --scheduler tls://host:8786 or "
+                "--scheduler-file"
+            )
+        place: str | Connection = scheduler or "processes"
+    else:
+        place = Connection(scheduler, scheduler_file, **certificates)
+    return {"scheduler": place, "workers": workers, "memory_limit": memory_limit}
 
 
 def refuse_inputs(out: Path, *inputs: Path | str, otherwise: str = "") -> None:

@@ -9,7 +9,7 @@ import click
 
 from bigtensor.cli.command import written_for
 from bigtensor.cli.model_options import ModelFactsCommand
-from bigtensor.cli.options import DATA, runtime, runtime_options
+from bigtensor.cli.options import DATA, runtime_options
 from bigtensor.cli.output import say
 from bigtensor.cli.sequences import in_order, sequence_option
 
@@ -26,15 +26,12 @@ def plan(
     model: str,
     parameters: dict[str, Any],
     sequence: str | None,
-    workers: int | None,
-    scheduler: str | None,
-    memory_limit: int | None,
+    where: dict[str, Any],
 ) -> None:
     """Say what a fit would read and hold.
 
     No row is read, and no worker is started.
     """
-    where = runtime(workers, scheduler, memory_limit)
     from bigtensor.models.registry import model_class
 
     unfitted = model_class(model)(**parameters)

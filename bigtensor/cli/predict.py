@@ -17,7 +17,6 @@ from bigtensor.cli.options import (
     on_this_machine,
     overwrite_option,
     refuse_inputs,
-    runtime,
     runtime_options,
 )
 from bigtensor.cli.output import say
@@ -83,9 +82,7 @@ def predict(
     by: str | None,
     table: Path | None,
     sequence: str | None,
-    workers: int | None,
-    scheduler: str | None,
-    memory_limit: int | None,
+    where: dict[str, Any],
     missing: str | None,
     overwrite: bool,
 ) -> None:
@@ -112,7 +109,6 @@ def predict(
     files = [path for path in (csv_path, table) if path is not None]
     if len({out, *files}) <= len(files):
         raise click.UsageError("two outputs have the same name; give each its own")
-    where = runtime(workers, scheduler, memory_limit)
     when_interrupted([out, *files])
     from bigtensor.cli.group_table import table_in_words, write_table
 

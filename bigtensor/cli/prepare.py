@@ -18,7 +18,6 @@ from bigtensor.cli.options import (
     missing_option,
     overwrite_option,
     refuse_inputs,
-    runtime,
     runtime_options,
     seed_option,
 )
@@ -49,9 +48,7 @@ def prepare(
     rows: int | None,
     model: str,
     parameters: dict[str, Any],
-    workers: int | None,
-    scheduler: str | None,
-    memory_limit: int | None,
+    where: dict[str, Any],
     seed: int,
     missing: str | None,
     overwrite: bool,
@@ -62,7 +59,6 @@ def prepare(
     be like the rows to come. PREPARED.zarr holds no row: send a copy of it to every site.
     """
     refuse_inputs(out, cells)
-    where = runtime(workers, scheduler, memory_limit)
     when_interrupted([out])
     from bigtensor.data.outputs import check_target
     from bigtensor.models.registry import model_class

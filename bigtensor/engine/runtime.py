@@ -10,14 +10,12 @@ from typing import Any, Protocol
 from dask.utils import parse_bytes
 
 from bigtensor.engine.cluster import DistributedRuntime
+from bigtensor.engine.connection import Connection, check_versions, connected
 from bigtensor.engine.forks import forked
 from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.engine.threads import Collect, Job, JobFunction, ThreadedRuntime
+from bigtensor.engine.worker_ends import worker_ends_of
 from bigtensor.errors import ClusterError, ParameterError, Setting
-
-CONNECT_TIMEOUT = 10.0
-"""Seconds to wait for a scheduler at an address."""
-
 
 _CLIENT_OF_PARENT = (
     "the client was made before this process was forked, and its threads stayed in the parent; "
@@ -71,7 +69,7 @@ def parse_memory_limit(limit: str | int) -> int:
 def open_runtime(
     *,
     client: Any = None,
-    scheduler: str | None = None,
+    scheduler: str | Connection | None = None,
     workers: int | None = None,
     memory_limit: str | int | None = None,
 ) -> Iterator[Runtime]:
@@ -81,9 +79,10 @@ def open_runtime(
     ----------
     client : distributed.Client, optional
         Client of a Dask cluster. It is never closed.
-    scheduler : str, optional
+    scheduler : str or Connection, optional
         ``"threads"``, ``"processes"`` (workers on this machine, on loopback, closed afterwards),
-        or the address of a scheduler such as ``"tcp://10.0.0.1:8786"``. None: ``"processes"``
+        or the address of a scheduler such as ``"tcp://10.0.0.1:8786"``, or a `Connection` to one,
+        which also takes a scheduler file and certificates. None: ``"processes"``
         where ``workers`` is given, else the thread of the Dask task that calls, else the current
         client if there is one, else ``"threads"``.
     workers : int, optional
@@ -101,7 +100,7 @@ def open_runtime(
     ParameterError
         When client and scheduler contradict each other, or a value is out of range.
     ClusterError
-        When a scheduler does not answer.
+        When a scheduler does not answer, refuses the connection, or has workers of another version.
     """
     limit = None if memory_limit is None else parse_memory_limit(memory_limit)
     if client is not None and scheduler is not None:
@@ -127,6 +126,8 @@ def open_runtime(
     if client is not None:
         if client in forked.clients:
             raise ClusterError(_CLIENT_OF_PARENT)
+        if worker_ends_of(client) is None:
+            check_versions(client)
         with _seceded():
             yield DistributedRuntime(client, limit)
     elif scheduler == "threads":
@@ -135,8 +136,10 @@ def open_runtime(
         with local_cluster(workers or os.cpu_count() or 1, limit) as own:
             yield DistributedRuntime(own)
     else:
-        with _connected(str(scheduler)) as connected, _seceded():
-            yield DistributedRuntime(connected, limit)
+        connection = scheduler if isinstance(scheduler, Connection) else Connection(scheduler)
+        with connected(connection) as own, _seceded():
+            check_versions(own)
+            yield DistributedRuntime(own, limit)
 
 
 def _in_task() -> bool:
@@ -178,18 +181,3 @@ def _current_client() -> Any:
     except ValueError:
         return None
     return None if client in forked.clients else client
-
-
-@contextmanager
-def _connected(address: str) -> Iterator[Any]:
-    """Connect to a scheduler and leave it running."""
-    from distributed import Client
-
-    try:
-        client = Client(address, timeout=CONNECT_TIMEOUT, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise ClusterError(
-            f"no scheduler answers at {address} ({error}); check the address and that it runs"
-        ) from error
-    with client:
-        yield client

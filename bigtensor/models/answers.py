@@ -23,6 +23,7 @@ from bigtensor.data.opening import open_samples
 from bigtensor.data.random_states import RandomState, integer_seed, is_drawn_from
 from bigtensor.data.samples import Samples
 from bigtensor.data.views import Views, ViewsLike
+from bigtensor.engine.connection import Connection
 from bigtensor.engine.events import Listener
 from bigtensor.engine.plan import PassSize, make_plan
 from bigtensor.engine.rowwise import (
@@ -78,7 +79,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         into: str | None = None,
         overwrite: bool = False,
         client: Any = None,
-        scheduler: str | None = None,
+        scheduler: str | Connection | None = None,
         workers: int | None = None,
         memory_limit: str | int | None = None,
         listeners: Iterable[Listener] = (),

@@ -15,6 +15,7 @@ from bigtensor.data.random_states import integer_seed
 from bigtensor.data.samples import Samples
 from bigtensor.data.weight_meanings import COUNTS, RELATIVE
 from bigtensor.engine.checkpoint import content_key
+from bigtensor.engine.connection import Connection
 from bigtensor.engine.events import Listener
 from bigtensor.engine.plan import Plan, PlannedProcesses, make_plan
 from bigtensor.engine.runtime import Processes, open_runtime
@@ -43,7 +44,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         sample_weight: Any = None,
         *,
         client: Any = None,
-        scheduler: str | None = None,
+        scheduler: str | Connection | None = None,
         workers: int | None = None,
         memory_limit: str | int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -64,9 +65,10 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             meaning is the parameter `weights` of the model.
         client : distributed.Client, optional
             Client of a Dask cluster. It is never closed.
-        scheduler : str, optional
-            ``"threads"``, ``"processes"`` (workers on this machine, closed afterwards) or the
-            address of a Dask scheduler. None stands for processes if ``workers`` is given, for the
+        scheduler : str or bigtensor.engine.connection.Connection, optional
+            ``"threads"``, ``"processes"`` (workers on this machine, closed afterwards), the
+            address of a Dask scheduler, or a connection to one by a scheduler file or with
+            certificates of its own. None stands for processes if ``workers`` is given, for the
             thread of the Dask task that calls, for the current client if there is one, and
             otherwise for threads. The result has the same bits everywhere.
         workers : int, optional
@@ -125,7 +127,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         X: Any,
         *,
         client: Any = None,
-        scheduler: str | None = None,
+        scheduler: str | Connection | None = None,
         workers: int | None = None,
         memory_limit: str | int | None = None,
     ) -> Plan:

@@ -1,5 +1,6 @@
 """What only a process of its own shows: speed of help, workers, signals."""
 
+import json
 import os
 import re
 import signal
@@ -87,7 +88,15 @@ def test_fit__two_workers_give_the_bits_of_threads(start, cells, model, tmp_path
     np.testing.assert_array_equal(bigtensor.load(out).weights_, bigtensor.load(model).weights_)
 
 
-def test_scheduler__an_address_is_used_and_left_running(run, cells, model, tmp_path):
+@pytest.mark.parametrize(
+    "option",
+    [
+        lambda address, _: ("--scheduler", address),
+        lambda _, path: ("--scheduler-file", path),
+    ],
+    ids=["address", "file"],
+)
+def test_scheduler__is_used_and_left_running(run, cells, model, tmp_path, option):
     from distributed import Client, LocalCluster
 
     with (
@@ -101,7 +110,9 @@ def test_scheduler__an_address_is_used_and_left_running(run, cells, model, tmp_p
         Client(cluster, set_as_default=False) as client,
     ):
         address, out = cluster.scheduler_address, tmp_path / "m.zarr"
-        result = run("fit", cells, "-k", 4, "--out", out, "--scheduler", address)
+        path = tmp_path / "scheduler.json"
+        path.write_text(json.dumps({"address": address}))
+        result = run("fit", cells, "-k", 4, "--out", out, *option(address, path))
         assert result.exit_code == 0, result.stderr
         assert "runs on    1 process x 2 threads" in result.stdout
         assert client.submit(sum, [1, 2]).result() == 3

@@ -1,0 +1,312 @@
+"""Connections to a running Dask scheduler: its address, certificates, and what refuses them."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bigtensor.errors import ClusterError, ParameterError, Setting
+
+ANSWER_TIMEOUT = 1.5
+"""Seconds in which a scheduler file has to be readable and a server has to accept a connection.
+Both are tried again in this time, because the scheduler may be starting."""
+
+HELLO_TIMEOUT = 1.0
+"""Seconds in which a server that speaks first, as Dask's do, says so."""
+
+CONNECT_TIMEOUT = 10.0
+"""Seconds to wait for a scheduler that has accepted a connection: it may be busy."""
+
+Result = TypeVar("Result")
+
+_CERTIFICATES = (
+    Setting("tls_ca_file") + ", " + Setting("tls_cert") + " and " + Setting("tls_key") + " name "
+    "PEM files of the authority, of your certificate and of its key, and without them "
+    "distributed.comm.tls in Dask's configuration counts"
+)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A running Dask scheduler and the certificates to reach it with.
+
+    Parameters
+    ----------
+    address : str, optional
+        Such as ``"tcp://10.0.0.1:8786"`` or ``"tls://10.0.0.1:8786"``.
+    scheduler_file : path, optional
+        File that ``dask scheduler --scheduler-file`` writes, in place of an address.
+    tls_ca_file, tls_cert, tls_key : path, optional
+        PEM files: the certificate of the authority, the client's certificate, and its key, which
+        may stand in the file of the certificate. By default those of Dask's configuration.
+
+    Raises
+    ------
+    ParameterError
+        When there are both or neither of an address and a scheduler file.
+    """
+
+    address: str | None = None
+    scheduler_file: str | os.PathLike[str] | None = None
+    tls_ca_file: str | os.PathLike[str] | None = None
+    tls_cert: str | os.PathLike[str] | None = None
+    tls_key: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.address is None) == (self.scheduler_file is None):
+            raise ParameterError(
+                "a connection needs the address of a scheduler or "
+                + Setting("scheduler_file")
+                + ", one of them"
+            )
+
+    def find_address(self) -> str:
+        """Return the address, from the scheduler file if there is one.
+
+        Raises
+        ------
+        ClusterError
+            When the file cannot be read or holds no address.
+        """
+        if self.scheduler_file is None:
+            return str(self.address)
+        path = Path(self.scheduler_file)
+        try:
+            entries = _retried(lambda: json.loads(path.read_text()), OSError, ValueError)
+        except OSError as error:
+            raise ClusterError(
+                f"the scheduler file {path} cannot be read ({error.strerror}); check the path, and "
+                f"that 'dask scheduler --scheduler-file {path}' runs on a disk that both machines "
+                "share"
+            ) from error
+        except ValueError:
+            entries = None
+        address = entries.get("address") if isinstance(entries, dict) else None
+        if not isinstance(address, str):
+            raise ClusterError(
+                f"{path} holds no address of a scheduler; expected the file that "
+                "'dask scheduler --scheduler-file' writes"
+            )
+        return address
+
+    def security(self) -> Any:
+        """Return Dask's security settings with these certificates."""
+        from distributed.security import Security
+
+        files = {
+            "tls_ca_file": self.tls_ca_file,
+            "tls_client_cert": self.tls_cert,
+            "tls_client_key": self.tls_key,
+        }
+        return Security(**{name: str(path) for name, path in files.items() if path is not None})
+
+
+@contextmanager
+def connected(connection: Connection) -> Iterator[Any]:
+    """Connect to a scheduler, and leave it running afterwards.
+
+    Yields
+    ------
+    distributed.Client
+
+    Raises
+    ------
+    ClusterError
+        When no scheduler answers, or the certificates are missing or refused.
+    """
+    from distributed import Client
+
+    address, security = connection.find_address(), connection.security()
+    _check_answer(address, security)
+    try:
+        client = Client(address, security=security, timeout=CONNECT_TIMEOUT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise _no_scheduler(address, error) from error
+    with client:
+        yield client
+
+
+def check_versions(client: Any) -> None:
+    """Require the versions of this process on the workers that there are now.
+
+    Functions and states travel by name, and another version would add up other numbers.
+
+    Raises
+    ------
+    ClusterError
+        When workers have another version of bigtensor or of Python, or no bigtensor.
+    """
+    versions = client.get_versions(packages=["bigtensor"])
+    for package, compared in (("bigtensor", None), ("python", 2)):
+        here = _version(versions["client"], package, compared)
+        if here is None:
+            continue  # run from its source, without a version to compare
+        for address, worker in versions["workers"].items():
+            there = _version(worker, package, compared)
+            if there != here:
+                raise ClusterError(
+                    f"the worker at {address} has "
+                    + (f"{package} {there}" if there else f"no {package}")
+                    + f", and this process has {package} {here}; install the same environment "
+                    "on every machine and start the workers from it"
+                )
+
+
+def _version(entries: Any, package: str, components: int | None) -> str | None:
+    """Return the leading components of the version of a package, or None if there is none."""
+    version = entries["packages"].get(package) if isinstance(entries, dict) else None
+    return None if version is None else ".".join(str(version).split(".")[:components])
+
+
+def _check_answer(address: str, security: Any) -> None:
+    """Raise a ClusterError that names the cause where the scheduler cannot be reached."""
+    from distributed.comm.addressing import get_address_host_port, parse_address
+
+    context = _tls_context(security)
+    try:
+        scheme, _ = parse_address(address)
+        host, port = get_address_host_port(address, strict=True)
+    except ValueError as error:
+        raise _no_scheduler(address, error) from error
+    if scheme == "tls" and context is None:
+        raise ClusterError(f"{address} needs certificates, and there are none; " + _CERTIFICATES)
+    if scheme == "tcp" and security.require_encryption:
+        raise ClusterError(
+            f"{address} is not encrypted, and certificates or Dask's configuration "
+            "(distributed.comm.require-encryption) ask for encryption; give an address that "
+            "begins with tls://"
+        )
+    if scheme not in ("tcp", "tls"):
+        return
+    try:
+        connection = _retried(
+            lambda: socket.create_connection((host, port), timeout=ANSWER_TIMEOUT), OSError
+        )
+    except OSError as error:
+        raise _no_scheduler(address, error) from error
+    with connection:
+        if scheme == "tls":
+            _check_certificates(address, connection, context)
+        elif not _speaks_first(connection) and _speaks_tls(host, port):
+            raise ClusterError(
+                f"the scheduler at {address} asks for encryption; give an address that begins with "
+                "tls://, and certificates: " + _CERTIFICATES
+            )
+
+
+def _no_scheduler(address: str, error: Exception) -> ClusterError:
+    """Return the error where no scheduler answers."""
+    return ClusterError(
+        f"no scheduler answers at {address} ({error}); check the address and that it runs"
+    )
+
+
+def _tls_context(security: Any) -> ssl.SSLContext | None:
+    """Return what encrypts a connection, or None without certificates.
+
+    Raises
+    ------
+    ClusterError
+        When a file cannot be read or is not what it should be.
+    """
+    tls = security.get_tls_config_for_role("client")
+    for name, kind in (("ca_file", "authority"), ("cert", "certificate"), ("key", "key")):
+        # Dask takes the text of a certificate in place of a path
+        if tls[name] and "\n" not in tls[name]:
+            try:
+                Path(tls[name]).read_bytes()
+            except OSError as error:
+                raise ClusterError(
+                    f"the file of the {kind}, {tls[name]}, cannot be read ({error.strerror}); "
+                    + _CERTIFICATES
+                ) from error
+    try:
+        context: ssl.SSLContext | None = security.get_connection_args("client")["ssl_context"]
+    except (ssl.SSLError, ValueError) as error:
+        raise ClusterError(
+            f"the certificates cannot be used ({error}): authority {tls['ca_file']}, certificate "
+            f"{tls['cert']}, key {tls['key']}; check that each is the PEM file that it should be, "
+            "and that the key belongs to the certificate"
+        ) from error
+    return context
+
+
+def _check_certificates(
+    address: str, connection: socket.socket, context: ssl.SSLContext | None
+) -> None:
+    """Raise a ClusterError when one side refuses the certificate of the other."""
+    assert context is not None
+    connection.settimeout(HELLO_TIMEOUT)
+    try:
+        with context.wrap_socket(connection) as encrypted:
+            # the server judges the client's certificate after the client has finished
+            encrypted.recv(1)
+    except ssl.SSLCertVerificationError as error:
+        raise ClusterError(
+            f"the certificate of the scheduler at {address} is not of your authority "
+            f"({error.verify_message}); use the authority's file that the scheduler was started "
+            "with: " + _CERTIFICATES
+        ) from error
+    except ssl.SSLError as error:
+        if _is_alert(error):
+            raise ClusterError(
+                f"the scheduler at {address} refuses your certificate ({error.reason}); use one "
+                "that the scheduler's authority has signed: " + _CERTIFICATES
+            ) from error
+        raise ClusterError(
+            f"the server at {address} does not encrypt ({error.reason}); if it is a Dask "
+            "scheduler, give an address that begins with tcp://"
+        ) from error
+    except OSError:
+        return  # a busy scheduler; the client waits longer
+
+
+def _is_alert(error: ssl.SSLError) -> bool:
+    """Return True if the other side ended the connection by an alert of TLS."""
+    return "ALERT" in str(error.reason)
+
+
+def _speaks_first(connection: socket.socket) -> bool:
+    """Return True if the server sends something, as Dask's do without encryption."""
+    connection.settimeout(HELLO_TIMEOUT)
+    try:
+        return bool(connection.recv(1))
+    except OSError:
+        return False
+
+
+def _speaks_tls(host: str, port: int) -> bool:
+    """Return True if the server answers a greeting of TLS."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # nothing is sent on this connection
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with (
+            socket.create_connection((host, port), timeout=HELLO_TIMEOUT) as connection,
+            context.wrap_socket(connection),
+        ):
+            return True
+    except ssl.SSLError as error:
+        return _is_alert(error)
+    except OSError:
+        return False
+
+
+def _retried(call: Callable[[], Result], *errors: type[Exception]) -> Result:
+    """Call until there is no error of these kinds, for `ANSWER_TIMEOUT` seconds."""
+    deadline = time.monotonic() + ANSWER_TIMEOUT
+    while True:
+        try:
+            return call()
+        except errors:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
