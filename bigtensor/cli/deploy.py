@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +16,10 @@ from bigtensor.cli.model_options import collect_parameters
 from bigtensor.cli.options import PATH, count, size
 from bigtensor.cli.output import complain, say
 from bigtensor.cli.recipes import KINDS, Job, filled_files
+from bigtensor.cli.sequences import in_order
+
+if TYPE_CHECKING:
+    from bigtensor.engine.plan import Plan
 
 DEFAULT_FIT = ("fit", "cells.zarr", "--out", "model.zarr")
 DEFAULT_MEMORY = 4 * 2**30
@@ -28,10 +33,6 @@ class _DeployCommand(Command):
     """Command whose options end where the command that it deploys begins."""
 
     allow_interspersed_args = False
-
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Return the options, and the command with options of its own."""
-        return ["[OPTIONS]", "[fit CELLS.zarr FIT_OPTIONS]"]
 
 
 def _time(value: Any) -> str:
@@ -54,7 +55,9 @@ def _command(kind: str, summary: str) -> click.Command:
     """Return the command that prints the files of a kind of cluster."""
 
     @deploy.command(kind, cls=_DeployCommand, short_help=summary)
-    @click.argument("command", nargs=-1, type=click.UNPROCESSED)
+    @click.argument(
+        "command", nargs=-1, type=click.UNPROCESSED, metavar="[fit CELLS.zarr FIT_OPTIONS]"
+    )
     @click.option(
         "--workers",
         type=count(),
@@ -65,6 +68,7 @@ def _command(kind: str, summary: str) -> click.Command:
     )
     @click.option(
         "--memory",
+        "memory_limit",
         type=size,
         metavar="SIZE",
         help="Memory of a worker, such as 4GiB; from the plan of the fit by default.",
@@ -84,14 +88,25 @@ def _command(kind: str, summary: str) -> click.Command:
         help="A new folder to write the files to, in place of printing them.",
     )
     def print_files(
-        command: tuple[str, ...], workers: int, memory: int | None, time: str, out: Path | None
+        command: tuple[str, ...],
+        workers: int,
+        memory_limit: int | None,
+        time: str,
+        out: Path | None,
     ) -> None:
-        model, data, planned = _planned_fit(command, memory)
         arguments = command or DEFAULT_FIT
         if not any(entry.partition("=")[0] == "--checkpoint" for entry in arguments):
             arguments = (*arguments, "--checkpoint", "parts")
-        job = Job(workers, memory or planned or DEFAULT_MEMORY, time, arguments, model, data)
-        files = filled_files(kind, job)
+        options = _fit_options(arguments)
+        model, data = _model(options), str(options["cells"])
+        plan = _plan(model, data, options["sequence"], memory_limit) if command else None
+        if plan is not None and workers > plan.tasks:
+            complain(
+                f"note: a pass has {plan.tasks} tasks, so that more workers have nothing to do"
+            )
+        if memory is None:
+            memory = DEFAULT_MEMORY if plan is None else _needed(plan)
+        files = filled_files(kind, Job(workers, memory, time, arguments, model, data))
         if out is None:
             say("\n".join(f"==> {name} <==\n{text}" for name, text in files.items()))
             return
@@ -110,51 +125,65 @@ for _kind, _summary in KINDS.items():
     _command(_kind, _summary)
 
 
-def _planned_fit(command: Sequence[str], memory: int | None) -> tuple[Any, str, int | None]:
-    """Return the model and the data that a command fits, and the memory that a process needs.
+def _fit_options(arguments: Sequence[str]) -> dict[str, Any]:
+    """Return the options of ``bigtensor fit``, with those of the model collected.
 
-    Parameters
-    ----------
-    command : sequence of str
-        Arguments of ``bigtensor fit``; none for an example.
-    memory : int, optional
-        Bytes that a process may use.
-
-    Returns
-    -------
-    model : Estimator
-    data : str
-    memory : int or None
-        Bytes; None where the data cannot be reached from here.
+    Raises
+    ------
+    click.UsageError
+        When the arguments are not those of ``bigtensor fit``.
     """
-    from bigtensor.engine.plan import USABLE
-    from bigtensor.errors import StoreReadError
-    from bigtensor.models.registry import model_class
-
-    if command and command[0] != "fit":
+    if arguments[0] != "fit":
         raise click.UsageError(
-            f"{command[0]!r} cannot be deployed, only 'fit'; the job scripts take any other "
+            f"{arguments[0]!r} cannot be deployed, only 'fit'; the job scripts take any other "
             "command as their arguments"
         )
-    arguments = list((command or DEFAULT_FIT)[1:])
-    with fit.make_context("fit", arguments, parent=click.get_current_context()) as context:
-        options = collect_parameters(context.params)
-        model = model_class(options["model"])(
-            **options["parameters"],
-            missing=options["missing"] or "raise",
-            weights=options["weights"],
-            random_state=options["seed"],
-        )
-    data = str(options["cells"])
-    if not command:
-        return model, data, None
+    parent = click.get_current_context()
+    with fit.make_context("fit", list(arguments[1:]), parent=parent) as context:
+        return collect_parameters(context.params)
+
+
+def _model(options: Mapping[str, Any]) -> Any:
+    """Return the model that ``bigtensor fit`` makes of its options."""
+    from bigtensor.models.registry import model_class
+
+    return model_class(options["model"])(
+        **options["parameters"],
+        missing=options["missing"] or "raise",
+        weights=options["weights"],
+        random_state=options["seed"],
+    )
+
+
+def _plan(model: Any, data: str, sequence: str | None, memory_limit: int | None) -> Plan | None:
+    """Return the plan of the process that holds most; None where the data cannot be read here.
+
+    Raises
+    ------
+    PlanError
+        When it does not fit into the memory.
+    """
+    from bigtensor.errors import StoreReadError
+
     try:
         # a thread of this process stands for the driver, which holds more than a worker
-        plan = model.plan(data, scheduler="threads", workers=1, memory_limit=memory).check()
+        plan: Plan = model.plan(
+            in_order(data, sequence, model),
+            scheduler="threads",
+            workers=1,
+            memory_limit=memory_limit,
+        )
     except StoreReadError as error:
-        complain(f"note: no plan, so that the memory of a worker is not checked: {error}")
-        return model, data, None
-    return model, data, -(-int(plan.projected_nbytes / USABLE) // MEMORY_STEP) * MEMORY_STEP
+        complain(f"note: the memory of a worker comes from no plan: {error}")
+        return None
+    return plan.check()
+
+
+def _needed(plan: Plan) -> int:
+    """Return the memory of a process in which a plan fits."""
+    from bigtensor.engine.plan import USABLE
+
+    return math.ceil(plan.projected_nbytes / USABLE / MEMORY_STEP) * MEMORY_STEP
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 KINDS = {
     "slurm": "SLURM: one job, workers that come and go, or an array job without Dask.",
+    "kubernetes": "Kubernetes: a Job, with plain workers or those of the operator of Dask.",
 }
 """Summary of every kind, which is also the name of its folder of templates."""
 
@@ -63,7 +64,7 @@ class Job:
             "time": self.time,
             "hours_minutes": self.time.rpartition(":")[0],
             "command": shlex.join(self.command),
-            "command_list": json.dumps(self.command),
+            "command_items": json.dumps(self.command)[1:-1],
             "model": self.model.__repr__(N_CHAR_MAX=10**6),
             "model_class": type(self.model).__name__,
             "data": repr(self.data),

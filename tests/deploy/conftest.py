@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -10,9 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import bigtensor
 from bigtensor import KernelMixture, simulate
+from bigtensor.cli import main
 from tests.deploy.slurm import Slurm, missing_programs, running_slurm
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,19 +71,16 @@ def study(rows: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def deploy(study: Path, program_environment: dict[str, str]) -> Callable[..., Path]:
+def deploy(study: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Return a function that writes the files of a kind for a fit of the data."""
 
     def write(kind: str, *options: str) -> Path:
-        command = f"-m bigtensor deploy {kind} --workers 2 --out job".split()
+        # the plan of the fit reads the store, which the command names as seen from the folder
+        monkeypatch.chdir(study)
         fit = f"fit rows.zarr --components {COMPONENTS} --out model.zarr".split()
-        subprocess.run(
-            [sys.executable, *command, *options, *fit],
-            cwd=study,
-            env=program_environment,
-            check=True,
-            timeout=60,
-        )
+        arguments = ["deploy", kind, "--workers", "2", "--out", "job", *options, *fit]
+        done = CliRunner().invoke(main, arguments)
+        assert done.exit_code == 0, done.output
         return study / "job"
 
     return write

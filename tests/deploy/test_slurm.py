@@ -23,7 +23,9 @@ def worker_processes(job: str) -> list[psutil.Process]:
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
         if "worker" in words and any(f".bigtensor-{job}/" in word for word in words):
-            workers += [child for child in process.children() if "spawn_main" in str(child.cmdline())]
+            workers += [
+                child for child in process.children() if "spawn_main" in str(child.cmdline())
+            ]
     return workers
 
 
