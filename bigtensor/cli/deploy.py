@@ -101,11 +101,8 @@ def _command(kind: str, summary: str) -> click.Command:
         model, data = _model(options), str(options["cells"])
         plan = _plan(model, data, options["sequence"], memory_limit) if command else None
         if plan is not None and workers > plan.tasks:
-            complain(
-                f"note: a pass has {plan.tasks} tasks, so that more workers have nothing to do"
-            )
-        if memory is None:
-            memory = DEFAULT_MEMORY if plan is None else _needed(plan)
+            complain(f"note: a pass has {plan.tasks} tasks; more workers have nothing to do")
+        memory = memory_limit or (DEFAULT_MEMORY if plan is None else _needed(plan))
         files = filled_files(kind, Job(workers, memory, time, arguments, model, data))
         if out is None:
             say("\n".join(f"==> {name} <==\n{text}" for name, text in files.items()))
