@@ -103,7 +103,17 @@ def _command(kind: str, summary: str) -> click.Command:
         if plan is not None and workers > plan.tasks:
             complain(f"note: a pass has {plan.tasks} tasks; more workers have nothing to do")
         memory = memory_limit or (DEFAULT_MEMORY if plan is None else _needed(plan))
-        files = filled_files(kind, Job(workers, memory, time, arguments, model, data))
+        job = Job(
+            workers=workers,
+            memory=memory,
+            time=time,
+            command=arguments,
+            model=model,
+            data=data,
+            out=str(options["out"]),
+            checkpoint=options["checkpoint"],
+        )
+        files = filled_files(kind, job)
         if out is None:
             say("\n".join(f"==> {name} <==\n{text}" for name, text in files.items()))
             return

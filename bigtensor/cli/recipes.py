@@ -12,15 +12,27 @@ from typing import Any
 
 KINDS = {
     "slurm": "SLURM: one job, workers that come and go, or an array job without Dask.",
+    "pbs": "PBS and Torque: workers that come and go.",
+    "sge": "Grid Engine: workers that come and go.",
+    "lsf": "LSF: workers that come and go.",
     "kubernetes": "Kubernetes: a Job, with plain workers or those of the operator of Dask.",
+    "snakemake": "Snakemake: a workflow from FCS files to labelled cells.",
 }
 """Summary of every kind, which is also the name of its folder of templates."""
 
-QUEUES = {"slurm": "SLURMCluster"}
+QUEUES = {
+    "slurm": "SLURMCluster",
+    "pbs": "PBSCluster",
+    "sge": "SGECluster",
+    "lsf": "LSFCluster",
+}
 """Kinds whose workers dask-jobqueue can start, with its class."""
 
 NANNY_MIB = 192
 """Memory that a job asks for beside the limit of a worker: the process that restarts the worker."""
+
+RESERVED_ADDRESSES_MIB = 2048
+"""Addresses that a worker and its nanny reserve and do not use, for queues that count addresses."""
 
 _FIELD = re.compile(r"\{\{(\w+)\}\}")
 
@@ -41,8 +53,8 @@ class Job:
         Arguments of ``bigtensor``.
     model : Estimator
         The model that the command fits.
-    data : str
-        The data that the command reads.
+    data, out, checkpoint : str
+        What the command reads, the model that it writes, and where it keeps finished parts.
     """
 
     workers: int
@@ -51,6 +63,8 @@ class Job:
     command: tuple[str, ...]
     model: Any
     data: str
+    out: str
+    checkpoint: str
 
     def fields(self) -> dict[str, str]:
         """Return the texts of the fields of templates, by name."""
@@ -60,14 +74,20 @@ class Job:
             "tasks": str(self.workers + 1),
             "memory": f"{memory}MiB",
             "memory_mib": str(memory),
+            "total_mib": str((self.workers + 1) * (memory + NANNY_MIB)),
             "job_mib": str(memory + NANNY_MIB),
+            "job_bytes": str((memory + NANNY_MIB) * 2**20),
+            "virtual_mib": str(memory + NANNY_MIB + RESERVED_ADDRESSES_MIB),
             "time": self.time,
             "hours_minutes": self.time.rpartition(":")[0],
             "command": shlex.join(self.command),
+            "command_string": repr(shlex.join(self.command)),
             "command_items": json.dumps(self.command)[1:-1],
             "model": self.model.__repr__(N_CHAR_MAX=10**6),
             "model_class": type(self.model).__name__,
             "data": repr(self.data),
+            "out": repr(self.out),
+            "checkpoint": repr(self.checkpoint),
         }
 
 

@@ -14,13 +14,40 @@ from distributed.security import Security
 
 from bigtensor import {{model_class}}
 
-JOBS = Path(__file__).with_name("jobqueue.yaml")
+JOBS = yaml.safe_load(Path(__file__).with_name("jobqueue.yaml").read_text())
+
+# Tasks of a pass are alike: stealing them gains nothing, and can deadlock (dask/distributed#8787).
+# Pages about tasks and logs need no certificate, so that nobody gets them.
+SCHEDULER = {
+    "distributed.comm.require-encryption": True,
+    "distributed.scheduler.work-stealing": False,
+    "distributed.scheduler.http.routes": [],
+}
+
+WORKERS = [
+    "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'",
+    # read buffers are used again; as Dask starts workers, reading takes twice as long
+    "export MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=16777216 MALLOC_TRIM_THRESHOLD_=33554432",
+]
 
 if __name__ == "__main__":
-    dask.config.update(dask.config.config, yaml.safe_load(JOBS.read_text()))
-    with {{cluster}}(security=Security.temporary()) as cluster, Client(cluster) as client:
+    dask.config.update(dask.config.config, JOBS)
+    with (
+        dask.config.set(SCHEDULER),
+        {{cluster}}(
+            # traffic carries pickled code: it is encrypted with a certificate of this run, which
+            # lies in this folder, where nobody else can read it
+            security=Security.temporary(),
+            shared_temp_directory=".",
+            scheduler_options={"dashboard_address": "127.0.0.1:0"},
+            worker_extra_args=["--no-dashboard"],
+            job_script_prologue=WORKERS,
+            log_directory="worker-logs",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         cluster.scale(jobs={{workers}})
         model = {{model}}
-        model.fit({{data}}, client=client, checkpoint="parts")
-        model.save("model.zarr")
+        model.fit({{data}}, client=client, checkpoint={{checkpoint}})
+        model.save({{out}})
         print(model)
