@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bigtensor.cli.environment import environment_fields
+
 KINDS = {
     "slurm": "SLURM: one job, workers that come and go, or an array job without Dask.",
     "pbs": "PBS and Torque: workers that come and go.",
     "sge": "Grid Engine: workers that come and go.",
     "lsf": "LSF: workers that come and go.",
     "kubernetes": "Kubernetes: a Job, with plain workers or those of the operator of Dask.",
+    "container": "a container image with the versions of this environment.",
+    "cloud": "machines of a cloud, by dask-cloudprovider.",
     "snakemake": "Snakemake: a workflow from FCS files to labelled cells.",
 }
 """Summary of every kind, which is also the name of its folder of templates."""
@@ -106,6 +110,8 @@ def filled_files(kind: str, job: Job) -> dict[str, str]:
     """
     folders = [templates() / kind]
     fields = job.fields()
+    if kind == "container":
+        fields |= environment_fields()
     if kind in QUEUES:
         folders.append(templates() / "queue")
         fields["cluster"] = QUEUES[kind]

@@ -30,6 +30,13 @@ WORKERS = [
     "export MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=16777216 MALLOC_TRIM_THRESHOLD_=33554432",
 ]
 
+
+def report(event):
+    """Print a line for every pass over the data."""
+    if event.kind == "pass finished":
+        print(f"{event.name}: {event.total_rows:,} rows in {event.seconds:.1f} s", flush=True)
+
+
 if __name__ == "__main__":
     dask.config.update(dask.config.config, JOBS)
     with (
@@ -48,6 +55,7 @@ if __name__ == "__main__":
     ):
         cluster.scale(jobs={{workers}})
         model = {{model}}
-        model.fit({{data}}, client=client, checkpoint={{checkpoint}})
+        print(f"jobs are submitted; workers appear at {cluster.scheduler_address}", flush=True)
+        model.fit({{data}}, client=client, checkpoint={{checkpoint}}, listeners=[report])
         model.save({{out}})
         print(model)

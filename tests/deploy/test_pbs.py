@@ -33,4 +33,4 @@ def test_workers_as_jobs__have_the_same_bits(
     )
     assert done.returncode == 0, done.stderr
     assert np.array_equal(weights_of(study / "model.zarr"), weights_on_threads)
-    assert not list(study.glob("*.pem"))
+    assert not list(study.glob(".dask-jobqueue*"))

@@ -45,7 +45,7 @@ def test_folders__are_the_kinds() -> None:
     assert folders == {*KINDS, "local", "queue"}
 
 
-@pytest.mark.parametrize("folder", ["local", "queue", "slurm", "kubernetes"])
+@pytest.mark.parametrize("folder", ["local", "queue", "slurm", "kubernetes", "cloud"])
 def test_places_that_start_workers__let_them_use_memory_again(folder: str) -> None:
     text = "".join(path.read_text() for path in (ROOT / "deploy" / folder).iterdir())
     for name, value in KEEP_FREED_MEMORY.items():
