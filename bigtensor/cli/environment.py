@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 OBJECT_STORES = ("s3fs", "gcsfs", "adlfs")
-"""Packages for object stores: nothing requires them, and a cluster that reads from a store needs one."""
+"""Packages for object stores: nothing requires them, and a cluster that reads from one does."""
 
 
 def pinned_requirements() -> list[str]:
