@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -26,13 +27,16 @@ DEFAULT_MEMORY = 4 * 2**30
 MEMORY_STEP = 256 * 2**20
 """Planned memory is rounded up to a multiple of it."""
 
+_HELP = (
+    "The files run the command that follows the options, 'fit CELLS.zarr' with any option of "
+    "'bigtensor fit' except those that say where it runs. A checkpoint is added to it, so that a "
+    "job that begins again continues. The memory of a worker comes from the plan of this fit."
+)
+
+_PLACES = {"scheduler": "--scheduler", "scheduler_file": "--scheduler-file", "workers": "--workers"}
+"""Options of ``bigtensor fit`` that say where it runs, which is what a recipe is for."""
+
 _TIME = re.compile(r"\d{1,3}:[0-5]\d:[0-5]\d")
-
-
-class _DeployCommand(Command):
-    """Command whose options end where the command that it deploys begins."""
-
-    allow_interspersed_args = False
 
 
 def _time(value: Any) -> str:
@@ -51,85 +55,97 @@ def deploy() -> None:
     """
 
 
-def _command(kind: str, summary: str) -> click.Command:
-    """Return the command that prints the files of a kind of cluster."""
+class _DeployCommand(Command):
+    """Command that prints the files of a kind of cluster.
 
-    @deploy.command(kind, cls=_DeployCommand, short_help=summary)
-    @click.argument(
-        "command", nargs=-1, type=click.UNPROCESSED, metavar="[fit CELLS.zarr FIT_OPTIONS]"
-    )
-    @click.option(
-        "--workers",
-        type=count(),
-        default=4,
-        show_default=True,
-        metavar="N",
-        help="Worker processes of one thread.",
-    )
-    @click.option(
-        "--memory",
-        "memory_limit",
-        type=size,
-        metavar="SIZE",
-        help="Memory of a worker, such as 4GiB; from the plan of the fit by default.",
-    )
-    @click.option(
-        "--time",
-        type=_time,
-        default="04:00:00",
-        show_default=True,
-        metavar="HH:MM:SS",
-        help="Longest running time of a job.",
-    )
-    @click.option(
-        "--out",
-        type=PATH,
-        metavar="FOLDER",
-        help="A new folder to write the files to, in place of printing them.",
-    )
-    def print_files(
-        command: tuple[str, ...],
-        workers: int,
-        memory_limit: int | None,
-        time: str,
-        out: Path | None,
-    ) -> None:
-        arguments = command or DEFAULT_FIT
-        if not any(entry.partition("=")[0] == "--checkpoint" for entry in arguments):
-            arguments = (*arguments, "--checkpoint", "parts")
-        options = _fit_options(arguments)
-        model, data = _model(options), str(options["cells"])
-        plan = _plan(model, data, options["sequence"], memory_limit) if command else None
-        if plan is not None and workers > plan.tasks:
-            complain(f"note: a pass has {plan.tasks} tasks; more workers have nothing to do")
-        memory = memory_limit or (DEFAULT_MEMORY if plan is None else _needed(plan))
-        job = Job(
-            workers=workers,
-            memory=memory,
-            time=time,
-            command=arguments,
-            model=model,
-            data=data,
-            out=str(options["out"]),
-            checkpoint=options["checkpoint"],
+    Its options end where the command that it deploys begins.
+    """
+
+    allow_interspersed_args = False
+
+    def __init__(self, kind: str) -> None:
+        summary = KINDS[kind]
+        super().__init__(
+            kind,
+            callback=functools.partial(_deploy, kind),
+            short_help=summary,
+            help=f"{summary}\n\n{_HELP}",
+            params=[
+                click.Argument(
+                    ["command"],
+                    nargs=-1,
+                    type=click.UNPROCESSED,
+                    metavar="[fit CELLS.zarr FIT_OPTIONS]",
+                ),
+                click.Option(
+                    ["--workers"],
+                    type=count(),
+                    default=4,
+                    show_default=True,
+                    metavar="N",
+                    help="Worker processes of one thread.",
+                ),
+                click.Option(
+                    ["--memory", "memory_limit"],
+                    type=size,
+                    metavar="SIZE",
+                    help="Memory of a worker, such as 4GiB; by default what the plan asks for.",
+                ),
+                click.Option(
+                    ["--time"],
+                    type=_time,
+                    default="04:00:00",
+                    show_default=True,
+                    metavar="HH:MM:SS",
+                    help="Longest running time of a job.",
+                ),
+                click.Option(
+                    ["--out"],
+                    type=PATH,
+                    metavar="FOLDER",
+                    help="A new folder to write the files to, in place of printing them.",
+                ),
+            ],
         )
-        files = filled_files(kind, job)
-        if out is None:
-            say("\n".join(f"==> {name} <==\n{text}" for name, text in files.items()))
-            return
+
+
+def _deploy(
+    kind: str,
+    command: tuple[str, ...],
+    workers: int,
+    memory_limit: int | None,
+    time: str,
+    out: Path | None,
+) -> None:
+    """Print or write the files of a kind, filled in for a command."""
+    arguments = command or DEFAULT_FIT
+    if not any(entry.partition("=")[0] == "--checkpoint" for entry in arguments):
+        arguments = (*arguments, "--checkpoint", "parts")
+    options = _fit_options(arguments)
+    model = _model(options)
+    plan = _plan(model, options, memory_limit) if command else None
+    if plan is not None and workers > plan.tasks:
+        complain(f"note: a pass has {plan.tasks} tasks; more workers have nothing to do")
+    job = Job(
+        workers=workers,
+        memory=memory_limit or (DEFAULT_MEMORY if plan is None else _needed(plan)),
+        time=time,
+        command=arguments,
+        model=model,
+        data=str(options["cells"]),
+        sequence=options["sequence"],
+        out=str(options["out"]),
+        checkpoint=options["checkpoint"],
+    )
+    files = filled_files(kind, job)
+    if out is None:
+        say("\n".join(f"==> {name} <==\n{text}" for name, text in files.items()))
+    else:
         _write(out, files)
 
-    print_files.help = (
-        f"Print the files for {summary}\n\n"
-        "The job runs the command that follows the options, 'fit CELLS.zarr' with any option of "
-        "'bigtensor fit'. A checkpoint is added to it, so that a job that begins again continues. "
-        "The memory of a worker comes from the plan of this fit."
-    )
-    return print_files
 
-
-for _kind, _summary in KINDS.items():
-    _command(_kind, _summary)
+for _kind in KINDS:
+    deploy.add_command(_DeployCommand(_kind))
 
 
 def _fit_options(arguments: Sequence[str]) -> dict[str, Any]:
@@ -147,7 +163,13 @@ def _fit_options(arguments: Sequence[str]) -> dict[str, Any]:
         )
     parent = click.get_current_context()
     with fit.make_context("fit", list(arguments[1:]), parent=parent) as context:
-        return collect_parameters(context.params)
+        options = context.params
+        for name, option in _PLACES.items():
+            if options[name] is not None:
+                raise click.UsageError(
+                    f"the files say where the fit runs; leave {option} out after 'fit'"
+                )
+        return collect_parameters(options)
 
 
 def _model(options: Mapping[str, Any]) -> Any:
@@ -162,7 +184,7 @@ def _model(options: Mapping[str, Any]) -> Any:
     )
 
 
-def _plan(model: Any, data: str, sequence: str | None, memory_limit: int | None) -> Plan | None:
+def _plan(model: Any, options: Mapping[str, Any], memory_limit: int | None) -> Plan | None:
     """Return the plan of the process that holds most; None where the data cannot be read here.
 
     Raises
@@ -174,12 +196,8 @@ def _plan(model: Any, data: str, sequence: str | None, memory_limit: int | None)
 
     try:
         # a thread of this process stands for the driver, which holds more than a worker
-        plan: Plan = model.plan(
-            in_order(data, sequence, model),
-            scheduler="threads",
-            workers=1,
-            memory_limit=memory_limit,
-        )
+        rows = in_order(str(options["cells"]), options["sequence"], model)
+        plan: Plan = model.plan(rows, scheduler="threads", workers=1, memory_limit=memory_limit)
     except StoreReadError as error:
         complain(f"note: the memory of a worker comes from no plan: {error}")
         return None

@@ -18,8 +18,8 @@ KINDS = {
     "sge": "Grid Engine: workers that come and go.",
     "lsf": "LSF: workers that come and go.",
     "kubernetes": "Kubernetes: a Job, with plain workers or those of the operator of Dask.",
-    "container": "a container image with the versions of this environment.",
-    "cloud": "machines of a cloud, by dask-cloudprovider.",
+    "container": "Containers: an image with the versions of this environment.",
+    "cloud": "Clouds: machines that are started for a fit and ended after it.",
     "snakemake": "Snakemake: a workflow from FCS files to labelled cells.",
 }
 """Summary of every kind, which is also the name of its folder of templates."""
@@ -59,6 +59,8 @@ class Job:
         The model that the command fits.
     data, out, checkpoint : str
         What the command reads, the model that it writes, and where it keeps finished parts.
+    sequence : str, optional
+        The variable that says which sequence a row is of.
     """
 
     workers: int
@@ -67,6 +69,7 @@ class Job:
     command: tuple[str, ...]
     model: Any
     data: str
+    sequence: str | None
     out: str
     checkpoint: str
 
@@ -90,6 +93,7 @@ class Job:
             "model": self.model.__repr__(N_CHAR_MAX=10**6),
             "model_class": type(self.model).__name__,
             "data": repr(self.data),
+            "rows": repr(self.data) + (f", sequence={self.sequence!r}" if self.sequence else ""),
             "out": repr(self.out),
             "checkpoint": repr(self.checkpoint),
         }

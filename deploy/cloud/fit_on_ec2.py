@@ -48,6 +48,6 @@ if __name__ == "__main__":
         Client(cluster) as client,
     ):
         model = {{model}}
-        model.fit({{data}}, client=client, checkpoint={{checkpoint}}, listeners=[report])
+        model.fit({{rows}}, client=client, checkpoint={{checkpoint}}, listeners=[report])
         model.save({{out}})
         print(model)

@@ -56,6 +56,6 @@ if __name__ == "__main__":
         cluster.scale(jobs={{workers}})
         model = {{model}}
         print(f"jobs are submitted; workers appear at {cluster.scheduler_address}", flush=True)
-        model.fit({{data}}, client=client, checkpoint={{checkpoint}}, listeners=[report])
+        model.fit({{rows}}, client=client, checkpoint={{checkpoint}}, listeners=[report])
         model.save({{out}})
         print(model)

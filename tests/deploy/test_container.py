@@ -14,7 +14,7 @@ import pytest
 from tests.deploy.conftest import ROOT, weights_of
 
 BUILD = Path(__file__).with_name("build_image.sh")
-BUILD_SECONDS = 500
+BUILD_SECONDS = 1500
 
 
 def pinned(folder: Path) -> dict[str, str]:
@@ -38,6 +38,7 @@ def test_dockerfile__passes_the_linter(deploy: Callable[..., Path]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(BUILD_SECONDS)
 def test_image__is_built_and_fits_with_the_same_bits(
     deploy: Callable[..., Path], study: Path, rows: Path, weights_on_threads: np.ndarray
 ) -> None:

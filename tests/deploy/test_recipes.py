@@ -76,7 +76,17 @@ def test_command__is_checked_and_quoted(study: Path, monkeypatch: pytest.MonkeyP
     assert "--checkpoint=there\n" in kept.stdout
     assert run("slurm", "fit", "rows.zarr", "--componts", 3).exit_code == 2
     assert run("slurm", "predict", "model.zarr", "rows.zarr").exit_code == 2
+    assert run("slurm", "fit", "rows.zarr", "--out", "m.zarr", "--workers", 3).exit_code == 2
     assert run("slurm", "--time", "4h").exit_code == 2
+
+
+def test_sequences__are_those_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    fit = "fit log.zarr --model hidden-markov --states 3 --sequence donor --out model.zarr"
+    done = run("slurm", *fit.split())
+    assert done.exit_code == 0, done.output
+    assert "model.fit('log.zarr', sequence='donor', client=client" in done.stdout
+    assert "HiddenMarkovModel(n_components=3" in done.stdout
 
 
 def test_data_elsewhere__have_no_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
