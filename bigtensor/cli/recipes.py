@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from bigtensor.cli.environment import environment_fields
 
 KINDS = {
     "slurm": "SLURM: one job, workers that come and go, or an array job without Dask.",
@@ -37,8 +34,6 @@ NANNY_MIB = 192
 
 RESERVED_ADDRESSES_MIB = 2048
 """Addresses that a worker and its nanny reserve and do not use, for queues that count addresses."""
-
-_FIELD = re.compile(r"\{\{(\w+)\}\}")
 
 
 @dataclass(frozen=True)
@@ -115,6 +110,8 @@ def filled_files(kind: str, job: Job) -> dict[str, str]:
     folders = [templates() / kind]
     fields = job.fields()
     if kind == "container":
+        from bigtensor.cli.environment import environment_fields
+
         fields |= environment_fields()
     if kind in QUEUES:
         folders.append(templates() / "queue")
@@ -134,7 +131,9 @@ def fill(template: str, fields: Mapping[str, str]) -> str:
     >>> fill("--ntasks={{workers}}", {"workers": "40"})
     '--ntasks=40'
     """
-    return _FIELD.sub(lambda field: fields[field[1]], template)
+    for name, text in fields.items():
+        template = template.replace("{{" + name + "}}", text)
+    return template
 
 
 def templates() -> Path:
