@@ -97,6 +97,7 @@ def test_rounds__are_those_of_this_process(
     assert np.array_equal(weights_of(study / "round-2.zarr"), model.weights_)
 
 
+@pytest.mark.slow
 def test_cancelled_job__leaves_no_key_and_no_half_of_a_model(
     slurm: Slurm, deploy: Callable[..., Path], study: Path
 ) -> None:

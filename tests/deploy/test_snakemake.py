@@ -42,7 +42,7 @@ def test_workflow__labels_every_event_and_writes_to_its_folder_alone(
         write_fcs(study / f"donor_{seed}.fcs", seed)
     monkeypatch.chdir(study)
     fit = ["fit", "cells.zarr", "--components", "3", "--out", "model.zarr"]
-    options = ["--workers", "2", "--memory", "1GiB", "--out", "job"]
+    options = ["--workers", "1", "--memory", "1GiB", "--out", "job"]
     arguments = ["deploy", "snakemake", *options, *fit]
     assert CliRunner().invoke(main, arguments).exit_code == 0
     done = subprocess.run(
