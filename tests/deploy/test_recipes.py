@@ -80,7 +80,9 @@ def test_command__is_checked_and_quoted(study: Path, monkeypatch: pytest.MonkeyP
     assert run("slurm", "--time", "4h").exit_code == 2
 
 
-def test_sequences__are_those_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sequences__are_those_of_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     fit = "fit log.zarr --model hidden-markov --states 3 --sequence donor --out model.zarr"
     done = run("slurm", *fit.split())

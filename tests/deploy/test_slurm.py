@@ -17,16 +17,26 @@ from tests.deploy.conftest import COMPONENTS, ROWS, weights_of
 from tests.deploy.slurm import JOB_SECONDS, Slurm
 
 
-def worker_processes(job: str) -> list[psutil.Process]:
+def dask_processes(private: Path) -> list[psutil.Process]:
+    """Return the scheduler of a job, and the programs that start its workers.
+
+    Parameters
+    ----------
+    private : Path
+        Folder of the job that holds its certificate.
+    """
+    scheduler_file = str(private / "scheduler.json")
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if {"dask", scheduler_file} <= set(process.info["cmdline"] or ())
+    ]
+
+
+def worker_processes(private: Path) -> list[psutil.Process]:
     """Return the processes that compute for a job: children of what 'dask worker' starts."""
-    workers = []
-    for process in psutil.process_iter(["cmdline"]):
-        words = process.info["cmdline"] or []
-        if "worker" in words and any(f".bigtensor-{job}/" in word for word in words):
-            workers += [
-                child for child in process.children() if "spawn_main" in str(child.cmdline())
-            ]
-    return workers
+    workers = [child for process in dask_processes(private) for child in process.children()]
+    return [worker for worker in workers if "spawn_main" in str(worker.cmdline())]
 
 
 def wait_for(condition: Callable[[], object], log: Path) -> None:
@@ -46,12 +56,13 @@ def test_fit_job__has_the_same_bits_after_a_worker_was_killed(
     wait_for(lambda: list((study / "parts").glob("*/*")), log)
     private = study / f".bigtensor-{job}"
     assert {path.stat().st_mode & 0o077 for path in (private, private / "key.pem")} == {0}
-    victim = worker_processes(job)[0]
+    victim = worker_processes(private)[0]
     victim.kill()
     wait_for(lambda: "killed by signal 9" in (private / "workers.log").read_text(), log)
     assert slurm.wait(job) == "COMPLETED", log.read_text()
     assert np.array_equal(weights_of(study / "model.zarr"), weights_on_threads)
     assert not private.exists()
+    assert not dask_processes(private)
 
 
 def test_workers_as_jobs__have_the_same_bits(
@@ -107,8 +118,10 @@ def test_cancelled_job__leaves_no_key_and_no_half_of_a_model(
     wait_for((study / "parts").exists, log)
     slurm.run("scancel", job)
     assert slurm.wait(job) == "CANCELLED", log.read_text()
-    wait_for(lambda: not (study / f".bigtensor-{job}").exists(), log)
+    private = study / f".bigtensor-{job}"
+    wait_for(lambda: not private.exists(), log)
     assert not (study / "model.zarr").exists()
+    assert not dask_processes(private)
 
 
 @pytest.mark.slow
