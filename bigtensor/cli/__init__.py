@@ -9,6 +9,7 @@ import click
 from bigtensor._version import __version__
 from bigtensor.cli.accumulate import accumulate
 from bigtensor.cli.demo import demo
+from bigtensor.cli.deploy import deploy
 from bigtensor.cli.export import export
 from bigtensor.cli.fit import fit
 from bigtensor.cli.importing import import_command
@@ -42,5 +43,5 @@ def main() -> None:
 _ALONE = (demo, simulate, import_command, info, models, plan, fit, predict, export, report)
 _TOGETHER = (prepare, accumulate, merge, solve)
 
-for _command in (*_ALONE, *_TOGETHER):
+for _command in (*_ALONE, *_TOGETHER, deploy):
     main.add_command(_command)

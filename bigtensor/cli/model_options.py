@@ -130,19 +130,43 @@ def model_parameters(
     return {**found, "views": named}
 
 
+def collect_parameters(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a command, with those of its model as keyword arguments of the model.
+
+    Parameters
+    ----------
+    options : dict
+        Values by name, with ``model``, ``views``, ``features`` and the options of the model.
+
+    Returns
+    -------
+    dict
+        ``model``, the name of the class, ``parameters``, its keyword arguments, and all options
+        that are not of the model.
+
+    Raises
+    ------
+    click.UsageError
+        When parameters contradict each other or have no effect.
+    ViewError
+        When the file of views cannot be read or used.
+    """
+    others = dict(options)
+    name = BY_COMMAND[others.pop("model")]
+    views, features = others.pop("views"), others.pop("features")
+    declared = [parameter for parameter in declared_parameters(name) if parameter.option]
+    own = {parameter.name: others.pop(parameter.name) for parameter in declared}
+    parameters = model_parameters(declared, own, views, features)
+    _refuse_contradictions(name, parameters)
+    return {**others, "model": name, "parameters": parameters}
+
+
 def _with_parameters(callback: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of options as they are given, which calls one of a model's parameters."""
 
     @functools.wraps(callback)
-    def collected(
-        *args: Any, model: str, views: Path | None, features: str | None, **given: Any
-    ) -> Any:
-        name = BY_COMMAND[model]
-        declared = [parameter for parameter in declared_parameters(name) if parameter.option]
-        own = {parameter.name: given.pop(parameter.name) for parameter in declared}
-        parameters = model_parameters(declared, own, views, features)
-        _refuse_contradictions(name, parameters)
-        return callback(*args, model=name, parameters=parameters, **given)
+    def collected(*args: Any, **options: Any) -> Any:
+        return callback(*args, **collect_parameters(options))
 
     return collected
 

@@ -1,0 +1,143 @@
+"""Templates of the files that run bigtensor on clusters, and the fields that fill them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+KINDS = {
+    "slurm": "SLURM: one job, workers that come and go, or an array job without Dask.",
+    "pbs": "PBS and Torque: workers that come and go.",
+    "sge": "Grid Engine: workers that come and go.",
+    "lsf": "LSF: workers that come and go.",
+    "kubernetes": "Kubernetes: a Job, with plain workers or those of the operator of Dask.",
+    "container": "Containers: an image with the versions of this environment.",
+    "cloud": "Clouds: machines that are started for a fit and ended after it.",
+    "snakemake": "Snakemake: a workflow from FCS files to labelled cells.",
+}
+"""Summary of every kind, which is also the name of its folder of templates."""
+
+QUEUES = {
+    "slurm": "SLURMCluster",
+    "pbs": "PBSCluster",
+    "sge": "SGECluster",
+    "lsf": "LSFCluster",
+}
+"""Kinds whose workers dask-jobqueue can start, with its class."""
+
+NANNY_MIB = 192
+"""Memory that a job asks for beside the limit of a worker: the process that restarts the worker."""
+
+RESERVED_ADDRESSES_MIB = 2048
+"""Addresses that a worker and its nanny reserve and do not use, for queues that count addresses."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A fit on a cluster.
+
+    Attributes
+    ----------
+    workers : int
+        Processes of one thread.
+    memory : int
+        Bytes that a worker may use.
+    time : str
+        Longest running time, as ``HH:MM:SS``.
+    command : tuple of str
+        Arguments of ``bigtensor``.
+    model : Estimator
+        The model that the command fits.
+    data, out, checkpoint : str
+        What the command reads, the model that it writes, and where it keeps finished parts.
+    sequence : str, optional
+        The variable that says which sequence a row is of.
+    """
+
+    workers: int
+    memory: int
+    time: str
+    command: tuple[str, ...]
+    model: Any
+    data: str
+    sequence: str | None
+    out: str
+    checkpoint: str
+
+    def fields(self) -> dict[str, str]:
+        """Return the texts of the fields of templates, by name."""
+        memory = -(-self.memory // 2**20)
+        return {
+            "workers": str(self.workers),
+            "tasks": str(self.workers + 1),
+            "memory": f"{memory}MiB",
+            "memory_mib": str(memory),
+            "total_mib": str((self.workers + 1) * (memory + NANNY_MIB)),
+            "job_mib": str(memory + NANNY_MIB),
+            "job_bytes": str((memory + NANNY_MIB) * 2**20),
+            "virtual_mib": str(memory + NANNY_MIB + RESERVED_ADDRESSES_MIB),
+            "time": self.time,
+            "hours_minutes": self.time.rpartition(":")[0],
+            "command": shlex.join(self.command),
+            "command_string": repr(shlex.join(self.command)),
+            "command_items": json.dumps(self.command)[1:-1],
+            "model": self.model.__repr__(N_CHAR_MAX=10**6),
+            "model_class": type(self.model).__name__,
+            "data": repr(self.data),
+            "rows": repr(self.data) + (f", sequence={self.sequence!r}" if self.sequence else ""),
+            "out": repr(self.out),
+            "checkpoint": repr(self.checkpoint),
+        }
+
+
+def filled_files(kind: str, job: Job) -> dict[str, str]:
+    """Return the texts of the files of a kind of cluster, by name.
+
+    Parameters
+    ----------
+    kind : str
+        A key of `KINDS`.
+    job : Job
+
+    Returns
+    -------
+    dict of str to str
+    """
+    folders = [templates() / kind]
+    fields = job.fields()
+    if kind == "container":
+        from bigtensor.cli.environment import environment_fields
+
+        fields |= environment_fields()
+    if kind in QUEUES:
+        folders.append(templates() / "queue")
+        fields["cluster"] = QUEUES[kind]
+    return {
+        path.name: fill(path.read_text(encoding="utf-8"), fields)
+        for folder in folders
+        for path in sorted(folder.iterdir())
+    }
+
+
+def fill(template: str, fields: Mapping[str, str]) -> str:
+    """Return a template with its fields, such as ``{{workers}}``, filled in.
+
+    Examples
+    --------
+    >>> fill("--ntasks={{workers}}", {"workers": "40"})
+    '--ntasks=40'
+    """
+    for name, text in fields.items():
+        template = template.replace("{{" + name + "}}", text)
+    return template
+
+
+def templates() -> Path:
+    """Return the folder of templates: inside the installed package, or beside it in a checkout."""
+    package = Path(__file__).parents[1]
+    installed = package / "deploy"
+    return installed if installed.is_dir() else package.parent / "deploy"

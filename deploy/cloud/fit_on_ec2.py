@@ -1,0 +1,53 @@
+"""A fit on machines of Amazon EC2, which are started for it and ended after it."""
+
+import dask
+from dask_cloudprovider.aws import EC2Cluster
+from distributed import Client
+
+from bigtensor import {{model_class}}
+
+IMAGE = "registry.example.org/bigtensor:latest"  # the image of 'bigtensor deploy container'
+REGION = "eu-central-1"  # where the data are
+MACHINE = "t3.medium"  # with {{memory}} for a worker, and one more GiB
+
+CLUSTER = {
+    "region": REGION,
+    "instance_type": MACHINE,
+    "docker_image": IMAGE,
+    "n_workers": {{workers}},
+    "worker_options": {"nthreads": 1, "memory_limit": "{{memory}}"},
+    # machines end with their process, and the scheduler ends where nobody has asked for an hour
+    "auto_shutdown": True,
+    "scheduler_options": {"idle_timeout": "1 hour"},
+    "instance_tags": {"Name": "bigtensor"},
+    # traffic carries pickled code: it is encrypted with a certificate of this run
+    "security": True,
+    "env_vars": {
+        "DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "False",
+        # pages about tasks and logs need no certificate, so that nobody gets them
+        "DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES": "[]",
+        "DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]",
+        # read buffers are used again; as Dask starts workers, reading takes twice as long
+        "MALLOC_ARENA_MAX": "1",
+        "MALLOC_MMAP_THRESHOLD_": "16777216",
+        "MALLOC_TRIM_THRESHOLD_": "33554432",
+    },
+}
+
+
+def report(event):
+    """Print a line for every pass over the data."""
+    if event.kind == "pass finished":
+        print(f"{event.name}: {event.total_rows:,} rows in {event.seconds:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    with (
+        dask.config.set({"distributed.comm.require-encryption": True}),
+        EC2Cluster(**CLUSTER) as cluster,
+        Client(cluster) as client,
+    ):
+        model = {{model}}
+        model.fit({{rows}}, client=client, checkpoint={{checkpoint}}, listeners=[report])
+        model.save({{out}})
+        print(model)

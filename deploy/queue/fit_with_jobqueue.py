@@ -1,0 +1,61 @@
+"""A fit on workers that are jobs of their own: they come when the queue starts them, and may leave.
+
+Sizes of jobs are in jobqueue.yaml. Run it where jobs may be submitted from: it needs little time of
+a processor, and stays until the fit has ended.
+"""
+
+from pathlib import Path
+
+import dask
+import yaml
+from dask_jobqueue import {{cluster}}
+from distributed import Client
+from distributed.security import Security
+
+from bigtensor import {{model_class}}
+
+JOBS = yaml.safe_load(Path(__file__).with_name("jobqueue.yaml").read_text())
+
+# Tasks of a pass are alike: stealing them gains nothing, and can deadlock (dask/distributed#8787).
+# Pages about tasks and logs need no certificate, so that nobody gets them.
+SCHEDULER = {
+    "distributed.comm.require-encryption": True,
+    "distributed.scheduler.work-stealing": False,
+    "distributed.scheduler.http.routes": [],
+}
+
+WORKERS = [
+    "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'",
+    # read buffers are used again; as Dask starts workers, reading takes twice as long
+    "export MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=16777216 MALLOC_TRIM_THRESHOLD_=33554432",
+]
+
+
+def report(event):
+    """Print a line for every pass over the data."""
+    if event.kind == "pass finished":
+        print(f"{event.name}: {event.total_rows:,} rows in {event.seconds:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    dask.config.update(dask.config.config, JOBS)
+    with (
+        dask.config.set(SCHEDULER),
+        {{cluster}}(
+            # traffic carries pickled code: it is encrypted with a certificate of this run, which
+            # lies in this folder, where nobody else can read it
+            security=Security.temporary(),
+            shared_temp_directory=".",
+            scheduler_options={"dashboard_address": "127.0.0.1:0"},
+            worker_extra_args=["--no-dashboard"],
+            job_script_prologue=WORKERS,
+            log_directory="worker-logs",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        cluster.scale(jobs={{workers}})
+        model = {{model}}
+        print(f"jobs are submitted; workers appear at {cluster.scheduler_address}", flush=True)
+        model.fit({{rows}}, client=client, checkpoint={{checkpoint}}, listeners=[report])
+        model.save({{out}})
+        print(model)

@@ -1,0 +1,121 @@
+"""Laws of all recipes, and the command that fills them in."""
+
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bigtensor.cli import main
+from bigtensor.cli.recipes import KINDS, templates
+from bigtensor.engine.local_cluster import KEEP_FREED_MEMORY
+from tests.deploy.conftest import ROOT
+
+README_LINES = 40
+MIB = 2**20
+
+
+def run(*arguments: object) -> Result:
+    """Run ``bigtensor deploy`` in this process."""
+    return CliRunner().invoke(main, ["deploy", *map(str, arguments)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_readme__is_short(kind: str) -> None:
+    readme = templates() / kind / "README.md"
+    assert len(readme.read_text(encoding="utf-8").splitlines()) <= README_LINES
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files__have_no_field_left_and_a_test_of_their_own(kind: str) -> None:
+    done = run(kind)
+    assert done.exit_code == 0, done.output
+    assert "{{" not in done.stdout
+    assert "==> README.md <==" in done.stdout
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+    assert re.search(rf'deploy\("{kind}"|"deploy", "{kind}"', tests)
+
+
+def test_folders__are_the_kinds() -> None:
+    folders = {path.name for path in (ROOT / "deploy").iterdir()}
+    assert folders == {*KINDS, "local", "queue"}
+
+
+@pytest.mark.parametrize("folder", ["local", "queue", "slurm", "kubernetes", "cloud"])
+def test_places_that_start_workers__let_them_use_memory_again(folder: str) -> None:
+    text = "".join(path.read_text() for path in (ROOT / "deploy" / folder).iterdir())
+    for name, value in KEEP_FREED_MEMORY.items():
+        assert re.search(rf'{name}"?(=|: "){value}\b', text)
+
+
+def test_memory__is_that_of_the_plan_and_can_be_set(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(study)
+    fit = ("fit", "rows.zarr", "--components", 3, "--out", "model.zarr")
+    planned = int(re.search(r"--memory-limit (\d+)MiB", run("slurm", *fit).stdout)[1])
+    assert 512 <= planned < 2048
+    assert "--memory-limit 3072MiB" in run("slurm", "--memory", "3GiB", *fit).stdout
+    refused = run("slurm", "--memory", "400MiB", *fit)
+    assert refused.exit_code == 1
+    assert "--memory)" in refused.stderr
+
+
+def test_command__is_checked_and_quoted(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(study)
+    done = run("slurm", "fit", "rows.zarr", "--components", 3, "--out", "my model.zarr")
+    assert (
+        "set -- fit rows.zarr --components 3 --out 'my model.zarr' --checkpoint parts\n"
+        in done.stdout
+    )
+    kept = run("slurm", "fit", "rows.zarr", "--out", "model.zarr", "--checkpoint=there")
+    assert "--checkpoint=there\n" in kept.stdout
+    assert run("slurm", "fit", "rows.zarr", "--componts", 3).exit_code == 2
+    assert run("slurm", "predict", "model.zarr", "rows.zarr").exit_code == 2
+    assert run("slurm", "fit", "rows.zarr", "--out", "m.zarr", "--workers", 3).exit_code == 2
+    assert run("slurm", "--time", "4h").exit_code == 2
+
+
+def test_sequences__are_those_of_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fit = "fit log.zarr --model hidden-markov --states 3 --sequence donor --out model.zarr"
+    done = run("slurm", *fit.split())
+    assert done.exit_code == 0, done.output
+    assert "model.fit('log.zarr', sequence='donor', client=client" in done.stdout
+    assert "HiddenMarkovModel(n_states=3" in done.stdout
+
+
+def test_data_elsewhere__have_no_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("kubernetes", "fit", "absent.zarr", "--out", "model.zarr")
+    assert done.exit_code == 0
+    assert "4096MiB" in done.stdout
+    assert "absent.zarr" in done.stderr
+
+
+def test_files__are_written_to_a_new_folder_only(study: Path, deploy: Callable[..., Path]) -> None:
+    deploy("slurm")
+    before = (study / "job" / "fit.sbatch").read_text()
+    refused = run("slurm", "--workers", 9, "--out", "job")
+    assert refused.exit_code == 1
+    assert (study / "job" / "fit.sbatch").read_text() == before
+
+
+def test_installed_package__holds_the_templates(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    packed = {Path(name) for name in zipfile.ZipFile(wheel).namelist()}
+    files = {path for path in (ROOT / "deploy").rglob("*") if path.is_file()}
+    assert {Path("bigtensor") / path.relative_to(ROOT) for path in files} <= packed

@@ -1,0 +1,149 @@
+"""The files of ``bigtensor deploy slurm`` run on a real SLURM."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+import bigtensor
+from bigtensor import KernelMixture, simulate
+from tests.deploy.conftest import COMPONENTS, ROWS, weights_of
+from tests.deploy.slurm import JOB_SECONDS, Slurm
+
+
+def dask_processes(private: Path) -> list[psutil.Process]:
+    """Return the scheduler of a job, and the programs that start its workers.
+
+    Parameters
+    ----------
+    private : Path
+        Folder of the job that holds its certificate.
+    """
+    scheduler_file = str(private / "scheduler.json")
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if {"dask", scheduler_file} <= set(process.info["cmdline"] or ())
+    ]
+
+
+def worker_processes(private: Path) -> list[psutil.Process]:
+    """Return the processes that compute for a job: children of what 'dask worker' starts."""
+    workers = [child for process in dask_processes(private) for child in process.children()]
+    return [worker for worker in workers if "spawn_main" in str(worker.cmdline())]
+
+
+def wait_for(condition: Callable[[], object], log: Path) -> None:
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + JOB_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.1)
+
+
+def test_fit_job__has_the_same_bits_after_a_worker_was_killed(
+    slurm: Slurm, deploy: Callable[..., Path], study: Path, weights_on_threads: np.ndarray
+) -> None:
+    script = deploy("slurm", "--memory", "1GiB") / "fit.sbatch"
+    job = slurm.submit(str(script), cwd=study)
+    log = study / f"bigtensor-{job}.log"
+    wait_for(lambda: list((study / "parts").glob("*/*")), log)
+    private = study / f".bigtensor-{job}"
+    assert {path.stat().st_mode & 0o077 for path in (private, private / "key.pem")} == {0}
+    victim = worker_processes(private)[0]
+    victim.kill()
+    wait_for(lambda: "killed by signal 9" in (private / "workers.log").read_text(), log)
+    assert slurm.wait(job) == "COMPLETED", log.read_text()
+    assert np.array_equal(weights_of(study / "model.zarr"), weights_on_threads)
+    assert not private.exists()
+    assert not dask_processes(private)
+
+
+def test_workers_as_jobs__have_the_same_bits(
+    slurm: Slurm, deploy: Callable[..., Path], study: Path, weights_on_threads: np.ndarray
+) -> None:
+    folder = deploy("slurm", "--memory", "1GiB")
+    jobs = folder / "jobqueue.yaml"
+    jobs.write_text(jobs.read_text().replace("# interface: ib0", "interface: lo"))
+    done = subprocess.run(
+        [sys.executable, folder / "fit_with_jobqueue.py"],
+        cwd=study,
+        env=slurm.environment,
+        capture_output=True,
+        text=True,
+        timeout=JOB_SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    assert np.array_equal(weights_of(study / "model.zarr"), weights_on_threads)
+    assert len(list((study / "worker-logs").iterdir())) >= 1
+    assert not list(study.glob(".dask-jobqueue*"))
+
+
+@pytest.mark.slow
+def test_rounds__are_those_of_this_process(
+    slurm: Slurm, deploy: Callable[..., Path], study: Path
+) -> None:
+    folder = deploy("slurm")
+    data = simulate.kernel_mixture(ROWS, COMPONENTS, random_state=1)
+    stores = [study / "first.zarr", study / "second.zarr"]
+    data.isel(sample=slice(0, ROWS // 4)).to_zarr(stores[0], zarr_format=2)
+    data.isel(sample=slice(ROWS // 4, None)).to_zarr(stores[1], zarr_format=2)
+    model = KernelMixture(COMPONENTS, random_state=0).prepare(stores[0], rows=ROWS)
+    model.save(study / "prepared.zarr")
+    for _ in range(2):
+        sums = [model.accumulate(store, scheduler="threads") for store in stores]
+        model.solve(bigtensor.merge(sums))
+    names = [store.name for store in stores]
+    slurm.environment["ROUNDS"] = "2"
+    printed = slurm.run("bash", str(folder / "rounds.sh"), "prepared.zarr", *names, cwd=study)
+    last = printed.split()[-1]
+    logs = "\n".join(path.read_text() for path in study.glob("*.log"))
+    assert slurm.wait(last, 2 * JOB_SECONDS) == "COMPLETED", logs
+    assert np.array_equal(weights_of(study / "round-2.zarr"), model.weights_)
+
+
+@pytest.mark.slow
+def test_cancelled_job__leaves_no_key_and_no_half_of_a_model(
+    slurm: Slurm, deploy: Callable[..., Path], study: Path
+) -> None:
+    script = deploy("slurm", "--memory", "1GiB") / "fit.sbatch"
+    job = slurm.submit(str(script), cwd=study)
+    log = study / f"bigtensor-{job}.log"
+    wait_for((study / "parts").exists, log)
+    slurm.run("scancel", job)
+    assert slurm.wait(job) == "CANCELLED", log.read_text()
+    private = study / f".bigtensor-{job}"
+    wait_for(lambda: not private.exists(), log)
+    assert not (study / "model.zarr").exists()
+    assert not dask_processes(private)
+
+
+@pytest.mark.slow
+def test_requeued_job__continues_with_the_same_bits(
+    slurm: Slurm, deploy: Callable[..., Path], study: Path, weights_on_threads: np.ndarray
+) -> None:
+    script = deploy("slurm", "--memory", "1GiB") / "fit.sbatch"
+    job = slurm.submit(str(script), cwd=study)
+    log = study / f"bigtensor-{job}.log"
+    wait_for(lambda: list((study / "parts").glob("*/*")), log)
+    slurm.run("scontrol", "requeue", job)
+    # SLURM waits two minutes before it starts a requeued job
+    wait_for(lambda: slurm.state(job) == "PENDING", log)
+    slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+    assert slurm.wait(job) == "COMPLETED", log.read_text()
+    assert np.array_equal(weights_of(study / "model.zarr"), weights_on_threads)
+    assert not (study / f".bigtensor-{job}").exists()
+
+
+def test_scripts__have_the_syntax_of_bash(deploy: Callable[..., Path]) -> None:
+    scripts = [path for path in deploy("slurm").iterdir() if path.suffix in (".sh", ".sbatch")]
+    assert len(scripts) == 4
+    for script in scripts:
+        subprocess.run(["bash", "-n", script], check=True)
+        assert os.access(script, os.X_OK)
