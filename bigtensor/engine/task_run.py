@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -29,8 +30,12 @@ this time does not count as lost."""
 LOOK_AFTER = 10.0
 """Seconds without a finished task after which the workers are counted."""
 
+GATHER_NBYTES = 16 * 2**20
+"""Bytes of finished results that are fetched in one message. A message for every result takes
+longer than the scheduler needs for the task."""
+
 RESULT_TIMEOUT = 60.0
-"""Seconds for one result to arrive, after which the workers are counted."""
+"""Seconds for results to arrive, after which the workers are counted."""
 
 REPORT_EVERY = 60.0
 """Seconds between two events while there is no worker."""
@@ -113,7 +118,7 @@ class TaskRun:
                 left = window - max(1, window // 4) if waiting else 0
                 next_look = time.monotonic() + LOOK_EVERY
                 while len(self._running) > left and time.monotonic() < next_look:
-                    self._collect_next(collect)
+                    self._collect_done(collect)
             self._threads_of_workers()
         finally:
             # what a scheduler that has gone was asked for need not be cancelled
@@ -150,18 +155,27 @@ class TaskRun:
         with _large_graphs_allowed():
             return self.client.submit(_hold, self.shared, pure=False)
 
-    def _collect_next(self, collect: Collect) -> None:
-        """Hand on the next result, or submit the task again if its workers have ended."""
+    def _collect_done(self, collect: Collect) -> None:
+        """Hand on results that are there, or submit tasks again whose workers have ended."""
+        for future, result in self._gathered(self._next_done()).items():
+            if result is None and future.status in ("error", "cancelled"):
+                self._settle_failed(future)
+            else:
+                self._finished += 1
+                collect(self._running.pop(future), result)
+
+    def _settle_failed(self, future: Any) -> None:
+        """Submit a task again whose workers have ended, or raise its error."""
         from distributed import KilledWorker
 
-        future = self._next_done()
-        try:
-            result = self._result(future)
-        except KilledWorker as killed:
-            self._submit_again(self._running.pop(future), killed)
+        error = self._waited_for(future.exception, LOOK_AFTER)
+        if isinstance(error, KilledWorker):
+            self._submit_again(self._running.pop(future), error)
             return
-        self._finished += 1
-        collect(self._running.pop(future), result)
+        if not isinstance(error, BigtensorError):
+            with self._scheduler_expected():
+                check_versions(self.client)
+        raise error.with_traceback(future.traceback())
 
     def _submit_again(self, index: int, killed: Any) -> None:
         """Submit a task again whose workers have ended.
@@ -182,25 +196,41 @@ class TaskRun:
         self._submissions[index] = replace(before, in_vain=in_vain)
         self._submit([index])
 
-    def _next_done(self) -> Any:
-        """Return the next finished future; a task without a worker would wait for ever."""
+    def _next_done(self) -> list[Any]:
+        """Return finished futures, as many as one message may fetch.
+
+        A task without a worker would wait for ever, so that workers are required meanwhile.
+        """
         ended_before = self._ends
         while True:
             try:
-                return self._done.get(timeout=LOOK_AFTER)
+                futures = [self._done.get(timeout=LOOK_AFTER)]
             except Empty:
                 self._require_progress(ended_before)
+            else:
+                break
+        with suppress(Empty):
+            while (len(futures) + 1) * self.result_nbytes <= GATHER_NBYTES:
+                futures.append(self._done.get_nowait())
+        return futures
 
-    def _result(self, future: Any) -> Any:
-        """Return the result of a task, or raise its error."""
-        error = self._waited_for(future.exception, LOOK_AFTER)
-        if error is None:
-            # a result that died with its worker is computed again, which may end more workers
-            return self._waited_for(future.result, RESULT_TIMEOUT)
-        if not isinstance(error, BigtensorError):
-            with self._scheduler_expected():
-                check_versions(self.client)
-        raise error.with_traceback(future.traceback())
+    def _gathered(self, futures: list[Any]) -> dict[Any, Any]:
+        """Return the results of futures, and None for those that failed.
+
+        A result that died with its worker is computed again, which may end more workers.
+        """
+        with self._scheduler_expected():
+            request = asyncio.run_coroutine_threadsafe(
+                self.client.gather(
+                    dict(enumerate(futures)), errors="skip", direct=False, asynchronous=True
+                ),
+                self.client.loop.asyncio_loop,
+            )
+        try:
+            results = self._waited_for(request.result, RESULT_TIMEOUT)
+        finally:
+            request.cancel()
+        return {future: results[index] for index, future in enumerate(futures)}
 
     def _waited_for(self, wait: Callable[..., Any], seconds: float) -> Any:
         """Wait for a future: a result that died with its worker needs another worker.
