@@ -14,6 +14,10 @@ WAIT_SECONDS = 60.0
 """Seconds without a worker before a run gives up, where nothing else is said."""
 
 
+_GIVEN_UP = ("closing", "closed", "failed")
+"""Names of the states of a worker that will not come."""
+
+
 def parse_wait(wait: str | float) -> float:
     """Return seconds from a number or from words such as ``"12h"``.
 
@@ -53,5 +57,11 @@ def seconds_to_wait(client: Any, wait: float | None) -> float:
         return wait
     # processes that were started here need no queue, and their nannies report how they end
     own = worker_ends_of(client) is not None
-    requested = None if own else getattr(client.cluster, "requested", None)
-    return math.inf if requested else WAIT_SECONDS
+    return math.inf if not own and _asks_for_workers(client.cluster) else WAIT_SECONDS
+
+
+def _asks_for_workers(cluster: Any) -> bool:
+    """Return True if a cluster has asked for workers that it has not given up."""
+    workers = getattr(cluster, "workers", None) or {}
+    # the process of a worker that failed to start stays listed, and no other follows it
+    return any(worker.status.name not in _GIVEN_UP for worker in workers.values())

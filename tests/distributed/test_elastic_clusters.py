@@ -1,6 +1,7 @@
 """Clusters whose workers come late, are asked for as the work needs them, and are taken away."""
 
 import asyncio
+import math
 import os
 import signal
 import threading
@@ -8,12 +9,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import dask
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster, Worker
+from distributed.core import Status
 from distributed.deploy.spec import ProcessInterface
 
 from bigtensor.data.opening import open_samples
@@ -22,7 +25,7 @@ from bigtensor.engine.cluster import DistributedRuntime
 from bigtensor.engine.events import Event, Progress
 from bigtensor.engine.in_flight import IN_FLIGHT_NBYTES, IN_FLIGHT_TASKS, tasks_in_flight
 from bigtensor.engine.local_cluster import local_cluster
-from bigtensor.engine.patience import parse_wait
+from bigtensor.engine.patience import parse_wait, seconds_to_wait
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import open_runtime
 from bigtensor.engine.threads import ThreadedRuntime
@@ -113,6 +116,24 @@ def test_adaptive_cluster__of_minimum_0_starts_after_the_usual_wait(
     assert 3 <= len(waits) <= 1 + QueuedJob.seconds / 0.5
     assert waits[0].seconds < 0.5
     assert all(one.seconds < two.seconds for one, two in pairwise(waits))
+
+
+@pytest.mark.parametrize(("status", "asks"), [(Status.running, True), (Status.failed, False)])
+def test_wait__is_unlimited_for_workers_that_the_cluster_has_not_given_up(
+    status: Status, asks: bool
+) -> None:
+    cluster = SimpleNamespace(workers={0: SimpleNamespace(status=status)})
+    client = FakeClient(cluster)
+    assert (seconds_to_wait(client, None) == math.inf) == asks
+    assert seconds_to_wait(client, 5.0) == 5.0
+    assert seconds_to_wait(FakeClient(None), None) == patience.WAIT_SECONDS
+
+
+class FakeClient:
+    """A client of a cluster object."""
+
+    def __init__(self, cluster: Any) -> None:
+        self.cluster = cluster
 
 
 @pytest.mark.slow
