@@ -250,7 +250,12 @@ def test_preemption__is_followed_by_retries_as_long_as_other_tasks_finish(
                     os.kill(process, signal.SIGKILL)
 
         jobs = [(number,) for number in range(60)]
-        DistributedRuntime(client).run(number_after, None, jobs, collect, progress=progress)
+        # results come one by one, so that a worker has been replaced before the next one is killed
+        DistributedRuntime(client).run(
+            *(number_after, None, jobs, collect),
+            result_nbytes=task_run.GATHER_NBYTES,
+            progress=progress,
+        )
     assert sorted(got) == list(range(60))
     assert progress.lost_workers == 3
 
