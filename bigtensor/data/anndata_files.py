@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bigtensor.data.hdf5_files import check_structure
 from bigtensor.data.importers.anndata import column_length, index_of, read_column
 from bigtensor.data.importers.source import optional_module, reading, unique_names
-from bigtensor.data.store_address import file_system
+from bigtensor.data.object_stores import file_system
 from bigtensor.data.store_files import StoreFiles, stamped
 from bigtensor.data.stores import open_array, open_group
 from bigtensor.errors import DataError, FileFormatError, Message, ParameterError, Setting

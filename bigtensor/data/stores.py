@@ -12,7 +12,7 @@ import zarr
 from numpy.typing import NDArray
 
 from bigtensor.data.array_documents import check_document, check_documents
-from bigtensor.data.manifest import check_manifest
+from bigtensor.data.manifest import check_finished, check_manifest
 from bigtensor.data.read_errors import too_much_memory
 from bigtensor.data.store_address import check_store_address
 from bigtensor.data.store_files import StoreFiles
@@ -47,7 +47,8 @@ def open_group(
     Raises
     ------
     StoreReadError
-        When there is no group, its metadata make no sense, or an array could run code.
+        When there is no group, it is unfinished, its metadata make no sense, or an array could run
+        code.
     """
     check_store_address(os.fspath(path))
     files = StoreFiles(path)
@@ -58,6 +59,7 @@ def open_group(
             # of files that are no part of a Zarr group; to find them is not the task here
             warnings.simplefilter("ignore")
             dict(group.arrays())
+    check_finished(files.url, group.attrs)
     if group.metadata.zarr_format not in formats:
         raise StoreReadError(
             f"{files.url} is a Zarr group of format {group.metadata.zarr_format}, which this "

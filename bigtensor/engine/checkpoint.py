@@ -17,7 +17,7 @@ import fsspec
 import numpy as np
 
 from bigtensor._version import __version__
-from bigtensor.data.outputs import finished_name, is_leftover, unfinished_name
+from bigtensor.data.leftovers import finished_name, is_leftover, unfinished_name
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import LazySource
 from bigtensor.engine.ranges import Part, RowRange
