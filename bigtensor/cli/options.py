@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class AddressType(click.ParamType):
+class AddressType(click.ParamType[Any]):
     """A path, which becomes a `Path`, or a URL, which would lose one of its slashes as a `Path`."""
 
     name = "path"

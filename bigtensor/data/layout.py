@@ -27,10 +27,9 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import xarray as xr
 import zarr
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
@@ -47,6 +46,9 @@ from bigtensor.data.stored_arrays import (
     open_to_write,
 )
 from bigtensor.errors import DataError, OutputError, ParameterError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 LAYOUT_VERSION = 1
 """Version of the layout, kept in the attribute ``bigtensor_layout`` of the group."""
@@ -195,7 +197,7 @@ class SampleStoreWriter:
         self._buffers: dict[str, NDArray[Any]] = {}
         self._filled = 0
         self._group: zarr.Group | None = None
-        self._tables = list[xr.Dataset]()
+        self._tables = list[Any]()
         self._unfinished = ""
         self._whole = ExitStack()
 
@@ -344,7 +346,7 @@ class SampleStoreWriter:
             ATTRIBUTE: {name: [str(entry) for entry in categories[name]] for name in self.features}
         }
 
-    def add(self, table: xr.Dataset) -> None:
+    def add(self, table: "xr.Dataset") -> None:
         """Add variables that are not along the samples; any time before the store is closed.
 
         Parameters
@@ -418,7 +420,7 @@ class SampleStoreWriter:
                 self._write_table(table)
             seal(self._unfinished)
 
-    def _write_table(self, table: xr.Dataset) -> None:
+    def _write_table(self, table: "xr.Dataset") -> None:
         """Write the variables of a data set beside the rows."""
         assert self._group is not None
         # xarray replaces the attributes of the group by those of what it adds.

@@ -84,6 +84,11 @@ def file_system(address: str, *, probe: bool = False) -> tuple[Any, str]:
     return filesystem, root.rstrip("/") or root
 
 
+def is_object_store(address: str) -> bool:
+    """Return True if an object appears under its name when all of it has arrived."""
+    return _package(address) in _CREDENTIALS or address.startswith("memory://")
+
+
 def check_bucket(address: str, filesystem: Any, root: str) -> None:
     """Refuse a bucket that does not exist. None is ever made.
 
