@@ -13,11 +13,13 @@ from typing import Any, Literal
 import numpy as np
 import zarr
 from numpy.typing import NDArray
+from zarr.storage import FsspecStore
 
 from bigtensor.data.array_documents import check_document, check_documents
 from bigtensor.data.manifest import check_finished, check_manifest
 from bigtensor.data.read_errors import too_much_memory
-from bigtensor.data.store_address import check_store_address
+from bigtensor.data.shard_indices import ShardIndexStore
+from bigtensor.data.store_address import as_address, check_store_address
 from bigtensor.data.store_files import StoreFiles
 from bigtensor.errors import StoreReadError
 
@@ -102,7 +104,9 @@ def open_array(url: str, name: str, opening: str) -> Any:
 @lru_cache(maxsize=OPEN_ARRAYS)
 def _opened(url: str, name: str, opening: str, process: int) -> Any:  # noqa: ARG001
     """Open an array; a forked process has no connections of its parent."""
-    array = zarr.open_array(url, path=name, mode="r")
+    remote = isinstance(as_address(url), str)
+    store: Any = ShardIndexStore(FsspecStore.from_url(url, read_only=True)) if remote else url
+    array = zarr.open_array(store, path=name, mode="r")
     check_document(url, name, array.metadata.to_dict())
     return array
 
