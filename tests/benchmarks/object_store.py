@@ -58,7 +58,7 @@ def object_store_rows(folder: Path, rows: int, repeats: int = 1, reset: float = 
                 "seconds": run["seconds"],
                 "processor s": run["processor"],
                 "requests": sum(run["requests"].values()),
-                "a pass": run["requests_of_a_pass"],
+                "last pass": run["requests_of_a_pass"],
                 "resets": run["requests"].get("reset", 0),
                 "same bits": run["bits"] == best["disk"]["bits"] if run["bits"] else None,
             }
@@ -115,7 +115,7 @@ def _fit(store: str) -> dict[str, Any]:
     def listen(event: Any) -> None:
         if event.kind == "pass finished":
             counts.append(_requests())
-            passes.append(sum(counts[-1].values()) if event.total_rows > 1_000_000 else 0)
+            passes.append(sum(counts[-1].values()))
 
     begin, before = time.perf_counter(), _processor_seconds()
     model = KernelMixture(N_COMPONENTS, posterior_passes=EM_PASSES, random_state=0)
@@ -128,7 +128,7 @@ def _fit(store: str) -> dict[str, Any]:
         "processor": processor,
         "nbytes": sum(entry["rows"] for entry in passes_read) * 4 * len(model.views_.order),
         "requests": sum([*counts[1:], _requests()], Counter()),
-        "requests_of_a_pass": max(passes, default=0),
+        "requests_of_a_pass": passes[-1],
         "bits": _digest({name: np.asarray(packed.arrays[name]) for name in packed.arrays}),
     }
 
