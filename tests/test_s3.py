@@ -1,10 +1,12 @@
 """A real S3 server: every command, errors that name the fault, resets, and runs that are killed."""
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 
 import bigtensor
+from bigtensor.data import stores
 from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.opening import open_samples
 from bigtensor.data.outputs import check_target
@@ -61,10 +64,15 @@ def point_at(patch: pytest.MonkeyPatch, environment: dict[str, str]) -> None:
 
 
 def forget_clients() -> None:
-    """Make the next client look at the environment again."""
+    """Make the next client look at the environment again, and let go of those before."""
     import s3fs
 
     s3fs.S3FileSystem.clear_instance_cache()
+    stores._opened.cache_clear()
+    with warnings.catch_warnings():
+        # aiohttp wants its connections closed by hand, and s3fs leaves them to the end
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def test_commands__read_and_write_a_bucket(server):
