@@ -19,6 +19,7 @@ from bigtensor.data import stores
 from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.opening import open_samples
 from bigtensor.data.outputs import check_target
+from bigtensor.data.repeated_reads import is_transient
 from bigtensor.data.simulate import write_gaussian_mixture
 from bigtensor.engine.checkpoint import PassCheckpoint, open_checkpoint
 from bigtensor.engine.reduce import run_pass
@@ -228,3 +229,11 @@ def test_killed_fit__continues_from_its_parts_with_the_same_bits(server, wide):
     ours, theirs = (fitted.to_contents().arrays for fitted in (resumed, local))
     for name, array in ours.items():
         assert array.tobytes() == theirs[name].tobytes(), name
+
+
+def test_client_without_an_answer__is_a_failure_of_the_network():
+    from botocore.exceptions import ConnectionClosedError, EndpointConnectionError, ReadTimeoutError
+
+    kinds = (ConnectionClosedError, EndpointConnectionError, ReadTimeoutError)
+    assert [is_transient(kind(endpoint_url="s3://b")) for kind in kinds] == [True] * 3
+    assert not is_transient(PermissionError("Forbidden"))

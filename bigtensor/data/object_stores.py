@@ -35,6 +35,9 @@ _CREDENTIALS = {
 _CLIENTS = ("botocore", "aiobotocore", "aiohttp", "gcsfs", "azure")
 """Packages whose errors fsspec passes on."""
 
+_NO_ANSWER = frozenset({"ConnectionError", "HTTPClientError", "ClientConnectionError"})
+"""Names of the errors of Python, botocore and aiohttp for a server that does not answer."""
+
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 """Variables that point an S3 client at another server than that of Amazon."""
 
@@ -135,6 +138,11 @@ def store_errors(address: str, error_class: type[BigtensorError] | None = None) 
         raise (error_class or StoreReadError)(explain_failure(address, error)) from error
 
 
+def is_network_failure(error: BaseException) -> bool:
+    """Return True for an error of a client that got no answer, which may be one a moment later."""
+    return bool(_NO_ANSWER & {kind.__name__ for kind in type(error).__mro__})
+
+
 def is_store_failure(error: BaseException) -> bool:
     """Return True for an error of fsspec, or of a client that it uses."""
     package = type(error).__module__.partition(".")[0]
@@ -164,12 +172,7 @@ def explain_failure(address: str, error: BaseException) -> str:
             f"{address} may not be used with the present credentials ({error}); check the key, the "
             f"secret and the rights of its user: {where}"
         )
-    if names & {
-        "ConnectionError",
-        "ConnectTimeoutError",
-        "HTTPClientError",
-        "ClientConnectorError",
-    }:
+    if is_network_failure(error):
         return (
             f"no server answers for {address} ({_endpoint(address)}); check the endpoint and the "
             "network"
