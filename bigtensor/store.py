@@ -11,10 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 
 from bigtensor._version import __version__
 from bigtensor.data.manifest import check_manifest, seal
-from bigtensor.data.outputs import check_target, discard, move_into_place, unfinished_path
-from bigtensor.data.stored_arrays import create_array
+from bigtensor.data.outputs import whole_store, write_errors
+from bigtensor.data.store_address import Address, as_address
+from bigtensor.data.stored_arrays import create_array, create_root
 from bigtensor.data.stores import open_group
-from bigtensor.errors import ModelFileError, OutputError, ParameterError, StoreReadError
+from bigtensor.errors import ModelFileError, ParameterError, StoreReadError
 
 FORMAT_VERSION = 3
 """Version of the layout of a group; others are refused."""
@@ -181,60 +182,49 @@ def unpack(packed: Packed, classes: Iterable[type]) -> Any:
         ) from error
 
 
-def write_group(path: str | Path, contents: Contents, *, overwrite: bool = False) -> Path:
+def write_group(
+    path: str | os.PathLike[str], contents: Contents, *, overwrite: bool = False
+) -> Address:
     """Write a group that appears under its name when it is whole.
 
     Parameters
     ----------
-    path : path
+    path : path or URL
     contents : Contents
     overwrite : bool, default False
         Replace a Zarr group of this name.
 
     Returns
     -------
-    Path
+    Path or str
+        A URL stays a string.
 
     Raises
     ------
     OutputError
-        When the target exists, or the disk refuses.
+        When the target exists, or the disk or the object store refuses.
     """
-    target = Path(path)
-    check_target(target, overwrite=overwrite)
-    partial = unfinished_path(target)
     description = {
         "kind": contents.kind,
         "contents": contents.attrs,
         "digests": {name: _digest(array) for name, array in contents.arrays.items()},
     }
-    try:
-        group = zarr.create_group(
-            partial,
-            attributes={
-                _MARK: FORMAT_VERSION,
-                "version": __version__,
-                "digest": _json_digest(description),
-                **description,
-            },
-        )
+    attributes = {
+        _MARK: FORMAT_VERSION,
+        "version": __version__,
+        "digest": _json_digest(description),
+        **description,
+    }
+    with write_errors(path), whole_store(path, overwrite=overwrite) as unfinished:
+        group = create_root(unfinished, attributes)
         for name, array in contents.arrays.items():
             stored = create_array(group, name, shape=array.shape, dtype=array.dtype)
             stored[...] = array
-        seal(partial)
-        move_into_place(partial, target, overwrite=overwrite)
-    except OSError as error:
-        discard(partial)
-        if isinstance(error, OutputError):
-            raise
-        raise OutputError(f"{target} cannot be written: {error}") from error
-    except BaseException:
-        discard(partial)
-        raise
-    return target
+        seal(unfinished)
+    return as_address(path)
 
 
-def read_group(path: str | Path) -> Contents:
+def read_group(path: str | os.PathLike[str]) -> Contents:
     """Read a group, by its path or URL, and check every array against its digest.
 
     Raises
@@ -267,7 +257,7 @@ def read_group(path: str | Path) -> Contents:
     return Contents(description["kind"], description["contents"], arrays)
 
 
-def check_format(where: str | Path, version: int, written_by: Any) -> None:
+def check_format(where: str | os.PathLike[str], version: int, written_by: Any) -> None:
     """Refuse contents of another format version.
 
     Parameters
@@ -295,7 +285,9 @@ def check_format(where: str | Path, version: int, written_by: Any) -> None:
     )
 
 
-def _read_array(group: zarr.Group, name: str, digest: str, path: str | Path) -> NDArray[Any]:
+def _read_array(
+    group: zarr.Group, name: str, digest: str, path: str | os.PathLike[str]
+) -> NDArray[Any]:
     """Read one array and refuse it when its contents are not what was written."""
     try:
         stored: Any = group[name]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.options import (
+    ADDRESS,
     DATA,
-    PATH,
     missing_option,
     overwrite_option,
     refuse_inputs,
@@ -22,12 +21,15 @@ from bigtensor.cli.progress import duration, pace, reporter
 from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
 
+if TYPE_CHECKING:
+    from bigtensor.data.store_address import Address
+
 
 @click.command(cls=Command)
-@click.argument("model_path", type=PATH, metavar="PREPARED.zarr|MODEL.zarr")
+@click.argument("model_path", type=ADDRESS, metavar="PREPARED.zarr|MODEL.zarr")
 @click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option(
-    "--out", type=PATH, required=True, metavar="STATISTICS.zarr", help="The statistics to write."
+    "--out", type=ADDRESS, required=True, metavar="STATISTICS.zarr", help="The statistics to write."
 )
 @click.option(
     "--checkpoint",
@@ -39,9 +41,9 @@ from bigtensor.cli.workers import started
 @missing_option
 @overwrite_option
 def accumulate(
-    model_path: Path,
+    model_path: Address,
     cells: str,
-    out: Path,
+    out: Address,
     checkpoint: str | None,
     sequence: str | None,
     where: dict[str, Any],

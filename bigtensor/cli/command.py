@@ -10,9 +10,8 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -25,6 +24,9 @@ from bigtensor.errors import (
     message_of,
     shortened,
 )
+
+if TYPE_CHECKING:
+    from bigtensor.data.store_address import Address
 
 INTERRUPTED, TERMINATED = 130, 143
 """Exit codes after Ctrl-C and SIGTERM: 128 and the number of the signal, as shells do it."""
@@ -103,13 +105,13 @@ class Kept:
 
     Parameters
     ----------
-    outputs : sequence of Path
+    outputs : sequence of Path or str
         What the command makes; each appears under its name when it is whole.
     otherwise : str
         What to say when none of them is there yet.
     """
 
-    def __init__(self, outputs: Sequence[Path], otherwise: str = "nothing was written") -> None:
+    def __init__(self, outputs: Sequence[Address], otherwise: str = "nothing was written") -> None:
         self._before = {path: _identity(path) for path in outputs}
         self._otherwise = otherwise
 
@@ -119,12 +121,12 @@ class Kept:
         return f"{' and '.join(made)} had been written" if made else self._otherwise
 
 
-def when_interrupted(outputs: Sequence[Path], otherwise: str = "nothing was written") -> None:
+def when_interrupted(outputs: Sequence[Address], otherwise: str = "nothing was written") -> None:
     """Set what the line after Ctrl-C says is kept: see `Kept`.
 
     Parameters
     ----------
-    outputs : sequence of Path
+    outputs : sequence of Path or str
     otherwise : str
     """
     click.get_current_context().meta[_KEPT] = Kept(outputs, otherwise)
@@ -165,13 +167,17 @@ def _as_option(option: click.Option, setting: Setting) -> str:
     return " ".join([name, " or ".join(map(str, setting.values))]).rstrip()
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(address: Address) -> Any:
     """Return what tells an output from one of the same name that it replaces."""
+    if isinstance(address, str):
+        from bigtensor.data.object_outputs import finished_version
+
+        return finished_version(address)
     try:
-        found = path.stat()
+        status = address.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns
+    return status.st_ino, status.st_mtime_ns
 
 
 def _explanation(error: Exception, command: click.Command) -> str:

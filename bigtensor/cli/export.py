@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bigtensor.cli.command import Command, when_interrupted
-from bigtensor.cli.options import PATH, names_in, overwrite_option
+from bigtensor.cli.options import ADDRESS, PATH, names_in, overwrite_option
 from bigtensor.cli.output import say
 from bigtensor.cli.progress import reporter
+
+if TYPE_CHECKING:
+    from bigtensor.data.store_address import Address
 
 _ANNDATA = (".h5ad", ".zarr")
 
 
 @click.command(cls=Command)
-@click.argument("labels", type=PATH, metavar="ANSWERS.zarr")
+@click.argument("labels", type=ADDRESS, metavar="ANSWERS.zarr")
 @click.argument("files", type=PATH, nargs=-1, metavar="[FILE.fcs]...")
 @click.option(
     "--to",
     "target",
-    type=PATH,
+    type=ADDRESS,
     required=True,
     metavar="TARGET",
     help="A file .csv to make, an AnnData file .h5ad or .zarr to write into, a file .h5ad to make "
@@ -30,13 +33,13 @@ _ANNDATA = (".h5ad", ".zarr")
 @click.option(
     "--model",
     "model_path",
-    type=PATH,
+    type=ADDRESS,
     metavar="MODEL.zarr",
     help="AnnData: the model that made the labels, which is kept with them.",
 )
 @click.option(
     "--cells",
-    type=PATH,
+    type=ADDRESS,
     metavar="CELLS.zarr",
     help="The store that was asked about. FCS: as it was imported from the files; a new .h5ad: as "
     "bigtensor wrote it.",
@@ -53,11 +56,11 @@ _ANNDATA = (".h5ad", ".zarr")
 )
 @overwrite_option
 def export(
-    labels: Path,
+    labels: Address,
     files: tuple[Path, ...],
-    target: Path,
-    model_path: Path | None,
-    cells: Path | None,
+    target: Address,
+    model_path: Address | None,
+    cells: Address | None,
     features: str | None,
     offsets: str | None,
     overwrite: bool,
@@ -85,15 +88,18 @@ def export(
             when_interrupted([], f"{target} has no answers, or those it had")
             _to_anndata(labels, target, model_path, cells, overwrite, advance)
         else:
-            when_interrupted([target / path.name for path in files])
-            _to_fcs(labels, files, target, cells, offsets, overwrite, advance)
+            folder = Path(target)
+            when_interrupted([folder / path.name for path in files])
+            _to_fcs(labels, files, folder, cells, offsets, overwrite, advance)
     count = f" ({len(files)} FCS file{'s' * (len(files) != 1)})" if files else ""
     say(f"exported   {labels} to {target}{count}")
 
 
-def _kind(target: Path, files: tuple[Path, ...]) -> str:
+def _kind(target: Address, files: tuple[Path, ...]) -> str:
     """Return what the target is to be, or end with a usage error."""
-    ending = target.suffix.lower()
+    from bigtensor.data.store_address import name_of
+
+    ending = PurePath(name_of(target)).suffix.lower()
     kind = "anndata" if ending in _ANNDATA else {".csv": "csv"}.get(ending, "fcs")
     if kind == "fcs" and not files:
         raise click.UsageError(
@@ -102,6 +108,11 @@ def _kind(target: Path, files: tuple[Path, ...]) -> str:
         )
     if kind != "fcs" and files:
         raise click.UsageError(f"FCS files are copied to a folder, but --to is {target}")
+    if kind == "fcs" and isinstance(target, str):
+        raise click.UsageError(
+            f"FCS files are copied to a folder on a disk, and --to is {target}; give a folder, and "
+            "upload its files"
+        )
     return kind
 
 
@@ -119,9 +130,9 @@ def _check_options(kind: str, **given: Any) -> None:
 
 
 def _to_csv(
-    labels: Path,
-    target: Path,
-    cells: Path | None,
+    labels: Address,
+    target: Address,
+    cells: Address | None,
     features: str | None,
     overwrite: bool,
     progress: Any,
@@ -136,10 +147,10 @@ def _to_csv(
 
 
 def _to_anndata(
-    labels: Path,
-    target: Path,
+    labels: Address,
+    target: Address,
     model_path: Any,
-    cells: Path | None,
+    cells: Address | None,
     overwrite: bool,
     progress: Any,
 ) -> None:
@@ -165,6 +176,11 @@ def _to_anndata(
     if cells is not None:
         write_new_anndata(labels, cells, target, record, overwrite=overwrite, progress=progress)
         return
+    if isinstance(target, str):
+        raise OutputError(
+            f"answers cannot be written into {target} where it lies; give a file on a disk, or "
+            "make a new one of the store that was labelled (--cells)"
+        )
     if not target.exists():
         raise OutputError(
             f"{target} does not exist; to make it, give the store that was labelled (--cells)"
@@ -178,7 +194,7 @@ def _without_missing(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _to_fcs(
-    labels: Path,
+    labels: Address,
     files: tuple[Path, ...],
     folder: Path,
     cells: Any,

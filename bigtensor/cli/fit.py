@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bigtensor.cli.command import when_interrupted, written_for
 from bigtensor.cli.model_options import ModelFactsCommand
 from bigtensor.cli.options import (
+    ADDRESS,
     DATA,
-    PATH,
     missing_option,
     overwrite_option,
     refuse_inputs,
@@ -27,10 +26,15 @@ from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
 from bigtensor.models.wording import counted
 
+if TYPE_CHECKING:
+    from bigtensor.data.store_address import Address
+
 
 @click.command(cls=ModelFactsCommand)
 @click.argument("cells", type=DATA, metavar="CELLS.zarr")
-@click.option("--out", type=PATH, required=True, metavar="MODEL.zarr", help="The model to write.")
+@click.option(
+    "--out", type=ADDRESS, required=True, metavar="MODEL.zarr", help="The model to write."
+)
 @click.option(
     "--checkpoint",
     metavar="DIR",
@@ -44,7 +48,7 @@ from bigtensor.models.wording import counted
 @overwrite_option
 def fit(
     cells: str,
-    out: Path,
+    out: Address,
     model: str,
     parameters: dict[str, Any],
     checkpoint: str | None,
@@ -96,7 +100,7 @@ def _show_plan(model: Any, cells: Any, where: dict[str, Any]) -> dict[str, Any]:
     return plan_facts(plan)
 
 
-def _facts(model: Any, out: Path, seconds: float) -> dict[str, Any]:
+def _facts(model: Any, out: Address, seconds: float) -> dict[str, Any]:
     """Return what was fitted, as ``--json`` prints it."""
     found = model.diagnostics_
     return {
@@ -109,7 +113,7 @@ def _facts(model: Any, out: Path, seconds: float) -> dict[str, Any]:
     }
 
 
-def _summary(model: Any, out: Path, seconds: float) -> str:
+def _summary(model: Any, out: Address, seconds: float) -> str:
     """Say what was written where."""
     from bigtensor.models.wording import counted
 
@@ -131,7 +135,7 @@ def fit_lines(model: Any) -> str:
     )
 
 
-def model_line(model: Any, out: Path) -> str:
+def model_line(model: Any, out: Address) -> str:
     """Say where a fitted model was written, and its size."""
     return f"model      {out}: {in_views(model.description.fit_size(model), model)}"
 

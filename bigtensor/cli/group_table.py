@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bigtensor.data.exporters.spreadsheet import as_text
-from bigtensor.data.outputs import whole_file
-from bigtensor.errors import OutputError
+from bigtensor.data.outputs import whole_file, write_errors
+from bigtensor.data.store_address import Address
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,7 +17,7 @@ MOST_ROWS, MOST_COLUMNS = 20, 8
 """Rows and columns that are shown. The file holds all."""
 
 
-def write_table(weights: xr.Dataset, path: Path) -> None:
+def write_table(weights: xr.Dataset, path: Address) -> None:
     """Write the weights as text to a file that appears under its name when it is whole.
 
     Columns are the variable, ``rows``, ``component_0``, ... (``population_0``, ... or
@@ -30,7 +29,7 @@ def write_table(weights: xr.Dataset, path: Path) -> None:
     ----------
     weights : Dataset
         Of the method ``weights_by`` of a model.
-    path : Path
+    path : Path or str
         An existing file is replaced.
 
     Raises
@@ -39,31 +38,22 @@ def write_table(weights: xr.Dataset, path: Path) -> None:
         When the file cannot be written.
     """
     by, level = map(str, weights["weight"].dims)
-    try:
-        with (
-            whole_file(path) as partial,
-            partial.open("w", encoding="utf-8", newline="") as file,
-        ):
-            lines = csv.writer(file, lineterminator="\n")
-            columns = [f"{level}_{h}" for h in range(weights.sizes[level])]
-            errors_of = columns if "standard_error" in weights else []
-            lines.writerow(
-                [as_text(by), "rows", *columns, *(f"{column}_error" for column in errors_of)]
-            )
-            for name, rows, shares, errors in _entries(weights):
-                lines.writerow(
-                    [as_text(name), rows, *(f"{value:.9g}" for value in (*shares, *errors))]
-                )
-    except OSError as error:
-        if not error.errno:
-            raise
-        raise OutputError(
-            f"{path} cannot be written ({error.strerror or error}); choose another folder or make "
-            "room, and run the same command again"
-        ) from error
+    with (
+        write_errors(path),
+        whole_file(path) as partial,
+        partial.open("w", encoding="utf-8", newline="") as file,
+    ):
+        lines = csv.writer(file, lineterminator="\n")
+        columns = [f"{level}_{h}" for h in range(weights.sizes[level])]
+        errors_of = columns if "standard_error" in weights else []
+        lines.writerow(
+            [as_text(by), "rows", *columns, *(f"{column}_error" for column in errors_of)]
+        )
+        for name, rows, shares, errors in _entries(weights):
+            lines.writerow([as_text(name), rows, *(f"{value:.9g}" for value in (*shares, *errors))])
 
 
-def table_in_words(weights: xr.Dataset, path: Path) -> str:
+def table_in_words(weights: xr.Dataset, path: Address) -> str:
     """Return where the table was written, and its beginning in per cent with standard errors."""
     from rich.console import Console
     from rich.table import Table

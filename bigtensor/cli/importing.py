@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bigtensor.cli.command import Command
-from bigtensor.cli.options import PATH, count, overwrite_option, refuse_inputs
+from bigtensor.cli.options import ADDRESS, PATH, count, overwrite_option, refuse_inputs
 from bigtensor.cli.output import one_line, say
 from bigtensor.cli.progress import reporter
+
+if TYPE_CHECKING:
+    from bigtensor.data.store_address import Address
 
 _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 
 
 @click.command("import", cls=Command)
 @click.argument("files", type=PATH, nargs=-1, required=True, metavar="FILE|FOLDER...")
-@click.option("--out", type=PATH, required=True, metavar="CELLS.zarr", help="The store to write.")
+@click.option(
+    "--out", type=ADDRESS, required=True, metavar="CELLS.zarr", help="The store to write."
+)
 @click.option(
     "--format",
     type=click.Choice(["fcs", "csv", "parquet", "anndata"]),
@@ -104,7 +109,7 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 @overwrite_option
 def import_command(
     files: tuple[Path, ...],
-    out: Path,
+    out: Address,
     untransformed: tuple[str, ...],
     counts: bool,
     vocabulary: Path | None,
@@ -117,12 +122,15 @@ def import_command(
     for the files in it, a pattern in quotes for what matches it. The rows of files follow each
     other in the order given.
 
-    A file views.toml beside the store lists the views that a fit has by itself, to be edited; one
-    that is there already stays as it is.
+    A file views.toml beside a store on a disk lists the views that a fit has by itself, to be
+    edited; one that is there already stays as it is.
     """
-    if out.suffix.lower() in _OTHER_KINDS:
+    from bigtensor.data.store_address import name_of
+
+    ending = PurePath(name_of(out)).suffix
+    if ending.lower() in _OTHER_KINDS:
         raise click.UsageError(
-            f"--out {out} is to be a Zarr store; for a file {out.suffix} with labels, import to a "
+            f"--out {out} is to be a Zarr store; for a file {ending} with labels, import to a "
             "store, fit it, and use 'bigtensor export'"
         )
     refuse_inputs(out, *files)
@@ -150,7 +158,12 @@ def import_command(
 
 
 def _import_counts(
-    files: tuple[Path, ...], out: Path, vocabulary: Path | None, documents: str, *, overwrite: bool
+    files: tuple[Path, ...],
+    out: Address,
+    vocabulary: Path | None,
+    documents: str,
+    *,
+    overwrite: bool,
 ) -> None:
     """Import one file of counts, and say what was found."""
     if len(files) != 1:
@@ -173,8 +186,13 @@ def _import_counts(
     )
 
 
-def _starter_views(out: Path, features: Sequence[str], linear: Sequence[str]) -> str:
-    """Write a file of views to begin with, and return the line that says so."""
+def _starter_views(out: Address, features: Sequence[str], linear: Sequence[str]) -> str:
+    """Write a file of views to begin with, and return the line that says so.
+
+    Beside a store on an object store there is none, because it could not be edited there.
+    """
+    if isinstance(out, str):
+        return ""
     from bigtensor.cli.starter_views import write_starter_views
 
     try:

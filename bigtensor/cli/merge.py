@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from bigtensor.cli.command import Command
-from bigtensor.cli.options import PATH, overwrite_option, refuse_inputs
+from bigtensor.cli.options import ADDRESS, overwrite_option, refuse_inputs
 from bigtensor.cli.output import say
+
+if TYPE_CHECKING:
+    from bigtensor.data.store_address import Address
 
 
 @click.command(cls=Command)
-@click.argument("sources", type=PATH, nargs=-1, required=True, metavar="STATISTICS.zarr...")
+@click.argument("sources", type=ADDRESS, nargs=-1, required=True, metavar="STATISTICS.zarr...")
 @click.option(
-    "--out", type=PATH, required=True, metavar="MERGED.zarr", help="The statistics to write."
+    "--out", type=ADDRESS, required=True, metavar="MERGED.zarr", help="The statistics to write."
 )
 @overwrite_option
-def merge(sources: tuple[Path, ...], out: Path, overwrite: bool) -> None:
+def merge(sources: tuple[Address, ...], out: Address, overwrite: bool) -> None:
     """Add statistics of different rows, accumulated with copies of one model."""
     refuse_inputs(out, *sources)
     from bigtensor.data.outputs import check_target

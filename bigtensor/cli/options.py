@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -14,7 +14,27 @@ from bigtensor.data.missing_values import MISSING_RULES
 from bigtensor.data.weight_meanings import COUNTS, MEANINGS
 from bigtensor.errors import ParameterError, ViewError
 
+if TYPE_CHECKING:
+    from bigtensor.data.store_address import Address
+
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class AddressType(click.ParamType[Any]):
+    """A path, which becomes a `Path`, or a URL, which would lose one of its slashes as a `Path`."""
+
+    name = "path"
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,  # noqa: ARG002  (the signature of click)
+        ctx: click.Context | None,  # noqa: ARG002
+    ) -> Any:
+        """Return the address."""
+        from bigtensor.data.store_address import as_address
+
+        return as_address(value)
 
 
 class LocalPath(click.Path):
@@ -32,6 +52,8 @@ class LocalPath(click.Path):
 
 
 PATH = LocalPath(path_type=Path)
+
+ADDRESS = AddressType()
 
 DATA = click.STRING
 """Of arguments that name data: a path, or a URL, which would lose a slash as a path."""
@@ -231,28 +253,22 @@ def runtime(
     }
 
 
-def refuse_inputs(out: Path, *inputs: Path | str, otherwise: str = "") -> None:
+def refuse_inputs(out: Address, *inputs: Address, otherwise: str = "") -> None:
     """Raise a usage error when an output has the name of an input, which would be replaced.
 
     Parameters
     ----------
-    out : Path
-    *inputs : Path, or str that may be a URL
+    out : Path or str
+    *inputs : Path or str
     otherwise : str
         A further remedy.
     """
-    if out.resolve() in [path.resolve() for path in map(on_this_machine, inputs) if path]:
+    from bigtensor.data.store_address import resolved
+
+    if resolved(out) in map(resolved, inputs):
         raise click.UsageError(
             f"{out} is read and would be replaced; give another output{otherwise}"
         )
-
-
-def on_this_machine(address: Path | str) -> Path | None:
-    """Return the path that an address stands for; None where it lies elsewhere."""
-    scheme, separator, rest = str(address).partition("://")
-    if not separator:
-        return Path(address)
-    return Path(rest) if scheme in ("file", "local") else None
 
 
 def names_in(option: str, given: str) -> list[str]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bigtensor.cli.command import FactsCommand, when_interrupted
 from bigtensor.cli.options import (
+    ADDRESS,
     DATA,
-    PATH,
     missing_option,
-    on_this_machine,
     overwrite_option,
     refuse_inputs,
     runtime_options,
@@ -24,11 +23,14 @@ from bigtensor.cli.progress import duration, pace, reporter
 from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
 
+if TYPE_CHECKING:
+    from bigtensor.data.store_address import Address
+
 
 @click.command(cls=FactsCommand)
-@click.argument("model_path", type=PATH, metavar="MODEL.zarr")
+@click.argument("model_path", type=ADDRESS, metavar="MODEL.zarr")
 @click.argument("cells", type=DATA, metavar="CELLS.zarr")
-@click.option("--out", type=PATH, metavar="LABELS.zarr", help="The store to write.")
+@click.option("--out", type=ADDRESS, metavar="LABELS.zarr", help="The store to write.")
 @click.option(
     "--into",
     metavar="GROUP",
@@ -54,7 +56,7 @@ from bigtensor.cli.workers import started
     help="'component' also writes the component of every row where labels are populations, and "
     "makes --by that of components; 'population' refuses a model without populations.",
 )
-@click.option("--csv", "csv_path", type=PATH, metavar="FILE", help="Also write a CSV file.")
+@click.option("--csv", "csv_path", type=ADDRESS, metavar="FILE", help="Also write a CSV file.")
 @click.option(
     "--by",
     metavar="VARIABLE",
@@ -62,7 +64,7 @@ from bigtensor.cli.workers import started
 )
 @click.option(
     "--table",
-    type=PATH,
+    type=ADDRESS,
     metavar="FILE",
     help="The CSV file of these weights; by default beside the labels.",
 )
@@ -71,16 +73,16 @@ from bigtensor.cli.workers import started
 @missing_option
 @overwrite_option
 def predict(
-    model_path: Path,
+    model_path: Address,
     cells: str,
-    out: Path | None,
+    out: Address | None,
     into: str | None,
     probabilities: bool,
     outputs: tuple[str, ...],
     level: str | None,
-    csv_path: Path | None,
+    csv_path: Address | None,
     by: str | None,
-    table: Path | None,
+    table: Address | None,
     sequence: str | None,
     where: dict[str, Any],
     missing: str | None,
@@ -144,7 +146,7 @@ def predict(
     say("\n".join([_summary(facts, csv_path), *tables]), {**facts, "csv": csv_path, "table": table})
 
 
-def _loaded(path: Path, missing: str | None) -> Any:
+def _loaded(path: Address, missing: str | None) -> Any:
     """Return a fitted model with the rule for missing values of the command, if it has one."""
     from bigtensor.models.loading import load_model
 
@@ -152,7 +154,7 @@ def _loaded(path: Path, missing: str | None) -> Any:
     return model if missing is None else model.set_params(missing=missing)
 
 
-def _places(cells: str, out: Path | None, into: str | None) -> tuple[Path, Path]:
+def _places(cells: str, out: Address | None, into: str | None) -> tuple[Address, Address]:
     """Return the store to write, or to write into, and the place of the answers."""
     if (out is None) == (into is None):
         raise click.UsageError(
@@ -161,16 +163,14 @@ def _places(cells: str, out: Path | None, into: str | None) -> tuple[Path, Path]
         )
     if out is not None:
         return out, out
-    store = on_this_machine(cells)
-    if store is None:
-        raise click.UsageError(
-            f"--into writes into a store on a disk, and {cells} is none; give --out"
-        )
-    return store, store / str(into)
+    from bigtensor.data.store_address import as_address, inside
+
+    store = as_address(cells)
+    return store, inside(store, str(into))
 
 
 def _check_outputs(
-    store: Path, into: str | None, files: Sequence[Path], *, overwrite: bool
+    store: Address, into: str | None, files: Sequence[Address], *, overwrite: bool
 ) -> None:
     """Raise an OutputError for an output that could not be written."""
     from bigtensor.data.answer_groups import check_answer_group
@@ -207,17 +207,22 @@ def _check_labels_for(by: str | None, model: Any, outputs: tuple[str, ...]) -> N
         )
 
 
-def _table_path(store: Path, into: str | None, by: str | None, table: Path | None) -> Path | None:
+def _table_path(
+    store: Address, into: str | None, by: str | None, table: Address | None
+) -> Address | None:
     """Return the file of the weights, where they are asked for."""
     if by is None:
         if table is not None:
             raise click.UsageError("--table is the file of what --by asks for; give --by")
         return None
-    name = store.stem if into is None else f"{store.stem}_{into}"
-    return table or store.with_name(f"{name}_by_{by}.csv")
+    from bigtensor.data.store_address import beside, name_of
+
+    stem = PurePath(name_of(store)).stem
+    name = stem if into is None else f"{stem}_{into}"
+    return table or beside(store, f"{name}_by_{by}.csv")
 
 
-def _write_csv(out: Path, csv_path: Path, progress: Any) -> None:
+def _write_csv(out: Address, csv_path: Address, progress: Any) -> None:
     """Write the answers again as text."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
 
@@ -225,7 +230,7 @@ def _write_csv(out: Path, csv_path: Path, progress: Any) -> None:
         write_answers_to_csv(out, csv_path, progress=advance)
 
 
-def _facts(out: Path, outputs: tuple[str, ...], seconds: float) -> dict[str, Any]:
+def _facts(out: Address, outputs: tuple[str, ...], seconds: float) -> dict[str, Any]:
     """Return what was written, as ``--json`` prints it."""
     from bigtensor.cli.stored_labels import label_counts, row_count
 
@@ -239,7 +244,7 @@ def _facts(out: Path, outputs: tuple[str, ...], seconds: float) -> dict[str, Any
     }
 
 
-def _summary(facts: dict[str, Any], csv_path: Path | None) -> str:
+def _summary(facts: dict[str, Any], csv_path: Address | None) -> str:
     """Say what was written where, and how many rows have each label."""
     counts, rows, seconds = facts["counts"], facts["rows"], facts["seconds"]
     took = f"took       {duration(seconds)}, {pace(rows, seconds, None)}"

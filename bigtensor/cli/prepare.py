@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,8 +11,8 @@ from bigtensor.cli.command import when_interrupted
 from bigtensor.cli.fit import in_views
 from bigtensor.cli.model_options import ModelCommand
 from bigtensor.cli.options import (
+    ADDRESS,
     DATA,
-    PATH,
     count,
     missing_option,
     overwrite_option,
@@ -25,11 +24,18 @@ from bigtensor.cli.output import say
 from bigtensor.cli.progress import duration, reporter
 from bigtensor.cli.workers import started
 
+if TYPE_CHECKING:
+    from bigtensor.data.store_address import Address
+
 
 @click.command(cls=ModelCommand)
 @click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option(
-    "--out", type=PATH, required=True, metavar="PREPARED.zarr", help="The prepared model to write."
+    "--out",
+    type=ADDRESS,
+    required=True,
+    metavar="PREPARED.zarr",
+    help="The prepared model to write.",
 )
 @click.option(
     "--rows",
@@ -44,7 +50,7 @@ from bigtensor.cli.workers import started
 @overwrite_option
 def prepare(
     cells: str,
-    out: Path,
+    out: Address,
     rows: int | None,
     model: str,
     parameters: dict[str, Any],

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from bigtensor.cli.command import Command
-from bigtensor.cli.options import DATA, PATH, overwrite_option
+from bigtensor.cli.options import ADDRESS, DATA, overwrite_option
 from bigtensor.cli.output import say
+
+if TYPE_CHECKING:
+    from bigtensor.data.store_address import Address
 
 
 @click.command(cls=Command)
-@click.argument("model_path", type=PATH, metavar="MODEL.zarr")
+@click.argument("model_path", type=ADDRESS, metavar="MODEL.zarr")
 @click.option(
     "--data",
     type=DATA,
@@ -32,14 +35,16 @@ from bigtensor.cli.output import say
     metavar="VARIABLE",
     help="Variable of the data with the known class of every row; label where not given.",
 )
-@click.option("--out", type=PATH, required=True, metavar="REPORT.html", help="The file to write.")
+@click.option(
+    "--out", type=ADDRESS, required=True, metavar="REPORT.html", help="The file to write."
+)
 @overwrite_option
 def report(
-    model_path: Path,
+    model_path: Address,
     data: str,
     labels: str | None,
     truth: str | None,
-    out: Path,
+    out: Address,
     overwrite: bool,
 ) -> None:
     """Describe a fitted model in one HTML file."""

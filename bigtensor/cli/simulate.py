@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bigtensor.cli.command import Command
-from bigtensor.cli.options import PATH, components_option, count, overwrite_option, seed_option
+from bigtensor.cli.options import ADDRESS, components_option, count, overwrite_option, seed_option
 from bigtensor.cli.output import say
 from bigtensor.cli.progress import reporter
 from bigtensor.data.simulators import SIMULATORS, Choice, Simulator
+
+if TYPE_CHECKING:
+    from bigtensor.data.store_address import Address
 
 
 @click.group()
@@ -23,13 +25,13 @@ def _command(kind: str, simulator: Simulator) -> click.Command:
     """Return the command that runs a simulator."""
 
     @simulate.command(kind, cls=Command, help=simulator.summary)
-    @click.argument("out", type=PATH, metavar="OUT.zarr")
+    @click.argument("out", type=ADDRESS, metavar="OUT.zarr")
     @click.option("--rows", type=count(), required=True, help="Number of rows, such as 1e6.")
     @components_option
     @seed_option
     @overwrite_option
     def write(
-        out: Path, rows: int, components: int, seed: int, overwrite: bool, **choices: Any
+        out: Address, rows: int, components: int, seed: int, overwrite: bool, **choices: Any
     ) -> None:
         with reporter() as progress, progress.rows("simulate") as advance:
             simulator.load()(

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from bigtensor.cli.command import Command
 from bigtensor.cli.fit import fit_lines, model_line
-from bigtensor.cli.options import PATH, overwrite_option, refuse_inputs
+from bigtensor.cli.options import ADDRESS, overwrite_option, refuse_inputs
 from bigtensor.cli.output import say
+
+if TYPE_CHECKING:
+    from bigtensor.data.store_address import Address
 
 
 @click.command(cls=Command)
-@click.argument("model_path", type=PATH, metavar="PREPARED.zarr|MODEL.zarr")
-@click.argument("statistics", type=PATH, metavar="STATISTICS.zarr")
-@click.option("--out", type=PATH, required=True, metavar="MODEL.zarr", help="The model to write.")
+@click.argument("model_path", type=ADDRESS, metavar="PREPARED.zarr|MODEL.zarr")
+@click.argument("statistics", type=ADDRESS, metavar="STATISTICS.zarr")
+@click.option(
+    "--out", type=ADDRESS, required=True, metavar="MODEL.zarr", help="The model to write."
+)
 @overwrite_option
-def solve(model_path: Path, statistics: Path, out: Path, overwrite: bool) -> None:
+def solve(model_path: Address, statistics: Address, out: Address, overwrite: bool) -> None:
     """Find the components from the statistics of a round.
 
     MODEL.zarr answers like any fitted model. With it, 'bigtensor accumulate' gives the statistics

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from bigtensor.data.hdf5_files import check_structure
 from bigtensor.data.importers.anndata import column_length, index_of, read_column
 from bigtensor.data.importers.source import optional_module, reading, unique_names
-from bigtensor.data.store_address import file_system
+from bigtensor.data.object_stores import file_system
 from bigtensor.data.store_files import StoreFiles, stamped
-from bigtensor.data.stores import open_array, open_group
+from bigtensor.data.stores import open_array, open_group, opened_anew_after_errors
 from bigtensor.errors import DataError, FileFormatError, Message, ParameterError, Setting
 
 Arrays = Callable[[str], Any]
@@ -142,13 +142,15 @@ def _open_h5ad(path: str) -> Iterator[Any]:
 
 
 @contextmanager
-def open_arrays(path: str) -> Iterator[Arrays]:
+def open_arrays(path: str, opening: str) -> Iterator[Arrays]:
     """Open stored AnnData for a task, which knows the names of its arrays.
 
-    The structure of a file has been checked where the data set was described.
+    The structure of a file has been checked where the data set was described. Arrays of a Zarr
+    store stay open in the process, by the token of the opening.
     """
     if not is_h5ad(path):
-        yield lambda name: open_array(path, name)
+        with opened_anew_after_errors():
+            yield lambda name: open_array(path, name, opening)
         return
     with _open_h5ad(path) as file:
         yield file.__getitem__

@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 import shutil
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import zarr
 from zarr.errors import ZarrUserWarning
 
-from bigtensor.data.outputs import check_folder, discard, remove_leftovers, unfinished_name
+from bigtensor.data.leftovers import discard, remove_leftovers, unfinished_name, unfinished_path
+from bigtensor.data.object_outputs import exists_already, whole_object_store
+from bigtensor.data.object_stores import file_system
+from bigtensor.data.outputs import check_folder
+from bigtensor.data.store_address import Address, inside
 from bigtensor.data.stores import open_group, open_whole_group
 from bigtensor.errors import OutputError, ParameterError, Setting, StoreReadError
 
@@ -20,12 +25,12 @@ MARK = {"software": "bigtensor"}
 """Attributes of groups that this package wrote, which alone are replaced."""
 
 
-def check_answer_group(store: Path, name: str, *, overwrite: bool) -> None:
+def check_answer_group(store: Address, name: str, *, overwrite: bool) -> None:
     """Refuse a group that cannot be made.
 
     Parameters
     ----------
-    store : Path
+    store : Path or str
         The store that holds the rows.
     name : str
         Of the group.
@@ -47,21 +52,22 @@ def check_answer_group(store: Path, name: str, *, overwrite: bool) -> None:
             Setting("into", name)
             + " is no name of a group; use a letter, and then letters, digits, _ and -"
         )
-    attrs = open_whole_group(store).attrs
-    if attrs.get("encoding-type") == "anndata":
+    group = open_whole_group(store)
+    if group.attrs.get("encoding-type") == "anndata":
         raise OutputError(
             f"{store} is AnnData, which has places of its own for answers: write them to a store, "
             "and 'bigtensor export' puts them there"
         )
-    if not (store / "zarr.json").exists():
+    if group.metadata.zarr_format != 3:
         raise OutputError(
             f"{store} is of Zarr v2, which has no checksums; write the answers to another store"
         )
-    # the answers are built beside the store, and then moved into it
-    for folder in (store.parent, store):
-        check_folder(folder)
-    target = store / name
-    if not target.exists():
+    if isinstance(store, Path):
+        # the answers are built beside the store, and then moved into it
+        for folder in (store.parent, store):
+            check_folder(folder)
+    target = inside(store, name)
+    if not _exists(target):
         return
     if not _is_of_answers(target):
         raise OutputError(
@@ -70,30 +76,49 @@ def check_answer_group(store: Path, name: str, *, overwrite: bool) -> None:
             + ")"
         )
     if not overwrite:
-        raise OutputError(
-            f"{target} exists already; choose another name or give " + Setting("overwrite", True)
-        )
+        raise exists_already(target)
 
 
-def place_answer_group(partial: Path, store: Path, name: str, *, overwrite: bool) -> None:
-    """Move a finished store of answers into the store that holds the rows.
+@contextmanager
+def whole_answer_group(store: Address, name: str, *, overwrite: bool) -> Iterator[str]:
+    """Put a group of answers into the store that holds the rows when it is whole.
 
-    The arrays of the store are not touched. When anything fails the store is as it was.
+    The arrays of the store are not touched. When anything fails on a disk the store is as it was.
+    An object store loses the answers that are replaced when the new ones are begun.
 
     Parameters
     ----------
-    partial : Path
-        The finished answers, beside the store.
-    store : Path
+    store : Path or str
     name : str
         Of the group.
     overwrite : bool
 
+    Yields
+    ------
+    str
+        The address to write the answers to.
+
     Raises
     ------
     OutputError
-        When something has come into being under the name meanwhile.
+        See `check_answer_group`; also when something has come into being under the name meanwhile.
     """
+    check_answer_group(store, name, overwrite=overwrite)
+    if isinstance(store, str):
+        with whole_object_store(f"{store}/{name}", overwrite=overwrite) as url:
+            yield url
+        _list_groups(store)
+        return
+    unfinished = unfinished_path(store)
+    try:
+        yield str(unfinished)
+        _place(unfinished, store, name, overwrite=overwrite)
+    finally:
+        discard(unfinished)
+
+
+def _place(unfinished: Path, store: Path, name: str, *, overwrite: bool) -> None:
+    """Move finished answers into the store."""
     check_answer_group(store, name, overwrite=overwrite)
     target, earlier = store / name, store.with_name(f"{store.name}.{name}.replaced")
     old = store.with_name(unfinished_name(earlier.name))
@@ -101,7 +126,7 @@ def place_answer_group(partial: Path, store: Path, name: str, *, overwrite: bool
     if replaced:
         target.rename(old)
     try:
-        partial.rename(target)
+        unfinished.rename(target)
         _list_groups(store)
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
@@ -115,7 +140,15 @@ def place_answer_group(partial: Path, store: Path, name: str, *, overwrite: bool
     remove_leftovers(earlier)
 
 
-def _is_of_answers(path: Path) -> bool:
+def _exists(target: Address) -> bool:
+    """Return True if there is anything under an address."""
+    if isinstance(target, Path):
+        return target.exists()
+    filesystem, root = file_system(target)
+    return bool(filesystem.exists(root))
+
+
+def _is_of_answers(path: Address) -> bool:
     """Return True for a group that holds answers of a model."""
     try:
         attrs = open_group(path).attrs
@@ -124,7 +157,7 @@ def _is_of_answers(path: Path) -> bool:
     return "model" in attrs and all(attrs.get(key) == value for key, value in MARK.items())
 
 
-def _list_groups(store: Path) -> None:
+def _list_groups(store: Address) -> None:
     """Renew the consolidated metadata of a store that has any, by which others find the group."""
     if open_group(store).metadata.consolidated_metadata is None:
         return

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bigtensor.data.checked_casts import checked_cast
-from bigtensor.data.outputs import (
-    check_target,
-    discard,
-    move_into_place,
-    unfinished_path,
-    write_errors,
-)
-from bigtensor.data.stored_arrays import create_array, open_to_write
+from bigtensor.data.outputs import whole_store, write_errors
+from bigtensor.data.stored_arrays import create_array, create_root, open_to_write
 
 CHUNK = 2**20
 """Stored counts of a chunk, of which one that is not full is held in memory."""
@@ -55,34 +49,33 @@ class CountStoreWriter:
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | os.PathLike[str],
         words: Sequence[str] | int = (),
         *,
         dtype: Any = np.int32,
         overwrite: bool = False,
     ) -> None:
-        self._target, self._overwrite = Path(path), overwrite
-        check_target(self._target, overwrite=overwrite)
+        self._target, self._overwrite = path, overwrite
+        self._whole = ExitStack()
         self._words = words
         self._dtype = np.dtype(dtype)
-        self._building = unfinished_path(self._target)
         self._tables = dict[str, NDArray[Any]]()
         self._names = list[str]()
         self._rows = self._width = 0
 
     def __enter__(self) -> Self:
-        """Make the store under another name."""
-        try:
+        """Begin the store."""
+        with ExitStack() as whole:
+            unfinished = whole.enter_context(whole_store(self._target, overwrite=self._overwrite))
             with write_errors(self._target):
-                self._create()
-        except BaseException:
-            discard(self._building)
-            raise
+                self._create(unfinished)
+            whole.push(self._finish_after)
+            self._whole = whole.pop_all()
         return self
 
-    def _create(self) -> None:
+    def _create(self, address: str) -> None:
         """Create the groups and the empty arrays."""
-        self._root = zarr.create_group(self._building, attributes=_encoded("anndata", "0.1.0"))
+        self._root = create_root(address, _encoded("anndata", "0.1.0"))
         for name in ("layers", "obsm", "obsp", "varm", "varp", "uns"):
             self._root.create_group(name, attributes=_encoded("dict", "0.1.0"))
         matrix = self._root.create_group("X")
@@ -151,13 +144,18 @@ class CountStoreWriter:
         traceback: TracebackType | None,
     ) -> None:
         """Give the store its name, or remove it after an error."""
-        try:
-            if kind is None:
-                with write_errors(self._target):
-                    self._finish()
-                    move_into_place(self._building, self._target, overwrite=self._overwrite)
-        finally:
-            discard(self._building)
+        self._whole.__exit__(kind, error, traceback)
+
+    def _finish_after(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,  # noqa: ARG002  (the signature of an exit)
+        trace: TracebackType | None,  # noqa: ARG002
+    ) -> None:
+        """Finish the store unless the block ended with an error."""
+        if kind is None:
+            with write_errors(self._target):
+                self._finish()
 
     def _finish(self) -> None:
         """Write what is left, the names, and the attributes that AnnData looks for."""

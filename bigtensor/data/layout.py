@@ -23,10 +23,11 @@ Every chunk ends with a checksum, all shards are written, and the manifest of th
 files there have to be: see `bigtensor.data.stored_arrays` and `bigtensor.data.manifest`.
 """
 
+import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import zarr
@@ -36,15 +37,18 @@ from bigtensor.data.categories import ATTRIBUTE
 from bigtensor.data.checked_casts import checked_cast
 from bigtensor.data.compression import choose_compressors
 from bigtensor.data.manifest import seal
-from bigtensor.data.outputs import (
-    check_target,
-    discard,
-    move_into_place,
-    unfinished_path,
-    write_errors,
+from bigtensor.data.outputs import whole_store, write_errors
+from bigtensor.data.store_address import as_address
+from bigtensor.data.stored_arrays import (
+    create_array,
+    create_root,
+    default_compressors,
+    open_to_write,
 )
-from bigtensor.data.stored_arrays import create_array, open_to_write
 from bigtensor.errors import DataError, OutputError, ParameterError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 LAYOUT_VERSION = 1
 """Version of the layout, kept in the attribute ``bigtensor_layout`` of the group."""
@@ -111,14 +115,15 @@ class SampleStoreWriter:
 
     Rows arrive in blocks of any size, and their number need not be known in advance. They are
     gathered in a buffer of one shard, and only whole shards are written. The store appears under
-    its name when the ``with`` block ends without an exception; until then it is called
-    ``<name>.<machine>.<process>.<random>.unfinished`` and lies beside it, and after an exception it
-    is removed. What a killed process left there is removed when the store is written again.
+    its name when the ``with`` block ends without an exception, and is removed after an exception.
+    Until then, on a disk, it is called ``<name>.<machine>.<process>.<random>.unfinished`` and lies
+    beside its place. On an object store it is marked as unfinished. What a killed process left is
+    removed when the store is written again.
 
     Parameters
     ----------
-    path : str or path-like
-        The store to make, a folder on a local or mounted disk; its parent must exist.
+    path : path or URL
+        The store to make; its folder or bucket must exist.
     features : sequence of str
         Names of the features, unique.
     dtype : {"float32", "float64", "int8", "int16", "int32"}, default "float32"
@@ -157,7 +162,7 @@ class SampleStoreWriter:
 
     def __init__(
         self,
-        path: "str | Path",
+        path: str | os.PathLike[str],
         features: Sequence[str],
         *,
         dtype: DTypeLike = "float32",
@@ -168,7 +173,7 @@ class SampleStoreWriter:
         attrs: Mapping[str, Any] | None = None,
         overwrite: bool = False,
     ) -> None:
-        self.path = Path(path)
+        self.path = as_address(path)
         self.features = [str(name) for name in features]
         self.dtype = np.dtype(dtype)
         self.rows_written = 0
@@ -192,8 +197,9 @@ class SampleStoreWriter:
         self._buffers: dict[str, NDArray[Any]] = {}
         self._filled = 0
         self._group: zarr.Group | None = None
-        check_target(self.path, overwrite=overwrite)
-        self._partial = unfinished_path(self.path)
+        self._tables = list[Any]()
+        self._unfinished = ""
+        self._whole = ExitStack()
 
     def _check_names(self) -> None:
         """Refuse names that cannot be written or read back."""
@@ -222,13 +228,14 @@ class SampleStoreWriter:
                 )
 
     def __enter__(self) -> Self:
-        """Make the partial store and its buffers."""
-        with write_errors(self.path):
-            self._partial.mkdir()
+        """Make the buffers and begin the store."""
         rows = self.shard_rows if self._rows is None else max(min(self.shard_rows, self._rows), 1)
         for name, dtype in self._dtypes.items():
             shape = (rows, len(self.features)) if name in self._matrices else (rows,)
             self._buffers[name] = np.empty(shape, dtype)
+        whole = whole_store(self.path, overwrite=self._overwrite)
+        self._unfinished = self._whole.enter_context(whole)
+        self._whole.push(self._finish_after)
         return self
 
     def __exit__(
@@ -239,11 +246,9 @@ class SampleStoreWriter:
     ) -> None:
         """Give the store its name, or remove it if anything went wrong."""
         try:
-            if kind is None:
-                self._finish()
+            self._whole.__exit__(kind, error, trace)
         finally:
             self._buffers = {}
-            discard(self._partial)
 
     def append(
         self, values: ArrayLike, raw: ArrayLike | None = None, **variables: ArrayLike
@@ -341,6 +346,16 @@ class SampleStoreWriter:
             ATTRIBUTE: {name: [str(entry) for entry in categories[name]] for name in self.features}
         }
 
+    def add(self, table: "xr.Dataset") -> None:
+        """Add variables that are not along the samples; any time before the store is closed.
+
+        Parameters
+        ----------
+        table : Dataset
+            In memory, such as the truth of simulated rows.
+        """
+        self._tables.append(table)
+
     def _flush(self) -> None:
         """Write the buffered rows as one shard; only the last one may be short."""
         rows = self.rows_written + self._filled
@@ -355,7 +370,7 @@ class SampleStoreWriter:
 
     def _create(self, rows: int) -> zarr.Group:
         """Make the group and its arrays; `rows` are all there are, or one whole shard."""
-        group = zarr.create_group(self._partial, zarr_format=3, attributes=self._attrs)
+        group = create_root(self._unfinished, self._attrs)
         for name, values in {FEATURE_DIM: self.features, **self._coordinates}.items():
             # The variable-length type: fixed-length strings have no Zarr v3 specification.
             names = create_array(
@@ -380,8 +395,18 @@ class SampleStoreWriter:
             )
         return group
 
+    def _finish_after(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,  # noqa: ARG002  (the signature of an exit)
+        trace: TracebackType | None,  # noqa: ARG002
+    ) -> None:
+        """Finish the store unless the block ended with an error."""
+        if kind is None:
+            self._finish()
+
     def _finish(self) -> None:
-        """Write the last rows, check the number of rows, and give the store its name."""
+        """Write the last rows and everything else, and check the number of rows."""
         if self._filled:
             self._flush()
         if self._group is None:
@@ -391,5 +416,19 @@ class SampleStoreWriter:
         with write_errors(self.path):
             for name, attrs in self._variable_attrs.items():
                 self._group[name].attrs.update(attrs)
-            seal(self._partial)
-            move_into_place(self._partial, self.path, overwrite=self._overwrite)
+            for table in self._tables:
+                self._write_table(table)
+            seal(self._unfinished)
+
+    def _write_table(self, table: "xr.Dataset") -> None:
+        """Write the variables of a data set beside the rows."""
+        assert self._group is not None
+        # xarray replaces the attributes of the group by those of what it adds.
+        added = table.assign_attrs(dict(self._group.attrs))
+        added.to_zarr(
+            self._unfinished,
+            mode="a",
+            consolidated=False,
+            write_empty_chunks=True,
+            encoding={name: {"compressors": default_compressors()} for name in added.variables},
+        )

@@ -25,6 +25,9 @@ from bigtensor.errors import ParameterError, Setting, StoreReadError
 MANIFEST = "bigtensor_manifest"
 """Name of the group that holds the manifest as its attributes."""
 
+UNFINISHED = "bigtensor_unfinished"
+"""Attribute of a store on an object store until all of it is written: see `whole_store`."""
+
 _METADATA = "zarr.json"
 
 _GROUP = ""
@@ -66,9 +69,9 @@ def seal(
         found, nbytes = _count_files(files, name, array)
         document = files.document(f"{name}/{_METADATA}")
         arrays[name] = {"files": found.present, "bytes": nbytes, "metadata": _digest(document)}
-    attributes = {name: _digest(value) for name, value in group.attrs.items()}
+    attributes = {name: _digest(value) for name, value in _own_attributes(group).items()}
     manifest = {"arrays": arrays, "attributes": attributes}
-    values = {name: dict(node.attrs) for name, node in _nodes(group).items() if node.attrs}
+    values = {name: _own_attributes(node) for name, node in _nodes(group).items() if node.attrs}
     group.create_group(
         MANIFEST,
         attributes={"manifest": manifest, "digest": _digest(manifest), "values": values},
@@ -98,6 +101,11 @@ def _settle_lost_attributes(files: StoreFiles, group: zarr.Group, *, restore: bo
         raise _attributes_absent(files, lost, restorable=not restore)
 
 
+def _own_attributes(node: Any) -> dict[str, Any]:
+    """Return the attributes of a group or an array that stay when the store is finished."""
+    return {name: value for name, value in node.attrs.items() if name != UNFINISHED}
+
+
 def _nodes(group: zarr.Group) -> dict[str, Any]:
     """Return the group itself and its arrays by their names."""
     return {_GROUP: group, **dict(group.arrays())}
@@ -120,6 +128,27 @@ def check_manifest(path: str | os.PathLike[str]) -> None:
     files = StoreFiles(path)
     with files.reading():
         _compare(files)
+
+
+def check_finished(url: str, attributes: Mapping[str, Any]) -> None:
+    """Refuse a store whose writer has not come to its end.
+
+    Parameters
+    ----------
+    url : str
+        For the message.
+    attributes : mapping
+        Of the root of the store.
+
+    Raises
+    ------
+    StoreReadError
+    """
+    if UNFINISHED in attributes:
+        raise StoreReadError(
+            f"{url} is unfinished: a run is writing it, or was ended before all of it was "
+            "written; wait for that run, or run its command again, which replaces the store"
+        )
 
 
 def _compare(files: StoreFiles) -> None:

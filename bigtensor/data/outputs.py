@@ -1,49 +1,120 @@
 """Outputs that appear under their name when they are whole, and never before.
 
-A file or store is written under a name of its own and renamed once it is whole. The name tells the
-machine and the process that write it. A killed process leaves such a file behind. It is a leftover
-if the process has ended, or if nothing was written to it for a day. The next run that makes the
-same output removes the leftover.
-
-A process number is unique only within one running system and one PID namespace. The name of the
-machine is not enough: two containers, or two machines that are copies of one, may share a name and
-a folder.
+On a disk a file or a store is written under a name of its own beside the target, and renamed once
+it is whole. An object store cannot rename: see `bigtensor.data.object_outputs`. Every writer of the
+package writes inside `whole_store` or `whole_file`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import platform
-import re
 import shutil
 import tempfile
-import time
-import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from bigtensor.errors import BigtensorError, OutputError, Setting
+from bigtensor.data.leftovers import discard, remove_leftovers, unfinished_name, unfinished_path
+from bigtensor.data.object_outputs import (
+    check_object_file,
+    check_object_target,
+    discard_objects,
+    exists_already,
+    has_root,
+    whole_object,
+    whole_object_store,
+)
+from bigtensor.data.object_stores import explain_failure, is_store_failure
+from bigtensor.data.store_address import as_address
+from bigtensor.errors import BigtensorError, OutputError
 
-LEFTOVER_AGE = timedelta(days=1)
-"""Age of a leftover of another machine: longer than any write, and than clocks differ."""
 
-_PAUSES = (0.02, 0.1, 0.5)
-"""Seconds between attempts to remove a folder. Zarr writes several files of metadata at the same
-time. If one of them cannot be written, others may still be written after the error."""
+@contextmanager
+def whole_store(address: str | os.PathLike[str], *, overwrite: bool) -> Iterator[str]:
+    """Give a store its name when it is whole, and remove it if it is not.
 
-_NAME = re.compile(r"(?P<host>[0-9A-Za-z-]*)\.(?P<process>\d+)\.[0-9a-f]{8}\.unfinished")
+    Parameters
+    ----------
+    address : path or URL
+    overwrite : bool
+        If True, an existing Zarr store is replaced: on a disk when the new one is whole, on an
+        object store when the new one is begun.
+
+    Yields
+    ------
+    str
+        The address to write the store to; its root is made by
+        `bigtensor.data.stored_arrays.create_root`.
+
+    Raises
+    ------
+    OutputError
+        See `check_target`. `write_errors` turns errors of writing into it.
+    """
+    target = as_address(address)
+    if isinstance(target, str):
+        with whole_object_store(target, overwrite=overwrite) as url:
+            yield url
+        return
+    check_target(target, overwrite=overwrite)
+    unfinished = unfinished_path(target)
+    try:
+        yield str(unfinished)
+        with write_errors(target):
+            _move_into_place(unfinished, target, overwrite=overwrite)
+    finally:
+        discard(unfinished)
 
 
-def check_target(path: Path, *, overwrite: bool) -> None:
+@contextmanager
+def whole_file(address: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a file its name when it is whole, and remove it if it is not.
+
+    Parameters
+    ----------
+    address : path or URL
+        A file of this name is replaced.
+
+    Yields
+    ------
+    Path
+        The path to write the file under, on this machine in any case.
+    """
+    target = as_address(address)
+    if isinstance(target, str):
+        with whole_object(target) as path:
+            yield path
+        return
+    unfinished = unfinished_path(target)
+    try:
+        yield unfinished
+        unfinished.replace(target)
+    finally:
+        discard(unfinished)
+
+
+def discard_if_abandoned(address: str) -> None:
+    """Remove what a task wrote to a store after the run had given it up.
+
+    Parameters
+    ----------
+    address : str
+        Of `whole_store`.
+    """
+    target = as_address(address)
+    if isinstance(target, Path):
+        if not (target / "zarr.json").exists():
+            shutil.rmtree(target, ignore_errors=True)
+    elif not has_root(target):
+        discard_objects(target)
+
+
+def check_target(address: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Refuse a target that cannot be made.
 
     Parameters
     ----------
-    path : Path
+    address : path or URL
         The store to make.
     overwrite : bool
         If True, an existing Zarr store may be replaced.
@@ -51,24 +122,28 @@ def check_target(path: Path, *, overwrite: bool) -> None:
     Raises
     ------
     OutputError
-        If the target exists (with `overwrite`: and is anything but a Zarr store), or its folder
-        does not, or nothing can be made in it.
+        If the target exists (with `overwrite`: and is anything but a Zarr store), or its folder or
+        bucket does not, or nothing can be made in it.
     """
+    path = as_address(address)
+    if isinstance(path, str):
+        check_object_target(path, overwrite=overwrite)
+        return
     check_folder(path.parent)
     if not path.exists():
         return
     if not overwrite:
-        raise _exists(path)
+        raise exists_already(path)
     if not any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray")):
         raise OutputError(f"{path} exists and is not a Zarr store, so it will not be overwritten")
 
 
-def check_target_file(path: Path, *, overwrite: bool) -> None:
+def check_target_file(address: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Refuse a file that cannot be made.
 
     Parameters
     ----------
-    path : Path
+    address : path or URL
         The file to make.
     overwrite : bool
         If True, an existing file may be replaced.
@@ -76,21 +151,18 @@ def check_target_file(path: Path, *, overwrite: bool) -> None:
     Raises
     ------
     OutputError
-        If there is a folder of this name, or a file without `overwrite`, or the folder of the file
-        does not exist, or nothing can be made in it.
+        If there is a folder of this name, or a file without `overwrite`, or the folder or bucket of
+        the file does not exist, or nothing can be made in it.
     """
+    path = as_address(address)
+    if isinstance(path, str):
+        check_object_file(path, overwrite=overwrite)
+        return
     check_folder(path.parent)
     if path.is_dir():
         raise OutputError(f"{path} is a folder; give the name of a file")
     if path.exists() and not overwrite:
-        raise _exists(path)
-
-
-def _exists(path: Path) -> OutputError:
-    """Describe an output that may not be replaced."""
-    return OutputError(
-        f"{path} exists already; choose another name or give " + Setting("overwrite", True)
-    )
+        raise exists_already(path)
 
 
 def check_folder(folder: Path) -> None:
@@ -119,13 +191,13 @@ def check_folder(folder: Path) -> None:
         raise OutputError(f"the folder {folder} does not exist; make it first")
 
 
-def check_room(path: Path, nbytes: int) -> None:
+def check_room(address: str | os.PathLike[str], nbytes: int) -> None:
     """Refuse an output that is larger than the free space of its disk.
 
     Parameters
     ----------
-    path : Path
-        The output, in a folder that exists.
+    address : path or URL
+        The output, in a folder that exists. Object stores are not asked.
     nbytes : int
         Bytes that the output needs at least.
 
@@ -133,6 +205,9 @@ def check_room(path: Path, nbytes: int) -> None:
     ------
     OutputError
     """
+    path = as_address(address)
+    if isinstance(path, str):
+        return
     free = shutil.disk_usage(path.parent).free
     if nbytes > free:
         raise OutputError(
@@ -142,12 +217,12 @@ def check_room(path: Path, nbytes: int) -> None:
 
 
 @contextmanager
-def write_errors(path: Path) -> Iterator[None]:
-    """Turn errors of the operating system, such as a full disk, into an `OutputError`.
+def write_errors(address: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn errors of a disk or an object store, such as a full disk, into an `OutputError`.
 
     Parameters
     ----------
-    path : Path
+    address : path or URL
         The output, for the message.
 
     Raises
@@ -158,14 +233,20 @@ def write_errors(path: Path) -> Iterator[None]:
         yield
     except BigtensorError:
         raise
-    except OSError as error:
+    except Exception as error:
+        target = as_address(address)
+        if isinstance(target, str) and is_store_failure(error):
+            raise OutputError(explain_failure(target, error)) from error
+        # errors without a number are of other things than files, such as connections to workers
+        if not isinstance(error, OSError) or not error.errno:
+            raise
         raise OutputError(
-            f"could not write {path}: {error}; check that its folder exists, is writable and has "
-            "free space"
+            f"could not write {address}: {error}; check that its folder exists, is writable and "
+            "has free space"
         ) from error
 
 
-def move_into_place(partial: Path, path: Path, *, overwrite: bool) -> None:
+def _move_into_place(partial: Path, path: Path, *, overwrite: bool) -> None:
     """Rename a finished store; a store that it replaces is removed afterwards.
 
     Parameters
@@ -193,133 +274,3 @@ def move_into_place(partial: Path, path: Path, *, overwrite: bool) -> None:
         partial.rename(path)
     # a run that was killed between these steps left the earlier store, which is kept until now
     remove_leftovers(replaced)
-
-
-def unfinished_name(name: str) -> str:
-    """Return the name to write a file under until it is whole."""
-    return f"{name}.{_process_space()}.{os.getpid()}.{uuid.uuid4().hex[:8]}.unfinished"
-
-
-def finished_name(name: str) -> str | None:
-    """Return the name that an unfinished file will get, or None for any other file."""
-    found = re.fullmatch(rf"(?P<finished>.+?)\.{_NAME.pattern}", name)
-    return None if found is None else found["finished"]
-
-
-def unfinished_path(target: Path) -> Path:
-    """Return a path beside an output to write it under, after removing leftovers of that output.
-
-    An output that is itself unfinished, because something is added to it afterwards, gets another
-    name of the same output.
-    """
-    remove_leftovers(target)
-    return target.with_name(unfinished_name(finished_name(target.name) or target.name))
-
-
-@contextmanager
-def whole_file(target: Path) -> Iterator[Path]:
-    """Give a file its name when it is whole, and remove it if it is not.
-
-    Parameters
-    ----------
-    target : Path
-        A file of this name is replaced.
-
-    Yields
-    ------
-    Path
-        The path to write the file under.
-    """
-    unfinished = unfinished_path(target)
-    try:
-        yield unfinished
-        unfinished.replace(target)
-    finally:
-        discard(unfinished)
-
-
-def remove_leftovers(target: Path) -> None:
-    """Remove the unfinished outputs of killed runs on a local or mounted disk."""
-    try:
-        names = os.listdir(target.parent)  # noqa: PTH208
-    except OSError:
-        # whoever makes the output says what is wrong with its folder
-        return
-    for name in names:
-        path = target.with_name(name)
-        if finished_name(name) == target.name and is_leftover(name, partial(_last_write, path)):
-            discard(path)
-
-
-def is_leftover(name: str, last_write: Callable[[], datetime]) -> bool:
-    """Return True if nobody will finish an unfinished file or store.
-
-    Parameters
-    ----------
-    name : str
-    last_write : callable
-        Asked where the name does not tell.
-    """
-    found = _NAME.search(name)
-    if found is None:
-        return False
-    if found["host"] == _process_space() and not _runs(int(found["process"])):
-        return True
-    # some file systems keep no time of the last write
-    with suppress(FileNotFoundError, NotImplementedError):
-        written = last_write()
-        return datetime.now(UTC) - written.replace(tzinfo=written.tzinfo or UTC) > LEFTOVER_AGE
-    return False
-
-
-def discard(path: Path) -> None:
-    """Remove an unfinished file or store.
-
-    Of a store, the metadata go first: a worker that is still writing sees that and removes the
-    rest.
-    """
-    with suppress(OSError):
-        if path.is_symlink() or not path.is_dir():
-            path.unlink()
-            return
-        (path / "zarr.json").unlink(missing_ok=True)
-    for pause in _PAUSES:
-        if not path.exists():
-            return
-        shutil.rmtree(path, ignore_errors=True)
-        time.sleep(pause)
-
-
-def _last_write(path: Path) -> datetime:
-    """Return the time of the newest file or folder of an output; a folder alone shows its own."""
-    newest = max(entry.stat().st_mtime for entry in (path, *path.rglob("*")))
-    return datetime.fromtimestamp(newest, UTC)
-
-
-def _process_space() -> str:
-    """Return the name of this machine and a digest of the space of its process numbers.
-
-    A boot of Linux and a PID namespace have identifiers. Elsewhere, the hardware address stands for
-    the machine.
-    """
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
-        space = boot + os.readlink("/proc/self/ns/pid")  # noqa: PTH115
-    except OSError:
-        space = str(uuid.getnode())
-    host = re.sub("[^0-9A-Za-z-]", "-", platform.node())
-    return f"{host}-{hashlib.sha256(space.encode()).hexdigest()[:12]}"
-
-
-def _runs(process: int) -> bool:
-    """Return True if a process of this space has this number. A number may be in use again."""
-    if os.name == "nt":
-        # there, signal 0 is Ctrl-C
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from bigtensor.data.object_stores import is_network_failure
+
 PAUSES = (0.5, 2.0)
 """Seconds to wait before the second and the third attempt."""
 
@@ -34,7 +36,7 @@ class ReadTally:
 def is_transient(error: BaseException | None) -> bool:
     """Return True if an error or its cause may be transient."""
     while error is not None:
-        if isinstance(error, ConnectionError | TimeoutError):
+        if isinstance(error, TimeoutError) or is_network_failure(error):
             return True
         if isinstance(error, OSError) and error.errno in _TRANSIENT:
             return True

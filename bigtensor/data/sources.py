@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from bigtensor.data.plain_arrays import without_mask
 from bigtensor.data.process_wide import ProcessWide
 from bigtensor.data.read_errors import row_errors
 from bigtensor.data.store_files import StoreFiles
-from bigtensor.data.stores import open_array
+from bigtensor.data.stores import new_opening, open_array, opened_anew_after_errors
 
 ZARR_CONCURRENCY = {"async.concurrency": 4, "threading.max_workers": 4}
 """Reads in flight and decoding threads of one task: tasks already run side by side."""
@@ -206,6 +207,8 @@ class ZarrSource:
     categories: FeatureCategories | None = None
     untransformed: tuple[str, ...] | None = None
     """Features off the scale that an import put all others on; None without such a scale."""
+    opening: str = field(default_factory=new_opening, compare=False, repr=False)
+    """Token of the opening, by which a process keeps the arrays open."""
 
     @property
     def has_weight(self) -> bool:
@@ -219,7 +222,7 @@ class ZarrSource:
 
     def read(self, start: int, stop: int) -> Columns:
         """Open the store and read the rows."""
-        with row_errors(self.variable, self.url, start, stop), zarr_reading:
+        with self._reading(self.variable, start, stop):
             return Columns(
                 self._values(start, stop),
                 self._along_rows(self.weight, start, stop, np.float64),
@@ -229,12 +232,12 @@ class ZarrSource:
 
     def read_sequence(self, start: int, stop: int) -> NDArray[Any] | None:
         """Open the store and read the sequence of the rows."""
-        with row_errors(self.sequence or "", self.url, start, stop), zarr_reading:
+        with self._reading(self.sequence or "", start, stop):
             return self._along_rows(self.sequence, start, stop, None)
 
     def read_weight(self, start: int, stop: int) -> NDArray[Any] | None:
         """Open the store and read the sample weights of the rows."""
-        with row_errors(self.weight or "", self.url, start, stop), zarr_reading:
+        with self._reading(self.weight or "", start, stop):
             return self._along_rows(self.weight, start, stop, np.float64)
 
     def _values(self, start: int, stop: int) -> NDArray[Any]:
@@ -264,7 +267,13 @@ class ZarrSource:
 
     def _array(self, name: str) -> Any:
         """Open a variable without its group, whose metadata take longer to read."""
-        return open_array(self.url, name)
+        return open_array(self.url, name, self.opening)
+
+    @contextmanager
+    def _reading(self, name: str, start: int, stop: int) -> Iterator[None]:
+        """Read rows, with errors that name them."""
+        with row_errors(name, self.url, start, stop), opened_anew_after_errors(), zarr_reading:
+            yield
 
     def fingerprint(self) -> str:
         """Return the digest of the metadata and of the size and time of every chunk on disk."""

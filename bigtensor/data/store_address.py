@@ -5,25 +5,59 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import Any
 
-import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from bigtensor.errors import MissingDependencyError, StoreReadError
+from bigtensor.data.object_stores import check_bucket, file_system, store_errors
+from bigtensor.errors import StoreReadError
 
-_PACKAGES = {
-    "s3": "s3fs",
-    "s3a": "s3fs",
-    "gs": "gcsfs",
-    "gcs": "gcsfs",
-    "http": "aiohttp requests",
-    "https": "aiohttp requests",
-    "abfs": "adlfs",
-    "abfss": "adlfs",
-    "az": "adlfs",
-}
-"""Package to install for a protocol."""
+Address = Path | str
+"""A path on a local or mounted disk, or a URL of another place."""
+
+
+def as_address(address: str | os.PathLike[str]) -> Address:
+    """Return the path that an address stands for, or the URL where it lies elsewhere.
+
+    Parameters
+    ----------
+    address : path or URL
+        ``file://`` and ``local://`` stand for paths.
+
+    Examples
+    --------
+    >>> as_address("s3://bucket/cells.zarr")
+    's3://bucket/cells.zarr'
+    >>> str(as_address("file:///data/cells.zarr"))
+    '/data/cells.zarr'
+    """
+    text = os.fspath(address)
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        return Path(text)
+    return Path(rest) if scheme in ("file", "local") else text.rstrip("/")
+
+
+def resolved(address: str | os.PathLike[str]) -> Address:
+    """Return the address without links, for comparison and for tasks in other folders."""
+    place = as_address(address)
+    return place if isinstance(place, str) else place.resolve()
+
+
+def name_of(address: Address) -> str:
+    """Return the last name of an address."""
+    return address.name if isinstance(address, Path) else address.rpartition("/")[2]
+
+
+def beside(address: Address, name: str) -> Address:
+    """Return the address of another name in the same folder."""
+    if isinstance(address, Path):
+        return address.with_name(name)
+    return f"{address.rpartition('/')[0]}/{name}"
+
+
+def inside(address: Address, name: str) -> Address:
+    """Return the address of a name in a folder."""
+    return address / name if isinstance(address, Path) else f"{address}/{name}"
 
 
 def check_store_address(path: str) -> None:
@@ -41,53 +75,15 @@ def check_store_address(path: str) -> None:
     StoreReadError
         When the protocol is unknown, nothing is there, it may not be read, or it is a file.
     """
-    filesystem, root = file_system(path)
+    filesystem, root = file_system(path, probe=True)
     if isinstance(filesystem, LocalFileSystem):
         _check_folder(path, Path(root))
         return
-    try:
+    with store_errors(path):
         exists = filesystem.exists(root)
-    except Exception as error:
-        raise StoreReadError(
-            f"{path} cannot be reached ({type(error).__name__}: {error}); check the address, the "
-            "connection and the permissions"
-        ) from error
-    if not exists:
-        raise StoreReadError(f"there is no store at {path}; check the path")
-
-
-def file_system(path: str) -> tuple[Any, str]:
-    """Return the file system of an address, and the path inside it.
-
-    Parameters
-    ----------
-    path : str
-        A path or a URL.
-
-    Raises
-    ------
-    MissingDependencyError
-        When the protocol of a URL needs a package that is not installed.
-    StoreReadError
-        When the protocol is unknown, or the path is empty.
-    """
-    if not path.strip():
-        raise StoreReadError(f"{path!r} is no address of a store; give a path or a URL")
-    protocol = fsspec.core.split_protocol(path)[0]
-    try:
-        filesystem, root = fsspec.core.url_to_fs(path)
-    except ImportError as error:
-        package = _PACKAGES.get(str(protocol))
-        remedy = f"pip install {package}" if package else "install the package that it names"
-        raise MissingDependencyError(
-            f"{path} needs a package that could not be imported ({error}): {remedy}"
-        ) from error
-    except Exception as error:
-        raise StoreReadError(
-            f"{path} cannot be opened ({error}); expected a path, or a URL that begins with s3://, "
-            "gs://, https:// or another protocol of fsspec"
-        ) from error
-    return filesystem, root
+        if not exists:
+            check_bucket(path, filesystem, root)
+            raise StoreReadError(f"there is no store at {path}; check the path")
 
 
 def _check_folder(path: str, folder: Path) -> None:

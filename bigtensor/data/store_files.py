@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
+from bigtensor.data.object_stores import file_system
 from bigtensor.errors import StoreReadError
 
 _STAMPS = ("mtime", "ETag", "etag", "LastModified", "last_modified", "updated", "created")
@@ -28,7 +28,7 @@ class StoreFiles:
 
     def __init__(self, url: str | os.PathLike[str]) -> None:
         self.url = os.fspath(url)
-        self._filesystem, root = fsspec.core.url_to_fs(self.url)
+        self._filesystem, root = file_system(self.url)
         self._root = root.rstrip("/")
 
     @contextmanager

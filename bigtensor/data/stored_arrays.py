@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +16,24 @@ from bigtensor.data.process_wide import ProcessWide
 every_chunk = ProcessWide(lambda: zarr.config.set({"array.write_empty_chunks": True}))
 """While it is entered, arrays are opened so that chunks of nothing but the fill value are written:
 an absent file is then always a lost one."""
+
+
+def create_root(address: str, attributes: Mapping[str, Any]) -> zarr.Group:
+    """Create the root of a store.
+
+    Parameters
+    ----------
+    address : str
+        Of `bigtensor.data.outputs.whole_store`, which may have marked the root as unfinished.
+    attributes : mapping
+        Anything that JSON can hold.
+
+    Returns
+    -------
+    zarr.Group
+    """
+    group = zarr.open_group(address, mode="a", zarr_format=3)
+    return group.update_attributes(dict(attributes))
 
 
 def create_array(

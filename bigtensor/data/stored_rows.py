@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bigtensor.data.anndata_files import Arrays, StoredMatrix, element_stamps, open_arrays
 from bigtensor.data.read_errors import row_errors
 from bigtensor.data.sources import Columns, zarr_reading
+from bigtensor.data.stores import new_opening
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +30,15 @@ class StoredRows:
         The group of every row, in memory.
     sequence : (rows,) integer array, optional
         The sequence of every row, in memory.
+    opening : str
+        Token of the opening, by which a process keeps the arrays of a Zarr store open.
     """
 
     path: str
     matrix: StoredMatrix
     group: NDArray[np.int32] | None = None
     sequence: NDArray[Any] | None = None
+    opening: str = field(default_factory=new_opening, repr=False)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -96,6 +100,6 @@ class StoredRows:
         with (
             row_errors(f"{self.matrix.name}{part}", self.path, start, stop),
             zarr_reading,
-            open_arrays(self.path) as arrays,
+            open_arrays(self.path, self.opening) as arrays,
         ):
             yield arrays

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
+import uuid
 import warnings
-from collections.abc import Container
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
+from zarr.storage import FsspecStore
 
 from bigtensor.data.array_documents import check_document, check_documents
-from bigtensor.data.manifest import check_manifest
+from bigtensor.data.manifest import check_finished, check_manifest
 from bigtensor.data.read_errors import too_much_memory
-from bigtensor.data.store_address import check_store_address
+from bigtensor.data.shard_indices import ShardIndexStore
+from bigtensor.data.store_address import as_address, check_store_address
 from bigtensor.data.store_files import StoreFiles
 from bigtensor.errors import StoreReadError
+
+OPEN_ARRAYS = 256
+"""Arrays that a process keeps open: their metadata, and no row."""
 
 
 def open_group(
@@ -47,7 +55,8 @@ def open_group(
     Raises
     ------
     StoreReadError
-        When there is no group, its metadata make no sense, or an array could run code.
+        When there is no group, it is unfinished, its metadata make no sense, or an array could run
+        code.
     """
     check_store_address(os.fspath(path))
     files = StoreFiles(path)
@@ -58,6 +67,7 @@ def open_group(
             # of files that are no part of a Zarr group; to find them is not the task here
             warnings.simplefilter("ignore")
             dict(group.arrays())
+    check_finished(files.url, group.attrs)
     if group.metadata.zarr_format not in formats:
         raise StoreReadError(
             f"{files.url} is a Zarr group of format {group.metadata.zarr_format}, which this "
@@ -66,15 +76,49 @@ def open_group(
     return group
 
 
-def open_array(url: str, name: str) -> Any:
-    """Open one array of a group that `open_group` has opened before.
+def new_opening() -> str:
+    """Return the token of an opening of data, which tells it from all others: see `open_array`."""
+    return uuid.uuid4().hex
+
+
+def open_array(url: str, name: str, opening: str) -> Any:
+    """Open one array of a group that `open_group` has opened before, once a process.
 
     Its metadata take less time to read than those of the group. They are judged again, because the
-    group may have given consolidated ones.
+    group may have given consolidated ones. On an object store they are two of three requests of a
+    read, so that the array stays open.
+
+    Parameters
+    ----------
+    url, name : str
+    opening : str
+        Token of the opening of the data. Data that are opened again are read afresh.
+
+    Returns
+    -------
+    zarr.Array
     """
-    array = zarr.open_array(url, path=name, mode="r")
+    return _opened(url, name, opening, os.getpid())
+
+
+@lru_cache(maxsize=OPEN_ARRAYS)
+def _opened(url: str, name: str, opening: str, process: int) -> Any:  # noqa: ARG001
+    """Open an array; a forked process has no connections of its parent."""
+    remote = isinstance(as_address(url), str)
+    store: Any = ShardIndexStore(FsspecStore.from_url(url, read_only=True)) if remote else url
+    array = zarr.open_array(store, path=name, mode="r")
     check_document(url, name, array.metadata.to_dict())
     return array
+
+
+@contextmanager
+def opened_anew_after_errors() -> Iterator[None]:
+    """Let the arrays be opened again after a read that failed, such as of a changed store."""
+    try:
+        yield
+    except BaseException:
+        _opened.cache_clear()
+        raise
 
 
 def read_rows(array: Any, start: int, stop: int) -> NDArray[Any]:

@@ -13,11 +13,18 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from typing import Any
 
-import fsspec
 import numpy as np
 
 from bigtensor._version import __version__
-from bigtensor.data.outputs import finished_name, is_leftover, unfinished_name
+from bigtensor.data.leftovers import finished_name, is_leftover, unfinished_name
+from bigtensor.data.object_stores import (
+    check_bucket,
+    explain_failure,
+    file_system,
+    is_object_store,
+    is_store_failure,
+    store_errors,
+)
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import LazySource
 from bigtensor.engine.ranges import Part, RowRange
@@ -70,31 +77,33 @@ class PassCheckpoint:
 
     def load(self, part: RowRange | None) -> State | None:
         """Read one part, or the sum of all (None); a missing or torn one is None."""
-        filesystem, path = fsspec.core.url_to_fs(self._path(part))
+        filesystem, path = file_system(self._path(part))
         try:
             content: bytes = filesystem.cat_file(path)
         except FileNotFoundError:
             return None
-        except OSError as error:
-            raise CheckpointError(f"{path} in the checkpoint cannot be read: {error}") from error
+        except Exception as error:
+            if not is_store_failure(error):
+                raise
+            raise CheckpointError(
+                f"{path} in the checkpoint cannot be read: {self._explained(error)}"
+            ) from error
         return decode_state(content, self._label(part))
 
     def store(self, part: RowRange | None, state: State) -> None:
         """Write one part, or the sum of all (None), under its name once it is whole."""
-        filesystem, path = fsspec.core.url_to_fs(self._path(part))
+        filesystem, path = file_system(self._path(part))
         content = encode_state(state, self._label(part))
         try:
-            for attempt in range(1, WRITE_ATTEMPTS + 1):
-                try:
-                    _write_whole(filesystem, path, content)
-                except FileNotFoundError:
-                    if attempt == WRITE_ATTEMPTS:
-                        raise
-                else:
-                    return
-        except OSError as error:
+            if is_object_store(self.url):
+                filesystem.pipe_file(path, content)
+            else:
+                _write_and_rename(filesystem, path, content)
+        except Exception as error:
+            if not is_store_failure(error):
+                raise
             raise CheckpointError(
-                f"the checkpoint {self.url} cannot be written ({error.strerror or error}); the "
+                f"the checkpoint {self.url} cannot be written ({self._explained(error)}); the "
                 "parts stored before are kept: make room or give another folder that holds a "
                 "copy of this one, and run the same command again"
             ) from error
@@ -105,32 +114,47 @@ class PassCheckpoint:
         Other runs of the same fit may store parts at the same time, so that only what nobody will
         finish is removed. Files with other names are not of this pass and stay.
         """
-        filesystem, _ = fsspec.core.url_to_fs(self.url)
-        for path in self._names():
-            name = path.rsplit("/", 1)[-1]
-            unfinished = finished_name(name)
-            if unfinished is None:
-                unwanted = _PART.fullmatch(name) is not None
-            else:
-                own = unfinished == _SUM or _PART.fullmatch(unfinished) is not None
-                unwanted = own and is_leftover(name, partial(filesystem.modified, path))
-            if unwanted:
-                # another run of the same fit may have removed it, and what stays does no harm
-                with suppress(OSError):
-                    filesystem.rm_file(path)
+        filesystem, _ = file_system(self.url)
+        unwanted = [path for path in self._names() if self._is_unwanted(filesystem, path)]
+        # another run of the same fit may have removed them, and what stays does no harm
+        if is_object_store(self.url):
+            with suppress(Exception):
+                if unwanted:
+                    filesystem.rm(unwanted)
+            return
+        for path in unwanted:
+            with suppress(OSError):
+                filesystem.rm_file(path)
+
+    def _is_unwanted(self, filesystem: Any, path: str) -> bool:
+        """Return True for a part, or an unfinished file that nobody will finish."""
+        name = path.rsplit("/", 1)[-1]
+        unfinished = finished_name(name)
+        if unfinished is None:
+            return _PART.fullmatch(name) is not None
+        own = unfinished == _SUM or _PART.fullmatch(unfinished) is not None
+        return own and is_leftover(name, partial(filesystem.modified, path))
 
     def _names(self) -> list[str]:
         """List the files of the pass."""
-        filesystem, root = fsspec.core.url_to_fs(self.url)
+        filesystem, root = file_system(self.url)
         try:
             return [str(name) for name in filesystem.ls(root, detail=False)]
         except FileNotFoundError:
             return []
-        except OSError as error:
+        except Exception as error:
+            if not is_store_failure(error):
+                raise
             raise CheckpointError(
-                f"the checkpoint {self.url} cannot be read ({error.strerror or error}); check its "
+                f"the checkpoint {self.url} cannot be read ({self._explained(error)}); check its "
                 "permissions, or give another folder"
             ) from error
+
+    def _explained(self, error: Exception) -> str:
+        """Return why the checkpoint failed."""
+        if isinstance(error, OSError) and error.errno:
+            return error.strerror or str(error)
+        return explain_failure(self.url, error)
 
     def _path(self, part: RowRange | None) -> str:
         """Return the address of a part."""
@@ -141,8 +165,23 @@ class PassCheckpoint:
         return "/".join(self._path(part).rsplit("/", 2)[1:])
 
 
+def _write_and_rename(filesystem: Any, path: str, content: bytes) -> None:
+    """Write a file that appears under its name once it is whole, on a disk.
+
+    Another process may take the unfinished file for a leftover and remove it.
+    """
+    for attempt in range(1, WRITE_ATTEMPTS + 1):
+        try:
+            _write_whole(filesystem, path, content)
+        except FileNotFoundError:
+            if attempt == WRITE_ATTEMPTS:
+                raise
+        else:
+            return
+
+
 def _write_whole(filesystem: Any, path: str, content: bytes) -> None:
-    """Write a file that appears under its name once it is whole."""
+    """Write a file under another name, and rename it."""
     unfinished = unfinished_name(path)
     try:
         filesystem.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
@@ -226,4 +265,9 @@ def open_checkpoint(checkpoint: str | os.PathLike[str], samples: Samples) -> Che
             "name when the files under it change; give the path of the store, or write the array "
             "to one with to_zarr first"
         )
-    return Checkpoint(os.fspath(checkpoint), content_key((samples.fingerprint(), samples.views)))
+    url = os.fspath(checkpoint)
+    if is_object_store(url):
+        filesystem, root = file_system(url, probe=True)
+        with store_errors(url, CheckpointError):
+            check_bucket(url, filesystem, root)
+    return Checkpoint(url, content_key((samples.fingerprint(), samples.views)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from bigtensor.data.sources import ROW_VARIABLES, Columns, LazySource
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.checkpoint import Checkpoint, PassCheckpoint
 from bigtensor.engine.events import Listener, Progress
+from bigtensor.engine.part_writer import PartWriter
 from bigtensor.engine.ranges import Part, pass_parts, rows_of, span
 from bigtensor.engine.runtime import Runtime
 from bigtensor.engine.threads import Job
@@ -118,22 +120,23 @@ def sum_parts(
         index = todo[position]
         part = parts[index]
         logger.debug("computed rows %d to %d of %s", *span(part), progress.name)
-        if stored is not None:
-            stored.store(span(part), state)
+        if writer is not None:
+            writer.store(span(part), state)
         tree.add(index, state)
         progress.repeated_reads += repeated_reads
         progress.part(*span(part), rows_of(part), reused=False)
 
     if todo:
         jobs = [job_of(samples, parts[index], statistic.halo) for index in todo]
-        runtime.run(
-            accumulate,
-            (samples.without_lazy_rows(), statistic),
-            jobs,
-            collect,
-            result_nbytes=statistic.state_nbytes() + lazy_nbytes(samples, parts),
-            progress=progress,
-        )
+        with nullcontext() if stored is None else PartWriter(stored) as writer:
+            runtime.run(
+                accumulate,
+                (samples.without_lazy_rows(), statistic),
+                jobs,
+                collect,
+                result_nbytes=statistic.state_nbytes() + lazy_nbytes(samples, parts),
+                progress=progress,
+            )
     return tree.root if parts else statistic.init()
 
 

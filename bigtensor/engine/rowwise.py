@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import shutil
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import accumulate as accumulate_rows
@@ -17,15 +17,16 @@ import zarr
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
-from bigtensor.data.answer_groups import check_answer_group, place_answer_group
+from bigtensor.data.answer_groups import whole_answer_group
 from bigtensor.data.block import Block
 from bigtensor.data.manifest import seal
 from bigtensor.data.missing_values import MARGINALISE
-from bigtensor.data.outputs import check_target, discard, move_into_place, unfinished_path
+from bigtensor.data.outputs import discard_if_abandoned, whole_store, write_errors
 from bigtensor.data.repeated_reads import ReadTally
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import ROW_VARIABLES, LazySource
-from bigtensor.data.stored_arrays import create_array, open_to_write
+from bigtensor.data.store_address import as_address, resolved
+from bigtensor.data.stored_arrays import create_array, create_root, open_to_write
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.events import Listener, Progress
 from bigtensor.engine.ranges import Part, RowRange, row_ranges, rows_of, segments, span
@@ -38,7 +39,7 @@ from bigtensor.engine.reduce import (
     sum_parts,
 )
 from bigtensor.engine.runtime import Runtime
-from bigtensor.errors import MissingValueError, OutputError
+from bigtensor.errors import MissingValueError
 from bigtensor.statistics.base import RowFunction, RowOutput, SequenceFunction, State, Workspace
 from bigtensor.statistics.stop_requests import stop_if_requested
 from bigtensor.statistics.validity import (
@@ -103,7 +104,7 @@ def evaluate_to_store(
     samples: Samples,
     function: RowFunction,
     runtime: Runtime,
-    path: str | Path,
+    path: str | os.PathLike[str],
     *,
     marginalised: bool = False,
     sample_dim: str = "sample",
@@ -124,43 +125,33 @@ def evaluate_to_store(
     OutputError
         When the target exists, or cannot be written.
     """
-    target = Path(path).resolve()
-    if into is None:
-        check_target(target, overwrite=overwrite)
-    else:
-        check_answer_group(target, into, overwrite=overwrite)
-    partial = unfinished_path(target)
+    target = resolved(path)
     edges = [*range(0, samples.rows, CHUNK_ROWS), samples.rows]
     ranges = list(pairwise(edges))
-    task = RowTask(samples, function, str(partial), marginalised)
-    try:
-        _create_outputs(partial, samples.rows, function.outputs, sample_dim, attrs or {})
+    place = (
+        whole_store(target, overwrite=overwrite)
+        if into is None
+        else whole_answer_group(target, into, overwrite=overwrite)
+    )
+    with write_errors(target), place as unfinished:
+        task = RowTask(samples, function, unfinished, marginalised)
+        _create_outputs(unfinished, samples.rows, function.outputs, sample_dim, attrs or {})
         validity = _run(task, ranges, runtime, None, listeners)
         check(validity)
-        _remove_torn_chunks(partial)
-        seal(partial)
-        if into is None:
-            move_into_place(partial, target, overwrite=overwrite)
-        else:
-            place_answer_group(partial, target, into, overwrite=overwrite)
-    except OSError as error:
-        discard(partial)
-        if isinstance(error, OutputError) or not error.errno:
-            raise
-        raise OutputError(
-            f"{target} cannot be written ({error.strerror}); nothing of the answers is left there: "
-            "make room or choose another folder, and run the same command again"
-        ) from error
-    except BaseException:
-        discard(partial)
-        raise
+        _remove_torn_chunks(unfinished)
+        seal(unfinished)
     return validity
 
 
-def _remove_torn_chunks(store: Path) -> None:
-    """Remove chunks that killed workers left: Zarr writes a chunk under another name first."""
-    for path in store.rglob("*.partial"):
-        path.unlink(missing_ok=True)
+def _remove_torn_chunks(store: str) -> None:
+    """Remove chunks that killed workers left: Zarr writes a chunk under another name first.
+
+    An object store shows no chunk before all of it has arrived.
+    """
+    folder = as_address(store)
+    if isinstance(folder, Path):
+        for path in folder.rglob("*.partial"):
+            path.unlink(missing_ok=True)
 
 
 def evaluate_lazily(samples: Samples, function: RowFunction, *, missing: str) -> da.Array:
@@ -376,8 +367,7 @@ def _evaluate_range(task: RowTask, part: Part, *arrays: Any) -> tuple[Arrays, Va
     group = zarr.open_group(task.path, mode="r+")
     for name, array in outputs.items():
         open_to_write(group, name)[first:last] = array
-    if not Path(task.path, "zarr.json").exists():
-        shutil.rmtree(task.path, ignore_errors=True)
+    discard_if_abandoned(task.path)
     return {}, validity, tally.repeated
 
 
@@ -461,14 +451,14 @@ def _evaluate_one(
 
 
 def _create_outputs(
-    path: Path,
+    address: str,
     rows: int,
     outputs: Iterable[RowOutput],
     sample_dim: str,
     attrs: Mapping[str, Any],
 ) -> None:
     """Create the arrays of a store of outputs, which tasks then fill."""
-    group = zarr.create_group(path, attributes=dict(attrs))
+    group = create_root(address, attrs)
     for output in outputs:
         trailing = tuple(output.dims.values())
         create_array(

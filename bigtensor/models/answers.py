@@ -6,7 +6,6 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from bigtensor.data.missing_values import MARGINALISE
 from bigtensor.data.opening import open_samples
 from bigtensor.data.random_states import RandomState, integer_seed, is_drawn_from
 from bigtensor.data.samples import Samples
+from bigtensor.data.store_address import Address, as_address, inside
 from bigtensor.data.views import Views, ViewsLike
 from bigtensor.engine.connection import Connection
 from bigtensor.engine.events import Listener
@@ -33,7 +33,7 @@ from bigtensor.engine.rowwise import (
     evaluate_to_store,
 )
 from bigtensor.engine.runtime import open_runtime
-from bigtensor.errors import DataError, OutputError, Setting, ViewError
+from bigtensor.errors import DataError, ViewError
 from bigtensor.models.containers import is_labelled, is_lazy, labelled_answer
 from bigtensor.models.data_kinds import Data
 from bigtensor.models.parameters import plain
@@ -84,14 +84,14 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         memory_limit: str | int | None = None,
         wait_for_workers: str | float | None = None,
         listeners: Iterable[Listener] = (),
-    ) -> Path:
+    ) -> Address:
         """Write answers for every row to a Zarr store, without holding them in memory.
 
         Parameters
         ----------
         X : path, xarray, dask array or array-like
             As for `fit`.
-        path : path
+        path : path or URL
             Store to make, which appears under this name when it is whole. With `into`, an existing
             store of samples, such as ``X`` itself.
         outputs : iterable of str, optional
@@ -107,8 +107,8 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
 
         Returns
         -------
-        Path
-            Of the answers.
+        Path or str
+            Of the answers. A URL stays a string.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
                 samples,
                 function,
                 runtime,
-                Path(path),
+                path,
                 marginalised=self.missing == MARGINALISE,
                 sample_dim=self.sample_dim,
                 attrs=self._output_attrs(),
@@ -145,16 +145,11 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
                 check=lambda validity: judge(validity, samples, self.missing),
             )
         warn_of_missing(validity, samples.views)
-        return Path(path) if into is None else Path(path, into)
+        store = as_address(path)
+        return store if into is None else inside(store, into)
 
     def _check_rows(self, samples: Samples, path: str) -> None:
-        """Refuse a URL, or a store of other rows, as the place of the answers."""
-        if "://" in path:
-            raise OutputError(
-                f"{path} is a URL; answers go into stores on a disk ("
-                + Setting("into")
-                + "): give a path"
-            )
+        """Refuse a store of other rows as the place of the answers."""
         held = open_samples(path, sample_dim=self.sample_dim)
         if held.rows != samples.rows:
             raise DataError(

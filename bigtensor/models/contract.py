@@ -6,7 +6,6 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
@@ -16,6 +15,7 @@ from sklearn.utils import Tags
 from bigtensor.data.missing_values import MARGINALISE
 from bigtensor.data.sample_weights import with_meaning
 from bigtensor.data.samples import Samples
+from bigtensor.data.store_address import Address
 from bigtensor.data.views import Views, ViewsLike
 from bigtensor.data.weight_meanings import COUNTS
 from bigtensor.errors import Message, ParameterError
@@ -118,26 +118,27 @@ class ModelContract(RowAnswers):
         """Return head and rows of the table in the notebook's summary; no rows for none."""
         return (), []
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Address:
         """Save the model as a Zarr group without pickle; `bigtensor.load` reads it back.
 
         Parameters
         ----------
-        path : path
+        path : path or URL
             It appears under this name when it is whole.
         overwrite : bool, default False
             Replace a store of this name.
 
         Returns
         -------
-        Path
+        Path or str
+            A URL stays a string.
 
         Raises
         ------
         OutputError
             When the target exists, or cannot be written.
         """
-        return write_group(Path(path), self.to_contents(), overwrite=overwrite)
+        return write_group(path, self.to_contents(), overwrite=overwrite)
 
     def to_contents(self) -> Contents:
         """Return the contents of the saved model: JSON and named arrays.

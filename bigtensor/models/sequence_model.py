@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Generator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Self, TypeGuard, Unpack
 
 import numpy as np
@@ -22,6 +21,7 @@ from bigtensor.data.row_sequences import (
     names_of_sequences,
 )
 from bigtensor.data.samples import Samples
+from bigtensor.data.store_address import Address
 from bigtensor.errors import ParameterError, SequenceWarning, Setting
 from bigtensor.models.base import LatentVariableModel
 from bigtensor.models.data_shape import DataShape
@@ -109,7 +109,7 @@ class SequenceModel(LatentVariableModel):
         _warn_of_returning_in(samples)
         return answers
 
-    def write(self, X: Any, path: str | os.PathLike[str], **options: Any) -> Path:
+    def write(self, X: Any, path: str | os.PathLike[str], **options: Any) -> Address:
         """Write answers for every row to a Zarr store; see `bigtensor.models.answers`.
 
         Warns

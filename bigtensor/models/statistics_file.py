@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
+from bigtensor.data.store_address import Address
 from bigtensor.engine.checkpoint import content_key
 from bigtensor.errors import ModelFileError, StatisticsError
 from bigtensor.statistics.base import State
@@ -104,26 +104,27 @@ class Statistics:
             f"{self.pass_name}, preparation {self.preparation[:8]}>"
         )
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Address:
         """Save as a Zarr group without pickle; `bigtensor.load` reads it back.
 
         Parameters
         ----------
-        path : path
+        path : path or URL
             It appears under this name when it is whole.
         overwrite : bool, default False
             Replace a store of this name.
 
         Returns
         -------
-        Path
+        Path or str
+            A URL stays a string.
 
         Raises
         ------
         OutputError
             When the target exists, or cannot be written.
         """
-        return write_group(Path(path), self.to_contents(), overwrite=overwrite)
+        return write_group(path, self.to_contents(), overwrite=overwrite)
 
     def to_contents(self) -> Contents:
         """Return the contents of the saved statistics: JSON and named arrays."""
@@ -150,7 +151,7 @@ def read_statistics(source: Statistics | str | os.PathLike[str]) -> Statistics:
     """
     if isinstance(source, Statistics):
         return source
-    contents = read_group(Path(source))
+    contents = read_group(source)
     if contents.kind != KIND:
         raise ModelFileError(
             f"{source} holds a {contents.kind!r} and no statistics; 'accumulate' makes statistics "

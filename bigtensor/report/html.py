@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from bigtensor._version import __version__
-from bigtensor.data.outputs import check_target_file, whole_file
-from bigtensor.errors import MissingDependencyError, OutputError, ParameterError
+from bigtensor.data.outputs import check_target_file, whole_file, write_errors
+from bigtensor.data.store_address import Address, as_address
+from bigtensor.errors import MissingDependencyError, ParameterError
 from bigtensor.models.label_level import level_of
 from bigtensor.models.mixture import MixtureAnswers
 from bigtensor.models.report_blocks import Table
@@ -33,7 +33,7 @@ def write_report(
     truth: str | None = None,
     sample_size: int = 20_000,
     overwrite: bool = False,
-) -> Path:
+) -> Address:
     """Write a report on a fitted model as one HTML file.
 
     The file holds its figures and styles, has no script, and forbids the browser to load anything
@@ -47,7 +47,7 @@ def write_report(
     Parameters
     ----------
     model : fitted model
-    path : path
+    path : path or URL
         The file to make; it appears under this name when it is whole.
     data : path, xarray Dataset or DataArray, AnnData, or (rows, features) array, optional
         The data of the fit, or others with the same features. Only a sample of the rows is read,
@@ -68,7 +68,8 @@ def write_report(
 
     Returns
     -------
-    Path
+    Path or str
+        A URL stays a string.
 
     Raises
     ------
@@ -85,11 +86,11 @@ def write_report(
         When the file exists, its folder does not, or the disk refuses.
     """
     require_matplotlib()
-    target = Path(path)
-    check_target_file(target, overwrite=overwrite)
+    check_target_file(path, overwrite=overwrite)
     page = render_report(model, data=data, labels=labels, truth=truth, sample_size=sample_size)
-    _write_whole(target, page)
-    return target
+    with write_errors(path), whole_file(path) as partial:
+        partial.write_text(page, encoding="utf-8")
+    return as_address(path)
 
 
 def render_report(
@@ -167,15 +168,3 @@ def _template(colours: Sequence[str]) -> Any:
     )
     environment.filters |= {"picture": picture, "colour": colours.__getitem__}
     return environment.get_template("report.html.jinja")
-
-
-def _write_whole(target: Path, page: str) -> None:
-    """Write under a temporary name, and give the file its name when it is whole."""
-    try:
-        with whole_file(target) as partial:
-            partial.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(
-            f"could not write {target}: {error}; check that its folder is writable and has free "
-            "space"
-        ) from error

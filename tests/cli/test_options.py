@@ -64,11 +64,10 @@ def test_read_views__takes_utf_8_only(tmp_path):
         read_views(path)
 
 
-def test_path__is_no_url(run):
-    for command in (["fit", "c.zarr", "--out", "s3://b/m.zarr"], ["solve", "file:///m", "s"]):
-        result = run(*command)
-        assert result.exit_code == 2
-        assert "is a URL; a path on a local" in result.stderr
+def test_path__of_files_to_import_is_no_url(run):
+    result = run("import", "s3://b/cells.csv", "--out", "cells.zarr")
+    assert result.exit_code == 2
+    assert "is a URL; a path on a local" in result.stderr
 
 
 def test_read_views__names_a_missing_file(tmp_path):

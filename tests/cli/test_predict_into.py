@@ -41,5 +41,5 @@ def test_out__that_is_the_store_of_the_cells_names_the_way(run, model, own):
         assert result.exit_code == 2
         assert "give either --out LABELS.zarr" in result.stderr
     result = run("predict", model, "memory://cells.zarr", "--into", "answers")
-    assert result.exit_code == 2
-    assert "writes into a store on a disk" in result.stderr
+    assert result.exit_code == 1
+    assert "there is no store at memory://cells.zarr" in result.stderr

@@ -9,8 +9,8 @@ import xarray as xr
 import zarr
 
 from bigtensor.data.layout import SampleStoreWriter, chunk_rows, shard_rows
+from bigtensor.data.leftovers import finished_name
 from bigtensor.data.manifest import MANIFEST
-from bigtensor.data.outputs import finished_name
 from bigtensor.errors import DataError, OutputError, ParameterError
 
 FEATURES = ["CD3", "CD4 β"]

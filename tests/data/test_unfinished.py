@@ -12,7 +12,7 @@ import pytest
 import zarr
 
 from bigtensor.data.layout import SampleStoreWriter
-from bigtensor.data.outputs import unfinished_name, unfinished_path
+from bigtensor.data.leftovers import unfinished_name, unfinished_path
 
 
 def left_by(process: int, name: str, host: str | None = None) -> str:
@@ -79,7 +79,7 @@ NEW_SPACE = ["unshare", "--pid", "--fork", "--mount-proc"]
 WRITE = """
 import sys
 from pathlib import Path
-from bigtensor.data.outputs import unfinished_path
+from bigtensor.data.leftovers import unfinished_path
 path = unfinished_path(Path(sys.argv[1]))
 path.mkdir()
 (path / "zarr.json").touch()

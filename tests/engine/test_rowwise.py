@@ -13,8 +13,8 @@ import pytest
 import xarray as xr
 import zarr
 
+from bigtensor.data.leftovers import discard, unfinished_path
 from bigtensor.data.opening import open_samples
-from bigtensor.data.outputs import discard, unfinished_path
 from bigtensor.engine import rowwise
 from bigtensor.engine.events import Event
 from bigtensor.engine.rowwise import evaluate_in_memory, evaluate_lazily, evaluate_to_store

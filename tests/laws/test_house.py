@@ -41,7 +41,8 @@ MAY_IMPORT = {
     # compiled loops alone
     "decomposition": {"features.row_loops"},
     # outputs that appear when they are whole
-    "store": {"data.outputs", "data.stores", "data.stored_arrays"} | {"data.manifest"},
+    "store": {"data.outputs", "data.stores", "data.stored_arrays"}
+    | {"data.manifest", "data.store_address"},
     # what a row function is given
     "models": {"features", "statistics", "decomposition", "store", "data.block"},
     "report": {"models", "store", "data"},
@@ -186,7 +187,7 @@ def test_stores__are_opened_in_one_place():
         "data.zarr_datasets",
         # what they have written themselves, and what `open_group` has opened before
         "data.manifest",
-        "data.simulate.rows",
+        "data.stored_arrays",
         "data.exporters.in_place",
         "engine.rowwise",
     }
@@ -200,7 +201,7 @@ def test_arrays__are_created_in_one_place():
         "data.exporters.in_place",
         "data.exporters.new_anndata",
         # variables of a Dataset, with the compressors of `stored_arrays`
-        "data.simulate.rows",
+        "data.layout",
     }
 
 

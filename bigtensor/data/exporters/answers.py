@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,13 @@ class AnswerStore:
 
     Attributes
     ----------
-    path : Path
+    path : str
     rows : int
     columns : mapping
         The names of the columns of every answer.
     """
 
-    path: Path
+    path: str
     rows: int
     columns: Mapping[str, tuple[str, ...]]
 
@@ -70,7 +69,7 @@ def open_answers(path: str | os.PathLike[str]) -> AnswerStore:
 
     Parameters
     ----------
-    path : path
+    path : path or URL
 
     Returns
     -------
@@ -84,7 +83,7 @@ def open_answers(path: str | os.PathLike[str]) -> AnswerStore:
     DataError
         When it holds no answers.
     """
-    path = Path(path)
+    path = os.fspath(path)
     group = open_whole_group(path)
     arrays: dict[str, Any] = dict(group.arrays())
     if not arrays or "model" not in group.attrs:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,10 @@ from bigtensor.data.exporters.answers import AnswerStore, open_answers
 from bigtensor.data.exporters.labels import BLOCK_ROWS
 from bigtensor.data.exporters.spreadsheet import as_cell
 from bigtensor.data.layout import FEATURE_DIM
-from bigtensor.data.outputs import whole_file
+from bigtensor.data.outputs import whole_file, write_errors
 from bigtensor.data.read_errors import read_variable
 from bigtensor.data.zarr_datasets import open_cells
-from bigtensor.errors import DataError, OutputError, ViewError
+from bigtensor.errors import DataError, ViewError
 
 _MOST_VALUES = 1_048_576
 """Python numbers held at a time, because a block of rows with many columns holds too many."""
@@ -46,7 +45,7 @@ def write_answers_to_csv(
     ----------
     answers : path
         A store as `write` of a model makes it: arrays of numbers (rows,) or (rows, columns).
-    target : path
+    target : path or URL
         An existing file is replaced.
     probabilities : bool, default True
         If True, write the probabilities too, if the store has any.
@@ -68,25 +67,19 @@ def write_answers_to_csv(
     ViewError
         When `cells` has no such feature.
     """
-    path, store = Path(target), open_answers(answers)
+    store = open_answers(answers)
     if not probabilities:
         store = store.without("probability")
     known = None if cells is None else _Cells.open(cells, features, store)
-    try:
-        with (
-            whole_file(path) as partial,
-            # JSON holds names with surrogates, which UTF-8 cannot
-            partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file,
-        ):
-            for done, text in _lines(store, known, block_rows):
-                file.write(text)
-                progress(done, store.rows)
-    except OSError as error:
-        if not error.errno:
-            raise
-        raise OutputError(
-            f"{path} cannot be written ({error.strerror or error}); the answers are in {answers}"
-        ) from error
+    with (
+        write_errors(target),
+        whole_file(target) as partial,
+        # JSON holds names with surrogates, which UTF-8 cannot
+        partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file,
+    ):
+        for done, text in _lines(store, known, block_rows):
+            file.write(text)
+            progress(done, store.rows)
 
 
 @dataclass(frozen=True, eq=False)

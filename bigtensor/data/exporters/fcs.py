@@ -36,7 +36,7 @@ from bigtensor.data.importers.fcs_segments import HEADER_BYTES
 from bigtensor.data.importers.fcs_text import join_text, listed
 from bigtensor.data.importers.job import bare_name
 from bigtensor.data.importers.source import warn_of_notes
-from bigtensor.data.outputs import discard, unfinished_path
+from bigtensor.data.leftovers import discard, unfinished_path
 from bigtensor.errors import DataError, FileFormatError, OutputError, ParameterError, Setting
 
 LABEL = "bigtensor_label"

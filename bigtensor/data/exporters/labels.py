@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,7 @@ class LabelStore:
 
     Attributes
     ----------
-    path : Path
+    path : str
     rows : int
     components : int or None
         Number of columns of the probabilities, None where the store has none.
@@ -56,7 +55,7 @@ class LabelStore:
         What is known of the model that made the labels.
     """
 
-    path: Path
+    path: str
     rows: int
     components: int | None
     attrs: Mapping[str, Any]
@@ -118,7 +117,7 @@ def open_labels(path: str | os.PathLike[str]) -> LabelStore:
 
     Parameters
     ----------
-    path : path
+    path : path or URL
 
     Returns
     -------
@@ -131,7 +130,7 @@ def open_labels(path: str | os.PathLike[str]) -> LabelStore:
     DataError
         When it holds no labels.
     """
-    path = Path(path)
+    path = os.fspath(path)
     group = open_whole_group(path)
     arrays: dict[str, Any] = dict(group.arrays())
     label, probability = arrays.get("label"), arrays.get("probability")

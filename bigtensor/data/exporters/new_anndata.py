@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from bigtensor.data.importers.source import optional_module
 from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM
 from bigtensor.data.outputs import check_room, check_target_file, whole_file
 from bigtensor.data.read_errors import read_variable
+from bigtensor.data.store_address import as_address, name_of
 from bigtensor.data.zarr_datasets import open_cells
 from bigtensor.errors import BigtensorError, DataError, OutputError, ParameterError
 
@@ -52,7 +52,7 @@ def write_new_anndata(
         A store of labels of all rows of `cells`.
     cells : path
         A store in this package's layout, as an import makes it.
-    target : path
+    target : path or URL
         The file to make; it appears under its name when it is whole.
     model : mapping
         See :func:`~bigtensor.data.exporters.anndata.write_answers_to_anndata`.
@@ -72,8 +72,8 @@ def write_new_anndata(
     OutputError
         When the file exists or cannot be written.
     """
-    path = Path(target)
-    if path.suffix.lower() != ".h5ad":
+    path = as_address(target)
+    if not name_of(path).lower().endswith(".h5ad"):
         raise ParameterError(f"a new AnnData file ends in .h5ad, which {path} does not")
     check_target_file(path, overwrite=overwrite)
     dataset, labelled = open_cells(cells), open_labels(labels).rows

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ def rows_of_samples(cells: str | os.PathLike[str], rows: int) -> dict[str, tuple
     DataError
         When it has another number of rows, no samples, or samples whose rows lie apart.
     """
-    path = Path(cells)
+    path = os.fspath(cells)
     codes: Any = dict(open_whole_group(path).arrays()).get("sample_id")
     names = [] if codes is None else [str(name) for name in codes.attrs.get("categories", [])]
     if not names:

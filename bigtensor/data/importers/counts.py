@@ -15,6 +15,7 @@ from bigtensor.data.importers.count_files import CountFile, LongTable, MatrixFil
 from bigtensor.data.importers.document_blocks import CountBlock
 from bigtensor.data.importers.source import reading, unique_names
 from bigtensor.data.importers.triplet_files import TripletFile
+from bigtensor.data.store_address import Address, as_address
 from bigtensor.errors import DataError, FileFormatError, ParameterError, Setting
 
 DOCUMENTS = ("rows", "columns")
@@ -37,7 +38,7 @@ class CountSummary:
         Counts that are not zero.
     """
 
-    path: Path
+    path: Address
     rows: int
     words: int
     stored: int
@@ -62,7 +63,7 @@ def import_counts(
     Parameters
     ----------
     path : path
-    out : path
+    out : path or URL
         Store to make, which appears under this name when it is whole.
     vocabulary : path, optional
         Names of the words in UTF-8, one a line. Text after a tab is ignored. By default
@@ -93,7 +94,7 @@ def import_counts(
     source, stored = Path(path), 0
     with reading(source, "counts"):
         file = _open(source, None if vocabulary is None else Path(vocabulary), documents)
-    with CountStoreWriter(Path(out), dtype=file.dtype, overwrite=overwrite) as store:
+    with CountStoreWriter(out, dtype=file.dtype, overwrite=overwrite) as store:
         for block in _checked_blocks(source, file):
             stored += block.counts.nnz
             store.append(block.counts, names=block.names)
@@ -101,7 +102,7 @@ def import_counts(
                 progress(store.rows, file.rows or store.rows)
         names = file.words()
         store.name_words(file.width if names is None else unique_names(names))
-    return CountSummary(Path(out), store.rows, file.width, stored)
+    return CountSummary(as_address(out), store.rows, file.width, stored)
 
 
 def _open(path: Path, vocabulary: Path | None, documents: str) -> CountFile:

@@ -26,6 +26,7 @@ from bigtensor.data.importers.transforms import (
     is_untransformed,
 )
 from bigtensor.data.outputs import check_target
+from bigtensor.data.store_address import as_address
 from bigtensor.errors import DataError, FileFormatError, Message, ParameterError, Setting
 
 __all__ = ["Format", "ImportSummary", "fcs_defaults", "import_files"]
@@ -156,7 +157,7 @@ def import_files(
     endings = [ending for ending, kind in _FORMATS.items() if format in (None, kind)]
     files = expand_paths(map(Path, given), endings)
     kind = _kind(files, format)
-    target = Path(out)
+    target = as_address(out)
     check_target(target, overwrite=overwrite)
     label_codes = _codes_by_file(files, labels, label_names)
     _check_dtype(dtype)

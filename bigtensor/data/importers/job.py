@@ -14,6 +14,8 @@ from bigtensor.data.importers.sequence_ids import SequenceIds
 from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource
 from bigtensor.data.importers.transforms import Transform
 from bigtensor.data.layout import SampleStoreWriter, chunk_rows
+from bigtensor.data.store_address import Address
+from bigtensor.data.store_files import StoreFiles
 from bigtensor.errors import DataError, FileFormatWarning, Setting
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
@@ -25,7 +27,7 @@ class ImportSummary:
 
     Parameters
     ----------
-    path : Path
+    path : Path or str
         The store.
     rows : int
         Number of rows.
@@ -41,7 +43,7 @@ class ImportSummary:
         Size of the store on disk.
     """
 
-    path: Path
+    path: Address
     rows: int
     features: tuple[str, ...]
     files: tuple[str, ...]
@@ -91,7 +93,7 @@ class ImportJob:
 
     def run(
         self,
-        out: Path,
+        out: Address,
         *,
         dtype: DTypeLike,
         keep_raw: bool,
@@ -102,7 +104,7 @@ class ImportJob:
 
         Parameters
         ----------
-        out : Path
+        out : Path or str
             The store to make.
         dtype : {"float32", "float64"}
             Type of the stored values.
@@ -162,7 +164,7 @@ class ImportJob:
             files=tuple(self.names),
             transform=self._transform_record(),
             warnings=self._notes(rounded),
-            bytes=sum(file.stat().st_size for file in out.rglob("*") if file.is_file()),
+            bytes=sum(int(info["size"]) for _, info in StoreFiles(out).infos("")),
         )
 
     def _notes(self, rounded: RoundedIntegers) -> tuple[str, ...]:

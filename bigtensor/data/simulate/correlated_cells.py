@@ -1,8 +1,8 @@
 """Cells whose markers are correlated inside populations, with rare populations and outliers."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -104,7 +104,7 @@ def correlated_cells(
 
 
 def write_correlated_cells(
-    path: str | Path,
+    path: str | os.PathLike[str],
     rows: int,
     shares: Sequence[float] = SHARES,
     *,

@@ -7,9 +7,9 @@ whose median is the location; ``skew > 0`` leans to the right and ``tail < 1`` m
 heavier than a normal distribution's.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -120,7 +120,7 @@ def cytometry(
 
 
 def write_cytometry(
-    path: str | Path,
+    path: str | os.PathLike[str],
     rows: int,
     n_components: int = 8,
     *,

@@ -1,8 +1,8 @@
 """Mixtures of categorical views that are independent given the component, with missing answers."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -99,7 +99,7 @@ def discrete_mixture(
 
 
 def write_discrete_mixture(
-    path: str | Path,
+    path: str | os.PathLike[str],
     rows: int,
     n_components: int,
     n_categories: int = 10,

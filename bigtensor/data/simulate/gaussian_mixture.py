@@ -1,7 +1,7 @@
 """Gaussian mixtures with one spherical covariance, and more components than features if need be."""
 
+import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import xarray as xr
 
@@ -68,7 +68,7 @@ def gaussian_mixture(
 
 
 def write_gaussian_mixture(
-    path: str | Path,
+    path: str | os.PathLike[str],
     rows: int,
     n_components: int,
     n_features: int = 10,

@@ -1,8 +1,8 @@
 """Sequences of categories that a hidden Markov chain shows, with missing steps."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -111,7 +111,7 @@ def hidden_markov(
 
 
 def write_hidden_markov(
-    path: str | Path,
+    path: str | os.PathLike[str],
     rows: int,
     n_states: int,
     n_symbols: int = 10,

@@ -1,7 +1,7 @@
 """Rows that are linear mixtures of independent sources, and Gaussian noise."""
 
+import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -81,7 +81,7 @@ def ica(
 
 
 def write_ica(
-    path: str | Path,
+    path: str | os.PathLike[str],
     rows: int,
     n_components: int,
     n_features: int = 10,

@@ -5,9 +5,9 @@ the experiments of Song, Anandkumar, Dai and Xie, *Nonparametric Estimation of M
 Variable Models*, ICML 2014, sec. 5.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -114,7 +114,7 @@ def kernel_mixture(
 
 
 def write_kernel_mixture(
-    path: str | Path,
+    path: str | os.PathLike[str],
     rows: int,
     n_components: int,
     family: Family = "gaussian",

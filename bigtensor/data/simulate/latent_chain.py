@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -80,7 +80,7 @@ def latent_chain(
 
 
 def write_latent_chain(
-    path: str | Path,
+    path: str | os.PathLike[str],
     rows: int,
     n_components: int,
     n_features: int = 10,

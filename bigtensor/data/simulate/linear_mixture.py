@@ -1,7 +1,7 @@
 """Mixtures of three views whose components are columns, with more components than features."""
 
+import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -72,7 +72,7 @@ def linear_mixture(
 
 
 def write_linear_mixture(
-    path: str | Path,
+    path: str | os.PathLike[str],
     rows: int,
     n_components: int,
     n_features: int = 10,

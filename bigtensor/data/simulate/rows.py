@@ -1,27 +1,18 @@
 """Rows generated in blocks of a fixed size, gathered in memory or written to a store."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
-import zarr
 from numpy.typing import DTypeLike, NDArray
 
 from bigtensor.data.categories import ATTRIBUTE
 from bigtensor.data.code_maps import Categories
 from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM, SampleStoreWriter
-from bigtensor.data.manifest import seal
-from bigtensor.data.outputs import (
-    check_room,
-    check_target,
-    discard,
-    move_into_place,
-    unfinished_path,
-)
-from bigtensor.data.stored_arrays import default_compressors
-from bigtensor.errors import OutputError, ParameterError, Setting
+from bigtensor.data.outputs import check_room, check_target, write_errors
+from bigtensor.errors import ParameterError, Setting
 
 BLOCK_ROWS = 65_536
 """Rows generated at once. Part of what a seed means: another value would give other rows."""
@@ -83,7 +74,7 @@ def gather(
 
 
 def write(
-    path: str | Path,
+    path: str | os.PathLike[str],
     truth: xr.Dataset,
     blocks: Iterable[RowBlock],
     rows: int,
@@ -95,51 +86,30 @@ def write(
     categories: Categories | None = None,
 ) -> None:
     """Write the data set of :func:`gather` to a Zarr store that appears when it is whole."""
-    target = Path(path)
-    check_target(target, overwrite=overwrite)
+    check_target(path, overwrite=overwrite)
     # The noise of X does not compress. All else does, and is left out.
-    check_room(target, rows * truth.sizes[FEATURE_DIM] * np.dtype(dtype).itemsize)
-    # The writer knows rows only. The truth is added under a temporary name, so that no store
-    # without it is ever seen under the final one.
-    building = unfinished_path(target)
-    try:
-        with SampleStoreWriter(
-            building,
+    check_room(path, rows * truth.sizes[FEATURE_DIM] * np.dtype(dtype).itemsize)
+    with (
+        write_errors(path),
+        SampleStoreWriter(
+            path,
             [str(name) for name in truth[FEATURE_DIM].values],
             dtype=dtype,
             rows=rows,
             row_variables={name: ("int32", _named(codes[name])) for name in codes},
             attrs={str(name): value for name, value in truth.attrs.items()},
-        ) as store:
-            done = 0
-            for block in blocks:
-                store.append(block["X"], **{name: block[name] for name in codes})
-                done += len(block["X"])
-                if progress is not None:
-                    progress(done, rows)
-            if categories is not None:
-                store.set_feature_categories(categories)
-        try:
-            # xarray replaces the attributes of the group by those of what it adds.
-            attrs = dict(zarr.open_group(building, mode="r").attrs)
-            added = truth.drop_vars(FEATURE_DIM).assign_attrs(attrs)
-            added.to_zarr(
-                building,
-                mode="a",
-                consolidated=False,
-                write_empty_chunks=True,
-                encoding={name: {"compressors": default_compressors()} for name in added.variables},
-            )
-            seal(building)
-            move_into_place(building, target, overwrite=overwrite)
-        except OutputError:
-            raise
-        except OSError as error:
-            raise OutputError(
-                f"could not write {target}: {error}; check that its disk has free space"
-            ) from error
-    finally:
-        discard(building)
+            overwrite=overwrite,
+        ) as store,
+    ):
+        store.add(truth.drop_vars(FEATURE_DIM))
+        done = 0
+        for block in blocks:
+            store.append(block["X"], **{name: block[name] for name in codes})
+            done += len(block["X"])
+            if progress is not None:
+                progress(done, rows)
+        if categories is not None:
+            store.set_feature_categories(categories)
 
 
 def _named(categories: list[str] | None) -> dict[str, list[str]]:

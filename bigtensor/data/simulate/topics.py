@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -97,7 +97,7 @@ def topics(
 
 
 def write_topics(
-    path: str | Path,
+    path: str | os.PathLike[str],
     rows: int,
     n_components: int,
     n_words: int = 1000,
@@ -115,7 +115,7 @@ def write_topics(
 
     Parameters
     ----------
-    path : path
+    path : path or URL
         It appears under this name when it is whole.
     rows, n_components, n_words, mean_length, concentration, frequencies, random_state
         As for :func:`topics`.

@@ -1,0 +1,211 @@
+"""Object stores and other places behind a URL: how they are reached, and why they are not."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import fsspec
+
+from bigtensor.errors import BigtensorError, MissingDependencyError, StoreReadError
+
+_PACKAGES = {
+    "s3": "s3fs",
+    "s3a": "s3fs",
+    "gs": "gcsfs",
+    "gcs": "gcsfs",
+    "http": "aiohttp requests",
+    "https": "aiohttp requests",
+    "abfs": "adlfs",
+    "abfss": "adlfs",
+    "az": "adlfs",
+}
+"""Package to install for a protocol."""
+
+_CREDENTIALS = {
+    "s3fs": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials",
+    "gcsfs": "GOOGLE_APPLICATION_CREDENTIALS, or gcloud auth application-default login",
+    "adlfs": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+}
+"""Where the packages of stores with buckets look for credentials."""
+
+_CLIENTS = ("botocore", "aiobotocore", "aiohttp", "gcsfs", "azure")
+"""Packages whose errors fsspec passes on."""
+
+_NO_ANSWER = frozenset({"ConnectionError", "HTTPClientError", "ClientConnectionError"})
+"""Names of the errors of Python, botocore and aiohttp for a server that does not answer."""
+
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+"""Variables that point an S3 client at another server than that of Amazon."""
+
+_ONE_RETRY: dict[str, Any] = {"connect_timeout": 5, "retries": {"total_max_attempts": 2}}
+"""Settings of an S3 client that looks whether a server answers. By default the client tries five
+times, which takes 9 s where nothing listens and minutes where a firewall drops the packets."""
+
+
+def file_system(address: str, *, probe: bool = False) -> tuple[Any, str]:
+    """Return the file system of an address, and the path inside it.
+
+    Listings are not cached, because others may write to the same place.
+
+    Parameters
+    ----------
+    address : str
+        A path or a URL.
+    probe : bool, default False
+        If True, give up within seconds if no server answers.
+
+    Raises
+    ------
+    MissingDependencyError
+        When the protocol of a URL needs a package that is not installed.
+    StoreReadError
+        When the protocol is unknown, or the path is empty.
+    """
+    if not address.strip():
+        raise StoreReadError(f"{address!r} is no address of a store; give a path or a URL")
+    options: dict[str, Any] = {"use_listings_cache": False}
+    if probe and _package(address) == "s3fs":
+        configured = fsspec.config.conf.get("s3", {}).get("config_kwargs", {})
+        options["config_kwargs"] = configured | _ONE_RETRY
+    try:
+        filesystem, root = fsspec.core.url_to_fs(address, **options)
+    except ImportError as error:
+        package = _package(address)
+        remedy = f"pip install {package}" if package else "install the package that it names"
+        raise MissingDependencyError(
+            f"{address} needs a package that could not be imported ({error}): {remedy}"
+        ) from error
+    except Exception as error:
+        raise StoreReadError(
+            f"{address} cannot be opened ({error}); expected a path, or a URL that begins with "
+            "s3://, gs://, https:// or another protocol of fsspec"
+        ) from error
+    return filesystem, root.rstrip("/") or root
+
+
+def is_object_store(address: str) -> bool:
+    """Return True if an object appears under its name when all of it has arrived."""
+    return _package(address) in _CREDENTIALS or address.startswith("memory://")
+
+
+def check_bucket(address: str, filesystem: Any, root: str) -> None:
+    """Refuse a bucket that does not exist. None is ever made.
+
+    Parameters
+    ----------
+    address : str
+    filesystem, root
+        Of `file_system`.
+
+    Raises
+    ------
+    StoreReadError
+    """
+    if _package(address) not in _CREDENTIALS:
+        return
+    bucket = root.partition("/")[0]
+    try:
+        filesystem.info(bucket)
+    except FileNotFoundError as error:
+        raise StoreReadError(_no_bucket(address)) from error
+
+
+@contextmanager
+def store_errors(address: str, error_class: type[BigtensorError] | None = None) -> Iterator[None]:
+    """Turn errors of a place behind a URL into one that names what has to be mended.
+
+    Parameters
+    ----------
+    address : str
+        For the message.
+    error_class : type, default StoreReadError
+
+    Raises
+    ------
+    error_class
+    """
+    try:
+        yield
+    except BigtensorError as error:
+        if error_class is None or not isinstance(error, StoreReadError):
+            raise
+        raise error_class(str(error)) from error
+    except Exception as error:
+        raise (error_class or StoreReadError)(explain_failure(address, error)) from error
+
+
+def is_network_failure(error: BaseException) -> bool:
+    """Return True for an error of a client that got no answer, which may be one a moment later."""
+    return bool(_NO_ANSWER & {kind.__name__ for kind in type(error).__mro__})
+
+
+def is_store_failure(error: BaseException) -> bool:
+    """Return True for an error of fsspec, or of a client that it uses."""
+    package = type(error).__module__.partition(".")[0]
+    return (isinstance(error, OSError) and package == "builtins") or package in _CLIENTS
+
+
+def explain_failure(address: str, error: BaseException) -> str:
+    """Return why an address cannot be read or written, and the remedy.
+
+    Parameters
+    ----------
+    address : str
+    error : exception
+        Of fsspec, or of a client that it uses. Clients are told by the names of their errors,
+        because none of them has to be installed.
+
+    Returns
+    -------
+    str
+    """
+    names = {kind.__name__ for kind in type(error).__mro__}
+    where = _CREDENTIALS.get(_package(address) or "", "the settings of its protocol")
+    if names & {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError"}:
+        return f"{address} needs credentials, and there are none; set {where}"
+    if isinstance(error, PermissionError):
+        return (
+            f"{address} may not be used with the present credentials ({error}); check the key, the "
+            f"secret and the rights of its user: {where}"
+        )
+    if is_network_failure(error):
+        return (
+            f"no server answers for {address} ({_endpoint(address)}); check the endpoint and the "
+            "network"
+        )
+    if isinstance(error, FileNotFoundError) and "bucket" in str(error):
+        return _no_bucket(address)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return f"{address} cannot be written: no space is left; make room or give another place"
+    return (
+        f"{address} cannot be reached ({type(error).__name__}: {error}); check the address, the "
+        "connection and the permissions"
+    )
+
+
+def _package(address: str) -> str | None:
+    """Return the package that a protocol needs."""
+    return _PACKAGES.get(str(fsspec.core.split_protocol(address)[0]))
+
+
+def _no_bucket(address: str) -> str:
+    """Return the error for a bucket that does not exist."""
+    bucket = address.partition("://")[2].partition("/")[0]
+    return (
+        f"{address} cannot be used: there is no bucket {bucket!r} ({_endpoint(address)}), and "
+        "buckets are never made here; check its name and the endpoint, or make it first"
+    )
+
+
+def _endpoint(address: str) -> str:
+    """Return in words which server is asked."""
+    if _package(address) != "s3fs":
+        return f"asked over {address.partition('://')[0]}"
+    endpoint = next((os.environ[name] for name in _ENDPOINTS if os.environ.get(name)), None)
+    if endpoint is None:
+        return "endpoint of Amazon, because AWS_ENDPOINT_URL is not set"
+    return f"endpoint {endpoint}, from AWS_ENDPOINT_URL"

@@ -1,0 +1,39 @@
+"""Indices of shards behind a URL, each read once for an array that stays open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zarr.abc.store import SuffixByteRequest
+from zarr.storage import FsspecStore, WrapperStore
+
+MOST_INDICES = 4096
+"""Indices that an open array holds, of 16 bytes for every chunk of the shard."""
+
+
+class ShardIndexStore(WrapperStore[FsspecStore]):
+    """Store that keeps the ends of objects, which are the indices of shards.
+
+    Zarr reads the index of a shard for every read of its chunks, and only then knows where they
+    are. A read of an object store therefore waits twice for an answer.
+
+    Parameters
+    ----------
+    store : FsspecStore
+    """
+
+    def __init__(self, store: FsspecStore) -> None:
+        super().__init__(store)
+        self._ends: dict[tuple[str, int], Any] = {}
+
+    async def get(self, key: str, prototype: Any, byte_range: Any = None) -> Any:
+        """Read an object, or a part of it."""
+        if not isinstance(byte_range, SuffixByteRequest):
+            return await super().get(key, prototype, byte_range)
+        place = key, byte_range.suffix
+        if place not in self._ends:
+            end = await super().get(key, prototype, byte_range)
+            if end is None or len(self._ends) >= MOST_INDICES:
+                return end
+            self._ends[place] = end
+        return self._ends[place]

@@ -1,0 +1,57 @@
+"""Parts of a pass that are stored while others are computed."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Self
+
+from bigtensor.engine.checkpoint import PassCheckpoint
+from bigtensor.engine.ranges import RowRange
+from bigtensor.statistics.base import State
+
+WRITES_AT_ONCE = 4
+"""Parts that are stored at the same time: an object store answers a write after tens of ms."""
+
+WAITING_NBYTES = 64 * 2**20
+"""Bytes of the states that wait to be stored. A larger state waits alone."""
+
+
+class PartWriter:
+    """Stores the parts of a pass in the background, and all of them before the context ends.
+
+    An error of a write is raised by a later call, or at the end of the context.
+
+    Parameters
+    ----------
+    stored : PassCheckpoint
+    """
+
+    def __init__(self, stored: PassCheckpoint) -> None:
+        self._stored = stored
+        self._waiting = deque[Future[None]]()
+        self._pool = ThreadPoolExecutor(WRITES_AT_ONCE, thread_name_prefix="bigtensor-store")
+
+    def __enter__(self) -> Self:
+        """Return the writer."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Wait until all parts are stored, also after an error: they are kept for a resume."""
+        with self._pool:
+            while error is None and self._waiting:
+                self._waiting.popleft().result()
+
+    def store(self, part: RowRange, state: State) -> None:
+        """Store a part; wait first while as many as fit are being stored."""
+        nbytes = sum(array.nbytes for array in state.values())
+        most = min(WRITES_AT_ONCE, max(1, WAITING_NBYTES // max(nbytes, 1)))
+        while len(self._waiting) >= most:
+            self._waiting.popleft().result()
+        self._waiting.append(self._pool.submit(self._stored.store, part, state))
