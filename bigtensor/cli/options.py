@@ -160,13 +160,15 @@ _RUNTIME_OPTIONS: dict[str, tuple[Any, str, str]] = {
     "workers": (
         count(),
         "N",
-        "Worker processes on this machine; as many as processors by default.",
+        "Start N worker processes on this machine. By default the passes run on threads of this "
+        "process, one a processor.",
     ),
     "scheduler": (
         str,
         "ADDRESS",
-        "A running Dask scheduler such as tcp://host:8786 or tls://host:8786, or 'threads' to run "
-        "in this process; by default 'processes', on this machine.",
+        "A running Dask scheduler such as tcp://host:8786 or tls://host:8786; or 'threads' or "
+        "'processes' of this machine. With --workers or --memory-limit the default is 'processes', "
+        "else 'threads'.",
     ),
     "scheduler_file": (
         _FILE,
@@ -184,7 +186,7 @@ _RUNTIME_OPTIONS: dict[str, tuple[Any, str, str]] = {
     "memory_limit": (
         size,
         "SIZE",
-        "What a process may use, such as 1GiB; a plan that needs more is refused.",
+        "What a worker process may use, such as 1GiB; a plan that needs more is refused.",
     ),
     "wait_for_workers": (
         wait,
@@ -242,7 +244,9 @@ def runtime(
                 "certificates are for a running scheduler; give --scheduler tls://host:8786 or "
                 "--scheduler-file"
             )
-        place: str | Connection = scheduler or "processes"
+        # threads start at once; a limit on memory can be enforced on processes alone
+        limited = workers is not None or memory_limit is not None
+        place: str | Connection = scheduler or ("processes" if limited else "threads")
     else:
         place = Connection(scheduler, scheduler_file, **certificates)
     return {

@@ -79,6 +79,8 @@ def test_runtime__workers_and_an_address_exclude_each_other():
     with pytest.raises(click.UsageError, match="give one of them"):
         runtime(2, "tcp://host:8786", None)
     assert runtime(2, "threads", None)["scheduler"] == "threads"
+    assert runtime()["scheduler"] == "threads"
+    assert runtime(2)["scheduler"] == "processes"
     assert runtime(None, None, 5) == {
         "scheduler": "processes",
         "workers": None,
@@ -98,7 +100,7 @@ def test_runtime__scheduler_file_certificates_and_wait_are_options_of_every_comm
 def test_wait_for_workers__is_a_time(run):
     result = run("fit", "c.zarr", "-k", 2, "--out", "m.zarr", "--wait-for-workers", "soon")
     assert result.exit_code == 2
-    assert "'soon' is not a time such as 90s, 10m or 12h" in result.stderr
+    assert "'soon' is not a time" in result.stderr
 
 
 @pytest.mark.parametrize("kind", SIMULATORS)
