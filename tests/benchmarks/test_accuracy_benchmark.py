@@ -39,6 +39,7 @@ def test_truth__a_perfect_estimate_has_no_error_in_any_order():
     np.testing.assert_array_equal(truth.in_true_order(swapped), truth.densities)
 
 
+@pytest.mark.slow
 def test_methods__all_estimate_densities_of_mass_one():
     truth = Truth.of(kernel_mixture(1500, 3, random_state=3))
     for name, estimate in METHODS.items():

@@ -151,6 +151,7 @@ def test_gvhd_probabilities__are_measured_for_every_model(shared_data: Path, cap
     assert all(row["weights_by"] < 0.1 for row in weights)
 
 
+@pytest.mark.slow
 def test_main__measures_the_sets_that_nothing_was_tuned_on(
     shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -63,6 +63,7 @@ def test_bars__count_the_sets():
     assert bars(rows)[0] == {"ahead of": "kernel density", "sets": 1, "bar": 6}
 
 
+@pytest.mark.slow
 def test_small_tables__hold_their_bars():
     (row,) = anomalies(1)
     assert row["holds"]

@@ -88,6 +88,7 @@ def test_drawn__error_is_that_of_the_joint_table():
     assert len(drawn.rows(0)) == 100_000
 
 
+@pytest.mark.slow
 def test_growth__keeps_its_bars_on_average():
     report = Report("small", {})
     add_growth(report, 3, components=(5,), rows=(500, 100_000))

@@ -110,6 +110,7 @@ def test_peers__learn_what_their_models_say():
     assert accuracy["order 1"] < 0.7
 
 
+@pytest.mark.slow
 def test_main__writes_all_tables(tmp_path, monkeypatch):
     monkeypatch.setitem(
         PARTS, "accuracy", lambda report, asked: add_accuracy(report, asked.models, {2: (50,)})

@@ -56,6 +56,7 @@ def test_benchmark__methods_have_the_same_error(tmp_path: Path) -> None:
     assert row["taken"] == "sample"
 
 
+@pytest.mark.slow
 def test_benchmark__growth_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     out = tmp_path / "growth.json"

@@ -6,6 +6,7 @@ import pytest
 from tests.benchmarks.sparse_ica import Problem, bars, cumulant_floor, measured, patches
 
 
+@pytest.mark.slow
 @pytest.mark.benchmark
 def test_small_problem__holds_the_bars():
     problem = Problem(10, 15, 1, 20_000)

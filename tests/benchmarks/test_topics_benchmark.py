@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 from tests.benchmarks.topics import ONLINE, Corpus, on_corpus, topic_errors, variational
 
 
+@pytest.mark.slow
 @pytest.mark.benchmark
 def test_small_corpus__is_found_at_least_as_well_as_by_variational_bayes():
     corpus = Corpus(1.0, "zipf", topics=5, words=300, documents=3000)

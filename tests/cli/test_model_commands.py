@@ -215,6 +215,7 @@ def test_report__one_file_and_its_name(run, model, cells, tmp_path):
     assert "exists" in again.stderr
 
 
+@pytest.mark.slow
 def test_report__compares_with_a_truth(run, model, cells, tmp_path):
     pytest.importorskip("matplotlib")
     out = tmp_path / "report.html"

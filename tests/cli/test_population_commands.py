@@ -138,6 +138,7 @@ def test_predict__weights_by_sample_at_either_level(run, cells, merged, tmp_path
         assert header == ["sample_id", "rows", *columns, *(f"{name}_error" for name in columns)]
 
 
+@pytest.mark.slow
 def test_report__of_populations(run, cells, merged, tmp_path):
     pytest.importorskip("matplotlib")
     path, _ = merged

@@ -75,6 +75,7 @@ def worker_process(scheduler_process: tuple[Any, str]) -> Iterator[subprocess.Po
     process.wait()
 
 
+@pytest.mark.slow
 def test_scheduler__that_goes_away_in_mid_pass_is_named(
     scheduler_process: tuple[subprocess.Popen[str], str], worker_process: Any
 ) -> None:
@@ -194,7 +195,9 @@ def test_cluster__waits_for_workers_that_start_slowly() -> None:
         client.wait_for_workers(1, timeout=60)
 
 
-@pytest.mark.parametrize("moment", ["before", "in mid-pass, for long"])
+@pytest.mark.parametrize(
+    "moment", ["before", pytest.param("in mid-pass, for long", marks=pytest.mark.slow)]
+)
 def test_scheduler__that_is_gone_is_named_whenever_that_is_noticed(
     scheduler_process: tuple[Any, str], worker_process: Any, moment: str
 ) -> None:

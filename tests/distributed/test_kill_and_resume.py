@@ -180,7 +180,10 @@ def kill_and_resume(undisturbed: Undisturbed, folder: Path, moments: int, schedu
     assert reused > 0
 
 
-@pytest.mark.parametrize(("scheduler", "moments"), [("threads", 3), ("processes", 1)])
+@pytest.mark.parametrize(
+    ("scheduler", "moments"),
+    [pytest.param("threads", 3, marks=pytest.mark.slow), ("processes", 1)],
+)
 def test_driver__killed_and_run_again_gives_the_same_bits(
     undisturbed: Undisturbed, tmp_path: Path, scheduler: str, moments: int
 ) -> None:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from bigtensor.engine.checkpoint import PassCheckpoint
 
@@ -51,6 +52,7 @@ print("finished")
 """
 
 
+@pytest.mark.slow
 def test_three_runs__with_one_checkpoint_all_finish(tmp_path: Path) -> None:
     runs = [
         subprocess.Popen(

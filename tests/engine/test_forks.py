@@ -103,6 +103,7 @@ def test_fit__after_a_fit_and_a_fork_gives_the_same_bits(tmp_path: Path) -> None
     assert run(tmp_path, THREADS) == [f"{case} 0" for case in cases]
 
 
+@pytest.mark.slow
 def test_clusters_of_the_parent__are_not_waited_for(tmp_path: Path) -> None:
     current, client, processes = run(tmp_path, CLUSTERS)
     assert current == "current client 0"

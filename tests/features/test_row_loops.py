@@ -97,6 +97,7 @@ def test_machine_code__of_another_version_of_the_source_has_files_of_its_own(fol
     assert len(kept(folder)) == 4
 
 
+@pytest.mark.slow
 def test_machine_code__of_processes_that_compile_at_once_is_not_confused(folder):
     types = ["f4", "f8", "i4", "i8"]
     script = f"{DOUBLE}; from numba import config"

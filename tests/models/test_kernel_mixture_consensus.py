@@ -46,6 +46,7 @@ def test_populations__are_the_simulated_ones(fitted, cells):
     assert f1[:5].min() > 0.6
 
 
+@pytest.mark.slow
 def test_rarest_population__is_found():
     """One cell in two thousand: 25 rows of the pilot sample, and 12 of a half."""
     cells = simulate.correlated_cells(200_000, outliers=20, random_state=4)

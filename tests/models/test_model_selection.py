@@ -73,6 +73,7 @@ def test_cross_validation__counts_categories_of_other_folds_as_missing() -> None
     assert np.isfinite(cross_val_score(pipeline, names, cv=KFold(3), error_score="raise")).all()
 
 
+@pytest.mark.slow
 def test_classifier__is_searched_over_its_rules() -> None:
     rng = np.random.default_rng(0)
     y = np.repeat(["often", "rarely"], 20)

@@ -23,6 +23,7 @@ def model(data):
     return KernelICA(5, n_landmarks=200, random_state=0).fit(data)
 
 
+@pytest.mark.slow
 def test_sources__are_uncorrelated_with_unit_variance(data, model):
     answered = model.transform(data).to_numpy().astype("f8")
     assert answered.mean(axis=0) == pytest.approx(np.zeros(5), abs=1e-3)
@@ -76,6 +77,7 @@ def test_passes__are_few_and_told(model):
     assert names[2:] == ["contrast"] * (len(model.diagnostics_["turns"]) - 1)
 
 
+@pytest.mark.slow
 def test_sites__give_the_model_of_all_rows(data):
     prepared = KernelICA(4, n_landmarks=100, random_state=0).prepare(data)
     half = len(data) // 2

@@ -147,6 +147,7 @@ def test_outliers__are_left_out_and_counted():
     assert farthest(model, means) < 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "noise"), [(10 * K, 0.7), (20_000, 3.5)])
 def test_noise_that_hides_components__is_told_with_the_rows(rows, noise):
     model, said, _ = fit(drawn(rows, noise=noise)[0], K)

@@ -29,6 +29,7 @@ def test_polish__is_several_times_as_precise_as_the_cumulant(overcomplete, model
     assert raw.diagnostics_["verdict"]["good"]
 
 
+@pytest.mark.slow
 def test_columns__are_nearer_than_those_of_dictionary_learning(overcomplete, model):
     rows, columns, _ = overcomplete
     peer = MiniBatchDictionaryLearning(
