@@ -18,7 +18,7 @@ from bigtensor.errors import BigtensorError, StoreReadError
 from bigtensor.store import Contents, read_group, write_group
 
 ROWS = 3000
-FLIPS = 300
+FLIPS = 100
 
 Read = Callable[[Path], dict[str, Any]]
 
