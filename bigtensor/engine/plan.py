@@ -268,9 +268,9 @@ class Plan:
         if not self.workers and self.allowed_nbytes is None:
             needed = format_bytes(int(self.projected_nbytes / USABLE))
             return (
-                f"if workers have {needed} each; give "
+                f"if each worker has {needed}; give "
                 + Setting("memory_limit")
-                + " to have theirs compared"
+                + ", the memory of a worker, to compare"
             )
         return Message("yes") if self.fits else "NO: " + self.advice()
 
