@@ -1,4 +1,4 @@
-"""Connections to a running Dask scheduler: its address, certificates, and what refuses them."""
+"""Connections to a running Dask scheduler: addresses, certificates and reasons of failure."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class Connection:
     Parameters
     ----------
     address : str, optional
-        Such as ``"tcp://10.0.0.1:8786"`` or ``"tls://10.0.0.1:8786"``.
+        Address of the scheduler, ``"tcp://10.0.0.1:8786"`` or ``"tls://10.0.0.1:8786"``.
     scheduler_file : path, optional
         File that ``dask scheduler --scheduler-file`` writes, in place of an address.
     tls_ca_file, tls_cert, tls_key : path, optional
-        PEM files: the certificate of the authority, the client's certificate, and its key, which
-        may stand in the file of the certificate. By default those of Dask's configuration.
+        PEM files of the certificate authority, of the client's certificate and of its key. The key
+        may be in the file of the certificate. By default, Dask's configuration names the files.
 
     Raises
     ------
