@@ -268,7 +268,7 @@ class Plan:
         if not self.workers and self.allowed_nbytes is None:
             needed = format_bytes(int(self.projected_nbytes / USABLE))
             return (
-                f"if each worker has {needed}; give "
+                f"if workers have {needed} each; give "
                 + Setting("memory_limit")
                 + ", the memory of a worker, to compare"
             )
