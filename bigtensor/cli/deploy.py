@@ -27,9 +27,9 @@ MEMORY_STEP = 256 * 2**20
 """Planned memory is rounded up to a multiple of it."""
 
 _HELP = (
-    "The files run the command that follows the options, 'fit CELLS.zarr' with any option of "
-    "'bigtensor fit' except those that say where it runs. A checkpoint is added to it, so that a "
-    "job that begins again continues. The memory of a worker comes from the plan of this fit."
+    "Type the fit after the options, as on one machine but without the word 'bigtensor'. Leave out "
+    "the options that say where it runs, such as --workers. A checkpoint is added to the fit, so "
+    "that a job that starts again continues. The memory of a worker comes from the plan of the fit."
 )
 
 _PLACES = {"scheduler": "--scheduler", "scheduler_file": "--scheduler-file", "workers": "--workers"}
@@ -40,16 +40,19 @@ def _time(value: Any) -> str:
     """Return a running time such as 04:00:00."""
     parts = str(value).split(":")
     if len(parts) != 3 or not all(part.isdecimal() and len(part) >= 2 for part in parts):
-        raise click.BadParameter(f"{value!r} is not a time such as 04:00:00 (hours first)")
+        raise click.BadParameter(
+            f"{value!r} is not a time; give hours, minutes and seconds, such as 04:00:00"
+        )
     return str(value)
 
 
 @click.group()
 def deploy() -> None:
-    """Print the files that run a fit on a cluster.
+    """Write the files that run a fit on a cluster.
 
-    'bigtensor deploy slurm --workers 40 fit cells.zarr --components 12 --out model.zarr' prints
-    them for this fit. The memory of a worker comes from the plan of the fit.
+    'bigtensor deploy slurm --workers 40 --out job fit cells.zarr --components 12 --out model.zarr'
+    writes them to the folder 'job'. Without the first --out, the files are printed. The memory of a
+    worker comes from the plan of the fit.
     """
 
 
@@ -87,7 +90,8 @@ class _DeployCommand(Command):
                     ["--memory", "memory_limit"],
                     type=size,
                     metavar="SIZE",
-                    help="Memory of a worker, such as 4GiB; by default what the plan asks for.",
+                    help="Memory of a worker, such as 4GiB. By default it comes from the plan of "
+                    "the fit, or is 4GiB if the data cannot be read here.",
                 ),
                 click.Option(
                     ["--time"],
@@ -101,7 +105,7 @@ class _DeployCommand(Command):
                     ["--out"],
                     type=PATH,
                     metavar="FOLDER",
-                    help="A new folder to write the files to, in place of printing them.",
+                    help="New folder for the files. Without it, the files are printed.",
                 ),
             ],
         )
@@ -123,7 +127,10 @@ def _deploy(
     model = _model(options)
     plan = _plan(model, options, memory_limit) if command else None
     if plan is not None and workers > plan.tasks:
-        complain(f"note: a pass has {plan.tasks} tasks; more workers have nothing to do")
+        complain(
+            f"note: a pass has {plan.tasks} task{'s' * (plan.tasks != 1)}, so some of the "
+            f"{workers} workers have nothing to do; give --workers {plan.tasks}"
+        )
     job = Job(
         workers=workers,
         memory=memory_limit or (DEFAULT_MEMORY if plan is None else _needed(plan)),
@@ -156,8 +163,8 @@ def _fit_options(arguments: Sequence[str]) -> dict[str, Any]:
     """
     if arguments[0] != "fit":
         raise click.UsageError(
-            f"{arguments[0]!r} cannot be deployed, only 'fit'; the job scripts take any other "
-            "command as their arguments"
+            f"{arguments[0]!r} cannot be deployed, only 'fit'; for other commands of bigtensor, "
+            "see the README of 'bigtensor deploy slurm'"
         )
     parent = click.get_current_context()
     with fit.make_context("fit", list(arguments[1:]), parent=parent) as context:
@@ -165,7 +172,8 @@ def _fit_options(arguments: Sequence[str]) -> dict[str, Any]:
         for name, option in _PLACES.items():
             if options[name] is not None:
                 raise click.UsageError(
-                    f"the files say where the fit runs; leave {option} out after 'fit'"
+                    f"{option} after 'fit' says where the fit runs, and the files say so already; "
+                    f"{'give it before' if name == 'workers' else 'leave it out after'} 'fit'"
                 )
         return collect_parameters(options)
 
@@ -197,7 +205,10 @@ def _plan(model: Any, options: Mapping[str, Any], memory_limit: int | None) -> P
         rows = in_order(str(options["cells"]), options["sequence"], model)
         plan: Plan = model.plan(rows, scheduler="threads", workers=1, memory_limit=memory_limit)
     except StoreReadError as error:
-        complain(f"note: the memory of a worker comes from no plan: {error}")
+        complain(f"note: there is no plan, because the data cannot be read here: {error}")
+        if memory_limit is None:
+            gib = DEFAULT_MEMORY // 2**30
+            complain(f"note: the memory of a worker is set to {gib}GiB; --memory changes it")
         return None
     return plan.check()
 

@@ -110,8 +110,8 @@ def _kind(target: Address, files: tuple[Path, ...]) -> str:
         raise click.UsageError(f"FCS files are copied to a folder, but --to is {target}")
     if kind == "fcs" and isinstance(target, str):
         raise click.UsageError(
-            f"FCS files are copied to a folder on a disk, and --to is {target}; give a folder, and "
-            "upload its files"
+            f"FCS files are copied to a folder on a disk, but --to is the URL {target}; give a "
+            "folder, and upload its files afterwards"
         )
     return kind
 
@@ -178,8 +178,8 @@ def _to_anndata(
         return
     if isinstance(target, str):
         raise OutputError(
-            f"answers cannot be written into {target} where it lies; give a file on a disk, or "
-            "make a new one of the store that was labelled (--cells)"
+            f"answers cannot be added to {target}, because it is a URL; give a file on a disk, or "
+            "give the store that was labelled (--cells) to make a new file"
         )
     if not target.exists():
         raise OutputError(

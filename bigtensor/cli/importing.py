@@ -122,16 +122,16 @@ def import_command(
     for the files in it, a pattern in quotes for what matches it. The rows of files follow each
     other in the order given.
 
-    A file views.toml beside a store on a disk lists the views that a fit has by itself, to be
-    edited; one that is there already stays as it is.
+    If the store is on a disk, a file views.toml beside it lists the default views of a fit. Edit
+    this file to change them. A file that exists already is kept.
     """
     from bigtensor.data.store_address import name_of
 
     ending = PurePath(name_of(out)).suffix
     if ending.lower() in _OTHER_KINDS:
         raise click.UsageError(
-            f"--out {out} is to be a Zarr store; for a file {ending} with labels, import to a "
-            "store, fit it, and use 'bigtensor export'"
+            f"--out {out} must name a Zarr store; for a file {ending} with labels, import to a "
+            "store, fit a model, and use 'bigtensor export'"
         )
     refuse_inputs(out, *files)
     if counts:

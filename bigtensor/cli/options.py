@@ -108,7 +108,7 @@ def seed_option(function: Function) -> Function:
         type=count(0),
         default=0,
         show_default=True,
-        help="What every random choice comes from.",
+        help="Seed of all random choices.",
     )(function)
 
 
@@ -122,8 +122,9 @@ def missing_option(function: Function) -> Function:
     return click.option(
         "--missing",
         type=click.Choice(MISSING_RULES),
-        help="Whether rows with NaN, infinities or missing codes are an error, or are left out "
-        "and counted; some models can sum over missing entries alone (marginalise).",
+        help="Rule for rows with NaN, infinities or missing codes: they are an error (raise), or "
+        "are left out and counted (omit). Some models can keep these rows and sum over the missing "
+        "entries (marginalise).",
     )(function)
 
 
@@ -160,39 +161,44 @@ _RUNTIME_OPTIONS: dict[str, tuple[Any, str, str]] = {
     "workers": (
         count(),
         "N",
-        "Start N worker processes on this machine. By default the passes run on threads of this "
-        "process, one a processor.",
+        "Start N worker processes on this machine, or N threads with --scheduler threads. By "
+        "default, passes run on threads of this process, one for each processor.",
     ),
     "scheduler": (
         str,
         "ADDRESS",
-        "A running Dask scheduler such as tcp://host:8786 or tls://host:8786; or 'threads' or "
-        "'processes' of this machine. With --workers or --memory-limit the default is 'processes', "
-        "else 'threads'.",
+        "Address of a running Dask scheduler, such as tcp://host:8786 or tls://host:8786; or "
+        "'threads' or 'processes' of this machine. The default is 'processes' with --workers or "
+        "--memory-limit, and 'threads' otherwise.",
     ),
     "scheduler_file": (
         _FILE,
         "FILE",
-        "The file that 'dask scheduler --scheduler-file FILE' writes, in place of an address.",
+        "File that 'dask scheduler --scheduler-file FILE' has written. It takes the place of an "
+        "address.",
     ),
     "tls_ca_file": (
         _FILE,
         "FILE",
-        "Certificate of the authority of a scheduler that encrypts (PEM); by default that of "
-        "Dask's configuration.",
+        "PEM file of the certificate authority of an encrypted scheduler (tls://). By default, "
+        "the three certificate files come from Dask's configuration.",
     ),
-    "tls_cert": (_FILE, "FILE", "Your certificate for a scheduler that encrypts (PEM)."),
-    "tls_key": (_FILE, "FILE", "The key of your certificate (PEM), unless it is in its file."),
+    "tls_cert": (_FILE, "FILE", "PEM file of your certificate for an encrypted scheduler."),
+    "tls_key": (
+        _FILE,
+        "FILE",
+        "PEM file of the key of your certificate, unless the file of the certificate holds it.",
+    ),
     "memory_limit": (
         size,
         "SIZE",
-        "What a worker process may use, such as 1GiB; a plan that needs more is refused.",
+        "Memory limit of a process, such as 1GiB. A plan that needs more is refused.",
     ),
     "wait_for_workers": (
         wait,
         "TIME",
-        "How long to wait for workers of a running scheduler while it has none, such as 12h for a "
-        "queue; by default 60 seconds.",
+        "Longest time to wait while a running scheduler has no worker, such as 12h for a queue. "
+        "The default is 60 seconds.",
     ),
 }
 
@@ -235,14 +241,14 @@ def runtime(
     if workers is not None and (scheduler_file is not None or not here):
         option = f"--scheduler {scheduler}" if scheduler else f"--scheduler-file {scheduler_file}"
         raise click.UsageError(
-            f"--workers starts processes on this machine and {option} uses those of a running "
-            "scheduler; give one of them"
+            f"--workers starts processes on this machine, and {option} uses the processes of a "
+            "running scheduler; give one of them"
         )
     if here and scheduler_file is None:
         if any(certificates.values()):
             raise click.UsageError(
-                "certificates are for a running scheduler; give --scheduler tls://host:8786 or "
-                "--scheduler-file"
+                "certificates have no effect without a running scheduler; give --scheduler "
+                "tls://host:8786 or --scheduler-file"
             )
         # threads start at once; a limit on memory can be enforced on processes alone
         limited = workers is not None or memory_limit is not None

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 KINDS = {
-    "slurm": "SLURM: one job, workers that come and go, or an array job without Dask.",
-    "pbs": "PBS and Torque: workers that come and go.",
-    "sge": "Grid Engine: workers that come and go.",
-    "lsf": "LSF: workers that come and go.",
-    "kubernetes": "Kubernetes: a Job, with plain workers or those of the operator of Dask.",
-    "container": "Containers: an image with the versions of this environment.",
-    "cloud": "Clouds: machines that are started for a fit and ended after it.",
+    "slurm": "SLURM: one job, one job for each worker, or array jobs without Dask.",
+    "pbs": "PBS and Torque: one job for each worker.",
+    "sge": "Grid Engine: one job for each worker.",
+    "lsf": "LSF: one job for each worker.",
+    "kubernetes": "Kubernetes: a Job for the fit, and pods for the workers.",
+    "container": "Containers: an image with the package versions of this environment.",
+    "cloud": "Clouds: machines that start for the fit and end after it.",
     "snakemake": "Snakemake: a workflow from FCS files to labelled cells.",
 }
 """Summary of every kind, which is also the name of its folder of templates."""

@@ -146,8 +146,8 @@ def check_finished(url: str, attributes: Mapping[str, Any]) -> None:
     """
     if UNFINISHED in attributes:
         raise StoreReadError(
-            f"{url} is unfinished: a run is writing it, or was ended before all of it was "
-            "written; wait for that run, or run its command again, which replaces the store"
+            f"{url} is unfinished, because a run is still writing it or ended too early; wait for "
+            "that run, or run its command again, which replaces the store"
         )
 
 

@@ -152,15 +152,16 @@ def _refuse_existing(url: str, *, overwrite: bool) -> None:
         if mark := _mark(document):
             if process := living_writer(mark):
                 raise OutputError(
-                    f"{url} is being written by process {process} of this machine; wait for it, or "
-                    "give another name"
+                    f"{url} is being written by process {process} of this machine; wait until it "
+                    "ends, or choose another name"
                 )
             return
         if document is None and not filesystem.exists(root):
             return
         if not any(filesystem.exists(f"{root}/{name}") for name in _ROOTS):
             raise OutputError(
-                f"{url} exists and is not a Zarr store, so it will not be overwritten"
+                f"{url} exists and is not a Zarr store, so it will not be overwritten; choose "
+                "another name"
             )
         if not overwrite:
             raise exists_already(url)
@@ -178,7 +179,7 @@ def _take_mark_away(filesystem: Any, url: str, root: str, mark: str) -> None:
     document = _document(filesystem, root)
     if document is None or _mark(document) != mark:
         raise OutputError(
-            f"{url} was begun again by another run while this one was writing it; give each run "
+            f"{url} was begun again by another run while this run was writing it; give each run "
             "its own output"
         )
     del document["attributes"][UNFINISHED]

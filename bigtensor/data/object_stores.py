@@ -169,8 +169,8 @@ def explain_failure(address: str, error: BaseException) -> str:
         return f"{address} needs credentials, and there are none; set {where}"
     if isinstance(error, PermissionError):
         return (
-            f"{address} may not be used with the present credentials ({error}); check the key, the "
-            f"secret and the rights of its user: {where}"
+            f"{address} may not be used with the present credentials ({error}); check the key and "
+            f"the secret ({where}), and the rights of their user"
         )
     if is_network_failure(error):
         return (
@@ -196,8 +196,8 @@ def _no_bucket(address: str) -> str:
     """Return the error for a bucket that does not exist."""
     bucket = address.partition("://")[2].partition("/")[0]
     return (
-        f"{address} cannot be used: there is no bucket {bucket!r} ({_endpoint(address)}), and "
-        "buckets are never made here; check its name and the endpoint, or make it first"
+        f"{address} cannot be used, because there is no bucket {bucket!r} ({_endpoint(address)}); "
+        "check its name and the endpoint, or make it yourself, because buckets are never made here"
     )
 
 
@@ -205,7 +205,7 @@ def _endpoint(address: str) -> str:
     """Return in words which server is asked."""
     if _package(address) != "s3fs":
         return f"asked over {address.partition('://')[0]}"
-    endpoint = next((os.environ[name] for name in _ENDPOINTS if os.environ.get(name)), None)
-    if endpoint is None:
-        return "endpoint of Amazon, because AWS_ENDPOINT_URL is not set"
-    return f"endpoint {endpoint}, from AWS_ENDPOINT_URL"
+    variable = next((name for name in _ENDPOINTS if os.environ.get(name)), None)
+    if variable is None:
+        return "the endpoint is that of Amazon, because AWS_ENDPOINT_URL is not set"
+    return f"the endpoint is {os.environ[variable]}, from {variable}"

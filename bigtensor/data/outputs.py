@@ -135,7 +135,10 @@ def check_target(address: str | os.PathLike[str], *, overwrite: bool) -> None:
     if not overwrite:
         raise exists_already(path)
     if not any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray")):
-        raise OutputError(f"{path} exists and is not a Zarr store, so it will not be overwritten")
+        raise OutputError(
+            f"{path} exists and is not a Zarr store, so it will not be overwritten; choose another "
+            "name"
+        )
 
 
 def check_target_file(address: str | os.PathLike[str], *, overwrite: bool) -> None:
@@ -185,7 +188,7 @@ def check_folder(folder: Path) -> None:
     except OSError as error:
         raise OutputError(
             f"nothing can be written to the folder {folder} ({error.strerror or error}); give "
-            "another one, or ask for the right to write there"
+            "another folder, or ask for the right to write there"
         ) from error
     if not exists:
         raise OutputError(f"the folder {folder} does not exist; make it first")

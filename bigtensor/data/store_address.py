@@ -106,6 +106,6 @@ def _check_folder(path: str, folder: Path) -> None:
         lost = getattr(error, "errno", None) in (errno.ENOENT, errno.ELOOP)
         if lost and folder.is_symlink():
             raise StoreReadError(
-                f"{path} is a link to {folder.readlink()}, which does not exist; mend the link"
+                f"{path} is a link to {folder.readlink()}, which does not exist; correct the link"
             ) from error
         raise StoreReadError(f"there is no store at {path}; check the path") from error

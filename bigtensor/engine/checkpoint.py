@@ -103,9 +103,9 @@ class PassCheckpoint:
             if not is_store_failure(error):
                 raise
             raise CheckpointError(
-                f"the checkpoint {self.url} cannot be written ({self._explained(error)}); the "
-                "parts stored before are kept: make room or give another folder that holds a "
-                "copy of this one, and run the same command again"
+                f"the checkpoint {self.url} cannot be written ({self._explained(error)}). Stored "
+                "parts are kept. Make room, or copy the checkpoint to another folder and give that "
+                "folder. Then run the same command again"
             ) from error
 
     def drop_parts(self) -> None:

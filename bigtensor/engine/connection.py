@@ -1,4 +1,4 @@
-"""Connections to a running Dask scheduler: its address, certificates, and what refuses them."""
+"""Connections to a running Dask scheduler: addresses, certificates and reasons of failure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CERTIFICATES = (
     + " and "
     + Setting("tls_key")
     + ": the PEM files of the certificate authority, of your certificate and of its key. Without "
-    "them, distributed.comm.tls of Dask's configuration is used"
+    "them, the settings distributed.comm.tls of Dask are used"
 )
 
 
@@ -46,12 +46,12 @@ class Connection:
     Parameters
     ----------
     address : str, optional
-        Such as ``"tcp://10.0.0.1:8786"`` or ``"tls://10.0.0.1:8786"``.
+        Address of the scheduler, ``"tcp://10.0.0.1:8786"`` or ``"tls://10.0.0.1:8786"``.
     scheduler_file : path, optional
         File that ``dask scheduler --scheduler-file`` writes, in place of an address.
     tls_ca_file, tls_cert, tls_key : path, optional
-        PEM files: the certificate of the authority, the client's certificate, and its key, which
-        may stand in the file of the certificate. By default those of Dask's configuration.
+        PEM files of the certificate authority, of the client's certificate and of its key. The key
+        may be in the file of the certificate. By default, Dask's configuration names the files.
 
     Raises
     ------
@@ -68,9 +68,9 @@ class Connection:
     def __post_init__(self) -> None:
         if (self.address is None) == (self.scheduler_file is None):
             raise ParameterError(
-                "a connection needs the address of a scheduler or "
+                "a Connection got both or neither of address and "
                 + Setting("scheduler_file")
-                + ", one of them"
+                + "; give one of them"
             )
 
     def find_address(self) -> str:
@@ -89,8 +89,8 @@ class Connection:
         except OSError as error:
             raise ClusterError(
                 f"the scheduler file {path} cannot be read ({error.strerror}); check the path, and "
-                f"that 'dask scheduler --scheduler-file {path}' runs on a disk that both machines "
-                "share"
+                f"that 'dask scheduler --scheduler-file {path}' runs and writes to a disk of this "
+                "machine or to a shared one"
             ) from error
         except ValueError:
             entries = None
@@ -185,8 +185,8 @@ def _check_answer(address: str, security: Any) -> None:
         raise ClusterError(f"{address} needs certificates, and there are none; " + _CERTIFICATES)
     if scheme == "tcp" and security.require_encryption:
         raise ClusterError(
-            f"{address} is not encrypted, and certificates or Dask's configuration "
-            "(distributed.comm.require-encryption) ask for encryption; give an address that "
+            f"{address} is not encrypted, but your certificates or the setting "
+            "distributed.comm.require-encryption of Dask require encryption; give an address that "
             "begins with tls://"
         )
     if scheme not in ("tcp", "tls"):
@@ -210,7 +210,8 @@ def _check_answer(address: str, security: Any) -> None:
 def _no_scheduler(address: str, error: Exception) -> ClusterError:
     """Return the error where no scheduler answers."""
     return ClusterError(
-        f"no scheduler answers at {address} ({error}); check the address and that it runs"
+        f"no scheduler answers at {address} ({error}); check the address, and that the scheduler "
+        "runs"
     )
 
 
@@ -242,8 +243,8 @@ def _tls_context(security: Any) -> ssl.SSLContext | None:
     except (ssl.SSLError, ValueError) as error:
         raise ClusterError(
             f"the certificates cannot be used ({error}): authority {tls['ca_file']}, certificate "
-            f"{tls['cert']}, key {tls['key']}; check that each is the PEM file that it should be, "
-            "and that the key belongs to the certificate"
+            f"{tls['cert']}, key {tls['key']}; check that each is a PEM file, that none of them is "
+            "mistaken for another, and that the key belongs to the certificate"
         ) from error
     return context
 

@@ -28,9 +28,9 @@ class Event:
     Attributes
     ----------
     kind : str
-        ``"pass started"``, ``"part finished"``, ``"pass finished"``, and ``"waiting for workers"``
-        once a minute while a cluster has none; ``"step started"``, ``"step advanced"`` or
-        ``"step finished"``.
+        ``"pass started"``, ``"part finished"``, ``"pass finished"``, ``"step started"``,
+        ``"step advanced"`` or ``"step finished"``. While a cluster has no worker,
+        ``"waiting for workers"`` is sent once a minute.
     name : str
         The name of the pass or of the step.
     rows : int
@@ -46,7 +46,8 @@ class Event:
         The first row of a finished part and the row after its last; 0 otherwise. A part of a pass
         over chosen rows may leave out rows between them.
     seconds : float
-        Since the pass or the step started, or since there was a worker.
+        Time since the pass or the step started. While workers are waited for, the time without a
+        worker.
     repeated_reads : int
         Reads of this pass that a disk or a network failed and that were made again.
     lost_workers : int

@@ -270,7 +270,7 @@ class Plan:
             return (
                 f"if workers have {needed} each; give "
                 + Setting("memory_limit")
-                + " to have theirs compared"
+                + ", the memory of a worker, to compare"
             )
         return Message("yes") if self.fits else "NO: " + self.advice()
 

@@ -99,8 +99,8 @@ def open_runtime(
         Client of a Dask cluster. It is never closed.
     scheduler : str or Connection, optional
         ``"threads"``, ``"processes"`` (workers on this machine, on loopback, closed afterwards),
-        or the address of a scheduler such as ``"tcp://10.0.0.1:8786"``, or a `Connection` to one,
-        which also takes a scheduler file and certificates. None: ``"processes"``
+        the address of a scheduler (``"tcp://10.0.0.1:8786"``), or a `Connection`, which
+        also takes a scheduler file and certificates. None: ``"processes"``
         where ``workers`` is given, else the thread of the Dask task that calls, else the current
         client if there is one, else ``"threads"``.
     workers : int, optional
@@ -109,8 +109,8 @@ def open_runtime(
         Memory of one process, such as ``"1GiB"``. On a given cluster the smaller of this and the
         workers' own limit counts.
     wait_for_workers : str or float, optional
-        Longest time without any worker of a cluster, in seconds or such as ``"12h"``. By default
-        60 s, and as long as it takes where the cluster of the client has asked for workers.
+        Longest time without any worker of a cluster, in seconds or as a text (``"12h"``). The
+        default is 60 s. If the cluster of the client has asked for workers, there is no limit.
 
     Yields
     ------

@@ -188,8 +188,8 @@ class TaskRun:
             over_memory = self.watch.was_over_memory_limit(killed.last_worker)
             if in_vain >= ATTEMPTS or (in_vain and over_memory):
                 raise ClusterError(
-                    "workers ended again and again on the same task, and no other task finished "
-                    "meanwhile; " + self.watch.cause_of(killed.last_worker)
+                    "workers ended several times while they ran the same task, and no other task "
+                    "finished; " + self.watch.cause_of(killed.last_worker)
                 ) from killed
             if self._holder.status == "error":
                 self._holder = self._submit_shared()
@@ -320,7 +320,7 @@ class TaskRun:
                 + " if a queue starts them"
             )
         raise ClusterError(
-            "worker processes ended, and those that followed them ended too; the last one: "
+            "worker processes ended, and the processes that replaced them ended too. The last one: "
             + ends.explain()
         )
 

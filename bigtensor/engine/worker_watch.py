@@ -67,16 +67,16 @@ class WorkerWatch:
         """
         ends = worker_ends_of(self.client)
         if ends is not None and ends.reports:
-            return "the last one: " + ends.explain()
+            return "the last worker: " + ends.explain()
         if self.was_over_memory_limit(worker):
             return Message(
-                "the last one used more memory than it may "
-                f"({format_bytes(worker.memory_limit)}); compare with the plan, and give workers "
-                "more memory or fewer threads"
+                "the last worker used more memory than its limit, "
+                f"{format_bytes(worker.memory_limit)}. Compare the limit with the plan, and give "
+                "workers more memory or fewer threads"
             )
         return Message(
-            f"no report says why; look at the log of the worker at {worker.address} or of its job, "
-            "which may have been preempted, reached its time limit or crashed"
+            f"no cause was reported. Read the log of the worker at {worker.address} or of its job. "
+            "The job may have been preempted, have reached its time limit or have crashed"
         )
 
     def was_over_memory_limit(self, worker: Any) -> bool:

@@ -68,18 +68,17 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             Client of a Dask cluster. It is never closed.
         scheduler : str or bigtensor.engine.connection.Connection, optional
             ``"threads"``, ``"processes"`` (workers on this machine, closed afterwards), the
-            address of a Dask scheduler, or a connection to one by a scheduler file or with
-            certificates of its own. None stands for processes if ``workers`` is given, for the
-            thread of the Dask task that calls, for the current client if there is one, and
-            otherwise for threads. The result has the same bits everywhere.
+            address of a Dask scheduler, or a `Connection` with a scheduler file or certificates.
+            None stands for processes if ``workers`` is given, for the thread of the Dask task that
+            calls, for the current client if there is one, and otherwise for threads. The result has
+            the same bits everywhere.
         workers : int, optional
             Number of processes or threads; all processors by default.
         memory_limit : str or int, optional
             Memory of a process, such as ``"1GiB"``. A fit that needs more is refused.
         wait_for_workers : str or float, optional
-            Longest time without any worker of a cluster, in seconds or such as ``"12h"``. By
-            default 60 s, and as long as it takes where the cluster of ``client`` has asked for
-            workers, such as a queue.
+            Longest time without any worker of a cluster, in seconds or as a text (``"12h"``). The
+            default is 60 s. If the cluster of ``client`` has asked for workers, there is no limit.
         checkpoint : path or fsspec URL, optional
             Place of finished parts, from which the same fit continues.
         listeners : iterable of callables

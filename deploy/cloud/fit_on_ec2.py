@@ -1,4 +1,4 @@
-"""A fit on machines of Amazon EC2, which are started for it and ended after it."""
+"""A fit on machines of Amazon EC2 that start for the fit and end after it."""
 
 import dask
 from dask_cloudprovider.aws import EC2Cluster
@@ -16,18 +16,18 @@ CLUSTER = {
     "docker_image": IMAGE,
     "n_workers": {{workers}},
     "worker_options": {"nthreads": 1, "memory_limit": "{{memory}}"},
-    # machines end with their process, and the scheduler ends where nobody has asked for an hour
+    # a machine ends with its process, and the scheduler ends after an hour without work
     "auto_shutdown": True,
     "scheduler_options": {"idle_timeout": "1 hour"},
     "instance_tags": {"Name": "bigtensor"},
-    # traffic carries pickled code: it is encrypted with a certificate of this run
+    # traffic carries code, so it is encrypted with a certificate of this run
     "security": True,
     "env_vars": {
         "DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "False",
-        # pages about tasks and logs need no certificate, so that nobody gets them
+        # web pages about tasks and logs would be open to everybody, so they are switched off
         "DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES": "[]",
         "DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]",
-        # read buffers are used again; as Dask starts workers, reading takes twice as long
+        # keep freed memory for the next read; with Dask's own settings, reading takes twice as long
         "MALLOC_ARENA_MAX": "1",
         "MALLOC_MMAP_THRESHOLD_": "16777216",
         "MALLOC_TRIM_THRESHOLD_": "33554432",

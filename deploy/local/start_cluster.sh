@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A Dask scheduler and workers on this machine, on loopback only, until Ctrl-C or SIGTERM.
-# They speak TLS with a certificate for this run: other users of the machine reach the ports too.
+# They encrypt traffic (TLS) with a certificate for this run, because other users can reach the ports.
 #
 #   start_cluster.sh [WORKERS] [MEMORY_LIMIT] [PORT]     default: 2 2GiB 8786
 #
@@ -53,7 +53,7 @@ for role in SCHEDULER WORKER CLIENT; do
 done
 export -p | grep -E 'DASK_DISTRIBUTED__COMM__(REQUIRE|TLS__(CA|CLIENT))' >"$scratch/client.sh"
 
-# Pages about tasks and logs need no certificate.
+# Web pages about tasks and logs would be open to everybody, so they are switched off.
 export DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES='[]' DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'
 
 # The tasks of a pass are alike, so that stealing them gains nothing, and it can deadlock

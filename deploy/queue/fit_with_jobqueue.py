@@ -1,7 +1,7 @@
-"""A fit on workers that are jobs of their own: they come when the queue starts them, and may leave.
+"""A fit on workers that are jobs of their own. The queue starts them and may end them.
 
-Sizes of jobs are in jobqueue.yaml. Run it where jobs may be submitted from: it needs little time of
-a processor, and stays until the fit has ended.
+jobqueue.yaml holds the size of a job. Run this script on a machine where jobs may be submitted. It
+uses little processor time and runs until the fit has ended.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ from bigtensor import {{model_class}}
 JOBS = yaml.safe_load(Path(__file__).with_name("jobqueue.yaml").read_text())
 
 # Tasks of a pass are alike: stealing them gains nothing, and can deadlock (dask/distributed#8787).
-# Pages about tasks and logs need no certificate, so that nobody gets them.
+# Web pages about tasks and logs would be open to everybody, so they are switched off.
 SCHEDULER = {
     "distributed.comm.require-encryption": True,
     "distributed.scheduler.work-stealing": False,
@@ -26,7 +26,7 @@ SCHEDULER = {
 
 WORKERS = [
     "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'",
-    # read buffers are used again; as Dask starts workers, reading takes twice as long
+    # keep freed memory for the next read; with Dask's own settings, reading takes twice as long
     "export MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=16777216 MALLOC_TRIM_THRESHOLD_=33554432",
 ]
 
@@ -42,8 +42,8 @@ if __name__ == "__main__":
     with (
         dask.config.set(SCHEDULER),
         {{cluster}}(
-            # traffic carries pickled code: it is encrypted with a certificate of this run, which
-            # lies in this folder, where nobody else can read it
+            # traffic carries code, so it is encrypted with a certificate of this run; the
+            # certificate lies in this folder, and nobody else can read it
             security=Security.temporary(),
             shared_temp_directory=".",
             scheduler_options={"dashboard_address": "127.0.0.1:0"},
@@ -55,7 +55,7 @@ if __name__ == "__main__":
     ):
         cluster.scale(jobs={{workers}})
         model = {{model}}
-        print(f"jobs are submitted; workers appear at {cluster.scheduler_address}", flush=True)
+        print(f"jobs are submitted; the scheduler is {cluster.scheduler_address}", flush=True)
         model.fit({{rows}}, client=client, checkpoint={{checkpoint}}, listeners=[report])
         model.save({{out}})
         print(model)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A fit without Dask: a round is an array job with one task a store, and a job that merges and solves.
+# A fit without Dask. A round is an array job with one task for each store, and a job that merges and solves.
 #
 #   bash rounds.sh PREPARED.zarr STORE.zarr...         submits all rounds; the last model is round-3.zarr
 #
-# ROUNDS is their number (default: 3, one of moments and two refinements). Sums that are there are
-# used again, so that the same command continues after a failure.
+# ROUNDS is their number (default: 3, one of moments and two refinements). Existing sums are used
+# again, so the same command continues after a failure.
 set -euo pipefail
 here=$(dirname "$0")
 
