@@ -141,7 +141,8 @@ def evaluate_to_store(
     with write_errors(target), place as unfinished:
         group = _create_outputs(unfinished, samples.rows, function.outputs, sample_dim, attrs or {})
         mark = group.attrs.get(UNFINISHED)
-        task = RowTask(samples, function, unfinished, marginalised, mark)
+        own = None if mark is None else str(mark)
+        task = RowTask(samples, function, unfinished, marginalised, own)
         validity = _run(task, ranges, runtime, None, listeners)
         check(validity)
         _remove_torn_chunks(unfinished)
