@@ -7,11 +7,14 @@ the command line each write it as their users give it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, SupportsIndex
 
 MOST_CHARACTERS = 3000
 """Length of a message that can still be read."""
+
+_PASSWORD = re.compile(r"(://[^/\s:@]*):[^/\s@]+@")
 
 
 class Message(str):
@@ -113,6 +116,21 @@ def shortened(text: str) -> str:
         return text
     head, tail = text[: MOST_CHARACTERS * 2 // 3], text[-MOST_CHARACTERS // 3 :]
     return f"{head} [{surplus:,} characters left out] {tail}"
+
+
+def without_passwords(text: str) -> str:
+    """Return a text in which the passwords of URLs are replaced by stars.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> without_passwords("sftp://me:secret@host/cells.zarr")
+    'sftp://me:***@host/cells.zarr'
+    """
+    return _PASSWORD.sub(r"\1:***@", text)
 
 
 def message_of(error: BaseException) -> Message:

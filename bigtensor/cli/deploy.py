@@ -233,5 +233,7 @@ def _write(folder: Path, files: dict[str, str]) -> None:
         path = folder / name
         path.write_text(text, encoding="utf-8")
         if text.startswith("#!"):
-            path.chmod(0o755)
+            # whoever may read it may run it: others only where the umask lets them read
+            mode = path.stat().st_mode
+            path.chmod(mode | (mode & 0o444) >> 2)
     say(f"files      {folder}: {', '.join(files)}\nnext       read {folder / 'README.md'}")

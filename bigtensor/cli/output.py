@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from bigtensor.errors import without_passwords
+
 _QUIET, _JSON = "bigtensor.quiet", "bigtensor.json"
 
 _CONTROL = re.compile(
@@ -63,10 +65,10 @@ def complain(words: str) -> None:
 
 
 def printable(text: str) -> str:
-    r"""Return text in which characters that steer a terminal are shown as escapes.
+    r"""Return text without passwords, in which characters that steer a terminal are escapes.
 
     Names come from files of others; one with an escape sequence could hide what follows it, or
-    set the title of a window.
+    set the title of a window. A URL may hold a password, and batch systems keep what is printed.
 
     Parameters
     ----------
@@ -81,7 +83,7 @@ def printable(text: str) -> str:
     >>> printable("CD3\x1b[2J")
     'CD3\\x1b[2J'
     """
-    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], without_passwords(text))
 
 
 def one_line(name: str) -> str:

@@ -25,6 +25,9 @@ _ROOT = "zarr.json"
 _ROOTS = (_ROOT, ".zgroup", ".zarray")
 """Documents of which every Zarr store has one."""
 
+_PATTERN = frozenset("*?[")
+"""Letters that make a pattern of a name."""
+
 
 def check_object_target(url: str, *, overwrite: bool) -> None:
     """Refuse a store that cannot be made, by making and removing an object beside it.
@@ -74,13 +77,16 @@ def whole_object_store(url: str, *, overwrite: bool) -> Iterator[str]:
         filesystem, root = file_system(url)
         _put_document(filesystem, root, _marked(mark))
         _remove(filesystem, root, but=f"{root}/{_ROOT}")
+        _refuse_remains(filesystem, url, root)
     try:
         yield url
         with store_errors(url, OutputError):
             _take_mark_away(filesystem, url, root, mark)
     except BaseException:
         with suppress(Exception):
-            if _mark(_document(filesystem, root)) in (mark, None):
+            document = _document(filesystem, root)
+            # a document without a mark is of a store that another run has finished meanwhile
+            if document is None or _mark(document) == mark:
                 discard_objects(url)
         raise
 
@@ -178,12 +184,17 @@ def _take_mark_away(filesystem: Any, url: str, root: str, mark: str) -> None:
     """Write the document of the root without the mark of this run."""
     document = _document(filesystem, root)
     if document is None or _mark(document) != mark:
-        raise OutputError(
-            f"{url} was begun again by another run while this run was writing it; give each run "
-            "its own output"
-        )
+        raise begun_again(url)
     del document["attributes"][UNFINISHED]
     _put_document(filesystem, root, document)
+
+
+def begun_again(url: str) -> OutputError:
+    """Describe an output that a second run has begun before the first one has finished it."""
+    return OutputError(
+        f"{url} was begun again by another run while this one was writing it; give each run "
+        "its own output"
+    )
 
 
 def _marked(mark: str) -> dict[str, Any]:
@@ -218,8 +229,32 @@ def _put_document(filesystem: Any, root: str, document: dict[str, Any]) -> None:
 
 def _remove(filesystem: Any, root: str, *, but: str = "") -> None:
     """Remove all objects below a root except for one."""
-    kept = but.lstrip("/")
-    paths = [path for path in filesystem.find(root) if path.lstrip("/") != kept]
+    paths = _names(filesystem, root, but)
+    # fsspec takes a name with these letters for a pattern
+    patterns = [path for path in paths if _PATTERN & set(path)]
+    plain = [path for path in paths if not _PATTERN & set(path)]
     with suppress(FileNotFoundError):
-        if paths:
-            filesystem.rm(paths)
+        if plain:
+            filesystem.rm(plain)
+    for path in patterns:
+        with suppress(FileNotFoundError):
+            filesystem.rm_file(path)
+
+
+def _refuse_remains(filesystem: Any, url: str, root: str) -> None:
+    """Refuse a place that still holds objects of an earlier store after their removal.
+
+    A client of S3 reports no error for objects that it may not remove. The new store would take
+    them for its own.
+    """
+    remaining = _names(filesystem, root, f"{root}/{_ROOT}")
+    if remaining:
+        raise OutputError(
+            f"{len(remaining):,} objects of an earlier store at {url} could not be removed, such "
+            f"as {remaining[0]}; ask for the right to remove objects, or give another name"
+        )
+
+
+def _names(filesystem: Any, root: str, but: str) -> list[str]:
+    """List all objects below a root except for one."""
+    return [path for path in filesystem.find(root) if path.lstrip("/") != but.lstrip("/")]

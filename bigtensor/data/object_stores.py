@@ -32,8 +32,8 @@ _CREDENTIALS = {
 }
 """Where the packages of stores with buckets look for credentials."""
 
-_CLIENTS = ("botocore", "aiobotocore", "aiohttp", "gcsfs", "azure")
-"""Packages whose errors fsspec passes on."""
+_CLIENTS = ("fsspec", "botocore", "aiobotocore", "aiohttp", "gcsfs", "google", "azure")
+"""Packages whose errors come from an object store: fsspec, and the clients that it uses."""
 
 _NO_ANSWER = frozenset({"ConnectionError", "HTTPClientError", "ClientConnectionError"})
 """Names of the errors of Python, botocore and aiohttp for a server that does not answer."""

@@ -17,6 +17,8 @@ _TRANSIENT = frozenset(
     number
     for name in (
         *("EIO", "ETIMEDOUT", "EAGAIN", "EINTR", "ESTALE", "EREMOTEIO"),
+        # s3fs for a server that asks to be asked more slowly
+        "EBUSY",
         *("ENETDOWN", "ENETRESET", "ENETUNREACH", "EHOSTDOWN", "EHOSTUNREACH"),
     )
     if (number := getattr(errno, name, None)) is not None

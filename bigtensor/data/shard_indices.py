@@ -7,8 +7,8 @@ from typing import Any
 from zarr.abc.store import SuffixByteRequest
 from zarr.storage import FsspecStore, WrapperStore
 
-MOST_INDICES = 4096
-"""Indices that an open array holds, of 16 bytes for every chunk of the shard."""
+MOST_NBYTES = 2**20
+"""Bytes of indices that an open array holds: 16 for every chunk of a shard."""
 
 
 class ShardIndexStore(WrapperStore[FsspecStore]):
@@ -25,6 +25,7 @@ class ShardIndexStore(WrapperStore[FsspecStore]):
     def __init__(self, store: FsspecStore) -> None:
         super().__init__(store)
         self._ends: dict[tuple[str, int], Any] = {}
+        self._nbytes = 0
 
     async def get(self, key: str, prototype: Any, byte_range: Any = None) -> Any:
         """Read an object, or a part of it."""
@@ -33,7 +34,8 @@ class ShardIndexStore(WrapperStore[FsspecStore]):
         place = key, byte_range.suffix
         if place not in self._ends:
             end = await super().get(key, prototype, byte_range)
-            if end is None or len(self._ends) >= MOST_INDICES:
+            if end is None or self._nbytes + len(end) > MOST_NBYTES:
                 return end
             self._ends[place] = end
+            self._nbytes += len(end)
         return self._ends[place]

@@ -18,6 +18,7 @@ from bigtensor.data.process_wide import ProcessWide
 from bigtensor.data.read_errors import row_errors
 from bigtensor.data.store_files import StoreFiles
 from bigtensor.data.stores import new_opening, open_array, opened_anew_after_errors
+from bigtensor.errors import without_passwords
 
 ZARR_CONCURRENCY = {"async.concurrency": 4, "threading.max_workers": 4}
 """Reads in flight and decoding threads of one task: tasks already run side by side."""
@@ -289,7 +290,8 @@ class ZarrSource:
 
     def describe(self) -> str:
         """Return the words that name the source in messages."""
-        return f"{self.url} ({self.rows:,} rows)"
+        # a saved model holds these words
+        return f"{without_passwords(self.url)} ({self.rows:,} rows)"
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from bigtensor.data.anndata_files import Arrays, StoredMatrix, element_stamps, o
 from bigtensor.data.read_errors import row_errors
 from bigtensor.data.sources import Columns, zarr_reading
 from bigtensor.data.stores import new_opening
+from bigtensor.errors import without_passwords
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,7 @@ class StoredRows:
         """Return the words that name the source in messages."""
         of = "" if self.matrix.name == "X" else f"{self.matrix.name} of "
         kind = "sparse rows" if self.matrix.kind == "csr" else "rows"
-        return f"{of}{self.path} ({self.rows:,} {kind})"
+        return f"{of}{without_passwords(self.path)} ({self.rows:,} {kind})"
 
     @contextmanager
     def opened(self, part: str, start: int, stop: int) -> Iterator[Arrays]:

@@ -200,23 +200,26 @@ def encode_state(state: State, label: str) -> bytes:
     """
     archive = io.BytesIO()
     np.savez(archive, allow_pickle=False, **{json.dumps(name): state[name] for name in state})
-    content = archive.getvalue()
-    return _MAGIC + _digest(content, label) + content
+    # several parts are encoded at the same time, so that no copy is made in vain
+    content = archive.getbuffer()
+    return b"".join((_MAGIC, _digest(content, label), content))
 
 
 def decode_state(content: bytes, label: str) -> State | None:
     """Return the state that was encoded with this label, or None for torn and other bytes."""
     head = len(_MAGIC)
-    digest, body = content[head : head + 32], content[head + 32 :]
+    digest, body = content[head : head + 32], memoryview(content)[head + 32 :]
     if content[:head] != _MAGIC or _digest(body, label) != digest:
         return None
     with np.load(io.BytesIO(body), allow_pickle=False) as archive:
         return {json.loads(name): archive[name] for name in archive.files}
 
 
-def _digest(content: bytes, label: str) -> bytes:
+def _digest(content: memoryview, label: str) -> bytes:
     """Return the digest of a labelled archive."""
-    return hashlib.sha256(f"{FORMAT}\n{label}\n".encode() + content).digest()
+    digest = hashlib.sha256(f"{FORMAT}\n{label}\n".encode())
+    digest.update(content)
+    return digest.digest()
 
 
 def content_key(value: Any) -> str:

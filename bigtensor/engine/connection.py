@@ -229,8 +229,7 @@ def _tls_context(security: Any) -> ssl.SSLContext | None:
         ("cert", "certificate"),
         ("key", "key"),
     ):
-        # Dask takes the text of a certificate in place of a path
-        if tls[name] and "\n" not in tls[name]:
+        if tls[name] and not _is_text(tls[name]):
             try:
                 Path(tls[name]).read_bytes()
             except OSError as error:
@@ -242,11 +241,24 @@ def _tls_context(security: Any) -> ssl.SSLContext | None:
         context: ssl.SSLContext | None = security.get_connection_args("client")["ssl_context"]
     except (ssl.SSLError, ValueError) as error:
         raise ClusterError(
-            f"the certificates cannot be used ({error}): authority {tls['ca_file']}, certificate "
-            f"{tls['cert']}, key {tls['key']}; check that each is a PEM file, that none of them is "
-            "mistaken for another, and that the key belongs to the certificate"
+            f"the certificates cannot be used ({error}): authority {_place(tls['ca_file'])}, "
+            f"certificate {_place(tls['cert'])}, key {_place(tls['key'])}; check that each is a "
+            "PEM file, that none of them is mistaken for another, and that the key belongs to the "
+            "certificate"
         ) from error
     return context
+
+
+def _is_text(certificate: str) -> bool:
+    """Return True for the text of a certificate or a key, which Dask takes in place of a path."""
+    return "\n" in certificate
+
+
+def _place(certificate: str | None) -> str:
+    """Return where a certificate or a key is, for a message, which may not show a key."""
+    if certificate is None:
+        return "none"
+    return "text of Dask's configuration" if _is_text(certificate) else certificate
 
 
 def _check_certificates(

@@ -14,8 +14,9 @@ from bigtensor.statistics.base import State
 WRITES_AT_ONCE = 4
 """Parts that are stored at the same time: an object store answers a write after tens of ms."""
 
-WAITING_NBYTES = 64 * 2**20
-"""Bytes of the states that wait to be stored. A larger state waits alone."""
+WAITING_NBYTES = 16 * 2**20
+"""Bytes of the states that wait to be stored. Their encoded forms take twice as many beside them. A
+larger state waits alone: more at once would not be stored faster."""
 
 
 class PartWriter:

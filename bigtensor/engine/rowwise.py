@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from bigtensor.data.answer_groups import whole_answer_group
 from bigtensor.data.block import Block
-from bigtensor.data.manifest import seal
+from bigtensor.data.manifest import UNFINISHED, seal
 from bigtensor.data.missing_values import MARGINALISE
+from bigtensor.data.object_outputs import begun_again
 from bigtensor.data.outputs import discard_if_abandoned, whole_store, write_errors
 from bigtensor.data.repeated_reads import ReadTally
 from bigtensor.data.samples import Samples
@@ -39,7 +40,7 @@ from bigtensor.engine.reduce import (
     sum_parts,
 )
 from bigtensor.engine.runtime import Runtime
-from bigtensor.errors import MissingValueError
+from bigtensor.errors import MissingValueError, OutputError, Setting
 from bigtensor.statistics.base import RowFunction, RowOutput, SequenceFunction, State, Workspace
 from bigtensor.statistics.stop_requests import stop_if_requested
 from bigtensor.statistics.validity import (
@@ -60,13 +61,15 @@ Arrays = dict[str, NDArray[Any]]
 class RowTask:
     """Task body: the row function, the samples, and the target of the outputs.
 
-    Rows with missing codes are evaluated where the function sums over them (``marginalised``).
+    Rows with missing codes are evaluated where the function sums over them (``marginalised``). The
+    mark of an unfinished store on an object store tells the run whose task it is (``mark``).
     """
 
     samples: Samples
     function: RowFunction
     path: str | None = None
     marginalised: bool = False
+    mark: str | None = None
 
 
 def evaluate_in_memory(
@@ -126,6 +129,8 @@ def evaluate_to_store(
         When the target exists, or cannot be written.
     """
     target = resolved(path)
+    if into is None and isinstance(target, str):
+        _refuse_rows_as_target(samples, target)
     edges = [*range(0, samples.rows, CHUNK_ROWS), samples.rows]
     ranges = list(pairwise(edges))
     place = (
@@ -134,13 +139,26 @@ def evaluate_to_store(
         else whole_answer_group(target, into, overwrite=overwrite)
     )
     with write_errors(target), place as unfinished:
-        task = RowTask(samples, function, unfinished, marginalised)
-        _create_outputs(unfinished, samples.rows, function.outputs, sample_dim, attrs or {})
+        group = _create_outputs(unfinished, samples.rows, function.outputs, sample_dim, attrs or {})
+        mark = group.attrs.get(UNFINISHED)
+        own = None if mark is None else str(mark)
+        task = RowTask(samples, function, unfinished, marginalised, own)
         validity = _run(task, ranges, runtime, None, listeners)
         check(validity)
         _remove_torn_chunks(unfinished)
         seal(unfinished)
     return validity
+
+
+def _refuse_rows_as_target(samples: Samples, target: str) -> None:
+    """Refuse the store of the rows as an output: an object store would lose them beforehand."""
+    for source in samples.sources:
+        address = getattr(source, "url", None) or getattr(source, "path", None)
+        if address is not None and resolved(address) == target:
+            raise OutputError(
+                f"{target} holds the rows, and would be removed before they are read; give another "
+                "name, or " + Setting("into") + " for a group inside it"
+            )
 
 
 def _remove_torn_chunks(store: str) -> None:
@@ -365,6 +383,9 @@ def _evaluate_range(task: RowTask, part: Part, *arrays: Any) -> tuple[Arrays, Va
     if task.path is None:
         return outputs, validity, tally.repeated
     group = zarr.open_group(task.path, mode="r+")
+    if group.attrs.get(UNFINISHED) != task.mark:
+        # a task may outlive its run, and its rows are not those of the next one
+        raise begun_again(task.path)
     for name, array in outputs.items():
         open_to_write(group, name)[first:last] = array
     discard_if_abandoned(task.path)
@@ -456,7 +477,7 @@ def _create_outputs(
     outputs: Iterable[RowOutput],
     sample_dim: str,
     attrs: Mapping[str, Any],
-) -> None:
+) -> zarr.Group:
     """Create the arrays of a store of outputs, which tasks then fill."""
     group = create_root(address, attrs)
     for output in outputs:
@@ -470,3 +491,4 @@ def _create_outputs(
             fill_value=output.fill,
             dimensions=(sample_dim, *output.dims),
         )
+    return group

@@ -156,13 +156,17 @@ class TaskRun:
             return self.client.submit(_hold, self.shared, pure=False)
 
     def _collect_done(self, collect: Collect) -> None:
-        """Hand on results that are there, or submit tasks again whose workers have ended."""
+        """Hand on results that are there, and submit tasks again whose workers have ended."""
+        failed = list[Any]()
         for future, result in self._gathered(self._next_done()).items():
             if result is None and future.status in ("error", "cancelled"):
-                self._settle_failed(future)
+                failed.append(future)
             else:
                 self._finished += 1
                 collect(self._running.pop(future), result)
+        # last, because an error ends the run, and finished parts are stored before
+        for future in failed:
+            self._settle_failed(future)
 
     def _settle_failed(self, future: Any) -> None:
         """Submit a task again whose workers have ended, or raise its error."""

@@ -5,6 +5,7 @@ uses little processor time and runs until the fit has ended.
 """
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import dask
 import yaml
@@ -26,6 +27,9 @@ SCHEDULER = {
 
 WORKERS = [
     "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'",
+    # Dask imports modules from the folder of its files, and that in /tmp may be of another user
+    'export DASK_TEMPORARY_DIRECTORY="$(mktemp -d)"',
+    """trap 'rm -rf "$DASK_TEMPORARY_DIRECTORY"' EXIT""",
     # keep freed memory for the next read; with Dask's own settings, reading takes twice as long
     "export MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=16777216 MALLOC_TRIM_THRESHOLD_=33554432",
 ]
@@ -40,7 +44,8 @@ def report(event):
 if __name__ == "__main__":
     dask.config.update(dask.config.config, JOBS)
     with (
-        dask.config.set(SCHEDULER),
+        TemporaryDirectory() as private,
+        dask.config.set(SCHEDULER | {"temporary-directory": private}),
         {{cluster}}(
             # traffic carries code, so it is encrypted with a certificate of this run; the
             # certificate lies in this folder, and nobody else can read it

@@ -12,7 +12,8 @@ model=$1
 shift
 previous=()
 for ((round = 1; round <= ${ROUNDS:-3}; round++)); do
-    folder=sums-$round
+    # sums have the numbers of their stores, so that another list of stores has another folder
+    folder=sums-$round-$(printf '%s\n' "$@" | cksum | cut -d ' ' -f 1)
     mkdir -p "$folder"
     accumulate=$(sbatch --parsable --kill-on-invalid-dep=yes "${previous[@]}" \
         --array="0-$(($# - 1))" "$here/accumulate.sbatch" "$model" "$folder" "$@")

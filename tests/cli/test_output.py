@@ -70,6 +70,7 @@ def test_names_of_others__cannot_steer_the_terminal(run, tmp_path):
         ("\x9b31m", "\\x9b31m"),
         ("\u2066", "\\u2066"),
         ("name \ud800", "name \\ud800"),
+        ("sftp://me:p%2Fw@h/a, http://h:80/b@c", "sftp://me:***@h/a, http://h:80/b@c"),
     ],
 )
 def test_printable(text, shown):

@@ -6,12 +6,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import numpy as np
 import pytest
 import xarray as xr
 import zarr
+from fsspec.exceptions import FSTimeoutError
 
 import bigtensor
 from bigtensor import simulate
@@ -22,7 +24,7 @@ from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.leftovers import unfinished_name
 from bigtensor.data.manifest import UNFINISHED, check_manifest
 from bigtensor.data.object_outputs import check_object_target
-from bigtensor.data.outputs import check_target, whole_file, whole_store
+from bigtensor.data.outputs import check_target, whole_file, whole_store, write_errors
 from bigtensor.data.stored_arrays import create_array, create_root
 from bigtensor.data.stores import open_whole_group
 from bigtensor.errors import BigtensorError, OutputError, StoreReadError
@@ -114,6 +116,35 @@ def test_store__that_another_run_began_again_is_left_to_it(memory):
     ):
         memory.pipe_file("/a.zarr/zarr.json", json.dumps(other).encode())
     assert document(memory) == other
+
+
+def test_store__that_another_run_has_finished_is_left_to_it(memory):
+    finished = {"zarr_format": 3, "node_type": "group", "attributes": {"a": 1}}
+    with (
+        pytest.raises(OutputError, match="begun again"),
+        whole_store("memory://a.zarr", overwrite=True),
+    ):
+        memory.pipe({"/a.zarr/zarr.json": json.dumps(finished).encode(), "/a.zarr/x/c/0": b"1"})
+    assert document(memory) == finished
+    assert memory.exists("/a.zarr/x/c/0")
+
+
+def test_earlier_objects__that_cannot_be_removed_are_refused(memory, monkeypatch):
+    small_store("memory://a.zarr")
+    # as s3fs does with a key that may write and not remove
+    monkeypatch.setattr(type(memory), "rm", lambda *_, **__: None)
+    with pytest.raises(OutputError, match="x/c/0"):
+        small_store("memory://a.zarr", 2.0)
+    with pytest.raises(StoreReadError, match="unfinished"):
+        open_whole_group("memory://a.zarr")
+
+
+def test_earlier_objects__are_removed_where_a_name_looks_like_a_pattern(memory):
+    memory.pipe_file("/run[1].zarr/old/c/0", b"left behind")
+    memory.pipe_file("/run[1].zarr/zarr.json", b"{}")
+    small_store("memory://run[1].zarr")
+    assert not memory.exists("/run[1].zarr/old/c/0")
+    assert open_whole_group("memory://run[1].zarr")["x"][0] == 1
 
 
 def test_existing_store__is_replaced_only_when_asked(memory):
@@ -225,6 +256,35 @@ def test_answers__go_into_a_store_behind_a_url(memory):
     assert {name for name in before if before[name] != after[name]} == {"/cells.zarr/zarr.json"}
     with pytest.raises(OutputError, match="exists already"):
         model.write("memory://cells.zarr", "memory://cells.zarr", into="labels")
+
+
+def test_answers__of_a_run_that_was_given_up_stay_out_of_the_next_one(memory):
+    simulate.write_gaussian_mixture("memory://cells.zarr", 500, 2, random_state=1)
+    model = bigtensor.GaussianMixture(2, random_state=0).fit("memory://cells.zarr")
+    other = "store.elsewhere-0.1.01234567.unfinished"
+
+    def begin_again(event: Any) -> None:
+        if event.kind == "pass started":
+            zarr.open_group("memory://l.zarr", mode="r+").attrs[UNFINISHED] = other
+
+    with pytest.raises(OutputError, match="begun again"):
+        model.write("memory://cells.zarr", "memory://l.zarr", listeners=[begin_again])
+    assert document(memory, "/l.zarr")["attributes"][UNFINISHED] == other
+    assert not memory.exists("/l.zarr/label/c/0")
+
+
+def test_answers__do_not_replace_their_rows(memory):
+    simulate.write_gaussian_mixture("memory://cells.zarr", 500, 2, random_state=1)
+    before = {name: memory.cat_file(name) for name in memory.find("/")}
+    model = bigtensor.GaussianMixture(2, random_state=0).fit("memory://cells.zarr")
+    with pytest.raises(OutputError, match="into"):
+        model.write("memory://cells.zarr/", "memory://cells.zarr", overwrite=True)
+    assert {name: memory.cat_file(name) for name in memory.find("/")} == before
+
+
+def test_timeout_of_fsspec__is_an_error_of_the_output():
+    with pytest.raises(OutputError, match="FSTimeoutError"), write_errors("s3://bucket/a.zarr"):
+        raise FSTimeoutError
 
 
 def test_writer__that_has_no_rows_leaves_nothing(memory):

@@ -13,6 +13,7 @@ import xarray as xr
 from bigtensor.data.anndata_files import StoredMatrix
 from bigtensor.data.anndata_source import AnndataFileSource
 from bigtensor.data.opening import open_samples
+from bigtensor.data.sources import ZarrSource
 from bigtensor.data.store_address import check_store_address
 from bigtensor.errors import MissingDependencyError, StoreReadError
 
@@ -105,3 +106,14 @@ def test_address__may_be_read(tmp_path: Path) -> None:
     source = AnndataFileSource(str(file), StoredMatrix("X", "dense", 4, np.dtype("f4"), ("a",), 4))
     with unprivileged(), pytest.raises(StoreReadError, match="h5ad may not be read"):
         source.read(0, 4)
+
+
+def test_description__of_a_source_holds_no_password():
+    matrix = StoredMatrix("X", "dense", 5, np.dtype("f4"), ("a",), 5)
+    url = "sftp://me:secret@host:22/cells.zarr"
+    for source in (
+        ZarrSource(url, "X", 5, ("a",), np.dtype("f4"), 5),
+        AnndataFileSource(url, matrix),
+    ):
+        assert "sftp://me:***@host:22/cells.zarr" in source.describe()
+        assert "secret" not in source.describe()

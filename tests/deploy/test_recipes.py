@@ -1,5 +1,6 @@
 """Laws of all recipes, and the command that fills them in."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -106,6 +107,19 @@ def test_files__are_written_to_a_new_folder_only(study: Path, deploy: Callable[.
     refused = run("slurm", "--workers", 9, "--out", "job")
     assert refused.exit_code == 1
     assert (study / "job" / "fit.sbatch").read_text() == before
+
+
+def test_scripts__are_shown_to_nobody_whom_the_umask_excludes(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(study)
+    before = os.umask(0o077)
+    try:
+        done = run("slurm", "--out", "job")
+    finally:
+        os.umask(before)
+    assert done.exit_code == 0, done.output
+    assert (study / "job" / "fit.sbatch").stat().st_mode & 0o777 == 0o700
 
 
 def test_installed_package__holds_the_templates(tmp_path: Path) -> None:

@@ -171,6 +171,20 @@ def test_refused__certificate_file_that_is_missing_or_damaged(
     assert str(path) in refusal(Connection(encrypted, **{**files, name: str(path)}))
 
 
+def test_error__shows_no_key(files: dict[str, str], tmp_path: Path) -> None:
+    other = Path(certificates(tmp_path)["tls_key"]).read_text()
+    configuration = {
+        "distributed.comm.tls.ca-file": files["tls_ca_file"],
+        "distributed.comm.tls.client.cert": files["tls_cert"],
+        "distributed.comm.tls.client.key": other,
+    }
+    with dask.config.set(configuration):
+        message = refusal("tls://127.0.0.1:9")
+    assert files["tls_cert"] in message
+    assert "PRIVATE" not in message
+    assert other.splitlines()[1] not in message
+
+
 def test_refused__no_server() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import dask
 import pytest
@@ -300,3 +301,17 @@ def test_errors__of_a_listener_are_raised_and_stop_the_work(one_worker: Client) 
     while any(one_worker.processing().values()) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(one_worker.processing().values())
+
+
+def test_error_of_one_task__keeps_results_that_came_in_the_same_message() -> None:
+    failed, finished = Mock(status="error"), Mock(status="finished")
+    failed.exception.return_value = MissingValueError("row 3 is bad")
+    failed.traceback.return_value = None
+    run = task_run.TaskRun(Mock(), Mock(), None, number_after, None, [], 1, Mock())
+    run._running = {failed: 0, finished: 1}
+    run._next_done = lambda: [failed, finished]
+    run._gathered = lambda _: {failed: None, finished: 7}
+    results: dict[int, int] = {}
+    with pytest.raises(MissingValueError):
+        run._collect_done(results.__setitem__)
+    assert results == {1: 7}

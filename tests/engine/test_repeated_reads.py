@@ -67,6 +67,7 @@ def fail(times: int, error: Callable[[], Exception]) -> None:
 TRANSIENT: list[Callable[[], Exception]] = [
     lambda: OSError(errno.EIO, "Input/output error"),
     lambda: OSError(errno.ETIMEDOUT, "timed out"),
+    lambda: OSError(errno.EBUSY, "SlowDown"),
     lambda: ConnectionResetError("peer"),
     lambda: FSTimeoutError("slow"),
 ]
