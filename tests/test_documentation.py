@@ -28,12 +28,15 @@ from bigtensor.cli import main
 from bigtensor.models.kernel_mixture import settings
 
 ROOT = Path(__file__).resolve().parents[1]
-SLOW_PAGES = ("tensor-train-density", "kernel-ica", "sparse-ica")
+SLOW_PAGES = (
+    *("ica", "kernel-ica", "sparse-ica", "tensor-train-density", "topic-model"),
+    *("tutorial-cytometry", "tutorial-event-log", "tutorial-stream"),
+)
 """Pages with long fits. Other tests fit the same models."""
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-SLOW_EXAMPLES = {"own_cluster.py", "fit_zarr_store.py"}
+SLOW_EXAMPLES = {"own_cluster.py", "fit_zarr_store.py", "populations.py", "two_sites.py"}
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#:]+)(#[^)]*)?\)")
