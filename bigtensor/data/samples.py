@@ -22,7 +22,7 @@ from bigtensor.data.repeated_reads import ReadTally, read_repeatedly
 from bigtensor.data.sources import ArraySource, Columns, LazySource, Source, ZarrSource
 from bigtensor.data.stored_rows import StoredRows
 from bigtensor.data.views import Views
-from bigtensor.errors import DataError
+from bigtensor.errors import DataChangedError, DataError
 
 READ_NBYTES = 8 * 2**20
 """Bytes read at once: enough for a disk or an object store, little beside a worker's memory."""
@@ -235,6 +235,20 @@ class Samples:
         return hashlib.sha256(
             repr([source.fingerprint() for source in stored]).encode()
         ).hexdigest()
+
+    def require_unchanged(self, stamp: str) -> None:
+        """Require that no store was written to since a stamp was taken.
+
+        Raises
+        ------
+        DataChangedError
+            If one was: rows of two states were read, and absent ones as missing values.
+        """
+        if self.stamp() != stamp:
+            raise DataChangedError(
+                f"{self.describe()} changed while it was read; run this again when nothing writes "
+                "to it"
+            )
 
     def describe(self) -> str:
         """Return the words that name the data in messages."""

@@ -35,7 +35,7 @@ def run_pass(
     *,
     checkpoint: Checkpoint | None = None,
     listeners: Iterable[Listener] = (),
-    check: Callable[[], None] = lambda: None,
+    stamp: str | None = None,
 ) -> Result:
     """Sum a statistic over the rows of a pass.
 
@@ -48,8 +48,9 @@ def run_pass(
         Parts found there are not computed again; new parts are stored as they come.
     listeners : iterable of callables
         Told when the pass starts, a part is finished, the pass is finished.
-    check : callable
-        Raises when the data changed while they were read; the stored parts are then removed.
+    stamp : str, optional
+        Of the samples before their first pass. If they were written to since, the stored parts are
+        removed.
 
     Returns
     -------
@@ -66,7 +67,8 @@ def run_pass(
     if state is None:
         state = sum_parts(samples, pass_.statistic, runtime, parts, stored, progress)
         try:
-            check()
+            if stamp is not None:
+                samples.require_unchanged(stamp)
         except DataChangedError:
             if stored is not None:
                 stored.drop_parts()

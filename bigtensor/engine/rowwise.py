@@ -242,6 +242,7 @@ def _run(
         progress.part(start, stop, stop - start, reused=False)
 
     progress.start()
+    stamp = task.samples.stamp()
     light = replace(task, samples=task.samples.without_lazy_rows())
     parts = [segments(task.samples, *rows) for rows in ranges]
     jobs = [job_of(task.samples, part) for part in parts]
@@ -255,6 +256,7 @@ def _run(
         result_nbytes=returned + lazy_nbytes(task.samples, parts),
         progress=progress,
     )
+    task.samples.require_unchanged(stamp)
     progress.finish()
     return _total([found[index] for index in range(len(ranges))])
 

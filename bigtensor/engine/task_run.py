@@ -177,8 +177,11 @@ class TaskRun:
             self._submit_again(self._running.pop(future), error)
             return
         if not isinstance(error, BigtensorError):
-            with self._scheduler_expected():
-                check_versions(self.client)
+            try:
+                with self._scheduler_expected():
+                    check_versions(self.client)
+            except ClusterError as cause:
+                raise cause from error
         raise error.with_traceback(future.traceback())
 
     def _submit_again(self, index: int, killed: Any) -> None:

@@ -18,7 +18,6 @@ from bigtensor.engine.plan import Alternative, PassSize, Plan, make_plan
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import Runtime, open_runtime
 from bigtensor.errors import (
-    DataChangedError,
     DataError,
     MissingValueError,
     MissingValueWarning,
@@ -109,13 +108,6 @@ def _drive(
     stamp, result, left_out = samples.stamp(), None, 0
     steps = Steps(listeners)
 
-    def check() -> None:
-        if samples.stamp() != stamp:
-            raise DataChangedError(
-                f"{samples.describe()} changed while it was read; fit again when nothing "
-                "writes to it"
-            )
-
     while True:
         try:
             wanted = script.send(result)
@@ -141,7 +133,7 @@ def _drive(
             wanted, statistic=Checked(wanted.statistic, marginalised=missing == MARGINALISE)
         )
         validity, result = run_pass(
-            samples, checked, runtime, checkpoint=checkpoint, listeners=listeners, check=check
+            samples, checked, runtime, checkpoint=checkpoint, listeners=listeners, stamp=stamp
         )
         judge(validity, samples, missing)
         if isinstance(result, Sample):

@@ -19,7 +19,12 @@ from bigtensor.engine import rowwise
 from bigtensor.engine.events import Event
 from bigtensor.engine.rowwise import evaluate_in_memory, evaluate_lazily, evaluate_to_store
 from bigtensor.engine.threads import ThreadedRuntime
-from bigtensor.errors import MissingValueError, OutputError, StoreReadError
+from bigtensor.errors import (
+    DataChangedError,
+    MissingValueError,
+    OutputError,
+    StoreReadError,
+)
 from bigtensor.statistics.validity import Validity
 from tests.engine.sums import RowTotals, write_store
 
@@ -179,6 +184,25 @@ def test_store__holds_no_torn_chunks_of_killed_workers(tmp_path: Path) -> None:
         open_samples(VALUES), RowTotals(), THREADS, tmp_path / "out.zarr", check=leave_torn
     )
     assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_rows__that_change_while_they_are_answered_are_noticed(tmp_path: Path) -> None:
+    # arrays stay open, so that rows of a shorter store would be read as missing values
+    path = write_store(tmp_path / "in.zarr", VALUES, chunks=(10_000, 3))
+
+    def shorten(event: Event) -> None:
+        if event.kind == "part finished" and event.parts == 1:
+            write_store(path, VALUES[:50_000], chunks=(10_000, 3))
+
+    with pytest.raises((DataChangedError, StoreReadError)):
+        evaluate_in_memory(open_samples(path), RowTotals(), ThreadedRuntime(1), listeners=[shorten])
+    write_store(path, VALUES, chunks=(10_000, 3))
+    with pytest.raises((DataChangedError, StoreReadError)):
+        evaluate_to_store(
+            *(open_samples(path), RowTotals(), ThreadedRuntime(1), tmp_path / "out.zarr"),
+            listeners=[shorten],
+        )
+    assert not (tmp_path / "out.zarr").exists()
 
 
 def test_store__with_damaged_input_names_it_and_leaves_nothing(tmp_path: Path) -> None:
