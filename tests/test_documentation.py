@@ -29,7 +29,7 @@ from bigtensor.models.kernel_mixture import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 SLOW_PAGES = (
-    *("ica", "kernel-ica", "sparse-ica", "tensor-train-density", "topic-model"),
+    *("ica", "kernel-ica", "kernel-mixture", "sparse-ica", "tensor-train-density", "topic-model"),
     *("tutorial-cytometry", "tutorial-event-log", "tutorial-stream"),
 )
 """Pages with long fits. Other tests fit the same models."""

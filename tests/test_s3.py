@@ -194,6 +194,7 @@ def test_part_of_a_checkpoint__is_one_request_and_a_torn_one_is_noticed(
     point_at(monkeypatch, server.environment)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
 def test_killed_fit__continues_from_its_parts_with_the_same_bits(server, wide):
     """The driver and its worker processes, ended by the machine."""

@@ -108,6 +108,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.slow
 def test_harness__sees_every_way_to_misbehave(tmp_path) -> None:
     kinds = {name: Kind(name, make, read, checked=True) for name, read in EXPECTED.items()}
     assert {name.split("-")[0] for name in kinds} == {*FINE, *BAD}
@@ -123,6 +124,7 @@ def test_harness__sees_every_way_to_misbehave(tmp_path) -> None:
     assert all(outcome.damage for outcome in outcomes)
 
 
+@pytest.mark.slow
 def test_bad_case__is_printed_with_the_command_that_repeats_it(capsys, monkeypatch) -> None:
     monkeypatch.setitem(KINDS, "views", Kind("views", inputs.make_views, raw))
     assert main(["--seed", "5", "--only", "views", "--cases", "2"]) == 1

@@ -198,12 +198,29 @@ def expected_failures(model: BaseEstimator) -> dict[str, str]:
     raise AssertionError(f"no case is {model!r}")
 
 
+SLOW = (TensorTrainDensity, TopicModel, TripleHistogramClassifier)
+"""Models whose fits take most of the time of all checks."""
+
+
 # a few dozen rows of the checks' blobs do not determine a model
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
 @parametrize_with_checks(
-    [model for model, _ in CASES], expected_failed_checks=expected_failures, xfail_strict=True
+    [model for model, _ in CASES if not isinstance(model, SLOW)],
+    expected_failed_checks=expected_failures,
+    xfail_strict=True,
 )
 def test_common_checks__hold(estimator: BaseEstimator, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
+@parametrize_with_checks(
+    [model for model, _ in CASES if isinstance(model, SLOW)],
+    expected_failed_checks=expected_failures,
+    xfail_strict=True,
+)
+def test_common_checks__hold_for_slow_models(estimator: BaseEstimator, check: Any) -> None:
     check(estimator)
 
 

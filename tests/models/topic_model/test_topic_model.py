@@ -74,6 +74,7 @@ def test_given_concentration__stays(corpus):
     assert found.doc_concentration_.sum() == pytest.approx(2.0)
 
 
+@pytest.mark.slow
 def test_containers__give_the_same_model(corpus, model, tmp_path):
     settings = {"n_words": 300, "mean_length": 60, "random_state": 1}
     simulate.write_topics(tmp_path / "c.zarr", 6000, 5, **settings)
