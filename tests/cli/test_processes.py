@@ -240,5 +240,6 @@ def test_interrupt__while_workers_start_is_as_clean(start, many_cells, tmp_path)
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=240)
     assert process.returncode == 130
-    assert errors.splitlines() == ["interrupted: nothing was written"]
+    (line,) = errors.splitlines()
+    assert line.startswith("interrupted: nothing was written")
     assert os.listdir(tmp_path) == []  # noqa: PTH208
