@@ -91,6 +91,7 @@ def test_contraction__leaves_any_subset_of_the_variables(structure):
         assert table(found) == pytest.approx(whole.sum(axis=tuple(gone)))
 
 
+@pytest.mark.slow
 def test_expectation_maximisation__climbs_to_the_empirical_table():
     """A train of full rank can be any table, and its likelihood is largest at the empirical one."""
     order, rank = [0, 1, 2, 3], 10

@@ -31,6 +31,7 @@ def recalls(label, found):
     return right.sum() / len(label), right / counts.sum(axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [(0, 3), pytest.param((2, 7), marks=pytest.mark.slow)])
 def test_verdict__a_doubtful_initialisation_that_em_recovers_is_no_warning(seeds):
     doubtful = 0

@@ -94,6 +94,7 @@ def test_render_report__compares_with_a_named_truth(fitted_mixture, mixture_data
     assert "expected calibration error 0.000" in drawing
 
 
+@pytest.mark.slow
 def test_render_report__says_nothing_of_cuts_where_none_were_compared(text, merged_text):
     assert "How many populations" not in text
     page = Page(merged_text)
@@ -114,6 +115,7 @@ def test_render_report__loads_nothing_and_runs_nothing(text):
         assert not re.search(r"https?://", outside)
 
 
+@pytest.mark.slow
 def test_render_report__is_the_same_twice(text, cell_model, cells_path):
     assert render_report(cell_model, data=cells_path, sample_size=4000) == text
 
@@ -126,6 +128,7 @@ def test_render_report__does_without_data(fitted_mixture):
     assert any("values of the pair moments" in one for one in page.alternatives)
 
 
+@pytest.mark.slow
 def test_render_report__says_the_same_of_a_loaded_model(fitted_mixture, mixture_data, tmp_path):
     fitted_mixture.save(tmp_path / "model.zarr")
     loaded = bigtensor.load(tmp_path / "model.zarr")

@@ -155,6 +155,7 @@ def test_noise_that_hides_components__is_told_with_the_rows(rows, noise):
     assert model.diagnostics_["rows_a_component"] == pytest.approx(rows / K)
 
 
+@pytest.mark.slow
 def test_noise_beyond_everything__is_an_error():
     with pytest.raises(IdentifiabilityError, match="no component stands out from the noise"):
         fit(drawn(20_000, noise=15.0)[0], K)

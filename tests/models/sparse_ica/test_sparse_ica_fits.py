@@ -102,6 +102,7 @@ def test_passes__are_few_and_told(model):
     assert len(model.diagnostics_["turns"]) == 2
 
 
+@pytest.mark.slow
 def test_weights__leave_rows_out(overcomplete):
     rows, columns, _ = overcomplete
     noise = np.random.default_rng(0).uniform(-2, 2, rows.shape).astype("f4")
