@@ -133,7 +133,7 @@ def test_scheduler__without_workers_is_planned_for_and_waited_for(run, cells, tm
     assert "give --memory-limit" in result.stdout
     waiting, error = result.stderr.splitlines()
     assert waiting == "pilot: waiting for workers"
-    assert f"{address} has no workers after 1" in error
+    assert f"{address} has no workers after" in error
     assert "--wait-for-workers 12h" in error
     assert not out.exists()
 

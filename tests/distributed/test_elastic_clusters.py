@@ -151,7 +151,7 @@ def test_cluster__that_has_asked_for_no_worker_is_waited_for_as_long_as_the_call
         timer.join()
     with empty_cluster() as client, open_runtime(client=client, wait_for_workers="1s") as runtime:
         begin = time.monotonic()
-        with pytest.raises(ClusterError, match="no workers after 1"):
+        with pytest.raises(ClusterError, match=r"no workers after \d"):
             collected(runtime, events)
         assert 1 <= time.monotonic() - begin < 5
 

@@ -104,7 +104,7 @@ def test_cluster__without_workers_is_named(
         assert runtime.workers == 0
         with pytest.raises(ClusterError) as caught:
             runtime.run(number_after, None, JOBS, ignore)
-    assert f"the scheduler at {address} has no workers after 0.5" in str(caught.value)
+    assert f"{address} has no workers after" in str(caught.value)
     assert "start some with 'dask worker ADDRESS'" in str(caught.value)
     assert "wait_for_workers='12h'" in str(caught.value)
 
@@ -123,7 +123,7 @@ def test_cluster__whose_last_worker_dies_in_mid_pass_is_not_waited_for_for_ever(
 
     with (
         open_runtime(scheduler=scheduler_process[1]) as runtime,
-        pytest.raises(ClusterError, match=r"has no workers after 0\.5"),
+        pytest.raises(ClusterError, match=r"has no workers after \d"),
     ):
         runtime.run(number_after, None, JOBS, kill_after_three)
 
@@ -145,7 +145,7 @@ def test_cluster__whose_last_worker_dies_with_a_result_is_not_waited_for_for_eve
 
     with (
         open_runtime(scheduler=scheduler_process[1]) as runtime,
-        pytest.raises(ClusterError, match=r"has no workers after 0\.5"),
+        pytest.raises(ClusterError, match=r"has no workers after \d"),
     ):
         runtime.run(number_after, None, JOBS, kill_while_others_finish)
 
