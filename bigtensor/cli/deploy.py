@@ -154,7 +154,7 @@ for _kind in KINDS:
 
 
 def _fit_options(arguments: Sequence[str]) -> dict[str, Any]:
-    """Return the options of ``bigtensor fit``, with those of the model collected.
+    """Return the options of ``bigtensor fit``; options of the model form one entry.
 
     Raises
     ------

@@ -13,7 +13,7 @@ OBJECT_STORES = ("s3fs", "gcsfs", "adlfs")
 
 
 def pinned_requirements() -> list[str]:
-    """Return bigtensor's installed dependencies with those of its extras, each with its version.
+    """Return the installed dependencies of bigtensor and of its extras, each with its version.
 
     Packages that are not installed are left out, and so are those that are for tests alone.
 

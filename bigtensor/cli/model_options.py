@@ -131,7 +131,7 @@ def model_parameters(
 
 
 def collect_parameters(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a command, with those of its model as keyword arguments of the model.
+    """Return the options of a command; options of the model become its keyword arguments.
 
     Parameters
     ----------

@@ -242,12 +242,13 @@ class Samples:
         Raises
         ------
         DataChangedError
-            If one was: rows of two states were read, and absent ones as missing values.
+            If a store was written to. Its rows were then read in two states, and rows that it no
+            longer has were read as missing values.
         """
         if self.stamp() != stamp:
             raise DataChangedError(
-                f"{self.describe()} changed while it was read; run this again when nothing writes "
-                "to it"
+                f"{self.describe()} changed while it was read; repeat the call or the command "
+                "when nothing writes to the store"
             )
 
     def describe(self) -> str:
