@@ -29,14 +29,18 @@ from bigtensor.models.kernel_mixture import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 SLOW_PAGES = (
-    *("ica", "kernel-ica", "kernel-mixture", "sparse-ica", "tensor-train-density", "topic-model"),
-    *("tutorial-cytometry", "tutorial-event-log", "tutorial-stream"),
+    *("choosing", "concepts", "ica", "kernel-ica", "kernel-mixture", "sparse-ica"),
+    *("tensor-train-density", "topic-model", "tutorial-cytometry", "tutorial-event-log"),
+    *("tutorial-gene-counts", "tutorial-recording", "tutorial-stream", "tutorial-what-if"),
 )
 """Pages with long fits. Other tests fit the same models."""
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-SLOW_EXAMPLES = {"own_cluster.py", "fit_zarr_store.py", "populations.py", "two_sites.py"}
+SLOW_EXAMPLES = {
+    *("fit_zarr_store.py", "own_cluster.py", "populations.py", "two_sites.py"),
+    "xarray_in_xarray_out.py",
+}
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#:]+)(#[^)]*)?\)")
@@ -253,6 +257,7 @@ def running_cluster(log: Path) -> Iterator[str]:
             assert cluster.wait(timeout=60) == 0, log.read_text()
 
 
+@pytest.mark.slow
 def test_local_cluster__fits_with_the_same_bits_and_leaves_nothing_behind(tmp_path: Path) -> None:
     store = tmp_path / "rows.zarr"
     simulate.write_kernel_mixture(store, 80_000, 3, random_state=1)

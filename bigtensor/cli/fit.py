@@ -80,7 +80,7 @@ def fit(
     rows = in_order(cells, sequence, fitted)
     planned = _show_plan(fitted, rows, where)
     begin = time.perf_counter()
-    with started(where) as running, reporter() as progress:
+    with started(where, planned["tasks"]) as running, reporter() as progress:
         fitted.fit(rows, checkpoint=checkpoint, listeners=[progress.listen], **running)
     fitted.save(out, overwrite=overwrite)
     seconds = time.perf_counter() - begin

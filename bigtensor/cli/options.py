@@ -161,8 +161,9 @@ _RUNTIME_OPTIONS: dict[str, tuple[Any, str, str]] = {
     "workers": (
         count(),
         "N",
-        "Start N worker processes on this machine, or N threads with --scheduler threads. By "
-        "default, passes run on threads of this process, one for each processor.",
+        "Start N worker processes on this machine, but no more than there are tasks, or N threads "
+        "with --scheduler threads. By default, passes run on threads of this process, one for each "
+        "processor.",
     ),
     "scheduler": (
         str,

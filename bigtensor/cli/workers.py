@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,7 +11,7 @@ from typing import Any
 
 
 @contextmanager
-def started(where: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def started(where: dict[str, Any], tasks: int | None = None) -> Iterator[dict[str, Any]]:
     """Start worker processes on this machine where they are wanted, and close them afterwards.
 
     Parameters
@@ -20,6 +19,8 @@ def started(where: dict[str, Any]) -> Iterator[dict[str, Any]]:
     where : dict
         ``scheduler``, ``workers``, ``memory_limit`` and ``wait_for_workers``, as
         `bigtensor.cli.options.runtime` gives them.
+    tasks : int, optional
+        Tasks of the largest pass. No more processes than tasks are started.
 
     Yields
     ------
@@ -30,10 +31,12 @@ def started(where: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield where
         return
     from bigtensor.engine.local_cluster import local_cluster
+    from bigtensor.engine.runtime import processes_to_start
 
     with ExitStack() as stack:
         with _signals_wait():
-            cluster = local_cluster(where["workers"] or os.cpu_count() or 1, where["memory_limit"])
+            count = processes_to_start(where["workers"], tasks)
+            cluster = local_cluster(count, where["memory_limit"])
             client = stack.enter_context(cluster)
         try:
             yield {"client": client}

@@ -15,6 +15,7 @@ from bigtensor.engine.events import Progress
 from bigtensor.engine.forks import forked
 from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.engine.patience import parse_wait
+from bigtensor.engine.ranges import MAX_TASKS
 from bigtensor.engine.threads import Collect, Job, JobFunction, ThreadedRuntime
 from bigtensor.errors import ClusterError, ParameterError, Setting
 
@@ -90,6 +91,7 @@ def open_runtime(
     workers: int | None = None,
     memory_limit: str | int | None = None,
     wait_for_workers: str | float | None = None,
+    tasks: int | None = None,
 ) -> Iterator[Runtime]:
     """Open a runtime for passes, and close it afterwards.
 
@@ -104,13 +106,15 @@ def open_runtime(
         where ``workers`` is given, else the thread of the Dask task that calls, else the current
         client if there is one, else ``"threads"``.
     workers : int, optional
-        Number of processes or threads; all processors by default.
+        Most processes or threads; all processors by default.
     memory_limit : str or int, optional
         Memory of one process, such as ``"1GiB"``. On a given cluster the smaller of this and the
         workers' own limit counts.
     wait_for_workers : str or float, optional
         Longest time without any worker of a cluster, in seconds or as a text (``"12h"``). The
         default is 60 s. If the cluster of the client has asked for workers, there is no limit.
+    tasks : int, optional
+        Tasks of the largest pass. No more processes than tasks are started.
 
     Yields
     ------
@@ -153,12 +157,17 @@ def open_runtime(
     elif scheduler == "threads":
         yield ThreadedRuntime(workers or os.cpu_count() or 1, limit)
     elif scheduler == "processes":
-        with local_cluster(workers or os.cpu_count() or 1, limit) as own:
+        with local_cluster(processes_to_start(workers, tasks), limit) as own:
             yield DistributedRuntime(own, wait=wait)
     else:
         connection = scheduler if isinstance(scheduler, Connection) else Connection(scheduler)
         with connected(connection) as own, _seceded():
             yield DistributedRuntime(own, limit, wait)
+
+
+def processes_to_start(workers: int | None, tasks: int | None) -> int:
+    """Return the number of processes to start on this machine: at most one for each task."""
+    return min(workers or os.cpu_count() or 1, tasks or MAX_TASKS)
 
 
 def _in_task() -> bool:

@@ -129,6 +129,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
             workers=workers,
             memory_limit=memory_limit,
             wait_for_workers=wait_for_workers,
+            tasks=-(-samples.rows // CHUNK_ROWS),
         ) as runtime:
             make_plan(samples, _sizes(function, samples.rows), runtime).check()
             validity = evaluate_to_store(

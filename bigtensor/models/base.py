@@ -18,7 +18,8 @@ from bigtensor.engine.checkpoint import content_key
 from bigtensor.engine.connection import Connection
 from bigtensor.engine.events import Listener
 from bigtensor.engine.plan import Plan, PlannedProcesses, make_plan
-from bigtensor.engine.runtime import Processes, open_runtime
+from bigtensor.engine.ranges import pass_parts
+from bigtensor.engine.runtime import Processes, open_runtime, processes_to_start
 from bigtensor.errors import ParameterError, Setting, StatisticsError
 from bigtensor.models.answers import is_plain
 from bigtensor.models.callbacks import callback_listener
@@ -73,7 +74,8 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             calls, for the current client if there is one, and otherwise for threads. The result has
             the same bits everywhere.
         workers : int, optional
-            Number of processes or threads; all processors by default.
+            Number of processes or threads; all processors by default. No more processes are started
+            than a pass has tasks.
         memory_limit : str or int, optional
             Memory of a process, such as ``"1GiB"``. A fit that needs more is refused.
         wait_for_workers : str or float, optional
@@ -151,9 +153,8 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         check_workers(workers)
         samples = self._open(X, None)
         if scheduler == "processes" or (scheduler is None and client is None and workers):
-            return self._plan(
-                samples, PlannedProcesses(workers or os.cpu_count() or 1, memory_limit)
-            )
+            count = processes_to_start(workers, len(pass_parts(samples)))
+            return self._plan(samples, PlannedProcesses(count, memory_limit))
         with open_runtime(
             client=client, scheduler=scheduler, workers=workers, memory_limit=memory_limit
         ) as runtime:

@@ -15,6 +15,7 @@ from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.checkpoint import Checkpoint, content_key, open_checkpoint
 from bigtensor.engine.events import Event, Listener, Steps
 from bigtensor.engine.plan import Alternative, PassSize, Plan, make_plan
+from bigtensor.engine.ranges import pass_parts
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import Runtime, open_runtime
 from bigtensor.errors import (
@@ -84,7 +85,7 @@ def run_script(
     """
     history: list[Event] = []
     listeners = (*listeners, history.append)
-    with open_runtime(**where) as runtime:
+    with open_runtime(**where, tasks=len(pass_parts(samples))) as runtime:
         plan = make_plan(samples, sizes, runtime, alternatives, smaller).check()
         store = None if checkpoint is None else open_checkpoint(checkpoint, samples)
         # once for all passes: to take and release the limit takes as long as a small pass

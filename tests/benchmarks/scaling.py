@@ -5,6 +5,8 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -17,6 +19,8 @@ from bigtensor.engine.cluster import DistributedRuntime
 from bigtensor.engine.events import Event
 from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.engine.reduce import run_pass
+from bigtensor.engine.runtime import Runtime
+from bigtensor.engine.threads import Collect, Job, JobFunction, ThreadedRuntime
 from bigtensor.statistics.base import Pass, Statistic
 from bigtensor.statistics.row_sample import RowSample
 from bigtensor.statistics.validity import Checked
@@ -114,6 +118,71 @@ def _share_row(name: str, rows: int, wall: float, kernel: float, *, held: bool) 
         "bars": "share <= 0.1" if held else None,
         "holds": share <= 0.10 if held else None,
     }
+
+
+@dataclass
+class TimedTasks:
+    """A runtime that adds up the seconds of its tasks, from their first line to their last.
+
+    Parameters
+    ----------
+    runtime : Runtime
+    """
+
+    runtime: Runtime
+    seconds: float = 0.0
+
+    def run(
+        self,
+        function: JobFunction,
+        shared: Any,
+        jobs: Sequence[Job],
+        collect: Collect,
+        **options: Any,
+    ) -> None:
+        """Run the jobs as the runtime does."""
+
+        def collect_timed(index: int, timed: tuple[Any, float]) -> None:
+            result, seconds = timed
+            self.seconds += seconds
+            collect(index, result)
+
+        self.runtime.run(partial(_timed, function), shared, jobs, collect_timed, **options)
+
+
+def _timed(function: JobFunction, *arguments: Any) -> tuple[Any, float]:
+    """Call a function, and return the seconds beside its result."""
+    start = time.perf_counter()
+    return function(*arguments), time.perf_counter() - start
+
+
+def dispatch_rows(folder: Path, rows: int, repeats: int) -> list[Row]:
+    """Measure the share of a posterior pass in which workers wait for tasks or send results."""
+    samples = open_samples(write_cells(folder, rows))
+    statistic = Checked(statistic_of(KernelMixture(N_COMPONENTS), samples, "posterior 1"))
+    table: list[Row] = []
+    with local_cluster(2, MEMORY_LIMIT) as client:
+        runtimes = {"two processes": DistributedRuntime(client), "two threads": ThreadedRuntime(2)}
+        for name, runtime in runtimes.items():
+            shares, walls = [], []
+            for _ in range(1 + repeats):
+                timed, start = TimedTasks(runtime), time.perf_counter()
+                run_pass(samples, Pass("posterior 1", statistic), timed)
+                walls.append(time.perf_counter() - start)
+                shares.append(1 - timed.seconds / (2 * walls[-1]))
+            # the first pass imports and compiles
+            share = median(shares[1:])
+            table.append(
+                {
+                    "on": name,
+                    "rows": rows,
+                    "wall s": median(walls[1:]),
+                    "dispatch": share,
+                    "bars": "dispatch <= 0.05",
+                    "holds": share <= 0.05,
+                }
+            )
+    return table
 
 
 def growth_rows(folder: Path, sizes: Sequence[int]) -> list[Row]:

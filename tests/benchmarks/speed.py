@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.benchmarks.kernels import floor_rows, worker_row
 from tests.benchmarks.peers import describe, peer_rows
 from tests.benchmarks.row_loops import row_loop_rows
-from tests.benchmarks.scaling import growth_rows, share_rows, worker_rows
+from tests.benchmarks.scaling import dispatch_rows, growth_rows, share_rows, worker_rows
 from tests.benchmarks.tables import Report
 from tests.benchmarks.tensor_updates import update_rows
 
@@ -57,6 +57,9 @@ def run(report: Report, folder: Path, rows: int, repeats: int, only: Sequence[st
             "Share of Dask and reading in the wall time, two workers",
             share_rows(folder, rows, repeats),
         ),
+        "dispatch": lambda: report.add(
+            "Share of a pass in which two workers run no task", dispatch_rows(folder, rows, repeats)
+        ),
         "growth": lambda: report.add(
             "Growth with the rows, two workers of 1 GiB", growth_rows(folder, sizes)
         ),
@@ -80,7 +83,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--only",
         nargs="*",
         default=[],
-        choices=["floor", "loops", "updates", "worker", "workers", "share", "growth", "peers"],
+        choices=[
+            *("floor", "loops", "updates", "worker", "workers", "share", "dispatch", "growth"),
+            "peers",
+        ],
     )
     parser.add_argument("--folder", type=Path, help="where the data are kept for the next run")
     parser.add_argument("--out", type=Path, help="JSON file to write")

@@ -136,6 +136,7 @@ def test_distances__of_gated_shares_and_of_parts(fits: Fits):
     assert ours == pytest.approx(counted, abs=0.1)
 
 
+@pytest.mark.slow
 def test_gvhd_probabilities__are_measured_for_every_model(shared_data: Path, capsys):
     whole = load_gvhd(shared_data / "gvhd.npz")[9]
     sample = Sample(whole.number, whole.values[::8], whole.classes[::8])

@@ -72,6 +72,7 @@ def test_small_tables__hold_their_bars():
     assert row["mean ratio"] < 1.1
 
 
+@pytest.mark.slow
 def test_cluster_figure__shows_the_errors_of_every_draw(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     from tests.benchmarks.density.cluster_figure import cluster_figure

@@ -113,6 +113,7 @@ def test_ratio_row__leaves_out_models_without_an_estimate():
     assert "holds" not in ratio_row(5, 10_000, errors)
 
 
+@pytest.mark.slow
 def test_errors__fall_with_the_rows():
     few, many = (errors_of(2, rows, 2, (EX, EM_LOOSE)) for rows in (500, 50_000))
     assert (many[EX] < few[EX]).all()

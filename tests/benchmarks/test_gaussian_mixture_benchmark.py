@@ -11,6 +11,7 @@ from tests.benchmarks.gaussian_mixture.__main__ import main
 pytestmark = pytest.mark.benchmark
 
 
+@pytest.mark.slow
 def test_benchmark__finds_all_components_where_scikit_learn_does_not(tmp_path: Path) -> None:
     out = tmp_path / "gaussian.json"
     main(["--models", "2", "--small", "--out", str(out)])

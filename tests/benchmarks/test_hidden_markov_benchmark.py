@@ -72,6 +72,7 @@ def test_drawn__is_judged_on_triples_of_the_truth():
     assert drawn.error(found.parameters) < 0.02
 
 
+@pytest.mark.slow
 def test_accuracy__keeps_its_bars_on_average():
     report = Report("small", {})
     add_accuracy(report, 3, rows={5: (500, 100_000)})

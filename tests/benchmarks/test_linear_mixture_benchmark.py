@@ -23,6 +23,7 @@ def test_benchmark__bars_hold_at_a_small_size(tmp_path: Path) -> None:
     assert all(row["holds"] for table in tables.values() for row in table["rows"])
 
 
+@pytest.mark.slow
 def test_benchmark__power_updates_alone_are_worse(tmp_path: Path) -> None:
     out = tmp_path / "power.json"
     main(["--models", "1", "--small", "--only", "power", "--out", str(out)])
@@ -47,6 +48,7 @@ def test_benchmark__tensorly_is_no_more_precise(tmp_path: Path) -> None:
     assert table["rows"][-1]["moments found"] == "2/2"
 
 
+@pytest.mark.slow
 def test_benchmark__methods_have_the_same_error(tmp_path: Path) -> None:
     out = tmp_path / "methods.json"
     main(["--models", "1", "--small", "--only", "methods", "--out", str(out)])

@@ -19,7 +19,7 @@ from tests.benchmarks.peers import peer_rows
 from tests.benchmarks.preparations import in_memory, statistic_of
 from tests.benchmarks.row_loops import SHAPES as LOOP_SHAPES
 from tests.benchmarks.row_loops import drawn_rows, label_loop, row_loop_rows, sums_loop
-from tests.benchmarks.scaling import growth_rows, share_rows, worker_rows
+from tests.benchmarks.scaling import dispatch_rows, growth_rows, share_rows, worker_rows
 from tests.benchmarks.speed import main
 from tests.benchmarks.tensor_updates import SHAPES as UPDATE_SHAPES
 from tests.benchmarks.tensor_updates import update_rows
@@ -118,6 +118,13 @@ def test_passes_on_workers__give_ratios(tmp_path):
     assert [row["pass"] for row in shares] == ["moments", "posterior 1", "a fit"]
     assert all(0.3 < row["gain"] < 3 for row in gains), gains
     assert all(row["share"] < 1 for row in shares), shares
+
+
+@pytest.mark.slow
+def test_dispatch_rows__tasks_take_most_of_a_pass(tmp_path):
+    rows = dispatch_rows(tmp_path, 400_000, 1)
+    assert [row["on"] for row in rows] == ["two processes", "two threads"]
+    assert all(0 < row["dispatch"] < 0.8 for row in rows), rows
 
 
 @pytest.mark.slow

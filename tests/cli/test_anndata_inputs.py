@@ -55,9 +55,9 @@ def address(request, folder):
 @pytest.mark.parametrize(
     "address",
     [
-        "path sparse.zarr",
+        pytest.param("path sparse.zarr", marks=pytest.mark.slow),
         "file sparse.h5ad",
-        "memory dense.zarr",
+        pytest.param("memory dense.zarr", marks=pytest.mark.slow),
     ],
     indirect=True,
 )
@@ -82,6 +82,7 @@ def test_every_command__takes_anndata(run, address, tmp_path):
     assert all(f"type {code}" in page.read_text() for code in range(4))
 
 
+@pytest.mark.slow
 def test_processes__read_a_file_for_themselves(run, folder, tmp_path):
     labels = {}
     for scheduler in (("--workers", 2), THREADS):

@@ -31,6 +31,7 @@ def test_fit__says_what_was_merged(merged, cells):
     assert (model.n_components, model.n_populations, model.start) == (16, 4, "auto")
 
 
+@pytest.mark.slow
 def test_fit__components_may_be_counted(run, cells, tmp_path):
     out = tmp_path / "m.zarr"
     result = run("fit", cells, "--components", "auto", "--out", out, *THREADS)

@@ -72,9 +72,12 @@ def test_exit_code__1_with_nothing_on_standard_output(start, tmp_path):
     assert str(tmp_path / "none.zarr") in line
 
 
-def test_fit__two_workers_give_the_bits_of_threads(start, cells, model, tmp_path):
-    out = tmp_path / "m.zarr"
-    process = start("fit", cells, "--components", 4, "--out", out, "--workers", 2)
+def test_fit__two_workers_give_the_bits_of_threads(start, run, tmp_path):
+    cells, model, out = (tmp_path / name for name in ("cells.zarr", "threads.zarr", "m.zarr"))
+    # two chunks, hence two tasks
+    run("simulate", "cytometry", cells, "--rows", 70_000, "--components", 4)
+    run("fit", cells, "--components", 4, "--out", model, "--scheduler", "threads")
+    process = start("fit", cells, "--components", 4, "--out", out, "--workers", 3)
     output, errors = process.communicate(timeout=240)
     assert process.returncode == 0, errors
     assert "runs on    2 processes x 1 thread" in output
@@ -138,7 +141,10 @@ def test_scheduler__without_workers_is_planned_for_and_waited_for(run, cells, tm
     assert not out.exists()
 
 
-@pytest.mark.parametrize("where", [("--scheduler", "threads"), ("--workers", "2")])
+@pytest.mark.parametrize(
+    "where",
+    [("--scheduler", "threads"), pytest.param(("--workers", "2"), marks=pytest.mark.slow)],
+)
 def test_interrupt__in_mid_fit_keeps_finished_parts_and_nothing_half_written(
     start, many_cells, run, tmp_path, where
 ):

@@ -34,6 +34,7 @@ def files(folder, run):
     return store, model, fitted.stdout
 
 
+@pytest.mark.slow
 def test_fit__tells_the_words_of_the_topics(files):
     told = files[2]
     assert "3 topics in 1 view" in told

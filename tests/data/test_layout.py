@@ -55,7 +55,7 @@ def write(path: Path, values: np.ndarray, blocks: list[int], **options: object) 
 
 
 @pytest.mark.parametrize("announce", [False, True])
-@pytest.mark.parametrize("rows", [1, 1_024, 1_500, 2_500])
+@pytest.mark.parametrize("rows", [1, 1_024, 1_500, pytest.param(2_500, marks=pytest.mark.slow)])
 def test_writer__keeps_every_row_for_any_block_sizes(
     tmp_path: Path, rows: int, announce: bool
 ) -> None:

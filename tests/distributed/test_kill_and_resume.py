@@ -182,7 +182,7 @@ def kill_and_resume(undisturbed: Undisturbed, folder: Path, moments: int, schedu
 
 @pytest.mark.parametrize(
     ("scheduler", "moments"),
-    [pytest.param("threads", 3, marks=pytest.mark.slow), ("processes", 1)],
+    [("threads", 1), pytest.param("processes", 3, marks=pytest.mark.slow)],
 )
 def test_driver__killed_and_run_again_gives_the_same_bits(
     undisturbed: Undisturbed, tmp_path: Path, scheduler: str, moments: int

@@ -161,7 +161,7 @@ sys.path.insert(0, {str(locked_folder)!r})
     assert not kept(locked_folder)
 
 
-@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+@pytest.mark.parametrize("ending", [".nbi", pytest.param(".nbc", marks=pytest.mark.slow)])
 def test_loops__run_when_kept_machine_code_is_torn(folder, ending):
     run(folder, DOUBLE)
     (torn,) = folder.rglob(f"*{ending}")
@@ -225,7 +225,7 @@ AS_ROOT = pytest.mark.skipif(
     "share",
     [
         open_to_all,
-        pytest.param(open_to_a_group, marks=AS_ROOT),
+        pytest.param(open_to_a_group, marks=[AS_ROOT, pytest.mark.slow]),
         pytest.param(owned_by_another, marks=AS_ROOT),
     ],
 )

@@ -81,7 +81,7 @@ def test_kernel_mixture(name, components):
 
 @pytest.mark.parametrize(("rows", "features"), [(2_000, 6), (300, 9)])
 @pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("components", [3, "auto"])
+@pytest.mark.parametrize("components", [3, pytest.param("auto", marks=pytest.mark.slow)])
 def test_discrete_mixture(rows, features, seed, components):
     drawn = codes(rows, features, seed)
     require_equal_answers(

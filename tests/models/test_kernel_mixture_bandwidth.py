@@ -201,6 +201,7 @@ def held_out(data, monkeypatch, *, leaks: bool) -> dict:
 
 
 # the narrowest bandwidth makes doubtful starts
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 def test_cross_validation__does_not_leak_the_held_out_rows_into_the_directions(monkeypatch):
     """The example of the recipe: four Gaussian components, 2,000 rows, Fisher ratio 4.

@@ -35,6 +35,7 @@ def fresh(fitted, tmp_path) -> KernelMixture:
     return bigtensor.load(fitted.save(tmp_path / "fitted.zarr"))
 
 
+@pytest.mark.slow
 def test_populations__are_the_simulated_ones(fitted, cells):
     truth, found = cells["label"].to_numpy(), fitted.predict(cells).to_numpy()
     of_outliers = np.bincount(found[truth < 0], minlength=10)
@@ -72,7 +73,7 @@ def test_reliability__is_full_from_the_resolved_share_on(n_components, rows, exp
     np.testing.assert_allclose(found, [1e-6, 0.01, 0.25, 1, 1])
 
 
-@pytest.mark.parametrize("features_of_a_view", [1, 6])
+@pytest.mark.parametrize("features_of_a_view", [pytest.param(1, marks=pytest.mark.slow), 6])
 def test_memory__of_halves_is_within_what_the_plan_counts(monkeypatch, features_of_a_view):
     monkeypatch.setattr(driver_threads, "_processors", lambda: 8)
     cells = simulate.correlated_cells(6000, [4, 3, 2, 1], markers=12, random_state=0)

@@ -54,6 +54,7 @@ def worst_distance(truth: list[np.ndarray], found: list[np.ndarray]) -> float:
 
 
 # a label of categories is that of many equal rows, which change it at once
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.RefinementWarning")
 def test_delta__finds_the_conditional_probabilities_of_a_discrete_mixture():
     """Compared with maximum likelihood that starts from the truth: the lower reference."""

@@ -58,6 +58,7 @@ def test_independent_features__have_components_and_no_populations():
         assert not notes_of(model, "n_populations")
 
 
+@pytest.mark.slow
 def test_dependent_features__have_populations_and_a_note(cells):
     model = KernelMixture(**QUICK).fit(cells)
     assert 3 <= len(model.population_weights_) <= 5
@@ -71,7 +72,7 @@ def test_dependent_features__have_populations_and_a_note(cells):
     assert_array_equal(asked.predict(cells), model.predict(cells))
 
 
-@pytest.mark.parametrize("kind", ["path", "xarray"])
+@pytest.mark.parametrize("kind", ["path", pytest.param("xarray", marks=pytest.mark.slow)])
 def test_import__features_off_the_scale_are_left_out(store, fitted, kind):
     data = store if kind == "path" else xr.open_zarr(store).load()
     model = fitted if kind == "path" else KernelMixture(**QUICK).fit(data)

@@ -66,6 +66,7 @@ def test_moments__of_windows_end_as_near_the_truth_as_those_of_all_rows(many, ro
     assert (some.predict(rows) == every.predict(rows)).mean() > 0.998
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
 def test_moments__of_windows_that_leave_a_doubtful_start_get_rivals(many):
     cells = simulate.cytometry(ROWS, 8, random_state=2)

@@ -55,6 +55,7 @@ def test_wide_views__answers_survive_saving(wide, tmp_path):
     assert np.mean(np.asarray(model.predict(drawn)) == component) > 0.95
 
 
+@pytest.mark.slow
 def test_wide_views__handwritten_digits_in_six_views():
     if not DIGITS.exists():
         pytest.skip("needs ../shared/data/mfeat.npz")

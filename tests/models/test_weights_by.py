@@ -232,6 +232,7 @@ def distance_to_shares(weights, shares, component):
     return 0.5 * np.abs(weights[:, component] - shares).sum(axis=1).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.RefinementWarning")
 @pytest.mark.parametrize("name", ["pair", "unequal", pytest.param("three", marks=pytest.mark.slow)])

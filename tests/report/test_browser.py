@@ -76,6 +76,7 @@ def test_report__keeps_its_words_and_figures_in_a_browser(browser, report, tmp_p
     assert page.rstrip().endswith("</html>")
 
 
+@pytest.mark.slow
 def test_report__shows_the_tree_of_populations_in_a_browser(
     browser, merged_model, cells_path, tmp_path
 ):

@@ -79,6 +79,7 @@ def test_render_report__compares_with_labels_and_samples_of_the_data(text, cell_
     assert "a sample of 3,968 of the 30,000 rows" in page.said
 
 
+@pytest.mark.slow
 def test_render_report__compares_with_a_named_truth(fitted_mixture, mixture_data):
     half = np.where(np.arange(6000) < 3000, "first half", "")
     data = mixture_data.drop_vars("label").assign(half=("sample", half))
@@ -152,6 +153,7 @@ def test_render_report__escapes_what_others_named(mixture_data):
     assert "<img src=x>" in page.said
 
 
+@pytest.mark.slow
 def test_render_report__takes_views_of_several_features(wide_mixture, mixture_data):
     page = Page(render_report(wide_mixture, data=mixture_data))
     first, second = wide_mixture.views_.features[0][1]
@@ -159,12 +161,14 @@ def test_render_report__takes_views_of_several_features(wide_mixture, mixture_da
     assert f"Densities of {second} by component" in page.alternatives
 
 
+@pytest.mark.slow
 def test_render_report__uses_the_labels_that_are_given(fitted_mixture, mixture_data):
     turned = (np.asarray(fitted_mixture.predict(mixture_data)) + 1) % 3
     page = Page(render_report(fitted_mixture, data=mixture_data, labels=turned))
     assert re.search(r"Component \d holds .*, but its weight", page.said)
 
 
+@pytest.mark.slow
 def test_render_report__counts_all_labels_that_a_model_wrote(cell_model, cells_path, tmp_path):
     labels = cell_model.write(cells_path, tmp_path / "labels.zarr")
     page = Page(render_report(cell_model, data=cells_path, labels=labels, sample_size=400))
@@ -225,6 +229,7 @@ def merged_text(merged_model, cells_path):
     return render_report(merged_model, data=cells_path, sample_size=4000)
 
 
+@pytest.mark.slow
 def test_render_report__shows_populations_before_components(merged_text, merged_model):
     page = Page(merged_text)
     features = merged_model.views_.feature_names
@@ -277,6 +282,7 @@ def test_render_report__shows_how_the_bandwidth_was_chosen(mixture_data):
     assert f"{error:.2g}" in page.said
 
 
+@pytest.mark.slow
 def test_render_report__does_before_a_posterior_pass(mixture_data):
     model = KernelMixture(3, random_state=0).prepare(mixture_data)
     model.solve(model.accumulate(mixture_data))

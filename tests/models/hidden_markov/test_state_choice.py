@@ -45,6 +45,7 @@ def test_the_fit__is_that_of_the_number(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 @pytest.mark.parametrize("rows", [60, 300])
 def test_few_rows__give_few_states(rows: int) -> None:
@@ -89,6 +90,7 @@ def test_n_states__is_a_number_or_auto() -> None:
         HiddenMarkovModel("best").fit(data)
 
 
+@pytest.mark.slow
 def test_command_line__says_the_number(tmp_path: Path) -> None:
     data = tmp_path / "steps.zarr"
     simulate.write_hidden_markov(data, 60_000, 3, 8, sequences=60, stay=0.6, random_state=1)

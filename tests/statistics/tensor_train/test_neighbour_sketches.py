@@ -42,6 +42,7 @@ def test_moments__are_means_of_products():
         assert found.triples[j] == pytest.approx(triple, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_train__of_a_chain_comes_near_it_with_many_rows():
     """Kernel density at the rows of another draw, against the smoothed truth."""
     data = simulate.latent_chain(200_000, 2, 4, 0.5, random_state=1)
