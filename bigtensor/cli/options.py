@@ -163,7 +163,7 @@ _RUNTIME_OPTIONS: dict[str, tuple[Any, str, str]] = {
         "N",
         "Start N worker processes on this machine, but no more than there are tasks, or N threads "
         "with --scheduler threads. By default, passes run on threads of this process, one for each "
-        "processor.",
+        "processor, or two if the rows come from a URL.",
     ),
     "scheduler": (
         str,

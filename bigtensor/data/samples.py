@@ -129,6 +129,12 @@ class Samples:
         return any(source.has_weight for source in self.sources)
 
     @property
+    def is_remote(self) -> bool:
+        """True if rows are read from a URL, such as that of an object store."""
+        places = [getattr(source, "url", getattr(source, "path", "")) for source in self.sources]
+        return any("://" in place for place in places)
+
+    @property
     def effective_rows(self) -> float:
         """Number of rows that the weighted rows stand for: the sum of the weights in blocks."""
         if self.total_weight is not None:

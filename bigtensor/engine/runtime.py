@@ -25,6 +25,11 @@ _CLIENT_OF_PARENT = (
 )
 
 
+REMOTE_THREADS = 2
+"""Threads of a processor where rows come through a network: one waits for rows, and one computes
+on those that it has."""
+
+
 class Processes(Protocol):
     """Processes that a plan is made for."""
 
@@ -92,6 +97,7 @@ def open_runtime(
     memory_limit: str | int | None = None,
     wait_for_workers: str | float | None = None,
     tasks: int | None = None,
+    remote: bool = False,
 ) -> Iterator[Runtime]:
     """Open a runtime for passes, and close it afterwards.
 
@@ -115,6 +121,8 @@ def open_runtime(
         default is 60 s. If the cluster of the client has asked for workers, there is no limit.
     tasks : int, optional
         Tasks of the largest pass. No more processes than tasks are started.
+    remote : bool, default False
+        Whether rows are read from a URL. There are then twice as many threads by default.
 
     Yields
     ------
@@ -155,7 +163,8 @@ def open_runtime(
         with _seceded():
             yield DistributedRuntime(client, limit, wait)
     elif scheduler == "threads":
-        yield ThreadedRuntime(workers or os.cpu_count() or 1, limit)
+        default = (os.cpu_count() or 1) * (REMOTE_THREADS if remote else 1)
+        yield ThreadedRuntime(workers or default, limit)
     elif scheduler == "processes":
         with local_cluster(processes_to_start(workers, tasks), limit) as own:
             yield DistributedRuntime(own, wait=wait)

@@ -130,6 +130,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
             memory_limit=memory_limit,
             wait_for_workers=wait_for_workers,
             tasks=-(-samples.rows // CHUNK_ROWS),
+            remote=samples.is_remote,
         ) as runtime:
             make_plan(samples, _sizes(function, samples.rows), runtime).check()
             validity = evaluate_to_store(
@@ -198,7 +199,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         self, samples: Samples, function: RowFunction
     ) -> tuple[dict[str, NDArray[Any]], Validity]:
         """Return the outputs of a row function, and the invalid rows after judging them."""
-        with open_runtime() as runtime:
+        with open_runtime(remote=samples.is_remote) as runtime:
             arrays, validity = evaluate_in_memory(
                 samples, function, runtime, marginalised=self.missing == MARGINALISE
             )

@@ -74,8 +74,8 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             calls, for the current client if there is one, and otherwise for threads. The result has
             the same bits everywhere.
         workers : int, optional
-            Number of processes or threads; all processors by default. No more processes are started
-            than a pass has tasks.
+            Number of processes or threads. By default one for each processor, or two threads if X
+            is a URL. No more processes are started than a pass has tasks.
         memory_limit : str or int, optional
             Memory of a process, such as ``"1GiB"``. A fit that needs more is refused.
         wait_for_workers : str or float, optional
@@ -156,7 +156,11 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             count = processes_to_start(workers, len(pass_parts(samples)))
             return self._plan(samples, PlannedProcesses(count, memory_limit))
         with open_runtime(
-            client=client, scheduler=scheduler, workers=workers, memory_limit=memory_limit
+            client=client,
+            scheduler=scheduler,
+            workers=workers,
+            memory_limit=memory_limit,
+            remote=samples.is_remote,
         ) as runtime:
             return self._plan(samples, runtime)
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bigtensor.engine.runtime import open_runtime
+from bigtensor import GaussianMixture
+from bigtensor.engine.runtime import open_runtime, processes_to_start
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import ClusterError, ParameterError
 
@@ -83,8 +84,26 @@ def test_open__refuses_what_contradicts_itself(options: dict[str, Any], words: s
 def test_open__uses_threads_when_nothing_is_said() -> None:
     with open_runtime(memory_limit="2GiB") as runtime:
         assert runtime == ThreadedRuntime(os.cpu_count() or 1, 2**31)
-    with open_runtime(scheduler="threads", workers=3) as runtime:
+    with open_runtime(scheduler="threads", workers=3, remote=True) as runtime:
         assert runtime == ThreadedRuntime(3)
+
+
+@pytest.mark.parametrize(("scheme", "times"), [("none", 1), ("memory", 2)])
+def test_threads__are_twice_as_many_where_rows_come_from_a_url(scheme: str, times: int) -> None:
+    import xarray as xr
+
+    rows = xr.Dataset({"X": (("sample", "feature"), np.ones((100, 2)))})
+    address = "memory://threads.zarr"
+    rows.to_zarr(address, mode="w", zarr_format=3, consolidated=False)
+    data = address if scheme == "memory" else rows
+    plan = GaussianMixture(2).plan(data, scheduler="threads")
+    assert plan.threads == times * (os.cpu_count() or 1)
+
+
+def test_processes__are_no_more_than_the_tasks() -> None:
+    assert processes_to_start(40, 3) == 3
+    assert processes_to_start(2, 3) == 2
+    assert processes_to_start(None, None) == os.cpu_count()
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://x", "127.0.0.1"])
