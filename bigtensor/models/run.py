@@ -85,8 +85,8 @@ def run_script(
     """
     history: list[Event] = []
     listeners = (*listeners, history.append)
-    work = {"tasks": len(pass_parts(samples)), "remote": samples.is_remote}
-    with open_runtime(**where, **work) as runtime:
+    tasks = len(pass_parts(samples))
+    with open_runtime(**where, tasks=tasks, remote=samples.is_remote) as runtime:
         plan = make_plan(samples, sizes, runtime, alternatives, smaller).check()
         store = None if checkpoint is None else open_checkpoint(checkpoint, samples)
         # once for all passes: to take and release the limit takes as long as a small pass
