@@ -56,7 +56,12 @@ def test_methods__all_estimate_densities_of_mass_one():
 
 
 @pytest.mark.parametrize(
-    ("name", "k"), [pytest.param("B1", 3, marks=pytest.mark.slow), ("B2", 4), ("B3", 2)]
+    ("name", "k"),
+    [
+        pytest.param("B1", 3, marks=pytest.mark.slow),
+        pytest.param("B2", 4, marks=pytest.mark.slow),
+        ("B3", 2),
+    ],
 )
 def test_measure__one_data_set_keeps_its_bars(name: str, k: int):
     case = BY_NAME[name]
@@ -138,6 +143,7 @@ def test_rate_row__is_a_share():
     assert 0.02 < row["share of GEMM rate"] < 1
 
 
+@pytest.mark.slow
 def test_growth_rows__errors_fall():
     rows = list(growth_rows("gamma", (500, 5000), 2, (SPECTRAL, EM)))
     assert [(row["rows"], row["of sets"]) for row in rows[::3]] == [

@@ -9,6 +9,7 @@ from tests.benchmarks.density.real_sets import bars, folds_of
 from tests.benchmarks.density.two_clusters import GRID, draw_of, true_density, two_clusters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PEERS if "vine" not in name])
 def test_peers__integrate_to_one(name):
     rng = np.random.default_rng(0)

@@ -119,6 +119,7 @@ def test_errors__fall_with_the_rows():
     assert (many[EX] < few[EX]).all()
 
 
+@pytest.mark.slow
 def test_times__em_on_rows_takes_longer():
     row = counted_row(5, 20_000, 1)
     assert row["one by one, ridge none"] > row["ridge none"] > 0.1

@@ -249,6 +249,7 @@ def test_predict__writes_the_sources_of_a_model_without_labels(run, tmp_path):
     assert "leave --probabilities out" in refused.stderr
 
 
+@pytest.mark.slow
 def test_predict__writes_the_answers_of_a_density_that_are_asked_for(run, tmp_path):
     store, model, out = (tmp_path / f"{name}.zarr" for name in ("chain", "model", "answers"))
     sizes = ("--rows", 500, "-k", 2, "--features", 3)

@@ -13,6 +13,7 @@ def own(cells, tmp_path):
     return shutil.copytree(cells, tmp_path / "own.zarr")
 
 
+@pytest.mark.slow
 def test_into__writes_a_group_that_later_commands_read(run, model, own, tmp_path):
     result = run("predict", model, own, "--into", "answers", "--by", "sample_id", *THREADS)
     assert result.exit_code == 0, result.stderr

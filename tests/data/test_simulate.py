@@ -156,7 +156,9 @@ def test_kernel_mixture__names_the_parameter_that_is_wrong(change, message):
 # Truth and error ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [0.8, 1.0, 2.5])
+@pytest.mark.parametrize(
+    "shape", [0.8, *(pytest.param(shape, marks=pytest.mark.slow) for shape in (1.0, 2.5))]
+)
 def test_kernel_mixture_density__integrates_to_one_with_the_stated_moments(shape):
     data = simulate.kernel_mixture(10, 4, "gamma", random_state=3, gamma_shape=shape)
     assert data["true_is_gamma"].values[:, 0].sum() == 2

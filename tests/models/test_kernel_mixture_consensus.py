@@ -97,6 +97,7 @@ def test_memory__of_halves_is_within_what_the_plan_counts(monkeypatch, features_
     assert len(measured) == 1
 
 
+@pytest.mark.slow
 def test_auto__is_near_the_simulated_number(fresh):
     fresh.cut_populations("auto")
     count = fresh.diagnostics_["population_count"]

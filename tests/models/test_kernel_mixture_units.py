@@ -134,7 +134,13 @@ def fitted(name, values, dtype="float64"):
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize(
-    ("dtype", "exponent"), [("float64", -100), ("float64", 18), ("float32", -37), ("float32", 100)]
+    ("dtype", "exponent"),
+    [
+        ("float64", -100),
+        pytest.param("float64", 18, marks=pytest.mark.slow),
+        pytest.param("float32", -37, marks=pytest.mark.slow),
+        ("float32", 100),
+    ],
 )
 def test_labels__are_equal_in_units_of_a_power_of_two(values, name, dtype, exponent):
     case, a = CASES[name], 2.0**exponent

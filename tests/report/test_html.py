@@ -253,6 +253,7 @@ def test_render_report__shows_populations_before_components(merged_text, merged_
     assert "best population" in page.said
 
 
+@pytest.mark.slow
 def test_render_report__lists_every_component_of_a_population(merged_text, merged_model):
     page = Page(merged_text)
     of_component = merged_model.population_of_component_

@@ -18,6 +18,7 @@ def chosen(data: xr.Dataset, **options) -> HiddenMarkovModel:
     return HiddenMarkovModel("auto", refine="triples", random_state=0, **options).fit(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_states", "sequences"), [(1, 30), (2, 1), (3, 60)])
 def test_number_of_states__is_that_of_the_simulation(n_states: int, sequences: int) -> None:
     data = simulate.hidden_markov(60_000, n_states, 8, sequences, stay=0.6, random_state=1)

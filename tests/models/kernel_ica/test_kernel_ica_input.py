@@ -17,7 +17,7 @@ from tests.models.ica.problems import problem
 
 @pytest.fixture(scope="module")
 def rows():
-    return problem("laplace", 4, 4, 5_000, seed=1)[0]
+    return problem("laplace", 4, 4, 2_000, seed=1)[0]
 
 
 @pytest.mark.parametrize(

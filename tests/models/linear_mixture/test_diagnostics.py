@@ -61,6 +61,7 @@ def test_right_results__carry_no_word_of_worry(k, seed):
     assert farthest(model, means) < 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [18, 24])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_too_many__are_returned_as_fewer(asked, seed):
