@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import fsspec
 
-from bigtensor.errors import BigtensorError, MissingDependencyError, StoreReadError
+from bigtensor.errors import (
+    BigtensorError,
+    MissingDependencyError,
+    StoreReadError,
+    hide_passwords,
+    without_passwords,
+)
 
 _PACKAGES = {
     "s3": "s3fs",
@@ -38,9 +43,6 @@ _CLIENTS = ("fsspec", "botocore", "aiobotocore", "aiohttp", "gcsfs", "google", "
 _NO_ANSWER = frozenset({"ConnectionError", "HTTPClientError", "ClientConnectionError"})
 """Names of the errors of Python, botocore and aiohttp for a server that does not answer."""
 
-_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
-"""Variables that point an S3 client at another server than that of Amazon."""
-
 _ONE_RETRY: dict[str, Any] = {"connect_timeout": 5, "retries": {"total_max_attempts": 2}}
 """Settings of an S3 client that looks whether a server answers. By default the client tries five
 times, which takes 9 s where nothing listens and minutes where a firewall drops the packets."""
@@ -67,6 +69,7 @@ def file_system(address: str, *, probe: bool = False) -> tuple[Any, str]:
     """
     if not address.strip():
         raise StoreReadError(f"{address!r} is no address of a store; give a path or a URL")
+    _refuse_key(address)
     options: dict[str, Any] = {"use_listings_cache": False}
     if probe and _package(address) == "s3fs":
         configured = fsspec.config.conf.get("s3", {}).get("config_kwargs", {})
@@ -83,8 +86,18 @@ def file_system(address: str, *, probe: bool = False) -> tuple[Any, str]:
         raise StoreReadError(
             f"{address} cannot be opened ({error}); expected a path, or a URL that begins with "
             "s3://, gs://, https:// or another protocol of fsspec"
-        ) from error
+        ) from hide_passwords(error)
     return filesystem, root.rstrip("/") or root
+
+
+def _refuse_key(address: str) -> None:
+    """Refuse a key before the name of a bucket: clients take it for a part of the name."""
+    package = _package(address) or ""
+    if package in _CREDENTIALS and without_passwords(address) != address:
+        raise StoreReadError(
+            f"{address} holds a secret, which the client would take for the name of a bucket; "
+            f"leave it out, and set {_CREDENTIALS[package]}"
+        )
 
 
 def is_object_store(address: str) -> bool:
@@ -135,7 +148,8 @@ def store_errors(address: str, error_class: type[BigtensorError] | None = None) 
             raise
         raise error_class(str(error)) from error
     except Exception as error:
-        raise (error_class or StoreReadError)(explain_failure(address, error)) from error
+        message = explain_failure(address, error)
+        raise (error_class or StoreReadError)(message) from hide_passwords(error)
 
 
 def is_network_failure(error: BaseException) -> bool:
@@ -205,7 +219,9 @@ def _endpoint(address: str) -> str:
     """Return in words which server is asked."""
     if _package(address) != "s3fs":
         return f"asked over {address.partition('://')[0]}"
-    variable = next((name for name in _ENDPOINTS if os.environ.get(name)), None)
-    if variable is None:
-        return "the endpoint is that of Amazon, because AWS_ENDPOINT_URL is not set"
-    return f"the endpoint is {os.environ[variable]}, from {variable}"
+    remedy = "AWS_ENDPOINT_URL or endpoint_url in ~/.aws/config sets it"
+    # an endpoint comes from variables, profiles and settings of fsspec, which the client combines
+    with suppress(Exception):
+        client = file_system(address)[0].s3
+        return f"the endpoint is {client.meta.endpoint_url}; {remedy}"
+    return f"the endpoint is not known, because there is no client; {remedy}"

@@ -26,7 +26,7 @@ from bigtensor.data.object_outputs import (
 )
 from bigtensor.data.object_stores import explain_failure, is_store_failure
 from bigtensor.data.store_address import as_address
-from bigtensor.errors import BigtensorError, OutputError
+from bigtensor.errors import BigtensorError, OutputError, hide_passwords
 
 
 @contextmanager
@@ -252,7 +252,7 @@ def write_errors(address: str | os.PathLike[str]) -> Iterator[None]:
     except Exception as error:
         target = as_address(address)
         if isinstance(target, str) and is_store_failure(error):
-            raise OutputError(explain_failure(target, error)) from error
+            raise OutputError(explain_failure(target, error)) from hide_passwords(error)
         # errors without a number are of other things than files, such as connections to workers
         if not isinstance(error, OSError) or not error.errno:
             raise

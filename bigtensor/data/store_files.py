@@ -11,7 +11,7 @@ from typing import Any
 from fsspec.implementations.local import LocalFileSystem
 
 from bigtensor.data.object_stores import file_system
-from bigtensor.errors import StoreReadError
+from bigtensor.errors import StoreReadError, hide_passwords
 
 _STAMPS = ("mtime", "ETag", "etag", "LastModified", "last_modified", "updated", "created")
 """Names that file systems give to the time or the version of a file."""
@@ -43,7 +43,7 @@ class StoreFiles:
                 f"{self.url} cannot be opened as a Zarr group ({type(error).__name__}: {error}); "
                 "check the path. 'bigtensor import' makes a store of FCS, CSV, Parquet or AnnData "
                 "files"
-            ) from error
+            ) from hide_passwords(error)
 
     def document(self, name: str) -> dict[str, Any] | None:
         """Read a metadata document.

@@ -21,7 +21,7 @@ from bigtensor.data.read_errors import too_much_memory
 from bigtensor.data.shard_indices import ShardIndexStore
 from bigtensor.data.store_address import as_address, check_store_address
 from bigtensor.data.store_files import StoreFiles
-from bigtensor.errors import StoreReadError
+from bigtensor.errors import StoreReadError, hide_passwords
 
 OPEN_ARRAYS = 256
 """Arrays that a process keeps open: their metadata, and no row."""
@@ -137,7 +137,7 @@ def read_rows(array: Any, start: int, stop: int) -> NDArray[Any]:
         raise StoreReadError(
             f"rows {start:,} to {stop - 1:,} of {array.store_path} cannot be read "
             f"({type(error).__name__}: {error}); restore the store from a copy or write it again"
-        ) from error
+        ) from hide_passwords(error)
 
 
 def open_whole_group(path: str | os.PathLike[str]) -> zarr.Group:
