@@ -19,6 +19,26 @@ WAITING_NBYTES = 16 * 2**20
 larger state waits alone: more at once would not be stored faster."""
 
 
+ENCODED_FORMS = 2
+"""Copies of a state that its encoding makes: the archive, and the archive with its digest."""
+
+
+def parts_at_once(state_nbytes: int) -> int:
+    """Return the number of parts that are stored at the same time."""
+    return min(WRITES_AT_ONCE, max(1, WAITING_NBYTES // max(state_nbytes, 1)))
+
+
+def waiting_nbytes(state_nbytes: int) -> int:
+    """Return the most bytes of parts that wait to be stored, with their encoded forms.
+
+    Parameters
+    ----------
+    state_nbytes : int
+        Of one part.
+    """
+    return parts_at_once(state_nbytes) * (1 + ENCODED_FORMS) * state_nbytes
+
+
 class PartWriter:
     """Stores the parts of a pass in the background, and all of them before the context ends.
 
@@ -52,7 +72,6 @@ class PartWriter:
     def store(self, part: RowRange, state: State) -> None:
         """Store a part; wait first while as many as fit are being stored."""
         nbytes = sum(array.nbytes for array in state.values())
-        most = min(WRITES_AT_ONCE, max(1, WAITING_NBYTES // max(nbytes, 1)))
-        while len(self._waiting) >= most:
+        while len(self._waiting) >= parts_at_once(nbytes):
             self._waiting.popleft().result()
         self._waiting.append(self._pool.submit(self._stored.store, part, state))

@@ -135,6 +135,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         scheduler: str | Connection | None = None,
         workers: int | None = None,
         memory_limit: str | int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Plan:
         """Return the plan of a fit: the bytes it reads and holds, without reading a row.
 
@@ -142,6 +143,8 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         ----------
         X, client, scheduler, workers, memory_limit
             As for `fit`.
+        checkpoint : path or fsspec URL, optional
+            As for `fit`. Parts that wait to be stored are counted. Nothing is read or written.
 
         Returns
         -------
@@ -151,13 +154,12 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         check_workers(workers)
         samples = self._open(X, None)
         if scheduler == "processes" or (scheduler is None and client is None and workers):
-            return self._plan(
-                samples, PlannedProcesses(workers or os.cpu_count() or 1, memory_limit)
-            )
+            processes = PlannedProcesses(workers or os.cpu_count() or 1, memory_limit)
+            return self._plan(samples, processes, checkpoint)
         with open_runtime(
             client=client, scheduler=scheduler, workers=workers, memory_limit=memory_limit
         ) as runtime:
-            return self._plan(samples, runtime)
+            return self._plan(samples, runtime, checkpoint)
 
     def prepare(
         self,
@@ -323,12 +325,24 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         self.statistics_ = total
         return self
 
-    def _plan(self, samples: Samples, runtime: Processes) -> Plan:
+    def _plan(
+        self,
+        samples: Samples,
+        runtime: Processes,
+        checkpoint: str | os.PathLike[str] | None,
+    ) -> Plan:
         """Return the plan of a fit."""
         shape = shape_of(samples)
         sizes = [planned.size(samples.rows) for planned in self._planned_passes(shape)]
         prices = [planned.price(samples.rows) for planned in self._planned_methods(shape)]
-        return make_plan(samples, sizes, runtime, prices, memory_parameters(type(self).__name__))
+        return make_plan(
+            samples,
+            sizes,
+            runtime,
+            prices,
+            memory_parameters(type(self).__name__),
+            checkpoint=checkpoint is not None,
+        )
 
     def _require_rounds(self) -> Rounds:
         """Return the rounds of a prepared model, or raise a StatisticsError."""
