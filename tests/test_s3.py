@@ -237,6 +237,31 @@ def test_pass__asks_for_each_chunk_once_and_survives_resets(
     point_at(monkeypatch, server.environment)
 
 
+def test_fit_and_prediction__ask_for_every_document_once(server, tmp_path, monkeypatch):
+    """A store of eight arrays, of which one is read, in two parts a pass and one chunk."""
+    model = bigtensor.GaussianMixture(2, random_state=0, em_iterations=3)
+    counts: dict[str, int] = {}
+    with slow_proxy(server.port, tmp_path) as proxy:
+        point_at(monkeypatch, proxy.environment)
+        samples = open_samples(CELLS)
+        counts["opening"] = proxy.requests().total()
+        samples.require_unchanged(samples.stamp())
+        counts["comparison"] = proxy.requests().total()
+        model.fit(CELLS, scheduler="threads")
+        counts["fit"] = proxy.requests().total()
+        model.write(CELLS, f"s3://{BUCKET}/counted.zarr", scheduler="threads")
+        counts["prediction"] = proxy.requests().total()
+    passes = model.diagnostics_["passes"]
+    parts = sum(entry["parts"] for entry in passes)
+    assert counts["opening"] <= 20, counts
+    assert counts["comparison"] == 2
+    # beside the chunks, a listing a pass
+    assert counts["fit"] <= counts["opening"] + parts + len(passes) + 6, (counts, passes)
+    assert counts["prediction"] <= counts["opening"] + 60, counts
+    monkeypatch.undo()
+    point_at(monkeypatch, server.environment)
+
+
 def test_part_of_a_checkpoint__is_one_request_and_a_torn_one_is_noticed(
     server, tmp_path, monkeypatch
 ):

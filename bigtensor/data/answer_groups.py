@@ -175,4 +175,4 @@ def _list_groups(store: Address) -> None:
     with warnings.catch_warnings():
         # xarray consolidates v3 stores in the same way
         warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
-        zarr.consolidate_metadata(str(store))
+        zarr.consolidate_metadata(str(store), zarr_format=3)

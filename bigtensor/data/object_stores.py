@@ -48,7 +48,20 @@ _ONE_RETRY: dict[str, Any] = {"connect_timeout": 5, "retries": {"total_max_attem
 times, which takes 9 s where nothing listens and minutes where a firewall drops the packets."""
 
 
-def file_system(address: str, *, probe: bool = False) -> tuple[Any, str]:
+def read_options(address: str) -> dict[str, Any]:
+    """Return options of a file system that reads documents and chunks, each in one request.
+
+    By default s3fs asks for the size of an object before it reads the object, because it reads
+    large ones in several pieces at the same time.
+
+    Parameters
+    ----------
+    address : str
+    """
+    return {"max_concurrency": 1} if _package(address) == "s3fs" else {}
+
+
+def file_system(address: str, *, probe: bool = False, small_reads: bool = False) -> tuple[Any, str]:
     """Return the file system of an address, and the path inside it.
 
     Listings are not cached, because others may write to the same place.
@@ -59,6 +72,8 @@ def file_system(address: str, *, probe: bool = False) -> tuple[Any, str]:
         A path or a URL.
     probe : bool, default False
         If True, give up within seconds if no server answers.
+    small_reads : bool, default False
+        If True, read objects as `read_options` says.
 
     Raises
     ------
@@ -71,6 +86,8 @@ def file_system(address: str, *, probe: bool = False) -> tuple[Any, str]:
         raise StoreReadError(f"{address!r} is no address of a store; give a path or a URL")
     _refuse_key(address)
     options: dict[str, Any] = {"use_listings_cache": False}
+    if small_reads:
+        options |= read_options(address)
     if probe and _package(address) == "s3fs":
         configured = fsspec.config.conf.get("s3", {}).get("config_kwargs", {})
         options["config_kwargs"] = configured | _ONE_RETRY

@@ -28,8 +28,17 @@ class StoreFiles:
 
     def __init__(self, url: str | os.PathLike[str]) -> None:
         self.url = os.fspath(url)
-        self._filesystem, root = file_system(self.url)
+        self._filesystem, root = file_system(self.url, small_reads=True)
         self._root = root.rstrip("/")
+        self._listing: dict[str, dict[str, Any]] | None = None
+
+    def list_once(self) -> None:
+        """List all files of an object store now, for all folders that are asked for later.
+
+        A request lists a thousand objects, of one folder or of all.
+        """
+        if not isinstance(self._filesystem, LocalFileSystem):
+            self._listing = self._filesystem.find(self._root, detail=True)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -112,8 +121,12 @@ class StoreFiles:
             yield from _walk(place, "")
             return
         # object stores list thousands of names a request, but fsspec gives them all at once
-        for name, info in self._filesystem.find(place, detail=True).items():
-            yield name.removeprefix(f"{place}/"), info
+        listing = self._listing
+        if listing is None:
+            listing = self._filesystem.find(place, detail=True)
+        for name, info in listing.items():
+            if name.startswith(f"{place}/"):
+                yield name.removeprefix(f"{place}/"), info
 
 
 def _walk(folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bigtensor.data.block import Block
 from bigtensor.data.manifest import UNFINISHED
 from bigtensor.data.object_outputs import begun_again
+from bigtensor.data.object_stores import read_options
 from bigtensor.data.outputs import discard_if_abandoned
 from bigtensor.data.repeated_reads import ReadTally
 from bigtensor.data.samples import Samples
@@ -58,7 +59,8 @@ def evaluate_range(task: RowTask, part: Part, *arrays: Any) -> tuple[Arrays, Val
     outputs, validity = _evaluate_blocks(task, blocks, first, last - first)
     if task.path is None:
         return outputs, validity, tally.repeated
-    group = zarr.open_group(task.path, mode="r+")
+    options = read_options(task.path) or None
+    group = zarr.open_group(task.path, mode="r+", zarr_format=3, storage_options=options)
     if group.attrs.get(UNFINISHED) != task.mark:
         # a task may outlive its run, and its rows are not those of the next one
         raise begun_again(task.path)

@@ -122,7 +122,7 @@ def test_interruption__leaves_the_store_as_it_was(model, cells, monkeypatch, sta
         monkeypatch.setattr(
             answer_groups.zarr,
             "consolidate_metadata",
-            lambda *args: next(calls, consolidate)(*args),
+            lambda *args, **options: next(calls, consolidate)(*args, **options),
         )
         # the answers have been sealed by then
         monkeypatch.setattr("bigtensor.engine.answers_to_store.seal", lambda _: None)
