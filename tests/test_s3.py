@@ -238,7 +238,7 @@ def test_pass__asks_for_each_chunk_once_and_survives_resets(
 
 
 def test_fit_and_prediction__ask_for_every_document_once(server, tmp_path, monkeypatch):
-    """A store of eight arrays, of which one is read, in two parts a pass and one chunk."""
+    """A store of six arrays, of which one is read, in two parts a pass and one chunk."""
     model = bigtensor.GaussianMixture(2, random_state=0, em_iterations=3)
     counts: dict[str, int] = {}
     with slow_proxy(server.port, tmp_path) as proxy:
