@@ -14,7 +14,15 @@ from typing import Any, SupportsIndex
 MOST_CHARACTERS = 3000
 """Length of a message that can still be read."""
 
-_PASSWORD = re.compile(r"(://[^/\s:@]*):[^/\s@]+@")
+_PASSWORD = re.compile(r"(://[^/\s:@\[]*):(?!\d*/)(?:[^/\s]+|[^\s@]+)@")
+"""Password of a URL. Secret keys may hold a slash, and a port before a slash is no password."""
+
+_SIGNATURE = re.compile(
+    r"([?&](?:X-(?:Amz|Goog)-(?:Signature|Security-Token)|Signature|sig|token|access_token"
+    r"|password)=)[^&\s'\")]+",
+    re.IGNORECASE,
+)
+"""Parameter of a URL that lets anyone who has it read what it leads to."""
 
 
 class Message(str):
@@ -119,7 +127,7 @@ def shortened(text: str) -> str:
 
 
 def without_passwords(text: str) -> str:
-    """Return a text in which the passwords of URLs are replaced by stars.
+    """Return a text in which passwords and signatures of URLs are replaced by stars.
 
     Parameters
     ----------
@@ -130,7 +138,32 @@ def without_passwords(text: str) -> str:
     >>> without_passwords("sftp://me:secret@host/cells.zarr")
     'sftp://me:***@host/cells.zarr'
     """
-    return _PASSWORD.sub(r"\1:***@", text)
+    if "://" not in text:
+        return text
+    return _SIGNATURE.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text))
+
+
+def hide_passwords(error: BaseException) -> BaseException:
+    """Return an error of another library after removing passwords from it and from its causes.
+
+    A traceback shows the causes of an error too.
+
+    Parameters
+    ----------
+    error : exception
+    """
+    link: BaseException | None = error
+    while link is not None:
+        words = tuple(without_passwords(a) if type(a) is str else a for a in link.args)
+        if words != link.args:
+            link.args = words
+        if isinstance(link, OSError):
+            for name in ("filename", "strerror"):
+                text = getattr(link, name)
+                if type(text) is str and text != without_passwords(text):
+                    setattr(link, name, without_passwords(text))
+        link = link.__cause__ or link.__context__
+    return error
 
 
 def message_of(error: BaseException) -> Message:
@@ -141,7 +174,10 @@ def message_of(error: BaseException) -> Message:
     error : exception
     """
     carried = error.args[0] if len(error.args) == 1 else None
-    return Message(carried if isinstance(carried, Message) else str(error))
+    parts = carried.parts if isinstance(carried, Message) else (str(error),)
+    return Message(
+        *(part if isinstance(part, Setting) else without_passwords(part) for part in parts)
+    )
 
 
 def _for_python(value: Any) -> str:
@@ -158,7 +194,8 @@ class BigtensorError(Exception):
     """Root of all errors raised on purpose.
 
     Messages quote names and values of files and the words of other libraries, which a damaged file
-    can make as long as it is. The middle of a long message is left out.
+    can make as long as it is. The middle of a long message is left out. Passwords of URLs are
+    replaced by stars.
     """
 
     @property
@@ -167,7 +204,10 @@ class BigtensorError(Exception):
         return message_of(self)
 
     def __str__(self) -> str:
-        return shortened(super().__str__())
+        return shortened(without_passwords(super().__str__()))
+
+    def __repr__(self) -> str:
+        return without_passwords(super().__repr__())
 
 
 class ParameterError(BigtensorError, ValueError):
@@ -205,6 +245,7 @@ class StoreReadError(OSError, DataError):
     """
 
     __str__ = BigtensorError.__str__
+    __repr__ = BigtensorError.__repr__
 
 
 class DataChangedError(DataError, RuntimeError):
@@ -222,6 +263,7 @@ class PlanError(MemoryError, BigtensorError):
     """
 
     __str__ = BigtensorError.__str__
+    __repr__ = BigtensorError.__repr__
 
 
 class CheckpointError(BigtensorError, OSError):
@@ -250,6 +292,12 @@ class MissingDependencyError(BigtensorError, ImportError):
 
 class BigtensorWarning(UserWarning):
     """Root of all warnings issued on purpose."""
+
+    def __str__(self) -> str:
+        return without_passwords(super().__str__())
+
+    def __repr__(self) -> str:
+        return without_passwords(super().__repr__())
 
 
 class LayoutWarning(BigtensorWarning):

@@ -1,6 +1,7 @@
 """A real S3 server: every command, errors that name the fault, resets, and runs that are killed."""
 
 import gc
+import json
 import os
 import signal
 import subprocess
@@ -13,14 +14,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import zarr
 
 import bigtensor
 from bigtensor.data import stores
 from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.manifest import UNFINISHED, check_manifest
+from bigtensor.data.object_stores import explain_failure
 from bigtensor.data.opening import open_samples
 from bigtensor.data.outputs import check_target
 from bigtensor.data.repeated_reads import is_transient
 from bigtensor.data.simulate import write_gaussian_mixture
+from bigtensor.data.stores import open_whole_group
 from bigtensor.engine.checkpoint import PassCheckpoint, open_checkpoint
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime
@@ -129,6 +134,66 @@ def test_fault__is_named_within_seconds(server, monkeypatch, environment, messag
     point_at(monkeypatch, server.environment)
 
 
+def test_endpoint__of_a_profile_is_named(server, monkeypatch, tmp_path):
+    """Of `~/.aws/config`, where no variable stands for it."""
+    config = tmp_path / "config"
+    config.write_text(
+        "[profile lab]\nregion = us-east-1\nservices = lab\n"
+        "[services lab]\ns3 =\n  endpoint_url = http://127.0.0.1:1\n"
+    )
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    point_at(monkeypatch, {"AWS_PROFILE": "lab"})
+    with pytest.raises(StoreReadError, match=r"http://127\.0\.0\.1:1\b"):
+        open_samples(CELLS)
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
+    monkeypatch.delenv("AWS_PROFILE")
+    point_at(monkeypatch, {})
+    assert "amazonaws.com" in explain_failure(CELLS, ConnectionError())
+    monkeypatch.undo()
+    point_at(monkeypatch, server.environment)
+
+
+def test_answers__that_are_replaced_are_never_listed_without_their_arrays(server):
+    """A reader of consolidated metadata would read fill values in place of removed chunks."""
+    cells = f"s3://{BUCKET}/listed.zarr"
+    write_gaussian_mixture(server.root / BUCKET / "listed.zarr", ROWS, 2, random_state=1)
+    model = bigtensor.GaussianMixture(2, random_state=0).fit(cells, scheduler="threads")
+    model.write(cells, cells, into="answers", scheduler="threads")
+    listings: list[set[str]] = []
+
+    def read(event: object) -> None:
+        group = zarr.open_group(cells, mode="r", use_consolidated=True)
+        listings.append({name.partition("/")[0] for name, _ in group.members(max_depth=None)})
+
+    def stop(event: object) -> None:
+        read(event)
+        raise KeyboardInterrupt
+
+    options = {"into": "answers", "overwrite": True, "scheduler": "threads"}
+    with pytest.raises(KeyboardInterrupt):
+        model.write(cells, cells, listeners=[stop], **options)
+    read(None)
+    model.write(cells, cells, listeners=[read], **options)
+    assert all("X" in names and "answers" not in names for names in listings)
+    read(None)
+    assert "answers" in listings[-1]
+    check_manifest(cells)
+
+
+def test_answers__of_a_killed_run_are_replaced(server):
+    cells = f"s3://{BUCKET}/killed-answers.zarr"
+    write_gaussian_mixture(server.root / BUCKET / "killed-answers.zarr", ROWS, 2, random_state=1)
+    model = bigtensor.GaussianMixture(2, random_state=0).fit(cells, scheduler="threads")
+    left = {"zarr_format": 3, "node_type": "group"}
+    left["attributes"] = {UNFINISHED: "store.elsewhere-0.1.01234567.unfinished"}
+    folder = server.root / BUCKET / "killed-answers.zarr" / "answers"
+    folder.mkdir()
+    (folder / "zarr.json").write_text(json.dumps(left))
+    model.write(cells, cells, into="answers", scheduler="threads")
+    assert open_whole_group(f"{cells}/answers")["label"].shape == (ROWS,)
+
+
 def test_missing_package__is_named():
     code = "import sys; sys.modules['s3fs'] = None; import bigtensor; bigtensor.load('s3://b/m')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -168,6 +233,31 @@ def test_pass__asks_for_each_chunk_once_and_survives_resets(
             if not reset:
                 assert requests.total() <= (60 if number == 0 else 31), requests
     assert bool(resets) == bool(reset)
+    monkeypatch.undo()
+    point_at(monkeypatch, server.environment)
+
+
+def test_fit_and_prediction__ask_for_every_document_once(server, tmp_path, monkeypatch):
+    """A store of six arrays, of which one is read, in two parts a pass and one chunk."""
+    model = bigtensor.GaussianMixture(2, random_state=0, em_iterations=3)
+    counts: dict[str, int] = {}
+    with slow_proxy(server.port, tmp_path) as proxy:
+        point_at(monkeypatch, proxy.environment)
+        samples = open_samples(CELLS)
+        counts["opening"] = proxy.requests().total()
+        samples.require_unchanged(samples.stamp())
+        counts["comparison"] = proxy.requests().total()
+        model.fit(CELLS, scheduler="threads")
+        counts["fit"] = proxy.requests().total()
+        model.write(CELLS, f"s3://{BUCKET}/counted.zarr", scheduler="threads")
+        counts["prediction"] = proxy.requests().total()
+    passes = model.diagnostics_["passes"]
+    parts = sum(entry["parts"] for entry in passes)
+    assert counts["opening"] <= 20, counts
+    assert counts["comparison"] == 2
+    # beside the chunks, a listing a pass
+    assert counts["fit"] <= counts["opening"] + parts + len(passes) + 6, (counts, passes)
+    assert counts["prediction"] <= counts["opening"] + 60, counts
     monkeypatch.undo()
     point_at(monkeypatch, server.environment)
 

@@ -85,7 +85,8 @@ class Command(click.Command):
                 if getattr(error, "errno", None) == errno.EPIPE:
                     raise
                 if debug:
-                    traceback.print_exc()
+                    # errors of other libraries name URLs in full
+                    complain(traceback.format_exc().rstrip())
                 complain(f"error: {_explanation(error, self)}")
                 ctx.exit(1)
 

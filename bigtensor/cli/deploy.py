@@ -203,7 +203,13 @@ def _plan(model: Any, options: Mapping[str, Any], memory_limit: int | None) -> P
     try:
         # a thread of this process stands for the driver, which holds more than a worker
         rows = in_order(str(options["cells"]), options["sequence"], model)
-        plan: Plan = model.plan(rows, scheduler="threads", workers=1, memory_limit=memory_limit)
+        plan: Plan = model.plan(
+            rows,
+            scheduler="threads",
+            workers=1,
+            memory_limit=memory_limit,
+            checkpoint=options["checkpoint"],
+        )
     except StoreReadError as error:
         complain(f"note: there is no plan, because the data cannot be read here: {error}")
         if memory_limit is None:

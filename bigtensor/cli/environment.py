@@ -8,6 +8,8 @@ from importlib.metadata import PackageNotFoundError, distribution
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from bigtensor.errors import MissingDependencyError
+
 OBJECT_STORES = ("s3fs", "gcsfs", "adlfs")
 """Packages for object stores: nothing requires them, and a cluster that reads from one does."""
 
@@ -21,6 +23,11 @@ def pinned_requirements() -> list[str]:
     -------
     list of str
         Such as ``"numpy==2.4.0"``, sorted.
+
+    Raises
+    ------
+    MissingDependencyError
+        If bigtensor runs from a folder and is not installed.
     """
     versions: dict[str, str] = {}
     waiting = [Requirement("bigtensor[all,hpc,kubernetes]"), *map(Requirement, OBJECT_STORES)]
@@ -43,6 +50,11 @@ def pinned_requirements() -> list[str]:
                 dependency.marker.evaluate({"extra": extra}) for extra in ("", *requirement.extras)
             )
         ]
+    if "bigtensor" not in versions:
+        raise MissingDependencyError(
+            "the versions of bigtensor's dependencies are not known here, because bigtensor is not "
+            "installed as a package; install it with pip, and run the command again"
+        )
     del versions["bigtensor"]
     return sorted(f"{name}=={version}" for name, version in versions.items())
 

@@ -9,7 +9,7 @@ import click
 
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.options import ADDRESS, PATH, names_in, overwrite_option
-from bigtensor.cli.output import say
+from bigtensor.cli.output import printable, say
 from bigtensor.cli.progress import reporter
 
 if TYPE_CHECKING:
@@ -99,18 +99,19 @@ def _kind(target: Address, files: tuple[Path, ...]) -> str:
     """Return what the target is to be, or end with a usage error."""
     from bigtensor.data.store_address import name_of
 
+    shown = printable(str(target))
     ending = PurePath(name_of(target)).suffix.lower()
     kind = "anndata" if ending in _ANNDATA else {".csv": "csv"}.get(ending, "fcs")
     if kind == "fcs" and not files:
         raise click.UsageError(
-            f"--to {target} ends neither in .csv nor in {' or '.join(_ANNDATA)}; for a folder of "
+            f"--to {shown} ends neither in .csv nor in {' or '.join(_ANNDATA)}; for a folder of "
             "FCS files name the files that were imported"
         )
     if kind != "fcs" and files:
-        raise click.UsageError(f"FCS files are copied to a folder, but --to is {target}")
+        raise click.UsageError(f"FCS files are copied to a folder, but --to is {shown}")
     if kind == "fcs" and isinstance(target, str):
         raise click.UsageError(
-            f"FCS files are copied to a folder on a disk, but --to is the URL {target}; give a "
+            f"FCS files are copied to a folder on a disk, but --to is the URL {shown}; give a "
             "folder, and upload its files afterwards"
         )
     return kind

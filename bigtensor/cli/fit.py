@@ -78,7 +78,7 @@ def fit(
     )
     check_target(out, overwrite=overwrite)
     rows = in_order(cells, sequence, fitted)
-    planned = _show_plan(fitted, rows, where)
+    planned = _show_plan(fitted, rows, where, checkpoint)
     begin = time.perf_counter()
     with started(where, planned["tasks"]) as running, reporter() as progress:
         fitted.fit(rows, checkpoint=checkpoint, listeners=[progress.listen], **running)
@@ -89,11 +89,13 @@ def fit(
         say(f"checkpoint {checkpoint}: no longer needed, remove it when you like")
 
 
-def _show_plan(model: Any, cells: Any, where: dict[str, Any]) -> dict[str, Any]:
+def _show_plan(
+    model: Any, cells: Any, where: dict[str, Any], checkpoint: str | None
+) -> dict[str, Any]:
     """Print the plan, and refuse it in one line when it does not fit; return its facts."""
     from bigtensor.errors import PlanError
 
-    plan = planned_fit(model, cells, where)
+    plan = planned_fit(model, cells, where, checkpoint)
     say(written_for(click.get_current_context().command, plan.in_words() + "\n"))
     if not plan.fits:
         raise PlanError("the plan does not fit: " + plan.advice())

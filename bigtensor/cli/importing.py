@@ -10,7 +10,7 @@ import click
 
 from bigtensor.cli.command import Command
 from bigtensor.cli.options import ADDRESS, PATH, count, overwrite_option, refuse_inputs
-from bigtensor.cli.output import one_line, say
+from bigtensor.cli.output import one_line, printable, say
 from bigtensor.cli.progress import reporter
 
 if TYPE_CHECKING:
@@ -130,8 +130,8 @@ def import_command(
     ending = PurePath(name_of(out)).suffix
     if ending.lower() in _OTHER_KINDS:
         raise click.UsageError(
-            f"--out {out} must name a Zarr store; for a file {ending} with labels, import to a "
-            "store, fit a model, and use 'bigtensor export'"
+            f"--out {printable(str(out))} must name a Zarr store; for a file {ending} with labels, "
+            "import to a store, fit a model, and use 'bigtensor export'"
         )
     refuse_inputs(out, *files)
     if counts:

@@ -54,7 +54,8 @@ def say(words: str | None, facts: Mapping[str, Any] | None = None) -> None:
     """
     context = click.get_current_context(silent=True)
     if facts is not None and context is not None and context.meta.get(_JSON):
-        click.echo(json.dumps(_finite(facts), default=_plain, allow_nan=False))
+        text = json.dumps(_finite(facts), default=_plain, allow_nan=False)
+        click.echo(without_passwords(text))
     elif words is not None and not is_quiet():
         click.echo(printable(words))
 

@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
 @click.command(cls=ModelFactsCommand)
 @click.argument("cells", type=DATA, metavar="CELLS.zarr")
+@click.option(
+    "--checkpoint", metavar="DIR", help="As for 'fit': count the parts that wait to be stored."
+)
 @sequence_option
 @runtime_options
 def plan(
     cells: str,
     model: str,
     parameters: dict[str, Any],
+    checkpoint: str | None,
     sequence: str | None,
     where: dict[str, Any],
 ) -> None:
@@ -35,12 +39,12 @@ def plan(
     from bigtensor.models.registry import model_class
 
     unfitted = model_class(model)(**parameters)
-    planned = planned_fit(unfitted, in_order(cells, sequence, unfitted), where)
+    planned = planned_fit(unfitted, in_order(cells, sequence, unfitted), where, checkpoint)
     command = click.get_current_context().command
     say(written_for(command, planned.in_words()), plan_facts(planned))
 
 
-def planned_fit(model: Any, cells: Any, where: dict[str, Any]) -> Plan:
+def planned_fit(model: Any, cells: Any, where: dict[str, Any], checkpoint: str | None) -> Plan:
     """Return the plan of a fit, which waits for no worker.
 
     Parameters
@@ -49,9 +53,11 @@ def planned_fit(model: Any, cells: Any, where: dict[str, Any]) -> Plan:
     cells : Samples
     where : dict
         As `bigtensor.cli.options.runtime` returns it.
+    checkpoint : str, optional
+        Of the fit.
     """
     places = {name: value for name, value in where.items() if name != "wait_for_workers"}
-    planned: Plan = model.plan(cells, **places)
+    planned: Plan = model.plan(cells, checkpoint=checkpoint, **places)
     return planned
 
 

@@ -13,7 +13,12 @@ import zarr
 from zarr.errors import ZarrUserWarning
 
 from bigtensor.data.leftovers import discard, remove_leftovers, unfinished_name, unfinished_path
-from bigtensor.data.object_outputs import exists_already, whole_object_store
+from bigtensor.data.object_outputs import (
+    exists_already,
+    is_unfinished,
+    remove_from_listing,
+    whole_object_store,
+)
 from bigtensor.data.object_stores import file_system
 from bigtensor.data.outputs import check_folder
 from bigtensor.data.store_address import Address, inside
@@ -69,6 +74,9 @@ def check_answer_group(store: Address, name: str, *, overwrite: bool) -> None:
     target = inside(store, name)
     if not _exists(target):
         return
+    if isinstance(target, str) and is_unfinished(target):
+        # of a killed run, or of one that `whole_object_store` leaves alone
+        return
     if not _is_of_answers(target):
         raise OutputError(
             f"{store} holds {name!r}, which are no answers; give another name ("
@@ -84,7 +92,9 @@ def whole_answer_group(store: Address, name: str, *, overwrite: bool) -> Iterato
     """Put a group of answers into the store that holds the rows when it is whole.
 
     The arrays of the store are not touched. When anything fails on a disk the store is as it was.
-    An object store loses the answers that are replaced when the new ones are begun.
+    An object store loses the answers that are replaced when the new ones are begun: first from the
+    consolidated metadata of the store, then their objects. The new answers are listed when they are
+    whole.
 
     Parameters
     ----------
@@ -105,6 +115,7 @@ def whole_answer_group(store: Address, name: str, *, overwrite: bool) -> Iterato
     """
     check_answer_group(store, name, overwrite=overwrite)
     if isinstance(store, str):
+        remove_from_listing(store, name)
         with whole_object_store(f"{store}/{name}", overwrite=overwrite) as url:
             yield url
         _list_groups(store)
@@ -164,4 +175,4 @@ def _list_groups(store: Address) -> None:
     with warnings.catch_warnings():
         # xarray consolidates v3 stores in the same way
         warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
-        zarr.consolidate_metadata(str(store))
+        zarr.consolidate_metadata(str(store), zarr_format=3)

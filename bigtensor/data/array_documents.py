@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from bigtensor.data.store_files import StoreFiles
 from bigtensor.errors import StoreReadError
@@ -12,7 +12,7 @@ OBJECT_CODECS = {"vlen-utf8", "vlen-bytes", "vlen-array", "json2", "msgpack2"}
 """Codecs of object arrays in Zarr v2 that parse strings, bytes or numbers, and never unpickle."""
 
 
-def check_documents(files: StoreFiles, *, consolidated: bool | None) -> None:
+def check_documents(files: StoreFiles, *, consolidated: bool | None) -> Literal[3] | None:
     """Refuse a store with an array that could run code, or whose sizes make no sense.
 
     Parameters
@@ -20,6 +20,11 @@ def check_documents(files: StoreFiles, *, consolidated: bool | None) -> None:
     files : StoreFiles
     consolidated : bool or None
         True if Zarr takes the arrays from consolidated metadata. None: if such metadata exist.
+
+    Returns
+    -------
+    {3, None}
+        The format of the store if its root says so. Zarr looks for others in further requests.
 
     Raises
     ------
@@ -32,8 +37,9 @@ def check_documents(files: StoreFiles, *, consolidated: bool | None) -> None:
             f"{files.url} was not opened: its attributes are {root['attributes']!r}, and no names "
             "with values; restore its metadata from a copy"
         )
-    for name, document in _documents(files, consolidated):
+    for name, document in _documents(files, root, consolidated):
         check_document(files.url, name, document)
+    return None if root is None else 3
 
 
 def check_document(url: str, name: str, document: Mapping[str, Any]) -> None:
@@ -58,15 +64,14 @@ def check_document(url: str, name: str, document: Mapping[str, Any]) -> None:
 
 
 def _documents(
-    files: StoreFiles, consolidated: bool | None
+    files: StoreFiles, root: Mapping[str, Any] | None, consolidated: bool | None
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the documents of all arrays that Zarr could open.
 
     Zarr takes a child from consolidated metadata alone where the root has them. They are judged in
     any case, and the folders only where Zarr looks there.
     """
-    held = [files.document(name) for name in ("zarr.json", ".zmetadata")]
-    roots = [document for document in held if document is not None]
+    roots = [found for found in (root, files.document(".zmetadata")) if found is not None]
     for document in roots:
         yield from _nested("", document)
     # Zarr prefers version 3 where both are there

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bigtensor.data.checked_casts import checked_cast
-from bigtensor.data.outputs import whole_store, write_errors
+from bigtensor.data.outputs import finish_after, whole_store, write_errors
 from bigtensor.data.stored_arrays import create_array, create_root, open_to_write
 
 CHUNK = 2**20
@@ -69,7 +69,7 @@ class CountStoreWriter:
             unfinished = whole.enter_context(whole_store(self._target, overwrite=self._overwrite))
             with write_errors(self._target):
                 self._create(unfinished)
-            whole.push(self._finish_after)
+            whole.enter_context(finish_after(self._finish))
             self._whole = whole.pop_all()
         return self
 
@@ -146,18 +146,12 @@ class CountStoreWriter:
         """Give the store its name, or remove it after an error."""
         self._whole.__exit__(kind, error, traceback)
 
-    def _finish_after(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,  # noqa: ARG002  (the signature of an exit)
-        trace: TracebackType | None,  # noqa: ARG002
-    ) -> None:
-        """Finish the store unless the block ended with an error."""
-        if kind is None:
-            with write_errors(self._target):
-                self._finish()
-
     def _finish(self) -> None:
+        """Finish the store."""
+        with write_errors(self._target):
+            self._write_remaining()
+
+    def _write_remaining(self) -> None:
         """Write what is left, the names, and the attributes that AnnData looks for."""
         for growing in (self._data, self._indices, self._pointers, *self._per_row.values()):
             growing.finish()

@@ -37,7 +37,7 @@ from bigtensor.data.categories import ATTRIBUTE
 from bigtensor.data.checked_casts import checked_cast
 from bigtensor.data.compression import choose_compressors
 from bigtensor.data.manifest import seal
-from bigtensor.data.outputs import whole_store, write_errors
+from bigtensor.data.outputs import finish_after, whole_store, write_errors
 from bigtensor.data.store_address import as_address
 from bigtensor.data.stored_arrays import (
     create_array,
@@ -235,7 +235,7 @@ class SampleStoreWriter:
             self._buffers[name] = np.empty(shape, dtype)
         whole = whole_store(self.path, overwrite=self._overwrite)
         self._unfinished = self._whole.enter_context(whole)
-        self._whole.push(self._finish_after)
+        self._whole.enter_context(finish_after(self._finish))
         return self
 
     def __exit__(
@@ -394,16 +394,6 @@ class SampleStoreWriter:
                 dimensions=(SAMPLE_DIM, FEATURE_DIM) if width else (SAMPLE_DIM,),
             )
         return group
-
-    def _finish_after(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,  # noqa: ARG002  (the signature of an exit)
-        trace: TracebackType | None,  # noqa: ARG002
-    ) -> None:
-        """Finish the store unless the block ended with an error."""
-        if kind is None:
-            self._finish()
 
     def _finish(self) -> None:
         """Write the last rows and everything else, and check the number of rows."""

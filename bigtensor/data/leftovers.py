@@ -1,8 +1,9 @@
 """Unfinished outputs on a disk: their names, and the removal of those that killed runs left.
 
 The name tells the machine and the process that write the output. A killed process leaves such a
-file behind. It is a leftover if the process has ended, or if nothing was written to it for a day.
-The next run that makes the same output removes the leftover.
+file behind. It is a leftover if the process has ended. A process of another machine cannot be
+looked up, so that its output is a leftover if nothing was written to it for a day. The next run
+that makes the same output removes the leftover.
 
 A process number is unique only within one running system and one PID namespace. The name of the
 machine is not enough: two containers, or two machines that are copies of one, may share a name and
@@ -25,7 +26,7 @@ from functools import partial
 from pathlib import Path
 
 LEFTOVER_AGE = timedelta(days=1)
-"""Age of a leftover of another machine: longer than any write, and than clocks differ."""
+"""Age of a leftover whose process cannot be looked up. It is longer than clocks differ."""
 
 _PAUSES = (0.02, 0.1, 0.5)
 """Seconds between attempts to remove a folder. Zarr writes several files of metadata at the same
@@ -80,12 +81,22 @@ def is_leftover(name: str, last_write: Callable[[], datetime]) -> bool:
     found = _NAME.search(name)
     if found is None:
         return False
-    if found["host"] == _process_space() and not _runs(int(found["process"])):
-        return True
+    least_age = LEFTOVER_AGE
+    if found["host"] == _process_space():
+        process = int(found["process"])
+        runs = _runs(process)
+        if runs is False:
+            return True
+        if runs:
+            # an import may read for days between two writes, and it began before the first of them
+            age = _age(process)
+            if age is None:
+                return False
+            least_age += age
     # some file systems keep no time of the last write
     with suppress(FileNotFoundError, NotImplementedError):
         written = last_write()
-        return datetime.now(UTC) - written.replace(tzinfo=written.tzinfo or UTC) > LEFTOVER_AGE
+        return datetime.now(UTC) - written.replace(tzinfo=written.tzinfo or UTC) > least_age
     return False
 
 
@@ -106,7 +117,7 @@ def living_writer(name: str) -> int | None:
     if found is None or found["host"] != _process_space():
         return None
     process = int(found["process"])
-    return process if process != os.getpid() and _runs(process) else None
+    return process if process != os.getpid() and _runs(process) is not False else None
 
 
 def discard(path: Path) -> None:
@@ -148,11 +159,14 @@ def _process_space() -> str:
     return f"{host}-{hashlib.sha256(space.encode()).hexdigest()[:12]}"
 
 
-def _runs(process: int) -> bool:
-    """Return True if a process of this space has this number. A number may be in use again."""
+def _runs(process: int) -> bool | None:
+    """Return True if a process of this space has this number; None where this cannot be asked.
+
+    A number may be in use again: see `_age`.
+    """
     if os.name == "nt":
         # there, signal 0 is Ctrl-C
-        return True
+        return None
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -160,3 +174,19 @@ def _runs(process: int) -> bool:
     except OSError:
         return True
     return True
+
+
+def _age(process: int) -> timedelta | None:
+    """Return the time since the start of a process; None outside Linux.
+
+    Containers use few process numbers, again and again. A process that is younger than an output is
+    not the one that wrote it.
+    """
+    try:
+        # the name of the program, in parentheses, may hold anything
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        uptime = float(Path("/proc/uptime").read_text().split()[0])
+        seconds = uptime - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return None
+    return timedelta(seconds=max(seconds, 0.0))

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import zarr
 from zarr.errors import ZarrUserWarning
+from zarr.storage import MemoryStore, StorePath
 
 from bigtensor.data.chunk_files import ChunkFiles
 from bigtensor.data.store_files import StoreFiles
@@ -80,7 +81,7 @@ def seal(
     with warnings.catch_warnings():
         # xarray consolidates v3 stores in the same way, and reads fewer files for it
         warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
-        zarr.consolidate_metadata(group.store)
+        zarr.consolidate_metadata(group.store, zarr_format=group.metadata.zarr_format)
 
 
 def _settle_lost_attributes(files: StoreFiles, group: zarr.Group, *, restore: bool) -> None:
@@ -130,6 +131,25 @@ def check_manifest(path: str | os.PathLike[str]) -> None:
         _compare(files)
 
 
+def files_of(group: zarr.Group, variable: str) -> int | None:
+    """Return the number of files of an array that the manifest of an opened group lists.
+
+    Parameters
+    ----------
+    group : zarr.Group
+        Of `bigtensor.data.stores.open_whole_group`, which has compared them.
+    variable : str
+
+    Returns
+    -------
+    int, optional
+        None without a manifest.
+    """
+    manifest: Any = group.get(MANIFEST)
+    arrays: Any = {} if manifest is None else manifest.attrs["manifest"]["arrays"]
+    return arrays[variable]["files"] if variable in arrays else None
+
+
 def check_finished(url: str, attributes: Mapping[str, Any]) -> None:
     """Refuse a store whose writer has not come to its end.
 
@@ -164,13 +184,14 @@ def _compare(files: StoreFiles) -> None:
         if _digest(attributes[name]) != digest:
             raise _changed(files, f"its attribute {name!r} is not what was written")
     listed = _listed(root)
+    files.list_once()
     for name, entry in manifest["arrays"].items():
         document = files.document(f"{name}/{_METADATA}")
         if document is None or name not in (listed or manifest["arrays"]):
             raise _damaged(files, f"the array {name!r} or its {name}/{_METADATA} is absent")
         if any(_digest(found) != entry["metadata"] for found in (document, *_of(listed, name))):
             raise _changed(files, f"the metadata of the array {name!r} are not what was written")
-        _check_files(files, name, entry)
+        _check_files(files, name, document, entry)
 
 
 def _manifest(files: StoreFiles, root: Mapping[str, Any]) -> Any:
@@ -202,9 +223,13 @@ def _of(listed: Mapping[str, Any], name: str) -> list[Any]:
     return [listed[name]] if name in listed else []
 
 
-def _check_files(files: StoreFiles, name: str, entry: Mapping[str, int]) -> None:
+def _check_files(
+    files: StoreFiles, name: str, document: dict[str, Any], entry: Mapping[str, int]
+) -> None:
     """Compare the number and the size of the files of an array with the manifest."""
-    found, nbytes = _count_files(files, name, zarr.open_array(files.url, path=name, mode="r"))
+    # the document is that of the array, which is therefore not opened again
+    array = zarr.Array.from_dict(StorePath(MemoryStore(), name), document)
+    found, nbytes = _count_files(files, name, array)
     if found.present < entry["files"]:
         raise _damaged(files, found.describe_absent(name))
     if nbytes != entry["bytes"]:

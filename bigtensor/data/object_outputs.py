@@ -132,6 +132,36 @@ def finished_version(url: str) -> str | None:
     return None
 
 
+def is_unfinished(url: str) -> bool:
+    """Return True if a store has the mark of a run that has not finished it."""
+    with store_errors(url, OutputError):
+        return _mark(_document(*file_system(url))) is not None
+
+
+def remove_from_listing(url: str, name: str) -> None:
+    """Remove a group and what is in it from the consolidated metadata of a store.
+
+    Readers of consolidated metadata look at no other document. They would go on to see arrays of a
+    group that is being replaced, and read fill values where their chunks are gone.
+
+    Parameters
+    ----------
+    url : str
+        The store. Without consolidated metadata nothing is written.
+    name : str
+        The group.
+    """
+    with store_errors(url, OutputError):
+        filesystem, root = file_system(url)
+        document = _document(filesystem, root) or {}
+        listing = (document.get("consolidated_metadata") or {}).get("metadata") or {}
+        removed = [key for key in listing if key == name or key.startswith(f"{name}/")]
+        for key in removed:
+            del listing[key]
+        if removed:
+            _put_document(filesystem, root, document)
+
+
 def has_root(url: str) -> bool:
     """Return True if a store still has the document of its root."""
     filesystem, root = file_system(url)

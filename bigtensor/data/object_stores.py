@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import fsspec
 
-from bigtensor.errors import BigtensorError, MissingDependencyError, StoreReadError
+from bigtensor.errors import (
+    BigtensorError,
+    MissingDependencyError,
+    StoreReadError,
+    hide_passwords,
+    without_passwords,
+)
 
 _PACKAGES = {
     "s3": "s3fs",
@@ -38,15 +43,25 @@ _CLIENTS = ("fsspec", "botocore", "aiobotocore", "aiohttp", "gcsfs", "google", "
 _NO_ANSWER = frozenset({"ConnectionError", "HTTPClientError", "ClientConnectionError"})
 """Names of the errors of Python, botocore and aiohttp for a server that does not answer."""
 
-_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
-"""Variables that point an S3 client at another server than that of Amazon."""
-
 _ONE_RETRY: dict[str, Any] = {"connect_timeout": 5, "retries": {"total_max_attempts": 2}}
 """Settings of an S3 client that looks whether a server answers. By default the client tries five
 times, which takes 9 s where nothing listens and minutes where a firewall drops the packets."""
 
 
-def file_system(address: str, *, probe: bool = False) -> tuple[Any, str]:
+def read_options(address: str) -> dict[str, Any]:
+    """Return options of a file system that reads documents and chunks, each in one request.
+
+    By default s3fs asks for the size of an object before it reads the object, because it reads
+    large ones in several pieces at the same time.
+
+    Parameters
+    ----------
+    address : str
+    """
+    return {"max_concurrency": 1} if _package(address) == "s3fs" else {}
+
+
+def file_system(address: str, *, probe: bool = False, small_reads: bool = False) -> tuple[Any, str]:
     """Return the file system of an address, and the path inside it.
 
     Listings are not cached, because others may write to the same place.
@@ -57,6 +72,8 @@ def file_system(address: str, *, probe: bool = False) -> tuple[Any, str]:
         A path or a URL.
     probe : bool, default False
         If True, give up within seconds if no server answers.
+    small_reads : bool, default False
+        If True, read objects as `read_options` says.
 
     Raises
     ------
@@ -67,7 +84,10 @@ def file_system(address: str, *, probe: bool = False) -> tuple[Any, str]:
     """
     if not address.strip():
         raise StoreReadError(f"{address!r} is no address of a store; give a path or a URL")
+    _refuse_key(address)
     options: dict[str, Any] = {"use_listings_cache": False}
+    if small_reads:
+        options |= read_options(address)
     if probe and _package(address) == "s3fs":
         configured = fsspec.config.conf.get("s3", {}).get("config_kwargs", {})
         options["config_kwargs"] = configured | _ONE_RETRY
@@ -83,8 +103,18 @@ def file_system(address: str, *, probe: bool = False) -> tuple[Any, str]:
         raise StoreReadError(
             f"{address} cannot be opened ({error}); expected a path, or a URL that begins with "
             "s3://, gs://, https:// or another protocol of fsspec"
-        ) from error
+        ) from hide_passwords(error)
     return filesystem, root.rstrip("/") or root
+
+
+def _refuse_key(address: str) -> None:
+    """Refuse a key before the name of a bucket: clients take it for a part of the name."""
+    package = _package(address) or ""
+    if package in _CREDENTIALS and without_passwords(address) != address:
+        raise StoreReadError(
+            f"{address} holds a secret, which the client would take for the name of a bucket; "
+            f"leave it out, and set {_CREDENTIALS[package]}"
+        )
 
 
 def is_object_store(address: str) -> bool:
@@ -135,7 +165,8 @@ def store_errors(address: str, error_class: type[BigtensorError] | None = None) 
             raise
         raise error_class(str(error)) from error
     except Exception as error:
-        raise (error_class or StoreReadError)(explain_failure(address, error)) from error
+        message = explain_failure(address, error)
+        raise (error_class or StoreReadError)(message) from hide_passwords(error)
 
 
 def is_network_failure(error: BaseException) -> bool:
@@ -205,7 +236,9 @@ def _endpoint(address: str) -> str:
     """Return in words which server is asked."""
     if _package(address) != "s3fs":
         return f"asked over {address.partition('://')[0]}"
-    variable = next((name for name in _ENDPOINTS if os.environ.get(name)), None)
-    if variable is None:
-        return "the endpoint is that of Amazon, because AWS_ENDPOINT_URL is not set"
-    return f"the endpoint is {os.environ[variable]}, from {variable}"
+    remedy = "AWS_ENDPOINT_URL or endpoint_url in ~/.aws/config sets it"
+    # an endpoint comes from variables, profiles and settings of fsspec, which the client combines
+    with suppress(Exception):
+        client = file_system(address)[0].s3
+        return f"the endpoint is {client.meta.endpoint_url}; {remedy}"
+    return f"the endpoint is not known, because there is no client; {remedy}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from bigtensor.data.object_outputs import (
 )
 from bigtensor.data.object_stores import explain_failure, is_store_failure
 from bigtensor.data.store_address import as_address
-from bigtensor.errors import BigtensorError, OutputError
+from bigtensor.errors import BigtensorError, OutputError, hide_passwords
 
 
 @contextmanager
@@ -91,6 +91,19 @@ def whole_file(address: str | os.PathLike[str]) -> Iterator[Path]:
         unfinished.replace(target)
     finally:
         discard(unfinished)
+
+
+@contextmanager
+def finish_after(finish: Callable[[], None]) -> Iterator[None]:
+    """Call a function at the end of the context, unless it ends with an error.
+
+    Parameters
+    ----------
+    finish : callable
+        Writes what a store lacks.
+    """
+    yield
+    finish()
 
 
 def discard_if_abandoned(address: str) -> None:
@@ -239,7 +252,7 @@ def write_errors(address: str | os.PathLike[str]) -> Iterator[None]:
     except Exception as error:
         target = as_address(address)
         if isinstance(target, str) and is_store_failure(error):
-            raise OutputError(explain_failure(target, error)) from error
+            raise OutputError(explain_failure(target, error)) from hide_passwords(error)
         # errors without a number are of other things than files, such as connections to workers
         if not isinstance(error, OSError) or not error.errno:
             raise
@@ -251,6 +264,8 @@ def write_errors(address: str | os.PathLike[str]) -> Iterator[None]:
 
 def _move_into_place(partial: Path, path: Path, *, overwrite: bool) -> None:
     """Rename a finished store; a store that it replaces is removed afterwards.
+
+    If the finished store cannot be renamed, the earlier one gets its name back.
 
     Parameters
     ----------
@@ -270,8 +285,13 @@ def _move_into_place(partial: Path, path: Path, *, overwrite: bool) -> None:
     replaced = path.with_name(f"{path.name}.replaced")
     if path.exists():
         old = path.with_name(unfinished_name(replaced.name))
-        path.rename(old)
-        partial.rename(path)
+        try:
+            path.rename(old)
+            partial.rename(path)
+        except BaseException:
+            if old.exists() and not path.exists():
+                old.rename(path)
+            raise
         discard(old)
     else:
         partial.rename(path)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from bigtensor.data.repeated_reads import is_transient
-from bigtensor.errors import MissingDependencyError, StoreReadError
+from bigtensor.errors import MissingDependencyError, StoreReadError, hide_passwords
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -67,7 +67,7 @@ def row_errors(variable: str, address: str, start: int, stop: int) -> Iterator[N
         raise StoreReadError(
             f"rows {start:,} to {stop - 1:,} of {variable!r} in {address} cannot be "
             f"read ({type(error).__name__}: {error}); {remedy}"
-        ) from error
+        ) from hide_passwords(error)
 
 
 def read_variable(variable: xr.DataArray | xr.Variable, name: str) -> NDArray[Any]:
@@ -93,5 +93,5 @@ def read_variable(variable: xr.DataArray | xr.Variable, name: str) -> NDArray[An
         raise StoreReadError(
             f"{name} cannot be read ({type(error).__name__}: {error}); restore the store from a "
             "copy or write it again"
-        ) from error
+        ) from hide_passwords(error)
     return values

@@ -11,7 +11,7 @@ from typing import Any
 from fsspec.implementations.local import LocalFileSystem
 
 from bigtensor.data.object_stores import file_system
-from bigtensor.errors import StoreReadError
+from bigtensor.errors import StoreReadError, hide_passwords
 
 _STAMPS = ("mtime", "ETag", "etag", "LastModified", "last_modified", "updated", "created")
 """Names that file systems give to the time or the version of a file."""
@@ -28,8 +28,17 @@ class StoreFiles:
 
     def __init__(self, url: str | os.PathLike[str]) -> None:
         self.url = os.fspath(url)
-        self._filesystem, root = file_system(self.url)
+        self._filesystem, root = file_system(self.url, small_reads=True)
         self._root = root.rstrip("/")
+        self._listing: dict[str, dict[str, Any]] | None = None
+
+    def list_once(self) -> None:
+        """List all files of an object store now, for all folders that are asked for later.
+
+        A request lists a thousand objects, of one folder or of all.
+        """
+        if not isinstance(self._filesystem, LocalFileSystem):
+            self._listing = self._filesystem.find(self._root, detail=True)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -43,7 +52,7 @@ class StoreFiles:
                 f"{self.url} cannot be opened as a Zarr group ({type(error).__name__}: {error}); "
                 "check the path. 'bigtensor import' makes a store of FCS, CSV, Parquet or AnnData "
                 "files"
-            ) from error
+            ) from hide_passwords(error)
 
     def document(self, name: str) -> dict[str, Any] | None:
         """Read a metadata document.
@@ -112,8 +121,12 @@ class StoreFiles:
             yield from _walk(place, "")
             return
         # object stores list thousands of names a request, but fsspec gives them all at once
-        for name, info in self._filesystem.find(place, detail=True).items():
-            yield name.removeprefix(f"{place}/"), info
+        listing = self._listing
+        if listing is None:
+            listing = self._filesystem.find(place, detail=True)
+        for name, info in listing.items():
+            if name.startswith(f"{place}/"):
+                yield name.removeprefix(f"{place}/"), info
 
 
 def _walk(folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:

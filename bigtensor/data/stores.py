@@ -13,15 +13,17 @@ from typing import Any, Literal
 import numpy as np
 import zarr
 from numpy.typing import NDArray
+from zarr.errors import ArrayNotFoundError
 from zarr.storage import FsspecStore
 
 from bigtensor.data.array_documents import check_document, check_documents
 from bigtensor.data.manifest import check_finished, check_manifest
+from bigtensor.data.object_stores import read_options
 from bigtensor.data.read_errors import too_much_memory
 from bigtensor.data.shard_indices import ShardIndexStore
 from bigtensor.data.store_address import as_address, check_store_address
 from bigtensor.data.store_files import StoreFiles
-from bigtensor.errors import StoreReadError
+from bigtensor.errors import StoreReadError, hide_passwords
 
 OPEN_ARRAYS = 256
 """Arrays that a process keeps open: their metadata, and no row."""
@@ -61,8 +63,15 @@ def open_group(
     check_store_address(os.fspath(path))
     files = StoreFiles(path)
     with files.reading():
-        check_documents(files, consolidated=consolidated)
-        group = zarr.open_group(files.url, mode=mode, use_consolidated=consolidated)
+        version = check_documents(files, consolidated=consolidated)
+        options = read_options(files.url) or None
+        group = zarr.open_group(
+            files.url,
+            mode=mode,
+            use_consolidated=consolidated,
+            zarr_format=version,
+            storage_options=options,
+        )
         with warnings.catch_warnings():
             # of files that are no part of a Zarr group; to find them is not the task here
             warnings.simplefilter("ignore")
@@ -105,10 +114,22 @@ def open_array(url: str, name: str, opening: str) -> Any:
 def _opened(url: str, name: str, opening: str, process: int) -> Any:  # noqa: ARG001
     """Open an array; a forked process has no connections of its parent."""
     remote = isinstance(as_address(url), str)
-    store: Any = ShardIndexStore(FsspecStore.from_url(url, read_only=True)) if remote else url
-    array = zarr.open_array(store, path=name, mode="r")
+    if not remote:
+        array = zarr.open_array(url, path=name, mode="r")
+    else:
+        options = read_options(url)
+        inner = FsspecStore.from_url(url, storage_options=options, read_only=True)
+        array = _open_remote(ShardIndexStore(inner), name)
     check_document(url, name, array.metadata.to_dict())
     return array
+
+
+def _open_remote(store: Any, name: str) -> Any:
+    """Open an array in one request if it is of Zarr v3, as nearly all are."""
+    try:
+        return zarr.open_array(store, path=name, mode="r", zarr_format=3)
+    except ArrayNotFoundError:
+        return zarr.open_array(store, path=name, mode="r")
 
 
 @contextmanager
@@ -137,7 +158,7 @@ def read_rows(array: Any, start: int, stop: int) -> NDArray[Any]:
         raise StoreReadError(
             f"rows {start:,} to {stop - 1:,} of {array.store_path} cannot be read "
             f"({type(error).__name__}: {error}); restore the store from a copy or write it again"
-        ) from error
+        ) from hide_passwords(error)
 
 
 def open_whole_group(path: str | os.PathLike[str]) -> zarr.Group:

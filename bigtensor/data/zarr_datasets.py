@@ -8,6 +8,7 @@ import xarray as xr
 import zarr
 
 from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM
+from bigtensor.data.object_stores import read_options
 from bigtensor.data.stores import open_whole_group
 from bigtensor.errors import LayoutError, StoreReadError
 
@@ -41,7 +42,13 @@ def as_dataset(path: str, group: zarr.Group) -> xr.Dataset:
     # told whether the metadata are consolidated, xarray does not warn that they are not
     consolidated = group.metadata.consolidated_metadata is not None
     try:
-        dataset: xr.Dataset = xr.open_zarr(path, chunks=None, consolidated=consolidated)
+        dataset: xr.Dataset = xr.open_zarr(
+            path,
+            chunks=None,
+            consolidated=consolidated,
+            zarr_format=group.metadata.zarr_format,
+            storage_options=read_options(path) or None,
+        )
     except Exception as error:
         raise StoreReadError(
             f"{path} cannot be opened as a Zarr store of samples ({type(error).__name__}: "

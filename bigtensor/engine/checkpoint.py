@@ -28,7 +28,7 @@ from bigtensor.data.object_stores import (
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import LazySource
 from bigtensor.engine.ranges import Part, RowRange
-from bigtensor.errors import CheckpointError, ParameterError
+from bigtensor.errors import CheckpointError, ParameterError, hide_passwords
 from bigtensor.statistics.base import Pass, State
 
 FORMAT = 2
@@ -87,7 +87,7 @@ class PassCheckpoint:
                 raise
             raise CheckpointError(
                 f"{path} in the checkpoint cannot be read: {self._explained(error)}"
-            ) from error
+            ) from hide_passwords(error)
         return decode_state(content, self._label(part))
 
     def store(self, part: RowRange | None, state: State) -> None:
@@ -106,7 +106,7 @@ class PassCheckpoint:
                 f"the checkpoint {self.url} cannot be written ({self._explained(error)}). Stored "
                 "parts are kept. Make room, or copy the checkpoint to another folder and give that "
                 "folder. Then run the same command again"
-            ) from error
+            ) from hide_passwords(error)
 
     def drop_parts(self) -> None:
         """Remove the parts once their sum is stored, and the unfinished parts of killed runs.
@@ -148,7 +148,7 @@ class PassCheckpoint:
             raise CheckpointError(
                 f"the checkpoint {self.url} cannot be read ({self._explained(error)}); check its "
                 "permissions, or give another folder"
-            ) from error
+            ) from hide_passwords(error)
 
     def _explained(self, error: Exception) -> str:
         """Return why the checkpoint failed."""

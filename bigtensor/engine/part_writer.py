@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, wait
+from threading import Thread
 from types import TracebackType
 from typing import Self
 
@@ -19,10 +20,36 @@ WAITING_NBYTES = 16 * 2**20
 larger state waits alone: more at once would not be stored faster."""
 
 
+LAST_SECONDS = 10.0
+"""Longest wait of a run that failed or was interrupted for parts that are being stored. Parts that
+arrive later are computed again. Where a network falls silent, a client of S3 had not given a write up
+after fifteen minutes."""
+
+ENCODED_FORMS = 2
+"""Copies of a state that its encoding makes: the archive, and the archive with its digest."""
+
+
+def parts_at_once(state_nbytes: int) -> int:
+    """Return the number of parts that are stored at the same time."""
+    return min(WRITES_AT_ONCE, max(1, WAITING_NBYTES // max(state_nbytes, 1)))
+
+
+def waiting_nbytes(state_nbytes: int) -> int:
+    """Return the most bytes of parts that wait to be stored, with their encoded forms.
+
+    Parameters
+    ----------
+    state_nbytes : int
+        Of one part.
+    """
+    return parts_at_once(state_nbytes) * (1 + ENCODED_FORMS) * state_nbytes
+
+
 class PartWriter:
     """Stores the parts of a pass in the background, and all of them before the context ends.
 
-    An error of a write is raised by a later call, or at the end of the context.
+    An error of a write is raised by a later call, or at the end of the context. A context that ends
+    with an error waits for `LAST_SECONDS` at most.
 
     Parameters
     ----------
@@ -32,7 +59,6 @@ class PartWriter:
     def __init__(self, stored: PassCheckpoint) -> None:
         self._stored = stored
         self._waiting = deque[Future[None]]()
-        self._pool = ThreadPoolExecutor(WRITES_AT_ONCE, thread_name_prefix="bigtensor-store")
 
     def __enter__(self) -> Self:
         """Return the writer."""
@@ -44,15 +70,31 @@ class PartWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Wait until all parts are stored, also after an error: they are kept for a resume."""
-        with self._pool:
+        """Wait until all parts are stored; after an error for a while, as they serve a resume."""
+        try:
             while error is None and self._waiting:
                 self._waiting.popleft().result()
+        finally:
+            wait(self._waiting, LAST_SECONDS)
 
     def store(self, part: RowRange, state: State) -> None:
         """Store a part; wait first while as many as fit are being stored."""
         nbytes = sum(array.nbytes for array in state.values())
-        most = min(WRITES_AT_ONCE, max(1, WAITING_NBYTES // max(nbytes, 1)))
-        while len(self._waiting) >= most:
+        while len(self._waiting) >= parts_at_once(nbytes):
             self._waiting.popleft().result()
-        self._waiting.append(self._pool.submit(self._stored.store, part, state))
+        written: Future[None] = Future()
+        # the interpreter waits for the threads of a pool when it ends, and not for these; a part
+        # has its name once it is whole, so that they may end at any time
+        Thread(
+            target=self._store, args=(written, part, state), name="bigtensor-store", daemon=True
+        ).start()
+        self._waiting.append(written)
+
+    def _store(self, written: Future[None], part: RowRange, state: State) -> None:
+        """Store a part: the body of a thread."""
+        try:
+            self._stored.store(part, state)
+        except BaseException as error:
+            written.set_exception(error)
+        else:
+            written.set_result(None)

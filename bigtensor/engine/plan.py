@@ -13,6 +13,7 @@ from bigtensor.data.csr_source import is_sparse
 from bigtensor.data.samples import Samples
 from bigtensor.data.sources import LazySource
 from bigtensor.engine.in_flight import tasks_in_flight
+from bigtensor.engine.part_writer import waiting_nbytes
 from bigtensor.engine.ranges import Part, pass_parts
 from bigtensor.engine.runtime import Processes, parse_memory_limit
 from bigtensor.errors import Message, PlanError, Setting
@@ -117,7 +118,8 @@ class Plan:
         Largest of all passes.
     driver_nbytes : int
         Largest of all passes where tasks run in the driver's process, with the states that it adds
-        up; 0 where workers are other processes.
+        up and the parts of a checkpoint that wait to be stored; 0 where workers are other
+        processes.
     projected_nbytes : int
         Of the process that holds most: ``reserved + held + threads * (buffers + 2 states +
         workspace) + waiting + driver``, with the finished states that wait for the driver.
@@ -313,6 +315,8 @@ def make_plan(
     runtime: Processes,
     alternatives: Sequence[Alternative] = (),
     smaller: Mapping[str, tuple[str, ...]] | None = None,
+    *,
+    checkpoint: bool = False,
 ) -> Plan:
     """Compute the bytes that passes over the samples read and hold, without reading.
 
@@ -325,6 +329,8 @@ def make_plan(
         Ways to fit the model.
     smaller : mapping of str to tuple of str, optional
         Parameters that make parts of the memory smaller; see `Plan`.
+    checkpoint : bool, default False
+        True if the parts of the passes are stored.
 
     Returns
     -------
@@ -345,6 +351,8 @@ def make_plan(
         waiting = 0  # a thread adds its state to the sum before it takes the next task
         tree = state * (2 + max(1, tasks).bit_length())
         driver = tree + max((size.driver_nbytes for size in passes), default=0)
+        if checkpoint:
+            driver += waiting_nbytes(state)
     return Plan(
         data=samples.describe(),
         rows=samples.rows,

@@ -23,15 +23,12 @@ from bigtensor.data.random_states import RandomState, integer_seed, is_drawn_fro
 from bigtensor.data.samples import Samples
 from bigtensor.data.store_address import Address, as_address, inside
 from bigtensor.data.views import Views, ViewsLike
+from bigtensor.engine.answers_in_memory import evaluate_in_memory
+from bigtensor.engine.answers_to_store import CHUNK_ROWS, evaluate_to_store
 from bigtensor.engine.connection import Connection
 from bigtensor.engine.events import Listener
+from bigtensor.engine.lazy_answers import evaluate_lazily
 from bigtensor.engine.plan import PassSize, make_plan
-from bigtensor.engine.rowwise import (
-    CHUNK_ROWS,
-    evaluate_in_memory,
-    evaluate_lazily,
-    evaluate_to_store,
-)
 from bigtensor.engine.runtime import open_runtime
 from bigtensor.errors import DataError, ViewError
 from bigtensor.models.containers import is_labelled, is_lazy, labelled_answer

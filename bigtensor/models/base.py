@@ -137,6 +137,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         scheduler: str | Connection | None = None,
         workers: int | None = None,
         memory_limit: str | int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Plan:
         """Return the plan of a fit: the bytes it reads and holds, without reading a row.
 
@@ -144,6 +145,8 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         ----------
         X, client, scheduler, workers, memory_limit
             As for `fit`.
+        checkpoint : path or fsspec URL, optional
+            As for `fit`. Parts that wait to be stored are counted. Nothing is read or written.
 
         Returns
         -------
@@ -154,7 +157,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         samples = self._open(X, None)
         if scheduler == "processes" or (scheduler is None and client is None and workers):
             count = processes_to_start(workers, len(pass_parts(samples)))
-            return self._plan(samples, PlannedProcesses(count, memory_limit))
+            return self._plan(samples, PlannedProcesses(count, memory_limit), checkpoint)
         with open_runtime(
             client=client,
             scheduler=scheduler,
@@ -162,7 +165,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             memory_limit=memory_limit,
             remote=samples.is_remote,
         ) as runtime:
-            return self._plan(samples, runtime)
+            return self._plan(samples, runtime, checkpoint)
 
     def prepare(
         self,
@@ -328,12 +331,24 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         self.statistics_ = total
         return self
 
-    def _plan(self, samples: Samples, runtime: Processes) -> Plan:
+    def _plan(
+        self,
+        samples: Samples,
+        runtime: Processes,
+        checkpoint: str | os.PathLike[str] | None,
+    ) -> Plan:
         """Return the plan of a fit."""
         shape = shape_of(samples)
         sizes = [planned.size(samples.rows) for planned in self._planned_passes(shape)]
         prices = [planned.price(samples.rows) for planned in self._planned_methods(shape)]
-        return make_plan(samples, sizes, runtime, prices, memory_parameters(type(self).__name__))
+        return make_plan(
+            samples,
+            sizes,
+            runtime,
+            prices,
+            memory_parameters(type(self).__name__),
+            checkpoint=checkpoint is not None,
+        )
 
     def _require_rounds(self) -> Rounds:
         """Return the rounds of a prepared model, or raise a StatisticsError."""

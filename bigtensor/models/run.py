@@ -85,9 +85,11 @@ def run_script(
     """
     history: list[Event] = []
     listeners = (*listeners, history.append)
-    tasks = len(pass_parts(samples))
+    tasks, stores_parts = len(pass_parts(samples)), checkpoint is not None
     with open_runtime(**where, tasks=tasks, remote=samples.is_remote) as runtime:
-        plan = make_plan(samples, sizes, runtime, alternatives, smaller).check()
+        plan = make_plan(
+            samples, sizes, runtime, alternatives, smaller, checkpoint=stores_parts
+        ).check()
         store = None if checkpoint is None else open_checkpoint(checkpoint, samples)
         # once for all passes: to take and release the limit takes as long as a small pass
         with single_blas_thread():
@@ -129,7 +131,8 @@ def _drive(
                 checkpoint = replace(checkpoint, data=content_key((checkpoint.data, wanted)))
             continue
         if isinstance(wanted, PlannedPass):
-            make_plan(samples, [wanted.size(samples.rows)], runtime, (), smaller).check()
+            size, stores_parts = wanted.size(samples.rows), checkpoint is not None
+            make_plan(samples, [size], runtime, (), smaller, checkpoint=stores_parts).check()
             wanted = wanted.wanted
         checked = replace(
             wanted, statistic=Checked(wanted.statistic, marginalised=missing == MARGINALISE)

@@ -13,7 +13,7 @@ from bigtensor.data.exporters.labels import open_labels
 from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.opening import open_samples
 from bigtensor.data.zarr_datasets import open_dataset
-from bigtensor.engine import rowwise
+from bigtensor.engine import answers_to_store
 from bigtensor.errors import BigtensorError, StoreReadError
 from bigtensor.store import Contents, read_group, write_group
 
@@ -59,7 +59,7 @@ def fitted() -> bigtensor.KernelMixture:
 
 def labels(path: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rowwise, "CHUNK_ROWS", 400)
+        patch.setattr(answers_to_store, "CHUNK_ROWS", 400)
         return fitted().write(rows(), path, outputs=("label", "probability"), scheduler="threads")
 
 

@@ -7,9 +7,9 @@ import pytest
 
 import bigtensor.models.kernel_mixture.estimator  # noqa: F401  (cannot be imported without rights to read)
 from bigtensor.cli import main
-from bigtensor.data.outputs import check_folder, check_target, check_target_file
+from bigtensor.data.outputs import check_folder, check_target, check_target_file, finish_after
 from bigtensor.errors import OutputError
-from bigtensor.store import Contents, write_group
+from bigtensor.store import Contents, read_group, write_group
 
 
 @pytest.mark.parametrize("check", [check_target, check_target_file])
@@ -56,3 +56,38 @@ def test_fit__ends_before_the_first_pass_where_the_model_cannot_be_written(
 def test_save__says_so_too(locked_folder: Path):
     with pytest.raises(OutputError, match="nothing can be written"):
         write_group(locked_folder / "model.zarr", Contents("Test", {}, {"x": np.zeros(2)}))
+
+
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), KeyboardInterrupt()])
+def test_earlier_store__gets_its_name_back_if_the_new_one_cannot_be_renamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+):
+    model = tmp_path / "model.zarr"
+    write_group(model, Contents("Test", {}, {"x": np.zeros(2)}))
+    rename = Path.rename
+
+    def fail(self: Path, target: Path) -> Path:
+        if Path(target) == model and ".replaced." not in self.name:
+            raise error
+        return rename(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", fail)
+        with pytest.raises((OutputError, KeyboardInterrupt)):
+            write_group(model, Contents("Test", {}, {"x": np.ones(2)}), overwrite=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.zarr"]
+    np.testing.assert_array_equal(read_group(model).arrays["x"], np.zeros(2))
+
+
+def test_finish_after__is_for_contexts_without_an_error():
+    finished = []
+
+    def fail() -> None:
+        with finish_after(lambda: finished.append("failed")):
+            raise ValueError("halfway")
+
+    with pytest.raises(ValueError, match="halfway"):
+        fail()
+    with finish_after(lambda: finished.append("whole")):
+        assert not finished
+    assert finished == ["whole"]

@@ -5,12 +5,14 @@ import shutil
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
 import zarr
 
+from bigtensor.data import leftovers
 from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.leftovers import unfinished_name, unfinished_path
 
@@ -53,6 +55,35 @@ def test_leftovers__of_the_same_output_are_removed(tmp_path: Path, ended: int) -
     path = unfinished_path(tmp_path / "a.zarr")
     assert not path.exists()
     assert {entry.name for entry in tmp_path.iterdir()} == set(list(ages)[2:])
+
+
+def test_leftovers__are_none_of_a_living_process_that_began_before_the_last_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An import may take longer than a day; a process with a number used again wrote nothing."""
+    living = tmp_path / left_by(os.getpid(), "a.zarr")
+    make_store(living, age=2 * 86_400)
+    for days in (4, None):
+        age = None if days is None else timedelta(days=days)
+        monkeypatch.setattr(leftovers, "_age", lambda _, age=age: age, raising=False)
+        unfinished_path(tmp_path / "a.zarr")
+        assert living.exists()
+    monkeypatch.undo()
+    unfinished_path(tmp_path / "a.zarr")
+    assert not living.exists()
+
+
+def test_age__of_a_process_is_the_time_since_its_start() -> None:
+    if not Path("/proc/uptime").exists():
+        pytest.skip("needs /proc")
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        age = leftovers._age(process.pid)
+        own = leftovers._age(os.getpid())
+        assert age is not None
+        assert own is not None
+        assert age < own < timedelta(hours=12)
+        process.communicate()
+    assert leftovers._age(process.pid) is None
 
 
 def test_leftovers__of_another_space_of_processes_are_kept_for_a_day(

@@ -82,6 +82,22 @@ def test_plan__counts_what_the_driver_holds_where_tasks_run_beside_it() -> None:
         tight.check()
 
 
+@pytest.mark.parametrize("state", [MiB, 5 * MiB, 40 * MiB])
+def test_plan__counts_parts_that_wait_to_be_stored_in_the_driver(state: int) -> None:
+    """Sixteen MiB of states in four writes, or one larger state, each three times."""
+    samples = open_samples(np.ones((100_000, 4)))
+    passes = [PassSize("pilot", 1, 100_000, state, MiB)]
+    waiting = {MiB: 4 * MiB, 5 * MiB: 15 * MiB, 40 * MiB: 40 * MiB}[state]
+    without, plan = (
+        make_plan(samples, passes, ThreadedRuntime(1), checkpoint=checkpoint)
+        for checkpoint in (False, True)
+    )
+    assert plan.driver_nbytes - without.driver_nbytes == 3 * waiting
+    assert plan.projected_nbytes - without.projected_nbytes == 3 * waiting
+    workers = make_plan(samples, passes, PlannedProcesses(1, None), checkpoint=True)
+    assert workers.driver_nbytes == 0
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

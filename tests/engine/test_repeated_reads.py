@@ -13,9 +13,9 @@ from fsspec.implementations.local import LocalFileSystem
 
 from bigtensor.data import repeated_reads
 from bigtensor.data.opening import open_samples
+from bigtensor.engine.answers_in_memory import evaluate_in_memory
 from bigtensor.engine.events import Event
 from bigtensor.engine.reduce import run_pass
-from bigtensor.engine.rowwise import evaluate_in_memory
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import StoreReadError
 from bigtensor.statistics.base import Pass

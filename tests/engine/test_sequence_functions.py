@@ -8,7 +8,9 @@ import xarray as xr
 import zarr
 
 from bigtensor.data.opening import open_samples
-from bigtensor.engine.rowwise import evaluate_in_memory, evaluate_lazily, evaluate_to_store
+from bigtensor.engine.answers_in_memory import evaluate_in_memory
+from bigtensor.engine.answers_to_store import evaluate_to_store
+from bigtensor.engine.lazy_answers import evaluate_lazily
 from bigtensor.engine.runtime import open_runtime
 from bigtensor.errors import MissingValueError
 from bigtensor.statistics.sequences.answers import SequenceAnswers

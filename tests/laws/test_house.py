@@ -189,7 +189,7 @@ def test_stores__are_opened_in_one_place():
         "data.manifest",
         "data.stored_arrays",
         "data.exporters.in_place",
-        "engine.rowwise",
+        "engine.row_tasks",
     }
 
 

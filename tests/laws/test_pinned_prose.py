@@ -29,7 +29,7 @@ PINNED = {
     "engine/test_plan.py": 5,
     "engine/test_ranges.py": 1,
     "engine/test_repeated_reads.py": 1,
-    "engine/test_rowwise.py": 1,
+    "engine/test_row_answers.py": 1,
     "engine/test_runtime.py": 2,
     "test_full_disk.py": 1,
 }

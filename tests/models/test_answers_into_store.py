@@ -108,7 +108,7 @@ def test_interruption__leaves_the_store_as_it_was(model, cells, monkeypatch, sta
     if stage == "reading":
         listeners = (stop,)
     elif stage == "disk full in the pass":
-        monkeypatch.setattr("bigtensor.engine.rowwise.seal", fill)
+        monkeypatch.setattr("bigtensor.engine.answers_to_store.seal", fill)
     elif stage == "moving":
         rename = Path.rename
 
@@ -122,10 +122,10 @@ def test_interruption__leaves_the_store_as_it_was(model, cells, monkeypatch, sta
         monkeypatch.setattr(
             answer_groups.zarr,
             "consolidate_metadata",
-            lambda *args: next(calls, consolidate)(*args),
+            lambda *args, **options: next(calls, consolidate)(*args, **options),
         )
         # the answers have been sealed by then
-        monkeypatch.setattr("bigtensor.engine.rowwise.seal", lambda _: None)
+        monkeypatch.setattr("bigtensor.engine.answers_to_store.seal", lambda _: None)
     with pytest.raises((Stopped, OutputError)):
         model.write(cells, cells, into="answers", overwrite=again, listeners=listeners)
     monkeypatch.undo()

@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 
 from bigtensor.data.opening import open_samples
+from bigtensor.engine.answers_in_memory import evaluate_in_memory
 from bigtensor.engine.reduce import run_pass
-from bigtensor.engine.rowwise import evaluate_in_memory
 from bigtensor.engine.runtime import open_runtime
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.sequences.answers import SequenceAnswers

@@ -15,9 +15,11 @@ import zarr
 
 from bigtensor.data.leftovers import discard, unfinished_path
 from bigtensor.data.opening import open_samples
-from bigtensor.engine import rowwise
+from bigtensor.engine import answers_to_store, row_tasks
+from bigtensor.engine.answers_in_memory import evaluate_in_memory
+from bigtensor.engine.answers_to_store import evaluate_to_store
 from bigtensor.engine.events import Event
-from bigtensor.engine.rowwise import evaluate_in_memory, evaluate_lazily, evaluate_to_store
+from bigtensor.engine.lazy_answers import evaluate_lazily
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import (
     DataChangedError,
@@ -36,7 +38,7 @@ THREADS = ThreadedRuntime(2)
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rowwise, "CHUNK_ROWS", 10_000)
+    monkeypatch.setattr(answers_to_store, "CHUNK_ROWS", 10_000)
 
 
 @pytest.fixture(params=["array", "store", "lazy", "several", "several lazy"])
@@ -160,7 +162,7 @@ def test_store__is_removed_by_a_task_that_outlives_the_driver(tmp_path: Path) ->
     """What a worker does whose driver gave up while it was computing."""
     partial = unfinished_path(tmp_path / "out.zarr")
     samples, function = open_samples(VALUES), RowTotals(("total",))
-    rowwise._create_outputs(partial, ROWS, function.outputs, "sample", {})
+    answers_to_store._create_outputs(partial, ROWS, function.outputs, "sample", {})
     evaluate = function.evaluate
 
     class Slow(RowTotals):
@@ -168,9 +170,9 @@ def test_store__is_removed_by_a_task_that_outlives_the_driver(tmp_path: Path) ->
             evaluate(*arguments)
             (partial / "zarr.json").unlink(missing_ok=True)
 
-    task = rowwise.RowTask(samples, Slow(("total",)), str(partial))
+    task = row_tasks.RowTask(samples, Slow(("total",)), str(partial))
     with pytest.raises(FileNotFoundError):
-        rowwise._evaluate_range(task, [(0, 1000)])
+        row_tasks.evaluate_range(task, [(0, 1000)])
     discard(partial)
     assert list(tmp_path.iterdir()) == []
 

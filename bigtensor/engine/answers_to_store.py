@@ -1,0 +1,120 @@
+"""Answers for every row, written to a Zarr store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import zarr
+
+from bigtensor.data.answer_groups import whole_answer_group
+from bigtensor.data.manifest import UNFINISHED, seal
+from bigtensor.data.outputs import whole_store, write_errors
+from bigtensor.data.samples import Samples
+from bigtensor.data.store_address import as_address, resolved
+from bigtensor.data.stored_arrays import create_array, create_root
+from bigtensor.engine.events import Listener
+from bigtensor.engine.row_pass import evaluate_ranges
+from bigtensor.engine.row_tasks import RowTask
+from bigtensor.engine.runtime import Runtime
+from bigtensor.errors import OutputError, Setting
+from bigtensor.statistics.base import RowFunction, RowOutput
+from bigtensor.statistics.validity import Validity
+
+CHUNK_ROWS = 262_144
+"""Rows of one chunk of an output on disk: one task writes whole chunks."""
+
+
+def evaluate_to_store(
+    samples: Samples,
+    function: RowFunction,
+    runtime: Runtime,
+    path: str | os.PathLike[str],
+    *,
+    marginalised: bool = False,
+    sample_dim: str = "sample",
+    attrs: Mapping[str, Any] | None = None,
+    into: str | None = None,
+    overwrite: bool = False,
+    listeners: Iterable[Listener] = (),
+    check: Callable[[Validity], None] = lambda _: None,
+) -> Validity:
+    """Evaluate a row function and write its outputs to a Zarr store, chunk by whole chunk.
+
+    The store appears under its name when all rows are written and ``check`` has not objected. With
+    ``into`` it becomes the group of this name inside the store at ``path``, which stays. With
+    ``marginalised``, the function is shown rows with missing codes.
+
+    Raises
+    ------
+    OutputError
+        When the target exists, or cannot be written.
+    """
+    target = resolved(path)
+    if into is None and isinstance(target, str):
+        _refuse_rows_as_target(samples, target)
+    edges = [*range(0, samples.rows, CHUNK_ROWS), samples.rows]
+    ranges = list(pairwise(edges))
+    place = (
+        whole_store(target, overwrite=overwrite)
+        if into is None
+        else whole_answer_group(target, into, overwrite=overwrite)
+    )
+    with write_errors(target), place as unfinished:
+        group = _create_outputs(unfinished, samples.rows, function.outputs, sample_dim, attrs or {})
+        mark = group.attrs.get(UNFINISHED)
+        own = None if mark is None else str(mark)
+        task = RowTask(samples, function, unfinished, marginalised, own)
+        validity = evaluate_ranges(task, ranges, runtime, None, listeners)
+        check(validity)
+        _remove_torn_chunks(unfinished)
+        seal(unfinished)
+    return validity
+
+
+def _refuse_rows_as_target(samples: Samples, target: str) -> None:
+    """Refuse the store of the rows as an output: an object store would lose them beforehand."""
+    for source in samples.sources:
+        address = getattr(source, "url", None) or getattr(source, "path", None)
+        if address is not None and resolved(address) == target:
+            raise OutputError(
+                f"{target} holds the rows, and would be removed before they are read; give another "
+                "name, or " + Setting("into") + " for a group inside it"
+            )
+
+
+def _remove_torn_chunks(store: str) -> None:
+    """Remove chunks that killed workers left: Zarr writes a chunk under another name first.
+
+    An object store shows no chunk before all of it has arrived.
+    """
+    folder = as_address(store)
+    if isinstance(folder, Path):
+        for path in folder.rglob("*.partial"):
+            path.unlink(missing_ok=True)
+
+
+def _create_outputs(
+    address: str,
+    rows: int,
+    outputs: Iterable[RowOutput],
+    sample_dim: str,
+    attrs: Mapping[str, Any],
+) -> zarr.Group:
+    """Create the arrays of a store of outputs, which tasks then fill."""
+    group = create_root(address, attrs)
+    for output in outputs:
+        trailing = tuple(output.dims.values())
+        create_array(
+            group,
+            output.name,
+            shape=(rows, *trailing),
+            chunks=(min(rows, CHUNK_ROWS), *trailing),
+            dtype=output.dtype,
+            fill_value=output.fill,
+            dimensions=(sample_dim, *output.dims),
+        )
+    return group

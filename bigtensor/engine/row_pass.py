@@ -1,0 +1,96 @@
+"""Pass of a row function over all rows, and the messages between blocks of sequences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bigtensor.engine.events import Listener, Progress
+from bigtensor.engine.ranges import RowRange, rows_of, segments
+from bigtensor.engine.reduce import job_of, lazy_nbytes, sum_parts
+from bigtensor.engine.row_tasks import Arrays, RowTask, evaluate_range, total_validity
+from bigtensor.engine.runtime import Runtime
+from bigtensor.statistics.base import RowFunction, SequenceFunction
+from bigtensor.statistics.validity import Checked, Validity
+
+
+def evaluate_ranges(
+    task: RowTask,
+    ranges: Sequence[RowRange],
+    runtime: Runtime,
+    place: Callable[[RowRange, Arrays], None] | None,
+    listeners: Iterable[Listener],
+) -> Validity:
+    """Run a task over all ranges and add up the counts of missing values."""
+    if isinstance(task.function, SequenceFunction):
+        task = _with_messages(task, task.function, ranges, runtime, tuple(listeners))
+    progress = Progress("predict", task.samples.rows, len(ranges), tuple(listeners))
+    found: dict[int, Validity] = {}
+
+    def collect(index: int, result: tuple[Arrays, Validity, int]) -> None:
+        arrays, found[index], repeated_reads = result
+        progress.repeated_reads += repeated_reads
+        if place is not None:
+            place(ranges[index], arrays)
+        start, stop = ranges[index]
+        progress.part(start, stop, stop - start, reused=False)
+
+    progress.start()
+    stamp = task.samples.stamp()
+    light = replace(task, samples=task.samples.without_lazy_rows())
+    parts = [segments(task.samples, *rows) for rows in ranges]
+    jobs = [job_of(task.samples, part) for part in parts]
+    longest = max(map(rows_of, parts), default=0)
+    returned = 0 if place is None else longest * _output_nbytes(task.function)
+    runtime.run(
+        evaluate_range,
+        light,
+        jobs,
+        collect,
+        result_nbytes=returned + lazy_nbytes(task.samples, parts),
+        progress=progress,
+    )
+    task.samples.require_unchanged(stamp)
+    progress.finish()
+    return total_validity([found[index] for index in range(len(ranges))])
+
+
+def _output_nbytes(function: RowFunction) -> int:
+    """Return the bytes of all outputs of one row."""
+    return sum(
+        math.prod(output.dims.values()) * np.dtype(output.dtype).itemsize
+        for output in function.outputs
+    )
+
+
+def _with_messages(
+    task: RowTask,
+    function: SequenceFunction,
+    ranges: Sequence[RowRange],
+    runtime: Runtime,
+    listeners: tuple[Listener, ...],
+) -> RowTask:
+    """Return a task that knows what enters and leaves every block of the ranges."""
+    parts = [segments(task.samples, *rows) for rows in ranges]
+    statistic = block_operators(task, function, ranges)
+    progress = Progress("messages", task.samples.rows, len(parts), listeners)
+    progress.start()
+    state = sum_parts(task.samples, statistic, runtime, parts, None, progress)
+    progress.finish()
+    return replace(task, function=function.between(statistic.finalize(state)[1]))
+
+
+def block_operators(
+    task: RowTask, function: SequenceFunction, ranges: Sequence[RowRange]
+) -> Checked[Any]:
+    """Return the statistic of the operators of all blocks of the ranges."""
+    blocks = sum(
+        -(-(stop - start) // function.block_rows)
+        for rows in ranges
+        for start, stop in segments(task.samples, *rows)
+    )
+    return Checked(function.operators(blocks), task.marginalised, weighted=False)
