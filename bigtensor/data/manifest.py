@@ -185,8 +185,8 @@ def _compare(files: StoreFiles) -> None:
             raise _changed(files, f"its attribute {name!r} is not what was written")
     listed = _listed(root)
     files.list_once()
-    for name, entry in manifest["arrays"].items():
-        document = files.document(f"{name}/{_METADATA}")
+    documents = files.documents([f"{name}/{_METADATA}" for name in manifest["arrays"]])
+    for (name, entry), document in zip(manifest["arrays"].items(), documents, strict=True):
         if document is None or name not in (listed or manifest["arrays"]):
             raise _damaged(files, f"the array {name!r} or its {name}/{_METADATA} is absent")
         if any(_digest(found) != entry["metadata"] for found in (document, *_of(listed, name))):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +16,10 @@ from bigtensor.errors import StoreReadError, hide_passwords
 
 _STAMPS = ("mtime", "ETag", "etag", "LastModified", "last_modified", "updated", "created")
 """Names that file systems give to the time or the version of a file."""
+
+
+MOST_REQUESTS = 16
+"""Documents that are asked for at the same time."""
 
 
 class StoreFiles:
@@ -84,6 +89,13 @@ class StoreFiles:
         if not isinstance(document, dict):
             raise self._damaged(name, f"it holds a {type(document).__name__}, not an object")
         return document
+
+    def documents(self, names: Sequence[str]) -> list[dict[str, Any] | None]:
+        """Read several documents; see `document`. An object store answers them side by side."""
+        if isinstance(self._filesystem, LocalFileSystem):
+            return [self.document(name) for name in names]
+        with ThreadPoolExecutor(MOST_REQUESTS) as pool:
+            return list(pool.map(self.document, names))
 
     def _damaged(self, name: str, reason: str) -> StoreReadError:
         """Describe a document that cannot be read."""

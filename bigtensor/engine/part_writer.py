@@ -22,8 +22,8 @@ larger state waits alone: more at once would not be stored faster."""
 
 LAST_SECONDS = 10.0
 """Longest wait of a run that failed or was interrupted for parts that are being stored. Parts that
-arrive later are computed again. Where a network falls silent, a client of S3 had not given a write up
-after fifteen minutes."""
+arrive later are computed again. Where a network falls silent, a client of S3 had not given up a
+write after fifteen minutes."""
 
 ENCODED_FORMS = 2
 """Copies of a state that its encoding makes: the archive, and the archive with its digest."""
