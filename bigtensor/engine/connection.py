@@ -277,6 +277,11 @@ def _check_certificates(
             f"authority ({error.verify_message}); use the file of the authority that the scheduler "
             "was started with, and " + _CERTIFICATES
         ) from error
+    except ssl.SSLEOFError as error:
+        raise ClusterError(
+            f"the server at {address} closed the connection during the TLS handshake. Check the "
+            "address, and read the log of the scheduler"
+        ) from error
     except ssl.SSLError as error:
         if _is_alert(error):
             raise ClusterError(

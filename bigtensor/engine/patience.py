@@ -14,8 +14,9 @@ WAIT_SECONDS = 60.0
 """Seconds without a worker before a run gives up, where nothing else is said."""
 
 
-_GIVEN_UP = ("closing", "closed", "failed")
-"""Names of the states of a worker that will not come."""
+_GIVEN_UP = ("created", "closing", "closed", "failed")
+"""Names of the states of a worker that will not come. A job is listed after its submission, and it
+is still ``"created"`` if the queue refused it."""
 
 
 def parse_wait(wait: str | float) -> float:

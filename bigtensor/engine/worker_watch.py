@@ -53,10 +53,10 @@ class WorkerWatch:
 
     def _ended_unasked(self, address: str) -> bool:
         """Return True if a worker that has gone was not retired."""
-        return any(
-            event.get("action") == "remove-worker" and not event.get("expected")
-            for _, event in self.client.get_events(address)
-        )
+        events = (event for _, event in reversed(self.client.get_events(address)))
+        removals = (event for event in events if event.get("action") == "remove-worker")
+        # earlier removals are those of other workers that had the same address
+        return not next(removals, {"expected": True}).get("expected")
 
     def cause_of(self, worker: Any) -> Message:
         """Return the cause of the end of a worker, as far as there is a report, and a remedy.

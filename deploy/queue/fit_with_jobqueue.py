@@ -1,9 +1,13 @@
 """A fit on workers that are jobs of their own. The queue starts them and may end them.
 
-jobqueue.yaml holds the size of a job. Run this script on a machine where jobs may be submitted. It
-uses little processor time and runs until the fit has ended.
+A job that ends while the fit runs is replaced by a new job. jobqueue.yaml holds the size of a job.
+Run this script on a machine where jobs may be submitted. It uses little processor time and runs
+until the fit has ended.
 """
 
+import shlex
+import sys
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,6 +18,8 @@ from distributed import Client
 from distributed.security import Security
 
 from bigtensor import {{model_class}}
+
+NUMBER_OF_JOBS = {{workers}}
 
 JOBS = yaml.safe_load(Path(__file__).with_name("jobqueue.yaml").read_text())
 
@@ -29,38 +35,62 @@ WORKERS = [
     "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'",
     # Dask imports modules from the folder of its files, and that in /tmp may be of another user
     'export DASK_TEMPORARY_DIRECTORY="$(mktemp -d)"',
-    """trap 'rm -rf "$DASK_TEMPORARY_DIRECTORY"' EXIT""",
+    # a worker that ends by an error, and not by a signal of the queue, leaves a file in $FAILURES
+    """trap 'status=$?; rm -rf "$DASK_TEMPORARY_DIRECTORY"
+        [ $status -eq 0 ] || [ $status -gt 128 ] || mktemp -qp "$FAILURES"' EXIT""",
     # keep freed memory for the next read; with Dask's own settings, reading takes twice as long
     "export MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=16777216 MALLOC_TRIM_THRESHOLD_=33554432",
 ]
 
 
-def report(event):
-    """Print a line for every pass over the data."""
-    if event.kind == "pass finished":
-        print(f"{event.name}: {event.total_rows:,} rows in {event.seconds:.1f} s", flush=True)
+def require_jobs(cluster, failures):
+    """End if the queue refused jobs, or if jobs failed, while there is no worker."""
+    # dask-jobqueue leaves a job in this state if its submission was refused
+    refused = sum(job.status.name == "created" for job in cluster.workers.values())
+    failed = len(list(failures.iterdir()))
+    if refused + failed >= min(3, NUMBER_OF_JOBS):
+        sys.exit(
+            f"There is no worker: the queue refused {refused} jobs (see above), and {failed} jobs "
+            "failed (see worker-logs). Correct jobqueue.yaml, and run this script again."
+        )
 
 
 if __name__ == "__main__":
     dask.config.update(dask.config.config, JOBS)
     with (
         TemporaryDirectory() as private,
+        # nodes mount this folder, and nobody else can read it
+        TemporaryDirectory(prefix=".fit-", dir=Path.cwd()) as shared,
         dask.config.set(SCHEDULER | {"temporary-directory": private}),
         {{cluster}}(
-            # traffic carries code, so it is encrypted with a certificate of this run; the
-            # certificate lies in this folder, and nobody else can read it
+            # traffic carries code, so it is encrypted with a certificate of this run
             security=Security.temporary(),
-            shared_temp_directory=".",
+            shared_temp_directory=shared,
             scheduler_options={"dashboard_address": "127.0.0.1:0"},
             worker_extra_args=["--no-dashboard"],
-            job_script_prologue=WORKERS,
+            job_script_prologue=[f"FAILURES={shlex.quote(shared)}/failures", *WORKERS],
             log_directory="worker-logs",
         ) as cluster,
         Client(cluster) as client,
     ):
-        cluster.scale(jobs={{workers}})
-        model = {{model}}
+        failures = Path(shared, "failures")
+        failures.mkdir()
+
+        def report(event):
+            """Print a line for every pass over the data, and one a minute while no worker is there."""
+            if event.kind == "pass finished":
+                print(f"{event.name}: {event.total_rows:,} rows in {event.seconds:.1f} s", flush=True)
+            elif event.kind == "waiting for workers":
+                print(f"no worker for {event.seconds:.0f} s", flush=True)
+                require_jobs(cluster, failures)
+
+        # unlike scale(), adapt() submits a new job 15 s after the worker of a job has gone
+        cluster.adapt(minimum_jobs=NUMBER_OF_JOBS, maximum_jobs=NUMBER_OF_JOBS)
         print(f"jobs are submitted; the scheduler is {cluster.scheduler_address}", flush=True)
+        while not client.nthreads():
+            require_jobs(cluster, failures)
+            time.sleep(1)
+        model = {{model}}
         model.fit({{rows}}, client=client, checkpoint={{checkpoint}}, listeners=[report])
         model.save({{out}})
         print(model)

@@ -81,6 +81,10 @@ class Slurm:
         fields = self.run("scontrol", "show", "job", job, "--oneliner").split()
         return next(entry for entry in fields if entry.startswith("JobState=")).split("=")[1]
 
+    def jobs(self) -> list[str]:
+        """Return the numbers of the jobs that have not ended."""
+        return self.run("squeue", "-h", "-o", "%i").split()
+
     def wait(self, job: str, seconds: float = JOB_SECONDS) -> str:
         """Wait for the end of a job and return its last state."""
         deadline = time.monotonic() + seconds

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -39,11 +39,11 @@ def worker_processes(private: Path) -> list[psutil.Process]:
     return [worker for worker in workers if "spawn_main" in str(worker.cmdline())]
 
 
-def wait_for(condition: Callable[[], object], log: Path) -> None:
+def wait_for(condition: Callable[[], object], log: Path | None = None) -> None:
     """Wait until a condition holds."""
     deadline = time.monotonic() + JOB_SECONDS
     while not condition():
-        assert time.monotonic() < deadline, log.read_text()
+        assert time.monotonic() < deadline, log and log.read_text()
         time.sleep(0.1)
 
 
@@ -65,24 +65,72 @@ def test_fit_job__has_the_same_bits_after_a_worker_was_killed(
     assert not dask_processes(private)
 
 
-def test_workers_as_jobs__have_the_same_bits(
-    slurm: Slurm, deploy: Callable[..., Path], study: Path, weights_on_threads: np.ndarray
+@pytest.fixture
+def fit_with_jobs(
+    slurm: Slurm, deploy: Callable[..., Path], study: Path
+) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Return a function that starts the script whose workers are jobs."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def start(*options: str, jobqueue: str = "interface: lo") -> subprocess.Popen[str]:
+        folder = deploy("slurm", "--memory", "1GiB", *options)
+        jobs = folder / "jobqueue.yaml"
+        jobs.write_text(jobs.read_text().replace("# interface: ib0", jobqueue))
+        process = subprocess.Popen(
+            [sys.executable, folder / "fit_with_jobqueue.py"],
+            cwd=study,
+            env=slurm.environment | {"DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT": "1s"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def test_workers_as_jobs__have_the_same_bits_though_every_job_was_cancelled(
+    slurm: Slurm,
+    fit_with_jobs: Callable[..., subprocess.Popen[str]],
+    study: Path,
+    weights_on_threads: np.ndarray,
 ) -> None:
-    folder = deploy("slurm", "--memory", "1GiB")
-    jobs = folder / "jobqueue.yaml"
-    jobs.write_text(jobs.read_text().replace("# interface: ib0", "interface: lo"))
-    done = subprocess.run(
-        [sys.executable, folder / "fit_with_jobqueue.py"],
-        cwd=study,
-        env=slurm.environment,
-        capture_output=True,
-        text=True,
-        timeout=JOB_SECONDS,
-    )
-    assert done.returncode == 0, done.stderr
+    process = fit_with_jobs("--workers", "1")
+    wait_for(lambda: list((study / "parts").glob("*/*")))
+    (job,) = slurm.jobs()
+    slurm.run("scancel", job)
+    _, errors = process.communicate(timeout=JOB_SECONDS)
+    assert process.returncode == 0, errors
+    assert slurm.state(job) == "CANCELLED"
     assert np.array_equal(weights_of(study / "model.zarr"), weights_on_threads)
-    assert len(list((study / "worker-logs").iterdir())) >= 1
-    assert not list(study.glob(".dask-jobqueue*"))
+    assert len(list((study / "worker-logs").glob("*.err"))) == 2
+    assert not list(study.glob(".fit-*"))
+
+
+@pytest.mark.parametrize(
+    ("mistake", "count"),
+    [("python: /absent/python", "2 jobs failed"), ("queue: absent", "refused 2 jobs")],
+)
+def test_workers_as_jobs__that_cannot_start_end_the_script(
+    slurm: Slurm,
+    fit_with_jobs: Callable[..., subprocess.Popen[str]],
+    study: Path,
+    mistake: str,
+    count: str,
+) -> None:
+    process = fit_with_jobs(jobqueue="interface: lo\n    " + mistake)
+    _, errors = process.communicate(timeout=JOB_SECONDS)
+    assert process.returncode == 1
+    assert count in errors
+    assert "absent" in errors + "".join(
+        path.read_text() for path in study.glob("worker-logs/*")
+    )
+    assert not slurm.jobs()
+    assert not list(study.glob(".fit-*"))
 
 
 @pytest.mark.slow

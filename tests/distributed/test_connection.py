@@ -2,6 +2,7 @@
 
 import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -139,6 +140,23 @@ def test_refused__plain_address_of_a_scheduler_that_encrypts(encrypted: str) -> 
 def test_refused__encrypted_address_of_a_plain_scheduler(plain: str, files: dict[str, str]) -> None:
     message = refusal(Connection(plain.replace("tcp://", "tls://"), **files))
     assert "does not encrypt" in message
+
+
+def test_refused__server_that_closes_the_connection_during_the_handshake(
+    files: dict[str, str],
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def close_after_greeting() -> None:
+            connection, _ = server.accept()
+            # bytes that were not read would reset the connection
+            connection.recv(2**16)
+            connection.close()
+
+        threading.Thread(target=close_after_greeting, daemon=True).start()
+        message = refusal(Connection(f"tls://127.0.0.1:{server.getsockname()[1]}", **files))
+    assert "closed the connection" in message
+    assert "encrypt" not in message
 
 
 @pytest.mark.parametrize("how", ["configuration", "certificates"])

@@ -118,7 +118,10 @@ def test_adaptive_cluster__of_minimum_0_starts_after_the_usual_wait(
     assert all(one.seconds < two.seconds for one, two in pairwise(waits))
 
 
-@pytest.mark.parametrize(("status", "asks"), [(Status.running, True), (Status.failed, False)])
+@pytest.mark.parametrize(
+    ("status", "asks"),
+    [(Status.running, True), (Status.failed, False), (Status.created, False)],
+)
 def test_wait__is_unlimited_for_workers_that_the_cluster_has_not_given_up(
     status: Status, asks: bool
 ) -> None:
