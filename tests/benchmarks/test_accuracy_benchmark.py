@@ -55,14 +55,8 @@ def test_methods__all_estimate_densities_of_mass_one():
     assert METHODS[SPHERICAL](Truth.of(kernel_mixture(500, 4))) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "k"),
-    [
-        pytest.param("B1", 3, marks=pytest.mark.slow),
-        pytest.param("B2", 4, marks=pytest.mark.slow),
-        ("B3", 2),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "k"), [("B1", 3), ("B2", 4), ("B3", 2)])
 def test_measure__one_data_set_keeps_its_bars(name: str, k: int):
     case = BY_NAME[name]
     errors = measure(case, k, 1, (SPECTRAL, KMEANS, LABELLED, EM, NPEM))

@@ -126,6 +126,7 @@ def test_times__em_on_rows_takes_longer():
     assert read_row(5, 20_000)["ridge none"] > 2.0
 
 
+@pytest.mark.slow
 def test_large_alphabet__is_fitted_from_a_store(tmp_path):
     report = Report("small", {})
     add_large_alphabet(report, tmp_path, rows=250_000, symbols=400, k=3, random_passes=2)

@@ -66,6 +66,7 @@ def test_in_memory__keeps_rows_and_views():
     assert seconds["wall"] > 0
 
 
+@pytest.mark.slow
 def test_floor_rows__passes_stay_near_their_floor(tmp_path):
     rows = floor_rows(tmp_path, 50_000, 3)
     assert [row["shape"] for row in rows] == [shape.name for shape in SHAPES]

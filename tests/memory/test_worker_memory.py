@@ -122,7 +122,13 @@ def run_a_loop() -> None:
     add_to_cells(np.zeros(1, np.int64), np.ones(1), np.zeros(1))
 
 
-@pytest.mark.parametrize("kind", ["large chunks", "transposed", "in memory", "lazy"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("large chunks", "transposed")),
+        *("in memory", "lazy"),
+    ],
+)
 def test_pass__stays_below_the_plan_for_every_kind_of_rows(tmp_path: Path, kind: str) -> None:
     import dask.array as da
 
