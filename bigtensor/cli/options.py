@@ -161,9 +161,9 @@ _RUNTIME_OPTIONS: dict[str, tuple[Any, str, str]] = {
     "workers": (
         count(),
         "N",
-        "Start N worker processes on this machine, but no more than there are tasks, or N threads "
-        "with --scheduler threads. By default, passes run on threads of this process, one for each "
-        "processor, or two if the rows come from a URL.",
+        "Start N worker processes on this machine, or N threads with --scheduler threads. A fit "
+        "starts no more processes than its passes have tasks. By default, passes run on threads of "
+        "this process, one for each processor, or two if the rows come from a URL.",
     ),
     "scheduler": (
         str,

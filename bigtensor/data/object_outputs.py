@@ -155,10 +155,10 @@ def remove_from_listing(url: str, name: str) -> None:
         filesystem, root = file_system(url)
         document = _document(filesystem, root) or {}
         listing = (document.get("consolidated_metadata") or {}).get("metadata") or {}
-        removed = [key for key in listing if key == name or key.startswith(f"{name}/")]
-        for key in removed:
+        keys = [key for key in listing if key == name or key.startswith(f"{name}/")]
+        for key in keys:
             del listing[key]
-        if removed:
+        if keys:
             _put_document(filesystem, root, document)
 
 

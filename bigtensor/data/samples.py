@@ -20,6 +20,7 @@ from bigtensor.data.kinds import Kind, kind_of
 from bigtensor.data.plain_arrays import CODES, measured_dtype, native_dtype
 from bigtensor.data.repeated_reads import ReadTally, read_repeatedly
 from bigtensor.data.sources import ArraySource, Columns, LazySource, Source, ZarrSource
+from bigtensor.data.store_address import as_address
 from bigtensor.data.stored_rows import StoredRows
 from bigtensor.data.views import Views
 from bigtensor.errors import DataChangedError, DataError
@@ -130,9 +131,11 @@ class Samples:
 
     @property
     def is_remote(self) -> bool:
-        """True if rows are read from a URL, such as that of an object store."""
-        places = [getattr(source, "url", getattr(source, "path", "")) for source in self.sources]
-        return any("://" in place for place in places)
+        """True if a source is behind a URL."""
+        stored = [source for source in self.sources if isinstance(source, ZarrSource | StoredRows)]
+        addresses = [s.url if isinstance(s, ZarrSource) else s.path for s in stored]
+        # file:// is a disk
+        return any(isinstance(as_address(address), str) for address in addresses)
 
     @property
     def effective_rows(self) -> float:

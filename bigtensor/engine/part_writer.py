@@ -22,8 +22,8 @@ larger state waits alone: more at once would not be stored faster."""
 
 LAST_SECONDS = 10.0
 """Longest wait of a run that failed or was interrupted for parts that are being stored. Parts that
-arrive later are computed again. Where a network falls silent, a client of S3 had not given up a
-write after fifteen minutes."""
+arrive later are computed again. s3fs had not given up a write to a silent server after fifteen
+minutes."""
 
 ENCODED_FORMS = 2
 """Copies of a state that its encoding makes: the archive, and the archive with its digest."""
@@ -82,19 +82,19 @@ class PartWriter:
         nbytes = sum(array.nbytes for array in state.values())
         while len(self._waiting) >= parts_at_once(nbytes):
             self._waiting.popleft().result()
-        written: Future[None] = Future()
+        outcome: Future[None] = Future()
         # the interpreter waits for the threads of a pool when it ends, and not for these; a part
         # has its name once it is whole, so that they may end at any time
         Thread(
-            target=self._store, args=(written, part, state), name="bigtensor-store", daemon=True
+            target=self._store, args=(outcome, part, state), name="bigtensor-store", daemon=True
         ).start()
-        self._waiting.append(written)
+        self._waiting.append(outcome)
 
-    def _store(self, written: Future[None], part: RowRange, state: State) -> None:
+    def _store(self, outcome: Future[None], part: RowRange, state: State) -> None:
         """Store a part: the body of a thread."""
         try:
             self._stored.store(part, state)
         except BaseException as error:
-            written.set_exception(error)
+            outcome.set_exception(error)
         else:
-            written.set_result(None)
+            outcome.set_result(None)

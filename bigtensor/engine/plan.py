@@ -349,10 +349,7 @@ def make_plan(
     driver = 0
     if runtime.in_driver:
         waiting = 0  # a thread adds its state to the sum before it takes the next task
-        tree = state * (2 + max(1, tasks).bit_length())
-        driver = tree + max((size.driver_nbytes for size in passes), default=0)
-        if checkpoint:
-            driver += waiting_nbytes(state)
+        driver = _driver_nbytes(passes, tasks, state) + checkpoint * waiting_nbytes(state)
     return Plan(
         data=samples.describe(),
         rows=samples.rows,
@@ -372,6 +369,12 @@ def make_plan(
         alternatives=tuple(alternatives),
         smaller=smaller or {},
     )
+
+
+def _driver_nbytes(passes: Sequence[PassSize], tasks: int, state_nbytes: int) -> int:
+    """Return the bytes of the states that the driver adds up, and of what it holds beside them."""
+    tree = state_nbytes * (2 + max(1, tasks).bit_length())
+    return tree + max((size.driver_nbytes for size in passes), default=0)
 
 
 def _chunk_nbytes(samples: Samples) -> int:

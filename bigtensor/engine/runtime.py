@@ -15,7 +15,6 @@ from bigtensor.engine.events import Progress
 from bigtensor.engine.forks import forked
 from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.engine.patience import parse_wait
-from bigtensor.engine.ranges import MAX_TASKS
 from bigtensor.engine.threads import Collect, Job, JobFunction, ThreadedRuntime
 from bigtensor.errors import ClusterError, ParameterError, Setting
 
@@ -112,7 +111,7 @@ def open_runtime(
         where ``workers`` is given, else the thread of the Dask task that calls, else the current
         client if there is one, else ``"threads"``.
     workers : int, optional
-        Most processes or threads; all processors by default.
+        Number of processes or threads; all processors by default.
     memory_limit : str or int, optional
         Memory of one process, such as ``"1GiB"``. On a given cluster the smaller of this and the
         workers' own limit counts.
@@ -176,7 +175,8 @@ def open_runtime(
 
 def processes_to_start(workers: int | None, tasks: int | None) -> int:
     """Return the number of processes to start on this machine: at most one for each task."""
-    return min(workers or os.cpu_count() or 1, tasks or MAX_TASKS)
+    count = workers or os.cpu_count() or 1
+    return count if tasks is None else min(count, max(tasks, 1))
 
 
 def _in_task() -> bool:

@@ -15,6 +15,7 @@ import dask
 import yaml
 from dask_jobqueue import {{cluster}}
 from distributed import Client
+from distributed.core import Status
 from distributed.security import Security
 
 from bigtensor import {{model_class}}
@@ -43,11 +44,14 @@ WORKERS = [
 ]
 
 
+def refused_jobs(cluster):
+    """Return jobs whose submission the queue refused. dask-jobqueue leaves them in this state."""
+    return [job for job in cluster.workers.values() if job.status == Status.created]
+
+
 def require_jobs(cluster, failures):
-    """End if the queue refused jobs, or if jobs failed, while there is no worker."""
-    # dask-jobqueue leaves a job in this state if its submission was refused
-    refused = sum(job.status.name == "created" for job in cluster.workers.values())
-    failed = len(list(failures.iterdir()))
+    """End if jobs were refused or failed. This is called while there is no worker."""
+    refused, failed = len(refused_jobs(cluster)), len(list(Path(failures).iterdir()))
     if refused + failed >= min(3, NUMBER_OF_JOBS):
         sys.exit(
             f"There is no worker: the queue refused {refused} jobs (see above), and {failed} jobs "
@@ -59,25 +63,24 @@ if __name__ == "__main__":
     dask.config.update(dask.config.config, JOBS)
     with (
         TemporaryDirectory() as private,
-        # nodes mount this folder, and nobody else can read it
-        TemporaryDirectory(prefix=".fit-", dir=Path.cwd()) as shared,
+        # jobs that fail leave files here
+        TemporaryDirectory(prefix=".failures-", dir=Path.cwd()) as failures,
         dask.config.set(SCHEDULER | {"temporary-directory": private}),
         {{cluster}}(
-            # traffic carries code, so it is encrypted with a certificate of this run
+            # traffic carries code, so it is encrypted with a certificate of this run; the
+            # certificate lies in this folder, and nobody else can read it
             security=Security.temporary(),
-            shared_temp_directory=shared,
+            shared_temp_directory=str(Path.cwd()),
             scheduler_options={"dashboard_address": "127.0.0.1:0"},
             worker_extra_args=["--no-dashboard"],
-            job_script_prologue=[f"FAILURES={shlex.quote(shared)}/failures", *WORKERS],
+            job_script_prologue=[f"FAILURES={shlex.quote(failures)}", *WORKERS],
             log_directory="worker-logs",
         ) as cluster,
         Client(cluster) as client,
     ):
-        failures = Path(shared, "failures")
-        failures.mkdir()
 
         def report(event):
-            """Print a line for every pass over the data, and one a minute while no worker is there."""
+            """Print a line for every pass over the data, and while there is no worker."""
             if event.kind == "pass finished":
                 print(f"{event.name}: {event.total_rows:,} rows in {event.seconds:.1f} s", flush=True)
             elif event.kind == "waiting for workers":
@@ -87,10 +90,15 @@ if __name__ == "__main__":
         # unlike scale(), adapt() submits a new job 15 s after the worker of a job has gone
         cluster.adapt(minimum_jobs=NUMBER_OF_JOBS, maximum_jobs=NUMBER_OF_JOBS)
         print(f"jobs are submitted; the scheduler is {cluster.scheduler_address}", flush=True)
-        while not client.nthreads():
-            require_jobs(cluster, failures)
-            time.sleep(1)
-        model = {{model}}
-        model.fit({{rows}}, client=client, checkpoint={{checkpoint}}, listeners=[report])
-        model.save({{out}})
-        print(model)
+        try:
+            while not client.nthreads():
+                require_jobs(cluster, failures)
+                time.sleep(1)
+            model = {{model}}
+            model.fit({{rows}}, client=client, checkpoint={{checkpoint}}, listeners=[report])
+            model.save({{out}})
+            print(model)
+        finally:
+            # a cluster cannot be closed with jobs in the state that refused ones have
+            for job in refused_jobs(cluster):
+                job.status = Status.failed

@@ -3,10 +3,12 @@
 import os
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from bigtensor import GaussianMixture
 from bigtensor.engine.runtime import open_runtime, processes_to_start
@@ -88,15 +90,15 @@ def test_open__uses_threads_when_nothing_is_said() -> None:
         assert runtime == ThreadedRuntime(3)
 
 
-@pytest.mark.parametrize(("scheme", "times"), [("none", 1), ("memory", 2)])
-def test_threads__are_twice_as_many_where_rows_come_from_a_url(scheme: str, times: int) -> None:
-    import xarray as xr
-
+@pytest.mark.parametrize(("scheme", "times"), [("file", 1), ("memory", 2)])
+def test_threads__are_twice_as_many_where_rows_come_from_a_url(
+    tmp_path: Path, scheme: str, times: int
+) -> None:
+    address = f"{scheme}://{tmp_path}/rows.zarr"
     rows = xr.Dataset({"X": (("sample", "feature"), np.ones((100, 2)))})
-    address = "memory://threads.zarr"
-    rows.to_zarr(address, mode="w", zarr_format=3, consolidated=False)
-    data = address if scheme == "memory" else rows
-    plan = GaussianMixture(2).plan(data, scheduler="threads")
+    target = tmp_path / "rows.zarr" if scheme == "file" else address
+    rows.to_zarr(target, zarr_format=3, consolidated=False)
+    plan = GaussianMixture(2).plan(address, scheduler="threads")
     assert plan.threads == times * (os.cpu_count() or 1)
 
 
