@@ -207,7 +207,7 @@ def assert_as_expected(estimator: BaseEstimator, check: functools.partial[None])
     """
     function: Callable[..., None] = check.func
     if function.__name__ in expected_failures(estimator):
-        with pytest.raises(Exception):  # noqa: PT011 - checks fail with errors of any kind
+        with pytest.raises(Exception):  # noqa: B017, PT011 - checks fail with errors of any kind
             check(estimator)
     else:
         check(estimator)
