@@ -172,6 +172,7 @@ def run_here(command: str, folder: Path) -> None:
     assert result.exit_code == 0, f"{command}\n{result.output}"
 
 
+@pytest.mark.slow
 def test_command_line__commands_shown_succeed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
