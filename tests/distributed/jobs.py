@@ -4,12 +4,19 @@ import os
 import time
 from typing import Any
 
+from distributed import get_worker
+
 from bigtensor.errors import MissingValueError
 
 
 def number_after(_: Any, number: int) -> int:
     time.sleep(0.05)
     return number
+
+
+def own_worker(_: Any, number: int) -> str:
+    time.sleep(0.05)
+    return str(get_worker().address)
 
 
 def number_much_later(_: Any, number: int) -> int:

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -31,7 +32,7 @@ from bigtensor.engine.runtime import open_runtime
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import ClusterError, ParameterError
 from bigtensor.statistics.base import Pass
-from tests.distributed.jobs import megabyte, number_after, span_of_seconds
+from tests.distributed.jobs import megabyte, number_after, own_worker, span_of_seconds
 from tests.engine.sums import ColumnSums
 
 MiB = 2**20
@@ -176,6 +177,17 @@ def test_adaptive_cluster__grows_to_four_workers_within_the_time_of_two_tasks() 
     running = [sum(start <= moment < stop for start, stop in spans) for moment, _ in spans]
     reached = min(start for (start, _), count in zip(spans, running, strict=True) if count >= 4)
     assert reached - first <= 2 * seconds
+
+
+def test_tasks__are_divided_among_all_workers_where_none_is_stolen() -> None:
+    addresses: list[str] = []
+    with dask.config.set({"distributed.scheduler.work-stealing": False}), empty_cluster() as client:
+        client.cluster.scale(4)
+        client.wait_for_workers(4)
+        DistributedRuntime(client).run(
+            own_worker, None, [(1,)] * 8, lambda _, address: addresses.append(address)
+        )
+    assert sorted(Counter(addresses).values()) == [2] * 4
 
 
 @pytest.mark.parametrize(("wait_count", "stay"), [(1, False), (1000, True)])

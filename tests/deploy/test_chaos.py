@@ -1,0 +1,127 @@
+"""Twenty fits on SLURM while workers die, jobs are cancelled and the scheduler stops."""
+
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from bigtensor import KernelMixture, simulate
+from tests.deploy.conftest import COMPONENTS, weights_of
+from tests.deploy.jobs import FitWithJobs, dask_processes, worker_processes
+from tests.deploy.slurm import Slurm
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+ROWS = 6_000_000
+"""A fit of them takes some thirty seconds on two processors."""
+
+EVERY_SECONDS, STOP_SECONDS, FIT_SECONDS = 10.0, 5.0, 600.0
+SEEDS = range(5)
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a store of rows whose fit outlives several disturbances."""
+    store = tmp_path_factory.mktemp("chaos") / "rows.zarr"
+    simulate.write_kernel_mixture(store, ROWS, COMPONENTS, random_state=1)
+    return store
+
+
+@pytest.fixture(scope="module")
+def weights_on_threads(rows: Path) -> np.ndarray:
+    """Return the weights of the fit on threads of this process."""
+    return KernelMixture(COMPONENTS, random_state=0).fit(rows, scheduler="threads").weights_
+
+
+@contextmanager
+def repeated(disturb: Callable[[], bool], seed: int) -> Iterator[list[float]]:
+    """Disturb a fit about every ten seconds; yield the moments at which something was disturbed."""
+    moments: list[float] = []
+    ended, pause = threading.Event(), random.Random(seed)
+
+    def disturb_until_the_end() -> None:
+        while not ended.wait(pause.uniform(0.5, 1.5) * EVERY_SECONDS):
+            with suppress(psutil.NoSuchProcess, AssertionError):
+                if disturb():
+                    moments.append(time.monotonic())
+
+    thread = threading.Thread(target=disturb_until_the_end)
+    thread.start()
+    try:
+        yield moments
+    finally:
+        ended.set()
+        thread.join()
+
+
+def stop_for_a_while(process: psutil.Process) -> bool:
+    """Let a process do nothing for five seconds."""
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(STOP_SECONDS)
+    process.send_signal(signal.SIGCONT)
+    return True
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("victim", ["worker", "scheduler"])
+def test_fit_job__has_the_same_bits(
+    slurm: Slurm,
+    deploy: Callable[..., Path],
+    study: Path,
+    weights_on_threads: np.ndarray,
+    victim: str,
+    seed: int,
+) -> None:
+    """Workers are killed, or the scheduler is away for five seconds."""
+    job = slurm.submit(str(deploy("slurm", "--memory", "1GiB") / "fit.sbatch"), cwd=study)
+    private, choice = study / f".bigtensor-{job}", random.Random(seed)
+
+    def disturb() -> bool:
+        if victim == "worker":
+            processes = worker_processes(private)
+            if processes:
+                choice.choice(processes).kill()
+            return bool(processes)
+        schedulers = [one for one in dask_processes(private) if "scheduler" in one.cmdline()]
+        return bool(schedulers) and stop_for_a_while(schedulers[0])
+
+    with repeated(disturb, seed) as moments:
+        state = slurm.wait(job, FIT_SECONDS)
+    log = (study / f"bigtensor-{job}.log").read_text()
+    assert state == "COMPLETED", log
+    assert moments
+    assert np.array_equal(weights_of(study / "model.zarr"), weights_on_threads)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("fewest", ["2", "0"])
+def test_workers_as_jobs__have_the_same_bits(
+    slurm: Slurm,
+    fit_with_jobs: FitWithJobs,
+    study: Path,
+    weights_on_threads: np.ndarray,
+    fewest: str,
+    seed: int,
+) -> None:
+    """Jobs are cancelled as by a preemption; they are replaced at once or as needed."""
+    process = fit_with_jobs(fewest=fewest)
+    choice = random.Random(seed)
+
+    def disturb() -> bool:
+        jobs = slurm.jobs()
+        if jobs:
+            slurm.run("scancel", choice.choice(jobs))
+        return bool(jobs)
+
+    with repeated(disturb, seed) as moments:
+        _, errors = process.communicate(timeout=FIT_SECONDS)
+    assert process.returncode == 0, errors
+    assert moments
+    assert np.array_equal(weights_of(study / "model.zarr"), weights_on_threads)
