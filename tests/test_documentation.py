@@ -30,8 +30,10 @@ from bigtensor.models.kernel_mixture import settings
 ROOT = Path(__file__).resolve().parents[1]
 SLOW_PAGES = (
     *("choosing", "concepts", "ica", "kernel-ica", "kernel-mixture", "sparse-ica"),
-    *("tensor-train-density", "topic-model", "tutorial-cytometry", "tutorial-event-log"),
-    *("tutorial-gene-counts", "tutorial-recording", "tutorial-stream", "tutorial-what-if"),
+    *("tensor-train-density", "topic-model", "tutorial-cytometry", "tutorial-documents"),
+    *("tutorial-event-log", "tutorial-gene-counts", "tutorial-holes", "tutorial-many-groups"),
+    *("tutorial-recording", "tutorial-signals", "tutorial-stream", "tutorial-survey"),
+    *("tutorial-what-if",),
 )
 """Pages with long fits. Other tests fit the same models."""
 

@@ -69,6 +69,7 @@ def test_measure__one_data_set_keeps_its_bars(name: str, k: int):
     assert errors[NPEM] == pytest.approx(errors[SPECTRAL], rel=0.05)
 
 
+@pytest.mark.slow
 def test_measure__under_overlap_one_pass_after_kmeans_is_not_enough():
     case = BY_NAME["B4"]
     errors = measure(case, 4, 1, (SPECTRAL, KMEANS_ONCE, LABELLED))

@@ -91,6 +91,7 @@ def test_score__every_seeded_method_finds_the_classes_of_a_sample(shared_data: P
     assert min(scores.values()) > 0.95, scores
 
 
+@pytest.mark.slow
 def test_fits__populations_are_those_of_a_fit_with_that_number(fits: Fits):
     cells = fits.cells
     # one fit of 50 components serves all numbers

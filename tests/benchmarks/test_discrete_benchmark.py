@@ -173,6 +173,7 @@ def test_real_rows__are_as_likely_as_under_the_peer(gaps):
     assert float(plain["learned rows"]) == pytest.approx(float(peer["learned rows"]), abs=0.05)
 
 
+@pytest.mark.slow
 def test_main__writes_what_it_prints(tmp_path, capsys):
     out = tmp_path / "discrete.json"
     main(["--models", "1", "--only", "sweep", "--out", str(out)])

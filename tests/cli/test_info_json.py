@@ -158,6 +158,7 @@ def test_anndata__that_no_fit_takes_is_described_with_the_reason(run, tmp_path, 
     assert "patient              categorical: a\\x1b[2J, b" in result.stdout
 
 
+@pytest.mark.slow
 def test_anndata__of_many_genes_is_bounded(run, tmp_path):
     names = [f"gene{column}" for column in range(5000)]
     values = sp.random(3000, 5000, 0.01, "csr", np.float32, random_state=0)

@@ -72,6 +72,7 @@ def test_exit_code__1_with_nothing_on_standard_output(start, tmp_path):
     assert str(tmp_path / "none.zarr") in line
 
 
+@pytest.mark.slow
 def test_fit__two_workers_give_the_bits_of_threads(start, run, tmp_path):
     cells, model, out = (tmp_path / name for name in ("cells.zarr", "threads.zarr", "m.zarr"))
     # two chunks, hence two tasks
@@ -166,6 +167,7 @@ def test_interrupt__in_mid_fit_keeps_finished_parts_and_nothing_half_written(
     assert "posterior 1: 300,000 rows, read" in again.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "where",
     [pytest.param(("--scheduler", "threads"), marks=pytest.mark.slow), ("--workers", "2")],

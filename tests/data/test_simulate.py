@@ -156,6 +156,7 @@ def test_kernel_mixture__names_the_parameter_that_is_wrong(change, message):
 # Truth and error ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shape", [0.8, *(pytest.param(shape, marks=pytest.mark.slow) for shape in (1.0, 2.5))]
 )

@@ -81,6 +81,7 @@ def test_solution__is_the_same_for_features_of_any_size(scales, shared):
         np.testing.assert_allclose(mean / scale, truth, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_solve_multiview_mixture__error_falls_with_the_number_of_rows():
     weights = np.array([0.5, 0.3, 0.2])
     errors = np.zeros(3)

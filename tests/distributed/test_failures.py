@@ -150,6 +150,7 @@ def test_cluster__whose_last_worker_dies_with_a_result_is_not_waited_for_for_eve
         runtime.run(number_after, None, JOBS, kill_while_others_finish)
 
 
+@pytest.mark.slow
 def test_cluster__explains_a_lost_result_that_ends_workers(tmp_path: Path) -> None:
     """The task had returned before its worker died: only the result is still to be fetched."""
 
@@ -245,7 +246,10 @@ def test_cluster__whose_workers_join_in_mid_pass_has_work_for_all_of_them() -> N
 
 @pytest.mark.parametrize(
     ("function", "memory"),
-    [(die_at_3, False), (take_all_memory_at_3, True)],
+    [
+        pytest.param(die_at_3, False, marks=pytest.mark.slow),
+        (take_all_memory_at_3, True),
+    ],
     ids=["exit", "memory"],
 )
 def test_task__that_always_kills_its_worker_names_memory_where_a_nanny_reports_it(

@@ -99,6 +99,7 @@ def test_fit__hardly_depends_on_the_chunks_of_the_store(
             )
 
 
+@pytest.mark.slow
 def test_passes__over_any_kind_of_rows_have_the_same_bits_on_workers(
     tmp_path: Path, two_workers: Client
 ) -> None:

@@ -104,6 +104,7 @@ def test_worker__that_ends_while_it_starts_is_followed_by_another(tmp_path: Path
     assert len(list((tmp_path / "ends").iterdir())) == 3
 
 
+@pytest.mark.slow
 def test_workers__that_end_when_they_are_replaced_are_explained(tmp_path: Path) -> None:
     said = run_script(tmp_path, "os._exit(3)", 1, 99)
     assert "worker processes ended" in said

@@ -98,6 +98,7 @@ def run(tmp_path: Path, body: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_fit__after_a_fit_and_a_fork_gives_the_same_bits(tmp_path: Path) -> None:
     cases = ["array", "grandchild", "several threads", "lazy array", "store"]
     assert run(tmp_path, THREADS) == [f"{case} 0" for case in cases]

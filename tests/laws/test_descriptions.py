@@ -202,6 +202,7 @@ def test_commands__tell_of_a_foreign_model(store, tmp_path):
     assert refused[2].startswith("error: a Described gives no labels; ")
 
 
+@pytest.mark.slow
 def test_commands__of_rounds_tell_of_a_foreign_model(store, tmp_path):
     prepared, sums, solved = (tmp_path / f"{name}.zarr" for name in ("p", "s", "m"))
     threads = ("--scheduler", "threads")

@@ -12,6 +12,7 @@ import pytest
 
 from bigtensor.models.registry import MODELS, model_class
 from bigtensor.testing import MODEL_LAWS, ModelCase, small_data
+from bigtensor.testing.degenerate_laws import wide_data_are_answered_or_refused
 
 
 def small_case(name: str, kind: str) -> ModelCase:
@@ -31,7 +32,15 @@ case_of = cache(small_case)
 CASES = [(name, kind) for name in MODELS for kind in sorted(model_class(name).takes.kinds)]
 
 
-@pytest.mark.parametrize("law", MODEL_LAWS, ids=lambda law: law.__name__)
+SLOW_LAWS = (wide_data_are_answered_or_refused,)
+"""Laws that take a fifth of the time of all."""
+
+
+@pytest.mark.parametrize(
+    "law",
+    [pytest.param(law, marks=[pytest.mark.slow] if law in SLOW_LAWS else []) for law in MODEL_LAWS],
+    ids=lambda law: law.__name__,
+)
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_law(name: str, kind: str, law) -> None:
     law(case_of(name, kind))

@@ -71,7 +71,7 @@ SETS = {
 
 
 @pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize("components", [3, "auto"])
+@pytest.mark.parametrize("components", [3, pytest.param("auto", marks=pytest.mark.slow)])
 def test_kernel_mixture(name, components):
     # densities are float32
     require_equal_answers(
@@ -118,6 +118,7 @@ def test_gaussian_mixture(name, components, form):
     )
 
 
+@pytest.mark.slow
 def test_hidden_markov_model():
     require_equal_answers(
         lambda: HiddenMarkovModel(3, emissions="kernel", random_state=0),

@@ -119,6 +119,7 @@ def test_cross_validation__chooses_the_best_held_out_likelihood(planned):
     assert_array_equal(fixed.weights_, model.weights_)
 
 
+@pytest.mark.slow
 def test_cross_validation__does_not_depend_on_the_chunks(many, small):
     fits = [
         KernelMixture(3, bandwidth="cross-validation", **small | {"feature_dtype": "float64"})

@@ -73,6 +73,7 @@ def test_reliability__is_full_from_the_resolved_share_on(n_components, rows, exp
     np.testing.assert_allclose(found, [1e-6, 0.01, 0.25, 1, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features_of_a_view", [pytest.param(1, marks=pytest.mark.slow), 6])
 def test_memory__of_halves_is_within_what_the_plan_counts(monkeypatch, features_of_a_view):
     monkeypatch.setattr(driver_threads, "_processors", lambda: 8)
@@ -106,6 +107,7 @@ def test_auto__is_near_the_simulated_number(fresh):
     assert len(fresh.population_weights_) == count["chosen"] == fresh.merge_tree_.automatic_count
 
 
+@pytest.mark.slow
 def test_diagnostics__hold_what_was_found(fitted):
     count, outlying = (fitted.diagnostics_[k] for k in ("population_count", "outlying_components"))
     assert count.keys() == {
@@ -127,6 +129,7 @@ def test_diagnostics__hold_what_was_found(fitted):
     assert len(fitted.weights_) == 150
 
 
+@pytest.mark.slow
 def test_saved_model__can_be_cut_automatically(fresh, fitted, cells, tmp_path):
     fresh.cut_populations("auto")
     again = bigtensor.load(fresh.save(tmp_path / "auto.zarr"))
@@ -177,6 +180,7 @@ def test_rows_given_twice__make_the_same_populations(few, of_few):
 
 
 # a mixture of independent features does not fit these cells
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 def test_merging_none__never_merges(few):
     small = {"bins": 128, "sample_size": 2000, "random_state": 0, "posterior_passes": 2}

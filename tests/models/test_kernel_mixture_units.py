@@ -153,6 +153,7 @@ def test_labels__are_equal_in_units_of_a_power_of_two(values, name, dtype, expon
     assert_allclose(other.score_samples(rows), log_density - d * np.log(a), rtol=1e-12, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["several features, spectral", "one feature, k-means"])
 @settings(max_examples=15, deadline=None)
 @given(exponent=st.integers(-100, 100))

@@ -163,6 +163,7 @@ def test_verdict__held_out_log_likelihood_is_that_of_new_rows():
     assert held_out < old - 0.02
 
 
+@pytest.mark.slow
 def test_verdict__of_rounds():
     cells = simulate.cytometry(20_000, 8, random_state=2)
     model = KernelMixture(8, random_state=0).prepare(cells)

@@ -56,6 +56,7 @@ def mean_square_of_sources(model: Any, X: Any, y: Any = None) -> float:
     return float(np.square(model.transform(X)).mean())
 
 
+@pytest.mark.slow
 def test_cross_validation__counts_categories_of_other_folds_as_missing() -> None:
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 3, (300, 4)) * rng.integers(0, 2, (300, 1))

@@ -86,6 +86,7 @@ def clipped():
     return ClippedDensity(train, tuple(grids)), bases, rows
 
 
+@pytest.mark.slow
 def test_clipped_density__integrates_to_one(clipped):
     density, bases, rows = clipped
     x, y = (grid.points for grid in density.grids)

@@ -267,6 +267,7 @@ def test_render_report__lists_every_component_of_a_population(merged_text, merge
     assert len(re.findall(r'<th scope="row">\d+</th>', merged_text)) == 4 + 30 + 0
 
 
+@pytest.mark.slow
 def test_render_report__shows_how_components_were_counted(mixture_data):
     model = KernelMixture(random_state=0).fit(mixture_data)
     page = Page(render_report(model))
@@ -274,6 +275,7 @@ def test_render_report__shows_how_components_were_counted(mixture_data):
     assert "3 components were counted: " in page.said
 
 
+@pytest.mark.slow
 def test_render_report__shows_how_the_bandwidth_was_chosen(mixture_data):
     model = KernelMixture(3, bandwidth="gap", landmarks="cholesky", random_state=0)
     page = Page(render_report(model.fit(mixture_data)))
@@ -292,5 +294,6 @@ def test_render_report__does_before_a_posterior_pass(mixture_data):
     assert "Mean log-likelihood by posterior pass" not in page.alternatives
 
 
+@pytest.mark.slow
 def test_render_report__stays_small_with_many_components(merged_text):
     assert len(merged_text) < 3_000_000

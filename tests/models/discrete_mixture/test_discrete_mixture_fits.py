@@ -146,6 +146,7 @@ def truth_started_likelihood(data: xr.Dataset) -> float:
     return end.likelihoods[-1]
 
 
+@pytest.mark.slow
 def test_default__is_better_than_the_spectral_solution_and_random_starts() -> None:
     errors: dict[str, list[float]] = {"ex": [], "svd_joint": [], "em": []}
     for seed in range(6):
@@ -174,6 +175,7 @@ def test_number_of_components__is_that_of_the_data() -> None:
     assert model.diagnostics_["ridge"] in (0.0, 0.5, 2.0)
 
 
+@pytest.mark.slow
 def test_missing_entries__leave_the_mixture_what_it_is() -> None:
     whole = simulate.discrete_mixture(60_000, 3, n_categories=4, views=6, random_state=1)
     gaps = simulate.discrete_mixture(

@@ -104,6 +104,7 @@ def test_one_component__of_two_groups_is_said():
     assert re.search(r"two groups, far apart.*n_components", sentence)
 
 
+@pytest.mark.slow
 def test_two_near_means__are_found_or_told_by_their_weight():
     rng = default_rng(0)
     means = unit_means(12, 10, rng)

@@ -172,6 +172,7 @@ def test_a_few_far_outliers__change_little(drawn: Drawn, model: HiddenMarkovMode
     np.testing.assert_allclose(other.transition_, model.transition_, atol=0.002)
 
 
+@pytest.mark.slow
 def test_several_features__are_densities_of_their_own_or_one_embedding(drawn: Drawn) -> None:
     noise = np.random.default_rng(5).normal(size=drawn.values.shape)
     # only both features together tell the first two states apart
@@ -252,6 +253,7 @@ def test_more_states_than_there_are__are_a_warning(drawn: Drawn) -> None:
         HiddenMarkovModel(8, emissions="kernel", random_state=0).fit(drawn.values[:3000])
 
 
+@pytest.mark.slow
 def test_number_of_states__is_that_of_the_truth(drawn: Drawn) -> None:
     fitted = HiddenMarkovModel("auto", emissions="kernel", random_state=0).fit(drawn.data)
     assert len(fitted.occupancy_) == 3

@@ -70,6 +70,7 @@ def test_missing_steps__hide_windows_from_the_choice() -> None:
     assert len(chosen(data, missing="marginalise").occupancy_) == 2
 
 
+@pytest.mark.slow
 def test_any_chunking__chooses_the_same() -> None:
     data = simulate.hidden_markov(20_000, 2, 6, 7, stay=0.6, random_state=1)
     expected = chosen(data).diagnostics_["state_choice"]["held_out_log_likelihood"]
@@ -77,6 +78,7 @@ def test_any_chunking__chooses_the_same() -> None:
     assert found == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_sites__choose_together() -> None:
     data = simulate.hidden_markov(40_000, 3, 8, sequences=40, stay=0.6, random_state=1)
     parts = [data.isel(sample=slice(0, 20_000)), data.isel(sample=slice(20_000, None))]
@@ -102,6 +104,7 @@ def test_command_line__says_the_number(tmp_path: Path) -> None:
     assert "3, chosen from 1 to 5: fewest states" in " ".join(done.output.split())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (SHARED / "splice.npz").exists(), reason="splice.npz is not here")
 def test_splice__has_a_moderate_number_of_states() -> None:
     stored = np.load(SHARED / "splice.npz")

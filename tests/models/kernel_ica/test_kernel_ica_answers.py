@@ -31,6 +31,7 @@ def test_sources__are_uncorrelated_with_unit_variance(data, model):
     assert model.explained_variance_ratio_.sum() == pytest.approx(model.diagnostics_["explained"])
 
 
+@pytest.mark.slow
 def test_answers__come_in_the_container_of_the_rows(data, model, tmp_path):
     answered = model.transform(data)
     assert isinstance(answered, xr.DataArray)
@@ -110,7 +111,7 @@ def moved(rows, how):
 
 
 @pytest.mark.parametrize("how", ["units", "shift", "permuted features", "twice"])
-@pytest.mark.parametrize("kernel", ["gaussian", "linear"])
+@pytest.mark.parametrize("kernel", [pytest.param("gaussian", marks=pytest.mark.slow), "linear"])
 def test_sources__do_not_depend_on(how, kernel):
     rng = np.random.default_rng(6)
     rows = rng.laplace(size=(1_500, 4)) @ rng.standard_normal((4, 4))

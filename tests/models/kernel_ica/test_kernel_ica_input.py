@@ -81,6 +81,7 @@ def test_more_sources_than_distinct_rows__are_returned_as_fewer():
     assert found.transform(few).shape == (200, 3)
 
 
+@pytest.mark.slow
 def test_constant_features_and_outliers__have_no_part(rows):
     wide = np.insert(rows, 2, 5.0, axis=1)
     wide[11, 0] = 1e6

@@ -192,6 +192,7 @@ def test_too_many_components__are_not_padded(fitted):
     assert distance(means_of(model)[heavy], means) < 2.0
 
 
+@pytest.mark.slow
 def test_too_few_components__are_said(fitted):
     rows, _, means, _ = fitted
     with pytest.warns(ConditioningWarning, match=r"more components .* than the 9"):

@@ -195,6 +195,7 @@ def test_plan__has_the_price_of_every_method():
     assert [other.value for other in asked.alternatives if other.is_taken] == ["passes"]
 
 
+@pytest.mark.slow
 def test_fit__is_within_its_plan(rows):
     for method in METHODS[1:]:
         warnings.simplefilter("ignore", ConditioningWarning)

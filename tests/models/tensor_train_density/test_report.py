@@ -71,6 +71,7 @@ def test_mutual_informations__agree_with_the_model(chained):
         assert found[i, j] == pytest.approx(expected, abs=0.04)
 
 
+@pytest.mark.slow
 def test_dependence__counts_the_variables_that_are_left_out():
     X = np.random.default_rng(0).normal(size=(80, 43))
     sections = sections_of(TensorTrainDensity(2, "z", widths=(0.6,), n_trains=1).fit(X), None)

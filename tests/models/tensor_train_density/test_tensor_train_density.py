@@ -71,6 +71,7 @@ def test_passes__bring_many_rows_nearer_to_the_truth():
     assert (np.diff(held_out) > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coordinates", ["z", pytest.param("ns", marks=pytest.mark.slow)])
 def test_every_conditional__integrates_to_one(iris, coordinates):
     X, fitted_to = iris

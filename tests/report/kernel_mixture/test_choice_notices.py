@@ -21,6 +21,7 @@ def merged_by_criterion(cells_path):
     return model.fit(str(cells_path))
 
 
+@pytest.mark.slow
 def test_population_notices__say_how_well_halves_agree(merged_model):
     notice = noticed(merged_model, "auto")
     assert notice.level == "good"

@@ -53,6 +53,7 @@ def test_runs__are_those_of_the_path_of_every_sequence() -> None:
     assert found.ended[:, 1000:].sum() == 0 == found.cut[:, 1000:].sum()
 
 
+@pytest.mark.slow
 def test_shares__are_those_of_the_rows_of_every_bin() -> None:
     path, found = decoded([40_000, 30_000])
     bins = np.arange(70_000) * 7 // 70_000
