@@ -37,6 +37,10 @@ GATHER_NBYTES = 16 * 2**20
 """Bytes of finished results that are fetched in one message. A message for every result takes
 longer than the scheduler needs for the task."""
 
+CARRIED_NBYTES = 65_536
+"""Bytes of a shared argument up to which every task carries it. For a larger one, each worker opens
+a connection to another worker that has it, which takes as long as several tasks."""
+
 RESULT_TIMEOUT = 60.0
 """Seconds for results to arrive, after which the workers are counted."""
 
@@ -77,7 +81,7 @@ class TaskRun:
     function : callable
         Called with the shared argument and those of a job.
     shared : object
-        First argument of every job, which is sent once.
+        First argument of every job. A large one is sent to each worker once.
     jobs : sequence of tuple
     result_nbytes : int
         Bytes that a finished task leaves on its worker.
@@ -107,8 +111,9 @@ class TaskRun:
             Called with the index of a job and its result.
         """
         waiting = deque(range(len(self.jobs)))
-        with self._scheduler_expected():
-            self._holder = self._submit_shared()
+        if _sent_nbytes(self.shared) > CARRIED_NBYTES:
+            with self._scheduler_expected():
+                self._holder = self._submit_shared()
         try:
             while waiting or self._running:
                 threads = sum(self._threads_of_workers().values())
@@ -126,7 +131,7 @@ class TaskRun:
         finally:
             # what a scheduler that has gone was asked for need not be cancelled
             with suppress(*_lost_errors()):
-                self.client.cancel([*self._running, self._holder])
+                self.client.cancel([*self._running, *([self._holder] if self._holder else [])])
 
     def _submit(self, indices: Sequence[int]) -> None:
         """Submit jobs in one message; those with lazy arrays go as one graph."""
@@ -137,7 +142,8 @@ class TaskRun:
         with self._scheduler_expected(), _large_graphs_allowed():
             if lazy:
                 call = delayed(self.function, pure=False)
-                futures: list[Any] = self.client.compute([call(self._holder, *job) for job in jobs])
+                shared = self.shared if self._holder is None else self._holder
+                futures: list[Any] = self.client.compute([call(shared, *job) for job in jobs])
             else:
                 futures = self._submit_to_any_worker(jobs)
         self._running.update(zip(futures, indices, strict=True))
@@ -153,8 +159,10 @@ class TaskRun:
         The workers with the shared argument get all tasks from Dask, unless there are more than two
         tasks for each thread. Tasks that read data from elsewhere go to any worker, and say so.
         """
-        shared, name = TaskRef(self._holder.key), f"{funcname(self.function)}-{uuid4().hex}"
-        keys = [f"{name}-{number:05d}" for number in range(len(jobs))]
+        shared = self.shared if self._holder is None else TaskRef(self._holder.key)
+        name = f"{funcname(self.function)}-{uuid4().hex}"
+        # of equal tasks, Dask starts the one with the last key first
+        keys = [f"{name}-{number:05d}" for number in reversed(range(len(jobs)))]
         graph = {
             key: Task(key, self.function, shared, *job, _data_producer=True)
             for key, job in zip(keys, jobs, strict=True)
@@ -163,7 +171,7 @@ class TaskRun:
         return futures
 
     def _submit_shared(self) -> Any:
-        """Send the argument that all tasks share, once."""
+        """Send the argument that all tasks share to a worker, from which others get it."""
         with _large_graphs_allowed():
             return self.client.submit(_hold, self.shared, pure=False)
 
@@ -210,7 +218,7 @@ class TaskRun:
                     "workers ended several times while they ran the same task, and no other task "
                     "finished; " + self.watch.cause_of(killed.last_worker)
                 ) from killed
-            if self._holder.status == "error":
+            if self._holder is not None and self._holder.status == "error":
                 self._holder = self._submit_shared()
         self._submissions[index] = replace(before, in_vain=in_vain)
         self._submit([index])
@@ -347,6 +355,13 @@ class TaskRun:
 def _large_graphs_allowed() -> AbstractContextManager[Any]:
     """Let rows in memory be sent without Dask's warning: the plan counts them."""
     return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"})
+
+
+def _sent_nbytes(shared: Any) -> int:
+    """Return the bytes of an argument on the wire."""
+    from distributed.protocol.pickle import dumps
+
+    return len(dumps(shared))
 
 
 def _hold(shared: Any) -> Any:

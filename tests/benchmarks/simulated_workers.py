@@ -14,12 +14,14 @@ import argparse
 import asyncio
 import logging
 import multiprocessing
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +36,10 @@ WORKERS_A_PROCESS = 250
 PARTS = 10_000
 """Parts of a pass: the largest number that a pass has."""
 
-STATE_NBYTES = 65_536
-"""Bytes of a state: posterior sums of eight components of six markers have 60 KiB."""
+STATE_NBYTES, SHARED_NBYTES = 65_536, 16_384
+"""Bytes of a state, and of the parameters that every task takes. A kernel mixture of eight
+components of six markers has states of 769 KiB and parameters of 386 KiB; a Gaussian mixture has
+states of 1 KiB and parameters of 3 KiB."""
 
 QUIET = {
     "distributed.worker.profile.enabled": False,
@@ -51,8 +55,17 @@ def empty_task(_: int) -> None:
     """Return nothing at once."""
 
 
-def simulated_part(state_nbytes: int, seconds: float) -> np.ndarray:
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes of the state of a part, and of the parameters that its task takes."""
+
+    state: int
+    shared: int
+
+
+def simulated_part(shared: tuple[int, bytes], seconds: float) -> np.ndarray:
     """Sleep for as long as a part takes, and return a state of its size."""
+    state_nbytes, _ = shared
     if seconds:
         time.sleep(seconds)
     return np.zeros(state_nbytes // 8)
@@ -133,35 +146,35 @@ def dask_alone_seconds(client: Client, tasks: int) -> float:
     return seconds
 
 
-def engine_seconds(client: Client, parts: int, state_nbytes: int, seconds: float) -> float:
+def engine_seconds(client: Client, parts: int, nbytes: Sizes, seconds: float) -> float:
     """Return the seconds of a pass of the engine over simulated parts."""
     states = []
     start = time.perf_counter()
     DistributedRuntime(client).run(
         simulated_part,
-        state_nbytes,
+        (nbytes.state, os.urandom(nbytes.shared)),
         [(seconds,)] * parts,
         lambda index, state: states.append((index, state.nbytes)),
-        result_nbytes=state_nbytes,
+        result_nbytes=nbytes.state,
     )
     wall = time.perf_counter() - start
     assert sorted(index for index, _ in states) == list(range(parts))
     return wall
 
 
-def ceiling_rows(client: Client, parts: int, state_nbytes: int, repeats: int) -> list[Row]:
+def ceiling_rows(client: Client, parts: int, nbytes: Sizes, repeats: int) -> list[Row]:
     """Compare the rate of empty tasks with and without the engine, in turn."""
     alone, engine = [], []
     for _ in range(repeats):
         alone.append(dask_alone_seconds(client, parts))
-        engine.append(engine_seconds(client, parts, state_nbytes, 0.0))
+        engine.append(engine_seconds(client, parts, nbytes, 0.0))
     ratio = min(alone) / min(engine)
     return [
         {
             "tasks": parts,
             "Dask alone, tasks/s": parts / min(alone),
             "engine, tasks/s": parts / min(engine),
-            "MB/s of states": parts * state_nbytes / min(engine) / 1e6,
+            "MB/s of states": parts * nbytes.state / min(engine) / 1e6,
             "share of the ceiling": ratio,
             "bars": "share of the ceiling >= 0.9",
             "holds": ratio >= 0.9,
@@ -170,12 +183,12 @@ def ceiling_rows(client: Client, parts: int, state_nbytes: int, repeats: int) ->
 
 
 def efficiency_rows(
-    client: Client, scheduler: int, workers: int, parts: int, state_nbytes: int, rate: float
+    client: Client, scheduler: int, workers: int, parts: int, nbytes: Sizes, rate: float
 ) -> list[Row]:
     """Measure the share of the time of all workers that parts of several lengths use."""
     table: list[Row] = []
     for seconds in (0.5, 1.0, 5.0):
-        wall = engine_seconds(client, parts, state_nbytes, seconds)
+        wall = engine_seconds(client, parts, nbytes, seconds)
         rounds = -(-parts // workers)
         ideal = rounds * seconds
         held = seconds == 5.0 and rate * seconds >= workers
@@ -202,12 +215,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, default=1000)
     parser.add_argument("--parts", type=int, default=PARTS)
     parser.add_argument("--state-nbytes", type=int, default=STATE_NBYTES)
+    parser.add_argument("--shared-nbytes", type=int, default=SHARED_NBYTES)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--out", type=Path, help="JSON file to write")
     options: Any = parser.parse_args(arguments)
     report = Report("simulated workers", {**vars(options), "out": str(options.out)}, options.out)
     with simulated_cluster(options.workers) as (client, scheduler):
-        ceiling = ceiling_rows(client, options.parts, options.state_nbytes, options.repeats)
+        nbytes = Sizes(options.state_nbytes, options.shared_nbytes)
+        ceiling = ceiling_rows(client, options.parts, nbytes, options.repeats)
         report.add(f"Empty tasks, {options.workers} simulated workers", ceiling)
         report.add(
             "Parts that sleep",
@@ -216,7 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 scheduler,
                 options.workers,
                 options.parts,
-                options.state_nbytes,
+                nbytes,
                 ceiling[0]["Dask alone, tasks/s"],
             ),
         )

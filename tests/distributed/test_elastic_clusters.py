@@ -29,6 +29,7 @@ from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.engine.patience import parse_wait, seconds_to_wait
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import open_runtime
+from bigtensor.engine.task_run import CARRIED_NBYTES
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import ClusterError, ParameterError
 from bigtensor.statistics.base import Pass
@@ -179,7 +180,11 @@ def test_adaptive_cluster__grows_to_four_workers_within_the_time_of_two_tasks() 
     assert reached - first <= 2 * seconds
 
 
-def test_tasks__are_divided_among_all_workers_where_none_is_stolen() -> None:
+@pytest.mark.parametrize("carried_nbytes", [0, CARRIED_NBYTES])
+def test_tasks__are_divided_among_all_workers_where_none_is_stolen(
+    monkeypatch: pytest.MonkeyPatch, carried_nbytes: int
+) -> None:
+    monkeypatch.setattr(task_run, "CARRIED_NBYTES", carried_nbytes)
     addresses: list[str] = []
     with dask.config.set({"distributed.scheduler.work-stealing": False}), empty_cluster() as client:
         client.cluster.scale(4)
