@@ -167,7 +167,8 @@ class TaskRun:
             key: Task(key, self.function, shared, *job, _data_producer=True)
             for key, job in zip(keys, jobs, strict=True)
         }
-        futures: list[Any] = self.client.get(graph, keys, sync=False)
+        # tasks of an earlier call come first, however soon this one follows
+        futures: list[Any] = self.client.get(graph, keys, sync=False, fifo_timeout="0s")
         return futures
 
     def _submit_shared(self) -> Any:
