@@ -129,9 +129,10 @@ class TaskRun:
                     self._collect_done(collect)
             self._threads_of_workers()
         finally:
-            # what a scheduler that has gone was asked for need not be cancelled
-            with suppress(*_lost_errors()):
-                self.client.cancel([*self._running, *([self._holder] if self._holder else [])])
+            # 'cancel' of many futures takes a scheduler a time that grows with their square
+            for future in (*self._running, self._holder):
+                if future is not None:
+                    future.release()
 
     def _submit(self, indices: Sequence[int]) -> None:
         """Submit jobs in one message; those with lazy arrays go as one graph."""
