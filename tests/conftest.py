@@ -9,7 +9,7 @@ import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give processes that share the tests one thread of BLAS each: more take a quarter longer."""
+    """Give processes that share the tests one BLAS thread each; with more, tests take longer."""
     if config.getoption("numprocesses", default=None):
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

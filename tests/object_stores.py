@@ -86,7 +86,7 @@ def s3_server(folder: Path) -> Iterator[ObjectStore]:
     (root / BUCKET).mkdir(parents=True)
     program = Path(sys.executable).with_name("rclone")
     options = ["--addr", f"127.0.0.1:{port}", "--auth-key", f"{KEY},{SECRET}"]
-    # no configuration of the user; folders are listed anew (with 0 ms, without end)
+    # no configuration of the user; with 0 ms, rclone never stops looking for a new folder
     options += ["--config", str(folder / "rclone.conf"), "--dir-cache-time", "1ms"]
     # a digest of the whole object for every request takes 85 ms for 50 MB, which no S3 store does
     options += ["--etag-hash", ""]

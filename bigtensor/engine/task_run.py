@@ -81,7 +81,8 @@ class TaskRun:
     function : callable
         Called with the shared argument and those of a job.
     shared : object
-        First argument of every job. A large one is sent to each worker once.
+        First argument of every job, without Dask collections and futures. A large one is sent to
+        each worker once, and a small one with every task.
     jobs : sequence of tuple
     result_nbytes : int
         Bytes that a finished task leaves on its worker.
@@ -111,7 +112,8 @@ class TaskRun:
             Called with the index of a job and its result.
         """
         waiting = deque(range(len(self.jobs)))
-        if _sent_nbytes(self.shared) > CARRIED_NBYTES:
+        lazy = any(map(_is_lazy, self.jobs))
+        if lazy or _pickled_nbytes(self.shared) > CARRIED_NBYTES:
             with self._scheduler_expected():
                 self._holder = self._submit_shared()
         try:
@@ -129,8 +131,9 @@ class TaskRun:
                     self._collect_done(collect)
             self._threads_of_workers()
         finally:
-            # 'cancel' of many futures takes a scheduler a time that grows with their square
-            for future in (*self._running, self._holder):
+            # The scheduler's time for 'cancel' grows with the square of the number of futures. The
+            # last ones are released first: a place of a running task would go to a waiting one.
+            for future in (*reversed(self._running), self._holder):
                 if future is not None:
                     future.release()
 
@@ -139,12 +142,13 @@ class TaskRun:
         if not indices:
             return
         jobs = [self.jobs[index] for index in indices]
-        lazy = any(hasattr(part, "__dask_graph__") for job in jobs for part in job)
         with self._scheduler_expected(), _large_graphs_allowed():
-            if lazy:
+            # tasks of earlier submissions come first, however soon these follow
+            if any(map(_is_lazy, jobs)):
                 call = delayed(self.function, pure=False)
-                shared = self.shared if self._holder is None else self._holder
-                futures: list[Any] = self.client.compute([call(shared, *job) for job in jobs])
+                futures: list[Any] = self.client.compute(
+                    [call(self._holder, *job) for job in jobs], fifo_timeout="0s"
+                )
             else:
                 futures = self._submit_to_any_worker(jobs)
         self._running.update(zip(futures, indices, strict=True))
@@ -155,10 +159,10 @@ class TaskRun:
             future.add_done_callback(self._done.put)
 
     def _submit_to_any_worker(self, jobs: Sequence[Job]) -> list[Any]:
-        """Submit jobs that are divided among all workers.
+        """Submit jobs so that they are divided among all workers.
 
-        The workers with the shared argument get all tasks from Dask, unless there are more than two
-        tasks for each thread. Tasks that read data from elsewhere go to any worker, and say so.
+        Dask sends a task to a worker that holds its argument. Exceptions are submissions with more
+        than two tasks for each thread, and tasks that are marked as reading data, as these are.
         """
         shared = self.shared if self._holder is None else TaskRef(self._holder.key)
         name = f"{funcname(self.function)}-{uuid4().hex}"
@@ -168,7 +172,6 @@ class TaskRun:
             key: Task(key, self.function, shared, *job, _data_producer=True)
             for key, job in zip(keys, jobs, strict=True)
         }
-        # tasks of an earlier call come first, however soon this one follows
         futures: list[Any] = self.client.get(graph, keys, sync=False, fifo_timeout="0s")
         return futures
 
@@ -359,11 +362,18 @@ def _large_graphs_allowed() -> AbstractContextManager[Any]:
     return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"})
 
 
-def _sent_nbytes(shared: Any) -> int:
-    """Return the bytes of an argument on the wire."""
+def _is_lazy(job: Job) -> bool:
+    """Return True for a job with an argument that Dask has to compute."""
+    return any(hasattr(argument, "__dask_graph__") for argument in job)
+
+
+def _pickled_nbytes(shared: Any) -> int:
+    """Return the bytes of a pickled argument, without a copy of its arrays."""
     from distributed.protocol.pickle import dumps
 
-    return len(dumps(shared))
+    buffers: list[Any] = []
+    pickled: bytes = dumps(shared, buffer_callback=buffers.append)
+    return len(pickled) + sum(buffer.raw().nbytes for buffer in buffers)
 
 
 def _hold(shared: Any) -> Any:

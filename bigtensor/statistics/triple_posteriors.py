@@ -95,7 +95,7 @@ class TriplePosteriorSums(SumStatistic[TriplePosteriorSumsResult]):
 
     @cached_property
     def _factors(self) -> NDArray[np.float64]:
-        """Factors A, B and C: ``(3, lines, k)``, made once in a process that reads rows."""
+        """Factors A, B and C: ``(3, lines, k)``, made once for each copy of this statistic."""
         emission = _with_missing(self.emission)
         return np.stack(
             [

@@ -37,7 +37,7 @@ PARTS = 10_000
 """Parts of a pass: the largest number that a pass has."""
 
 STATE_NBYTES, SHARED_NBYTES = 65_536, 16_384
-"""Bytes of a state, and of the parameters that every task takes. A kernel mixture of eight
+"""Bytes of a state, and of the parameters that its task takes. A kernel mixture of eight
 components of six markers has states of 769 KiB and parameters of 386 KiB; a Gaussian mixture has
 states of 1 KiB and parameters of 3 KiB."""
 
@@ -149,36 +149,36 @@ def dask_alone_seconds(client: Client, tasks: int, state_nbytes: int = 0) -> flo
         else client.map(empty_task, range(tasks), pure=False)
     )
     finished = as_completed(futures, loop=client.loop, with_results=True)
-    # each is let go of when its result is there, as the engine does
+    # each future is released when its result has arrived, as by the engine
     futures.clear()
     for _ in finished:
         pass
     return time.perf_counter() - start
 
 
-def engine_seconds(client: Client, parts: int, nbytes: Sizes, seconds: float) -> float:
+def engine_seconds(client: Client, parts: int, sizes: Sizes, seconds: float) -> float:
     """Return the seconds of a pass of the engine over simulated parts."""
     states = []
     start = time.perf_counter()
     DistributedRuntime(client).run(
         simulated_part,
-        (nbytes.state, os.urandom(nbytes.shared)),
+        (sizes.state, os.urandom(sizes.shared)),
         [(seconds,)] * parts,
         lambda index, state: states.append((index, state.nbytes)),
-        result_nbytes=nbytes.state,
+        result_nbytes=sizes.state,
     )
     wall = time.perf_counter() - start
     assert sorted(index for index, _ in states) == list(range(parts))
     return wall
 
 
-def ceiling_rows(client: Client, parts: int, nbytes: Sizes, repeats: int) -> list[Row]:
+def ceiling_rows(client: Client, parts: int, sizes: Sizes, repeats: int) -> list[Row]:
     """Compare the rate of tasks without work with and without the engine, in turn."""
     alone, with_states, engine = [], [], []
     for _ in range(repeats):
         alone.append(dask_alone_seconds(client, parts))
-        with_states.append(dask_alone_seconds(client, parts, nbytes.state))
-        engine.append(engine_seconds(client, parts, nbytes, 0.0))
+        with_states.append(dask_alone_seconds(client, parts, sizes.state))
+        engine.append(engine_seconds(client, parts, sizes, 0.0))
     ratio = min(alone) / min(engine)
     return [
         {
@@ -186,7 +186,7 @@ def ceiling_rows(client: Client, parts: int, nbytes: Sizes, repeats: int) -> lis
             "Dask alone, tasks/s": parts / min(alone),
             "Dask alone, same states, tasks/s": parts / min(with_states),
             "engine, tasks/s": parts / min(engine),
-            "MB/s of states": parts * nbytes.state / min(engine) / 1e6,
+            "MB/s of states": parts * sizes.state / min(engine) / 1e6,
             "share of the ceiling": ratio,
             "bars": "share of the ceiling >= 0.9",
             "holds": ratio >= 0.9,
@@ -195,12 +195,12 @@ def ceiling_rows(client: Client, parts: int, nbytes: Sizes, repeats: int) -> lis
 
 
 def efficiency_rows(
-    client: Client, scheduler: int, workers: int, parts: int, nbytes: Sizes, rate: float
+    client: Client, scheduler: int, workers: int, parts: int, sizes: Sizes, rate: float
 ) -> list[Row]:
     """Measure the share of the time of all workers that parts of several lengths use."""
     table: list[Row] = []
     for seconds in (0.5, 1.0, 5.0):
-        wall = engine_seconds(client, parts, nbytes, seconds)
+        wall = engine_seconds(client, parts, sizes, seconds)
         rounds = -(-parts // workers)
         ideal = rounds * seconds
         held = seconds == 5.0 and rate * seconds >= workers
@@ -233,8 +233,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options: Any = parser.parse_args(arguments)
     report = Report("simulated workers", {**vars(options), "out": str(options.out)}, options.out)
     with simulated_cluster(options.workers) as (client, scheduler):
-        nbytes = Sizes(options.state_nbytes, options.shared_nbytes)
-        ceiling = ceiling_rows(client, options.parts, nbytes, options.repeats)
+        sizes = Sizes(options.state_nbytes, options.shared_nbytes)
+        ceiling = ceiling_rows(client, options.parts, sizes, options.repeats)
         report.add(f"Empty tasks, {options.workers} simulated workers", ceiling)
         report.add(
             "Parts that sleep",
@@ -243,7 +243,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 scheduler,
                 options.workers,
                 options.parts,
-                nbytes,
+                sizes,
                 ceiling[0]["Dask alone, tasks/s"],
             ),
         )

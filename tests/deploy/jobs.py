@@ -11,8 +11,8 @@ import psutil
 from tests.deploy.slurm import Slurm
 
 
-def dask_processes(private: Path) -> list[psutil.Process]:
-    """Return the scheduler of a job, and the programs that start its workers.
+def job_processes(private: Path) -> list[psutil.Process]:
+    """Return the programs that a job starts: Dask's, and the command of bigtensor.
 
     Parameters
     ----------
@@ -23,8 +23,13 @@ def dask_processes(private: Path) -> list[psutil.Process]:
     return [
         process
         for process in psutil.process_iter(["cmdline"])
-        if {"dask", scheduler_file} <= set(process.info["cmdline"] or ())
+        if scheduler_file in (process.info["cmdline"] or ())
     ]
+
+
+def dask_processes(private: Path) -> list[psutil.Process]:
+    """Return the scheduler of a job, and the programs that start its workers."""
+    return [one for one in job_processes(private) if "dask" in (one.info["cmdline"] or ())]
 
 
 def worker_processes(private: Path) -> list[psutil.Process]:
@@ -52,7 +57,7 @@ class FitWithJobs:
     _processes: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def __call__(
-        self, *options: str, jobqueue: str = "interface: lo", fewest: str | None = None
+        self, *options: str, jobqueue: str = "interface: lo", as_needed: bool = False
     ) -> subprocess.Popen[str]:
         """Start the script.
 
@@ -62,17 +67,23 @@ class FitWithJobs:
             Of ``bigtensor deploy``.
         jobqueue : str
             Lines of ``jobqueue.yaml`` in place of the one with the interface.
-        fewest : str, optional
-            Jobs that stay while there is no work.
+        as_needed : bool
+            If True, the number of jobs follows the work, and there is none between passes.
         """
         folder = self.deploy("slurm", "--memory", "1GiB", *options)
         jobs = folder / "jobqueue.yaml"
         jobs.write_text(jobs.read_text().replace("# interface: ib0", jobqueue))
         script = folder / "fit_with_jobqueue.py"
-        if fewest is not None:
-            fixed, free = "minimum_jobs=NUMBER_OF_JOBS", f"minimum_jobs={fewest}"
-            assert fixed in script.read_text()
-            script.write_text(script.read_text().replace(fixed, free))
+        if as_needed:
+            text = script.read_text()
+            # without work there is no job, and the script would wait for the first one
+            for line, changed in (
+                ("minimum_jobs=NUMBER_OF_JOBS", "minimum_jobs=0"),
+                ("while not client.nthreads():", "while False:"),
+            ):
+                assert line in text
+                text = text.replace(line, changed)
+            script.write_text(text)
         process = subprocess.Popen(
             [sys.executable, script],
             cwd=self.study,
@@ -85,7 +96,8 @@ class FitWithJobs:
         return process
 
     def end(self) -> None:
-        """End the scripts that still run."""
+        """End the scripts that still run, and their jobs."""
         for process in self._processes:
             process.kill()
             process.communicate()
+        self.slurm.cancel_all()

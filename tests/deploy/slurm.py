@@ -85,6 +85,14 @@ class Slurm:
         """Return the numbers of the jobs that have not ended."""
         return self.run("squeue", "-h", "-o", "%i").split()
 
+    def cancel_all(self) -> None:
+        """Cancel all jobs and wait until they have ended."""
+        deadline = time.monotonic() + JOB_SECONDS
+        while jobs := self.jobs():
+            assert time.monotonic() < deadline, f"jobs {jobs} do not end"
+            subprocess.run(["scancel", "--full", *jobs], env=self.environment, capture_output=True)
+            time.sleep(0.2)
+
     def wait(self, job: str, seconds: float = JOB_SECONDS) -> str:
         """Wait for the end of a job and return its last state."""
         deadline = time.monotonic() + seconds

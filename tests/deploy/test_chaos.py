@@ -2,6 +2,7 @@
 
 import random
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -41,21 +42,24 @@ def weights_on_threads(rows: Path) -> np.ndarray:
 
 
 @contextmanager
-def repeated(disturb: Callable[[], bool], seed: int) -> Iterator[list[float]]:
-    """Disturb a fit about every ten seconds; yield the moments at which something was disturbed."""
-    moments: list[float] = []
-    ended, pause = threading.Event(), random.Random(seed)
+def repeated(disturb: Callable[[], bool], study: Path, seed: int) -> Iterator[list[float]]:
+    """Disturb a fit about every ten seconds from its first parts on; yield the times of it."""
+    times: list[float] = []
+    ended, generator = threading.Event(), random.Random(seed)
 
     def disturb_until_the_end() -> None:
-        while not ended.wait(pause.uniform(0.5, 1.5) * EVERY_SECONDS):
-            with suppress(psutil.NoSuchProcess, AssertionError):
+        while not ended.wait(0.1) and not list((study / "parts").glob("*/*")):
+            pass
+        while not ended.wait(generator.uniform(0.2, 1.8) * EVERY_SECONDS):
+            # what is to be disturbed may end at the same time
+            with suppress(psutil.NoSuchProcess, subprocess.SubprocessError):
                 if disturb():
-                    moments.append(time.monotonic())
+                    times.append(time.monotonic())
 
     thread = threading.Thread(target=disturb_until_the_end)
     thread.start()
     try:
-        yield moments
+        yield times
     finally:
         ended.set()
         thread.join()
@@ -81,47 +85,52 @@ def test_fit_job__has_the_same_bits(
 ) -> None:
     """Workers are killed, or the scheduler is away for five seconds."""
     job = slurm.submit(str(deploy("slurm", "--memory", "1GiB") / "fit.sbatch"), cwd=study)
-    private, choice = study / f".bigtensor-{job}", random.Random(seed)
+    private, generator = study / f".bigtensor-{job}", random.Random(seed)
 
     def disturb() -> bool:
         if victim == "worker":
-            processes = worker_processes(private)
-            if processes:
-                choice.choice(processes).kill()
-            return bool(processes)
-        schedulers = [one for one in dask_processes(private) if "scheduler" in one.cmdline()]
+            workers = worker_processes(private)
+            if workers:
+                generator.choice(workers).kill()
+            return bool(workers)
+        programs = dask_processes(private)
+        schedulers = [program for program in programs if "scheduler" in program.cmdline()]
         return bool(schedulers) and stop_for_a_while(schedulers[0])
 
-    with repeated(disturb, seed) as moments:
-        state = slurm.wait(job, FIT_SECONDS)
-    log = (study / f"bigtensor-{job}.log").read_text()
-    assert state == "COMPLETED", log
-    assert moments
+    try:
+        with repeated(disturb, study, seed) as times:
+            state = slurm.wait(job, FIT_SECONDS)
+    finally:
+        slurm.cancel_all()
+    assert state == "COMPLETED", (study / f"bigtensor-{job}.log").read_text()
+    assert times
     assert np.array_equal(weights_of(study / "model.zarr"), weights_on_threads)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("fewest", ["2", "0"])
+@pytest.mark.parametrize("as_needed", [False, True], ids=["two jobs", "jobs as needed"])
 def test_workers_as_jobs__have_the_same_bits(
     slurm: Slurm,
     fit_with_jobs: FitWithJobs,
     study: Path,
     weights_on_threads: np.ndarray,
-    fewest: str,
+    as_needed: bool,
     seed: int,
 ) -> None:
-    """Jobs are cancelled as by a preemption; they are replaced at once or as needed."""
-    process = fit_with_jobs(fewest=fewest)
-    choice = random.Random(seed)
+    """Jobs are cancelled as by a preemption."""
+    process = fit_with_jobs(as_needed=as_needed)
+    generator = random.Random(seed)
 
     def disturb() -> bool:
         jobs = slurm.jobs()
-        if jobs:
-            slurm.run("scancel", choice.choice(jobs))
-        return bool(jobs)
+        if not jobs:
+            return False
+        command = ["scancel", generator.choice(jobs)]
+        done = subprocess.run(command, env=slurm.environment, capture_output=True, timeout=60)
+        return done.returncode == 0
 
-    with repeated(disturb, seed) as moments:
+    with repeated(disturb, study, seed) as times:
         _, errors = process.communicate(timeout=FIT_SECONDS)
     assert process.returncode == 0, errors
-    assert moments
+    assert times
     assert np.array_equal(weights_of(study / "model.zarr"), weights_on_threads)

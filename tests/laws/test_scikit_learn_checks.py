@@ -201,7 +201,7 @@ def expected_failures(model: BaseEstimator) -> dict[str, str]:
 
 
 def assert_as_expected(estimator: BaseEstimator, check: functools.partial[None]) -> None:
-    """Run a check, which fails if and only if a reason is given.
+    """Assert that a check fails if a reason is given, and passes otherwise.
 
     Pytest's ``xfail`` writes a traceback of every failure, which takes longer than the checks.
     """
