@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -371,8 +372,8 @@ def _pickled_nbytes(shared: Any) -> int:
     """Return the bytes of a pickled argument, without a copy of its arrays."""
     from distributed.protocol.pickle import dumps
 
-    buffers: list[Any] = []
-    pickled: bytes = dumps(shared, buffer_callback=buffers.append)
+    buffers: list[pickle.PickleBuffer] = []
+    pickled = dumps(shared, buffer_callback=buffers.append)
     return len(pickled) + sum(buffer.raw().nbytes for buffer in buffers)
 
 

@@ -20,8 +20,8 @@ from tests.deploy.slurm import Slurm
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-ROWS = 6_000_000
-"""A fit of them takes some thirty seconds on two processors."""
+ROWS = 20_000_000
+"""A fit of them takes about thirty seconds on two processors."""
 
 EVERY_SECONDS, STOP_SECONDS, FIT_SECONDS = 10.0, 5.0, 600.0
 SEEDS = range(5)
