@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.estimator_checks import (
     check_dataframe_column_names_consistency,
+    estimator_checks_generator,
     parametrize_with_checks,
 )
 
@@ -229,6 +230,13 @@ def test_common_checks__hold(estimator: BaseEstimator, check: Any) -> None:
 @parametrize_with_checks([model for model, _ in CASES if isinstance(model, SLOW)])
 def test_common_checks__hold_for_slow_models(estimator: BaseEstimator, check: Any) -> None:
     assert_as_expected(estimator, check)
+
+
+def test_expected_failures__are_those_of_checks() -> None:
+    checks = {
+        check.func.__name__ for model, _ in CASES for _, check in estimator_checks_generator(model)
+    }
+    assert {name for _, expected in CASES for name in expected} <= checks
 
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
