@@ -53,15 +53,13 @@ def slurm(program_environment: dict[str, str]) -> Iterator[Slurm]:
 @pytest.fixture(scope="session")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a store of simulated rows."""
-    store = tmp_path_factory.mktemp("deploy") / "rows.zarr"
-    simulate.write_kernel_mixture(store, ROWS, COMPONENTS, random_state=1)
-    return store
+    return write_rows(tmp_path_factory.mktemp("deploy"), ROWS)
 
 
 @pytest.fixture(scope="session")
 def weights_on_threads(rows: Path) -> np.ndarray:
     """Return the weights of the fit on threads of this process."""
-    return KernelMixture(COMPONENTS, random_state=0).fit(rows, scheduler="threads").weights_
+    return fitted_weights(rows)
 
 
 @pytest.fixture
@@ -93,6 +91,18 @@ def fit_with_jobs(slurm: Slurm, deploy: Callable[..., Path], study: Path) -> Ite
     start = FitWithJobs(slurm, deploy, study)
     yield start
     start.end()
+
+
+def write_rows(folder: Path, rows: int) -> Path:
+    """Write simulated rows and return their store."""
+    store = folder / "rows.zarr"
+    simulate.write_kernel_mixture(store, rows, COMPONENTS, random_state=1)
+    return store
+
+
+def fitted_weights(rows: Path) -> np.ndarray:
+    """Return the weights of a fit on threads of this process."""
+    return KernelMixture(COMPONENTS, random_state=0).fit(rows, scheduler="threads").weights_
 
 
 def weights_of(model: Path) -> np.ndarray:

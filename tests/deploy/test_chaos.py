@@ -13,8 +13,7 @@ import numpy as np
 import psutil
 import pytest
 
-from bigtensor import KernelMixture, simulate
-from tests.deploy.conftest import COMPONENTS, weights_of
+from tests.deploy.conftest import fitted_weights, weights_of, write_rows
 from tests.deploy.jobs import FitWithJobs, dask_processes, worker_processes
 from tests.deploy.slurm import Slurm
 
@@ -30,15 +29,13 @@ SEEDS = range(5)
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a store of rows whose fit outlives several disturbances."""
-    store = tmp_path_factory.mktemp("chaos") / "rows.zarr"
-    simulate.write_kernel_mixture(store, ROWS, COMPONENTS, random_state=1)
-    return store
+    return write_rows(tmp_path_factory.mktemp("chaos"), ROWS)
 
 
 @pytest.fixture(scope="module")
 def weights_on_threads(rows: Path) -> np.ndarray:
     """Return the weights of the fit on threads of this process."""
-    return KernelMixture(COMPONENTS, random_state=0).fit(rows, scheduler="threads").weights_
+    return fitted_weights(rows)
 
 
 @contextmanager

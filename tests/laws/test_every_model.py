@@ -4,6 +4,7 @@ A module ``tests/models/FOLDER/contract_case.py`` may make a model small: ``make
 unfitted model, ``data(kind)`` its rows, and ``SETTINGS`` holds further attributes of the case.
 """
 
+from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -32,15 +33,25 @@ case_of = cache(small_case)
 CASES = [(name, kind) for name in MODELS for kind in sorted(model_class(name).takes.kinds)]
 
 
-SLOW_LAWS = (wide_data_are_answered_or_refused,)
-"""Laws that take a fifth of the time of all."""
+SLOW_ON_WIDE_DATA = ("KernelMixture", "TensorTrainDensity")
+"""Models whose law of wide data takes several seconds."""
+
+
+def is_slow(name: str, law: Callable[..., None]) -> bool:
+    return law is wide_data_are_answered_or_refused and name in SLOW_ON_WIDE_DATA
 
 
 @pytest.mark.parametrize(
-    "law",
-    [pytest.param(law, marks=[pytest.mark.slow] if law in SLOW_LAWS else []) for law in MODEL_LAWS],
-    ids=lambda law: law.__name__,
+    ("name", "kind", "law"),
+    [
+        pytest.param(
+            *(name, kind, law),
+            marks=[pytest.mark.slow] if is_slow(name, law) else [],
+            id=f"{name}-{kind}-{law.__name__}",
+        )
+        for name, kind in CASES
+        for law in MODEL_LAWS
+    ],
 )
-@pytest.mark.parametrize(("name", "kind"), CASES)
 def test_law(name: str, kind: str, law) -> None:
     law(case_of(name, kind))
