@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bigtensor._version import __version__
 from bigtensor.data.anndata_files import element_name
 from bigtensor.data.exporters.anndata import LABEL, MODEL, PROBABILITY, USED
-from bigtensor.data.importers.source import optional_module
+from bigtensor.data.file_formats import optional_module
 from bigtensor.data.opening import open_samples
 from bigtensor.data.samples import Samples
 from bigtensor.errors import ModelFileError, OutputError, Setting, ViewError

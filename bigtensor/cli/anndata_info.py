@@ -32,9 +32,9 @@ def anndata_facts(path: str) -> dict[str, Any]:
     FileFormatError, StoreReadError
         When it cannot be read.
     """
+    from bigtensor.data.anndata_columns import column_length, index_of, read_column
     from bigtensor.data.anndata_files import check_frames, keys_of, open_anndata_root
-    from bigtensor.data.importers.anndata import column_length, index_of, read_column
-    from bigtensor.data.importers.source import reading
+    from bigtensor.data.file_formats import reading
     from bigtensor.data.opening import open_samples
     from bigtensor.models.data_kinds import Data
 
@@ -129,7 +129,7 @@ def _columns(frame: Any) -> list[str]:
 
 def _column_facts(name: str, frame: Any) -> dict[str, Any]:
     """Return the facts of a column of obs; of its values only the categories are read."""
-    from bigtensor.data.importers.anndata import read_column
+    from bigtensor.data.anndata_columns import read_column
 
     stored, categories = frame[name], []
     if not hasattr(stored, "keys"):

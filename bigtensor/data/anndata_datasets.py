@@ -11,11 +11,11 @@ import xarray as xr
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
+from bigtensor.data.anndata_columns import index_name, read_column
 from bigtensor.data.anndata_files import keys_of, open_anndata_root
 from bigtensor.data.anndata_source import AnndataFileSource, is_anndata
 from bigtensor.data.csr_source import StoredCsrSource, is_sparse
-from bigtensor.data.importers.anndata import index_name, read_column
-from bigtensor.data.importers.source import optional_module, reading
+from bigtensor.data.file_formats import optional_module, reading
 from bigtensor.data.sources import Source
 from bigtensor.errors import DataError
 

@@ -14,12 +14,13 @@ import numpy as np
 from fsspec.implementations.local import LocalFileSystem
 from numpy.typing import NDArray
 
+from bigtensor.data.anndata_columns import column_length, index_of, read_column
+from bigtensor.data.file_formats import optional_module, reading
 from bigtensor.data.hdf5_files import check_structure
-from bigtensor.data.importers.anndata import column_length, index_of, read_column
-from bigtensor.data.importers.source import optional_module, reading, unique_names
 from bigtensor.data.object_stores import file_system
 from bigtensor.data.store_files import StoreFiles, stamped
 from bigtensor.data.stores import open_array, open_group, opened_anew_after_errors
+from bigtensor.data.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError, Message, ParameterError, Setting
 
 Arrays = Callable[[str], Any]

@@ -19,11 +19,12 @@ from bigtensor.data.anndata_files import (
     unknown_key,
 )
 from bigtensor.data.csr_source import CsrSource, StoredCsrSource
-from bigtensor.data.importers.source import reading, unique_names
+from bigtensor.data.file_formats import reading
 from bigtensor.data.matrices import as_matrix, feature_names, with_dense_chunks
 from bigtensor.data.plain_arrays import without_mask
 from bigtensor.data.sources import ArraySource, Columns, LazySource, Source
 from bigtensor.data.stored_rows import StoredRows
+from bigtensor.data.unique_names import unique_names
 from bigtensor.errors import DataError
 
 

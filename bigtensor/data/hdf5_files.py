@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bigtensor.data.importers.source import optional_module
+from bigtensor.data.file_formats import optional_module
 from bigtensor.errors import FileFormatError
 
 SECONDS_A_STEP = 60.0

@@ -27,7 +27,7 @@ from bigtensor.models.contract import ModelContract, shape_of
 from bigtensor.models.parameters import check_integer, check_workers
 from bigtensor.models.registry import memory_parameters
 from bigtensor.models.rounds import Rounds
-from bigtensor.models.run_options import RunOptions
+from bigtensor.models.run import RunOptions
 from bigtensor.models.script import PlannedPass, replay, single_pass
 from bigtensor.models.statistics_file import Part, Statistics, joined, read_statistics
 from bigtensor.statistics.state_of import KeptState, StateOf

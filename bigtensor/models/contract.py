@@ -25,8 +25,7 @@ from bigtensor.models.description import ModelDescription, summary_html
 from bigtensor.models.parameters import check_inputs, plain
 from bigtensor.models.registry import memory_parameters
 from bigtensor.models.rounds import Rounds
-from bigtensor.models.run import Ran, run_script
-from bigtensor.models.run_options import RunOptions
+from bigtensor.models.run import Ran, RunOptions, run_script
 from bigtensor.models.script import (
     PlannedMethod,
     PlannedPass,

@@ -6,11 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from bigtensor.errors import BigtensorWarning, Message
 from bigtensor.models.script import Solved
-
-Fault = tuple[type[BigtensorWarning] | None, Message | str]
-"""A sentence, and the warning that it is; None for a note."""
+from bigtensor.models.words_faults import Fault
 
 
 class Components(Protocol):
@@ -44,20 +41,3 @@ def with_verdict(
     }
     told = {"n_components": components.n_components, **diagnostics, "verdict": verdict}
     return Solved(components, told)
-
-
-def after_praise(faults: Sequence[Fault], praise: str) -> list[Fault]:
-    """Return faults, behind a sentence of praise if all of them are notes."""
-    if any(category is not None for category, _ in faults):
-        return list(faults)
-    return [(None, praise), *faults]
-
-
-def verdict_words(verdict: dict[str, Any]) -> str:
-    """Return the sentences of a verdict.
-
-    Parameters
-    ----------
-    verdict : dict
-    """
-    return " ".join(verdict["sentences"])

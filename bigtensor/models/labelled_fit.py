@@ -10,7 +10,7 @@ from sklearn.callback import with_callbacks
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.models.base import LatentVariableModel
 from bigtensor.models.parameters import check_workers
-from bigtensor.models.run_options import RunOptions
+from bigtensor.models.run import RunOptions
 from bigtensor.statistics.label_means import LabelMeansResult
 
 

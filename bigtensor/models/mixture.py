@@ -18,7 +18,7 @@ from bigtensor.models.density import mean_score
 from bigtensor.models.mixture_description import MixtureDescription, weight_table
 from bigtensor.models.parameters import RandomState, check_choice, check_integer
 from bigtensor.models.populations import Populations
-from bigtensor.models.run_options import RunOptions
+from bigtensor.models.run import RunOptions
 from bigtensor.models.weights_by import weights_of_groups
 from bigtensor.statistics.joint_densities import JointDensities
 from bigtensor.statistics.row_functions import Responsibilities

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import ConditioningWarning
-from bigtensor.models.faults import Fault
 from bigtensor.models.gaussian_components import GaussianComponents
+from bigtensor.models.words_faults import Fault
 
 HEAVY_TAILS = 20.0
 """Excess kurtosis of the lengths of residuals that is told."""

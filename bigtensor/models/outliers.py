@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bigtensor.errors import ConditioningWarning
-from bigtensor.models.faults import Fault
+from bigtensor.models.words_faults import Fault
 from bigtensor.statistics.ordinary_rows import reach_of_ordinary_rows
 from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.within_reach import Reach

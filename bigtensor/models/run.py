@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict
 
 from bigtensor.data.missing_values import MARGINALISE
 from bigtensor.data.samples import Samples
 from bigtensor.data.views import Views
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.checkpoint import Checkpoint, content_key, open_checkpoint
+from bigtensor.engine.connection import Connection
 from bigtensor.engine.events import Event, Listener, Steps
 from bigtensor.engine.plan import Alternative, PassSize, Plan, make_plan
 from bigtensor.engine.ranges import pass_parts
@@ -203,3 +204,15 @@ def _finished_passes(events: Iterable[Event]) -> list[dict[str, Any]]:
         for event in events
         if event.kind == "pass finished"
     ]
+
+
+class RunOptions(TypedDict, total=False):
+    """The options of `bigtensor.models.base.LatentVariableModel.fit`, where they are described."""
+
+    client: Any
+    scheduler: str | Connection | None
+    workers: int | None
+    memory_limit: str | int | None
+    wait_for_workers: str | float | None
+    checkpoint: str | os.PathLike[str] | None
+    listeners: Iterable[Callable[[Any], None]]

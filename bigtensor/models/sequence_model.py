@@ -26,7 +26,7 @@ from bigtensor.errors import ParameterError, SequenceWarning, Setting
 from bigtensor.models.base import LatentVariableModel
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.parameters import check_workers
-from bigtensor.models.run_options import RunOptions
+from bigtensor.models.run import RunOptions
 from bigtensor.models.script import PlannedPass, Script, Solved
 from bigtensor.statistics.base import Pass, RowFunction
 from bigtensor.statistics.combinators import Together

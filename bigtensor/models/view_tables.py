@@ -12,7 +12,7 @@ from bigtensor.data.sample_weights import with_meaning
 from bigtensor.data.samples import Samples
 from bigtensor.errors import DataError, ViewError
 from bigtensor.models.base import LatentVariableModel
-from bigtensor.models.run_options import RunOptions
+from bigtensor.models.run import RunOptions
 
 
 class ViewTables(LatentVariableModel):

@@ -27,7 +27,7 @@ from bigtensor.models.group_weights import (
     weight_passes,
 )
 from bigtensor.models.parameters import check_choice
-from bigtensor.models.run_options import RunOptions
+from bigtensor.models.run import RunOptions
 from bigtensor.models.script import PlannedPass
 from bigtensor.statistics.class_densities import ClassDensities
 from bigtensor.statistics.group_sums import GroupSums

@@ -17,7 +17,7 @@ import xarray as xr
 
 from bigtensor.data.exporters.anndata import write_answers_to_anndata
 from bigtensor.data.exporters.labels import open_labels
-from bigtensor.data.importers.source import optional_module
+from bigtensor.data.file_formats import optional_module
 from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM
 from bigtensor.data.outputs import check_room, check_target_file, whole_file
 from bigtensor.data.read_errors import read_variable

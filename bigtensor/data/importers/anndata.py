@@ -9,18 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.blosc_frames import refuse_cut_frames
+from bigtensor.data.anndata_columns import column_length, index_of, read_column
+from bigtensor.data.file_formats import optional_module, reading
 from bigtensor.data.hdf5_files import open_hdf5
-from bigtensor.data.importers.source import (
-    ImportBlock,
-    ImportSource,
-    optional_module,
-    reading,
-    unique_names,
-    warn_of_notes,
-)
+from bigtensor.data.importers.source import ImportBlock, ImportSource, warn_of_notes
 from bigtensor.data.sparse_matrices import check_csr, with_summed_duplicates
 from bigtensor.data.stores import open_group
+from bigtensor.data.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError, StoreReadError
 
 
@@ -207,42 +202,6 @@ def _dense(part: Any) -> NDArray[np.floating]:
         part = with_summed_duplicates(part).toarray()
     values: NDArray[Any] = np.asarray(part)
     return values if values.dtype.kind == "f" else values.astype(np.float64)
-
-
-def index_of(frame: Any) -> Any:
-    """Return the stored index of a stored data frame."""
-    return frame[index_name(frame)]
-
-
-def index_name(frame: Any) -> str:
-    """Return the name of the column that holds the index of a stored data frame.
-
-    Raises
-    ------
-    FileFormatError
-        When it is a path, which could lead to what nobody has looked at.
-    """
-    name = str(frame.attrs.get("_index", "_index"))
-    if "/" in name:
-        raise FileFormatError(f"the index of a data frame is at {name!r}, which is no column of it")
-    return name
-
-
-def read_column(element: Any) -> Any:
-    """Read a stored column."""
-    refuse_cut_frames(element)
-    try:
-        return optional_module("anndata.io", "cytometry").read_elem(element)
-    except MemoryError as error:
-        # Names are small: a damaged count of them asks for so much.
-        raise ValueError(f"a column of names asks for too much memory: {error}") from error
-
-
-def column_length(column: Any) -> int:
-    """Return the rows of a stored column: of its codes or values where it has several arrays."""
-    if hasattr(column, "keys"):
-        column = column["codes" if "codes" in column else "values"]
-    return int(column.shape[0])
 
 
 def obs_column(path: Path, obs: Any, name: str, rows: int) -> Any:

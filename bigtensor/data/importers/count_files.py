@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, load_npz
 
 from bigtensor.data.checked_casts import are_whole
+from bigtensor.data.file_formats import optional_module
 from bigtensor.data.importers.declared_sizes import check_declared
 from bigtensor.data.importers.document_blocks import CountBlock, DocumentBlocks
-from bigtensor.data.importers.source import optional_module
 from bigtensor.data.importers.vocabulary import read_vocabulary, wrong_number
 from bigtensor.data.sparse_matrices import checked_csr
 from bigtensor.errors import FileFormatError

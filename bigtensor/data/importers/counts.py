@@ -11,11 +11,12 @@ import numpy as np
 
 from bigtensor.data.checked_casts import checked_cast
 from bigtensor.data.count_stores import CountStoreWriter
+from bigtensor.data.file_formats import reading
 from bigtensor.data.importers.count_files import CountFile, LongTable, MatrixFile
 from bigtensor.data.importers.document_blocks import CountBlock
-from bigtensor.data.importers.source import reading, unique_names
 from bigtensor.data.importers.triplet_files import TripletFile
 from bigtensor.data.store_address import Address, as_address
+from bigtensor.data.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError, ParameterError, Setting
 
 DOCUMENTS = ("rows", "columns")

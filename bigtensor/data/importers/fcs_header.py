@@ -15,7 +15,8 @@ from bigtensor.data.importers.fcs_channels import read_channels
 from bigtensor.data.importers.fcs_keywords import Keywords, finite_number
 from bigtensor.data.importers.fcs_segments import Dataset, read_dataset
 from bigtensor.data.importers.fcs_text import Encoding
-from bigtensor.data.importers.source import unique_names, warn_of_notes
+from bigtensor.data.importers.source import warn_of_notes
+from bigtensor.data.unique_names import unique_names
 from bigtensor.errors import FileFormatError, ParameterError, Setting
 
 Offsets = Literal["header", "text"]

@@ -2,9 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import (
-    BigtensorError,
-    FileFormatError,
     FileFormatWarning,
-    MissingDependencyError,
 )
 
 
@@ -108,98 +103,6 @@ def _name(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
-
-
-def unique_names(names: "list[str] | tuple[str, ...]") -> list[str]:
-    """Make names unique by numbering repetitions: ``a``, ``a_2``, ``a_3``.
-
-    Parameters
-    ----------
-    names : list or tuple of str
-
-    Returns
-    -------
-    list of str
-    """
-    taken = set(names)
-    seen: set[str] = set()
-    result = []
-    for name in names:
-        new, number = name, 2
-        while new in seen or (new != name and new in taken):
-            new, number = f"{name}_{number}", number + 1
-        seen.add(new)
-        result.append(new)
-    return result
-
-
-@contextmanager
-def reading(path: Path | str, kind: str) -> Iterator[None]:
-    """Turn errors of libraries that read a file into a `FileFormatError`.
-
-    Which errors damaged bytes cause is no promise of any library, so that all of them are caught.
-    Errors of this package pass through.
-
-    Parameters
-    ----------
-    path : Path, or str that may be a URL
-        The file.
-    kind : str
-        What the file should be, such as "Parquet".
-
-    Raises
-    ------
-    FileFormatError
-    """
-    try:
-        yield
-    except BigtensorError:
-        raise
-    except MemoryError as error:
-        # NumPy and SciPy name the size that they could not allocate
-        raise FileFormatError(
-            f"{path} asks for too much memory ({error or kind}); its sizes are "
-            "damaged, or it is too large to be read at once: restore it from a copy, or split it"
-        ) from error
-    except PermissionError as error:
-        raise FileFormatError(
-            f"{path} may not be read ({error.strerror}); ask its owner for permission"
-        ) from error
-    except Exception as error:
-        reason = " ".join(str(error).split())
-        raise FileFormatError(
-            f"{path} cannot be read as {kind} ({type(error).__name__}: {reason}); it is damaged, "
-            "incomplete or something else: copy or export it again"
-        ) from error
-
-
-def optional_module(name: str, extra: str | None = None) -> Any:
-    """Import an optional module, and name its extra if it is absent.
-
-    Parameters
-    ----------
-    name : str
-        The module.
-    extra : str, optional
-        The extra of the package that brings it. None: its own package does.
-
-    Returns
-    -------
-    module
-
-    Raises
-    ------
-    MissingDependencyError
-        If it is not installed; the message says how to install it.
-    """
-    try:
-        return import_module(name)
-    except ImportError as error:
-        package = name.partition(".")[0]
-        raise MissingDependencyError(
-            f"this file needs the package {package}, which could not be imported "
-            f"({error}): pip install " + (package if extra is None else f"'bigtensor[{extra}]'")
-        ) from error
 
 
 def warn_of_notes(path: Path, notes: Iterable[str]) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.file_formats import optional_module
 from bigtensor.data.importers.count_files import CountFile
 from bigtensor.data.importers.declared_sizes import check_declared
 from bigtensor.data.importers.document_blocks import CountBlock, DocumentBlocks, Triplets
-from bigtensor.data.importers.source import optional_module
 from bigtensor.data.importers.text_lines import open_text, read_line, text_batches
 from bigtensor.data.importers.vocabulary import read_vocabulary
 from bigtensor.errors import FileFormatError, Setting

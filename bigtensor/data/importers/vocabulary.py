@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bigtensor.data.importers.source import reading
+from bigtensor.data.file_formats import reading
 from bigtensor.data.importers.text_lines import open_text, text_lines
 from bigtensor.errors import FileFormatError
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from bigtensor.data.count_stores import CountStoreWriter
-from bigtensor.data.importers.source import optional_module
+from bigtensor.data.file_formats import optional_module
 from bigtensor.data.random_states import RandomState, integer_seed
 from bigtensor.data.simulate.rows import (
     FloatArray,

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from bigtensor.errors import Setting
 from bigtensor.models.component_shapes import MOST_VARIANCE
-from bigtensor.models.faults import Fault, after_praise, with_verdict
+from bigtensor.models.faults import with_verdict
 from bigtensor.models.gaussian_components import GaussianComponents, joined
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.mixture_faults import (
@@ -22,6 +22,7 @@ from bigtensor.models.mixture_faults import (
 )
 from bigtensor.models.outliers import outlier_faults
 from bigtensor.models.script import Solved
+from bigtensor.models.words_faults import Fault, after_praise
 
 FEW_ROWS = 2.0
 """A component of fewer rows is not told from a single row."""

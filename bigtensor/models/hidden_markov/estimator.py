@@ -41,7 +41,7 @@ from bigtensor.models.hidden_markov.sequence_iterations import operators_of
 from bigtensor.models.hidden_markov.settings import check_parameters, settings_of
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.parameters import RandomState, check_integer
-from bigtensor.models.run_options import RunOptions
+from bigtensor.models.run import RunOptions
 from bigtensor.models.script import PlannedPass, Script, SizedScript
 from bigtensor.models.sequence_model import SequenceModel, ids_or_names
 from bigtensor.statistics.base import Pass, Workspace

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bigtensor.decomposition.hidden_markov import MarkovParameters
 from bigtensor.errors import DataError
 from bigtensor.features.cells import Cells
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.data_shape import DataShape
 from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmissions, Categories
 from bigtensor.models.hidden_markov.emissions import Family
-from bigtensor.models.hidden_markov.initial_states import initial_states
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.hidden_markov.kernel_preparation import (
     KernelPreparation,
@@ -43,6 +44,9 @@ from bigtensor.statistics.sequences.chain import HiddenChain
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSums
 from bigtensor.statistics.sequences.transfer import Boundaries
 from bigtensor.statistics.triple_counts import TripleCounts, TripleCountsResult
+
+INITIAL_ITERATIONS = 200
+"""EM iterations of initial probabilities, in which the likelihood is concave."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,3 +186,34 @@ def _blank_counts(settings: MarkovSettings, codes: int) -> Statistic[Any]:
     if not settings.chooses_states:
         return TripleCounts(codes)
     return folded_triples(TripleSettings(settings.n_states, codes, 0.0, 0), settings.rows)
+
+
+def initial_states(
+    first_pairs: NDArray[np.float64], parameters: MarkovParameters
+) -> NDArray[np.float64]:
+    """Estimate initial probabilities under known transitions and emissions.
+
+    One sequence is added that starts as a window does: without any, this is the start of windows,
+    and probabilities of few sequences stay away from zero.
+
+    Parameters
+    ----------
+    first_pairs : (n + 1, n + 1) float64 array
+        Weights of sequences by their first two codes; the last line and column are of missing ones.
+    parameters : MarkovParameters
+
+    Returns
+    -------
+    (k,) float64 array
+    """
+    first, second = np.nonzero(first_pairs)
+    weight = first_pairs[first, second]
+    emission = np.vstack([parameters.emission.T, np.ones(parameters.n_states)])
+    likelihood = emission[first] * (emission @ parameters.transition.T)[second]
+    prior = parameters.window_start
+    current = prior.copy()
+    for _ in range(INITIAL_ITERATIONS):
+        joint = likelihood * current
+        share = joint / joint.sum(axis=1, keepdims=True)
+        current = (weight @ share + prior) / (weight.sum() + 1)
+    return np.asarray(current / current.sum())

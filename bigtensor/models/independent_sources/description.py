@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bigtensor.decomposition.solution import FloatArray
-from bigtensor.models.faults import verdict_words
 from bigtensor.models.report_blocks import Cell, Notice, ReportParts, Section, Table, Words
 from bigtensor.models.report_figures import Heatmap
 from bigtensor.models.transform import TransformDescription
+from bigtensor.models.words_faults import verdict_words
 
 MOST_LINES = 60
 """Features, and sources, that a picture shows."""

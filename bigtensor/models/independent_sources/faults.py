@@ -12,8 +12,8 @@ from bigtensor.errors import (
     RefinementWarning,
     Setting,
 )
-from bigtensor.models.faults import Fault
 from bigtensor.models.independent_sources.settings import SourceSettings
+from bigtensor.models.words_faults import Fault
 
 _MOST_NAMES = 6
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.models.description import Line
-from bigtensor.models.faults import verdict_words
 from bigtensor.models.independent_sources.description import (
     SourceDescription,
     largest_kurtosis,
 )
+from bigtensor.models.words_faults import verdict_words
 
 
 class KernelDescription(SourceDescription):

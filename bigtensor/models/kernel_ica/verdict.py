@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bigtensor.errors import ConditioningWarning, Message, Setting
-from bigtensor.models.faults import Fault, with_verdict
+from bigtensor.models.faults import with_verdict
 from bigtensor.models.independent_sources.faults import (
     constant_features,
     gaussian_among,
@@ -15,6 +15,7 @@ from bigtensor.models.kernel_ica.settings import KernelSettings
 from bigtensor.models.kernel_ica.solution import KernelComponents
 from bigtensor.models.outliers import outlier_faults
 from bigtensor.models.script import Solved
+from bigtensor.models.words_faults import Fault
 
 LEAST_EXPLAINED = 0.05
 """Share of the variance in the feature space that is little for the sources to explain."""

@@ -37,7 +37,7 @@ from bigtensor.models.kernel_mixture.view_functions import (
 )
 from bigtensor.models.mixture import MixtureAnswers
 from bigtensor.models.parameters import RandomState, checked_points
-from bigtensor.models.run_options import RunOptions
+from bigtensor.models.run import RunOptions
 from bigtensor.models.script import PlannedPass, Script
 from bigtensor.statistics.conditional_means import ConditionalMeans
 from bigtensor.statistics.posterior_means import PosteriorMeans

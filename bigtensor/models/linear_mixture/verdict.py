@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bigtensor.errors import Setting
-from bigtensor.models.faults import after_praise, with_verdict
+from bigtensor.models.faults import with_verdict
 from bigtensor.models.gaussian_components import GaussianComponents
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.mixture_faults import (
@@ -17,6 +17,7 @@ from bigtensor.models.mixture_faults import (
 )
 from bigtensor.models.outliers import outlier_faults
 from bigtensor.models.script import Solved
+from bigtensor.models.words_faults import after_praise
 
 MOST_LEFT, OF_NOISE = 0.25, 3.0
 """Weight of what is left of the tensor, over the median component, above which one is missing.

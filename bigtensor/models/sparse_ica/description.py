@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from bigtensor.models.description import Line
-from bigtensor.models.faults import verdict_words
 from bigtensor.models.independent_sources.description import (
     SourceDescription,
     largest_kurtosis,
 )
+from bigtensor.models.words_faults import verdict_words
 
 
 class SparseDescription(SourceDescription):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bigtensor.errors import ConditioningWarning, Message, Setting
-from bigtensor.models.faults import Fault, with_verdict
+from bigtensor.models.faults import with_verdict
 from bigtensor.models.independent_sources.faults import (
     constant_features,
     fewer_sources,
@@ -15,6 +15,7 @@ from bigtensor.models.outliers import outlier_faults
 from bigtensor.models.script import Solved
 from bigtensor.models.sparse_ica.settings import SparseSettings
 from bigtensor.models.sparse_ica.solution import SparseComponents
+from bigtensor.models.words_faults import Fault
 
 MOST_ACTIVE = 1 / 3
 """Sources of a row that are not zero, over the rank, above which codes mislead the columns."""

@@ -7,10 +7,10 @@ from typing import Any
 
 from bigtensor.models.density import DensityDescription
 from bigtensor.models.description import Facts, Line
-from bigtensor.models.faults import verdict_words
 from bigtensor.models.report_blocks import Notice, ReportParts
 from bigtensor.models.sampled_rows import SampledRows
 from bigtensor.models.tensor_train_density.sections import sections_of
+from bigtensor.models.words_faults import verdict_words
 
 _SYSTEMS = {
     "z": "standardised variables",

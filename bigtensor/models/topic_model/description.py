@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from bigtensor.models.description import Facts, Line, ModelDescription, refuse_levels
-from bigtensor.models.faults import verdict_words
 from bigtensor.models.report_blocks import Notice, ReportParts
 from bigtensor.models.topic_model.sections import (
     diagnostic_blocks,
@@ -14,6 +13,7 @@ from bigtensor.models.topic_model.sections import (
     samples_section,
     words_section,
 )
+from bigtensor.models.words_faults import verdict_words
 from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
 
 WORDS = 8

@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from bigtensor.data.file_formats import reading
 from bigtensor.data.importers.anndata import open_anndata
 from bigtensor.data.importers.files import import_files
-from bigtensor.data.importers.source import ImportSource, reading
+from bigtensor.data.importers.source import ImportSource
 from bigtensor.data.importers.tables import open_csv, open_parquet
 from bigtensor.errors import DataError, FileFormatError, ParameterError, PlanError
 
