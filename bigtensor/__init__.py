@@ -7,19 +7,19 @@ from importlib import import_module
 from typing import Any
 
 from bigtensor._version import __version__
-from bigtensor.models.registry import MODELS
+from bigtensor.models.contract.registry import MODELS
 
 _HOMES = {
-    "CustomKernel": "bigtensor.features.custom_kernel",
+    "CustomKernel": "bigtensor.features.kernels.custom_kernel",
     "KernelExpansion": "bigtensor.models.kernel_mixture.view_functions",
-    "Samples": "bigtensor.data.samples",
-    "Statistics": "bigtensor.models.statistics_file",
+    "Samples": "bigtensor.data.rows.samples",
+    "Statistics": "bigtensor.models.contract.statistics_file",
     "TripleHistogramClassifier": "bigtensor.models.triple_histogram_classifier.estimator",
-    "Views": "bigtensor.data.views",
+    "Views": "bigtensor.data.rows.views",
     "annotate": "bigtensor.annotation",
     "from_anndata": "bigtensor.annotation",
-    "load": "bigtensor.models.loading",
-    "merge": "bigtensor.models.statistics_file",
+    "load": "bigtensor.models.contract.loading",
+    "merge": "bigtensor.models.contract.statistics_file",
     "open_samples": "bigtensor.data.opening",
     "simulate": "bigtensor.data.simulate",
     "testing": "bigtensor.testing",

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor._version import __version__
-from bigtensor.data.anndata_files import element_name
+from bigtensor.data.addresses.file_formats import optional_module
+from bigtensor.data.anndata.files import element_name
 from bigtensor.data.exporters.anndata import LABEL, MODEL, PROBABILITY, USED
-from bigtensor.data.file_formats import optional_module
 from bigtensor.data.opening import open_samples
-from bigtensor.data.samples import Samples
+from bigtensor.data.rows.samples import Samples
 from bigtensor.errors import ModelFileError, OutputError, Setting, ViewError
-from bigtensor.models.loading import from_contents
+from bigtensor.models.contract.loading import from_contents
 from bigtensor.store import FORMAT_VERSION, Contents, check_format
 
 TOPIC_SHARES = "X_bigtensor_topics"

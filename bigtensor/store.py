@@ -22,11 +22,11 @@ import zarr
 from numpy.typing import NDArray
 
 from bigtensor._version import __version__
-from bigtensor.data.manifest import check_manifest, seal
-from bigtensor.data.outputs import whole_store, write_errors
-from bigtensor.data.store_address import Address, as_address
-from bigtensor.data.stored_arrays import create_array, create_root
-from bigtensor.data.stores import open_group
+from bigtensor.data.addresses.store_address import Address, as_address
+from bigtensor.data.stores.manifest import check_manifest, seal
+from bigtensor.data.stores.outputs import whole_store, write_errors
+from bigtensor.data.stores.stored_arrays import create_array, create_root
+from bigtensor.data.stores.zarr_groups import open_group
 from bigtensor.errors import ModelFileError, ParameterError, StoreReadError
 
 FORMAT_VERSION = 3

@@ -12,7 +12,7 @@ import numpy as np
 
 import bigtensor
 from bigtensor import KernelMixture, simulate
-from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.stores.layout import SampleStoreWriter
 from bigtensor.errors import StatisticsError
 
 ROWS = 300_000

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bigtensor.models.registry import MODELS, model_class
+from bigtensor.models.contract.registry import MODELS, model_class
 
 PACKAGE = Path(__file__).resolve().parents[1] / "bigtensor"
 

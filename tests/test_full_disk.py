@@ -19,13 +19,13 @@ import xarray as xr
 import bigtensor
 from bigtensor import simulate
 from bigtensor.cli.group_table import write_table
-from bigtensor.data.count_stores import CountStoreWriter
 from bigtensor.data.exporters import anndata as anndata_exporter
 from bigtensor.data.exporters import new_anndata
 from bigtensor.data.exporters.csv import write_answers_to_csv
 from bigtensor.data.exporters.fcs import write_answers_to_fcs
-from bigtensor.data.importers.counts import import_counts
+from bigtensor.data.importers.counts.import_counts import import_counts
 from bigtensor.data.importers.files import import_files
+from bigtensor.data.stores.count_stores import CountStoreWriter
 from bigtensor.errors import CheckpointError, OutputError
 from bigtensor.report.html import write_report
 

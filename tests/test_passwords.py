@@ -17,8 +17,8 @@ import pytest
 
 import bigtensor
 from bigtensor.data.opening import open_samples
-from bigtensor.data.outputs import check_target
 from bigtensor.data.simulate import write_gaussian_mixture
+from bigtensor.data.stores.outputs import check_target
 from bigtensor.engine.checkpoint import PassCheckpoint, open_checkpoint
 from bigtensor.errors import (
     BigtensorError,

@@ -17,15 +17,15 @@ import pytest
 import zarr
 
 import bigtensor
-from bigtensor.data import stores
-from bigtensor.data.layout import SampleStoreWriter
-from bigtensor.data.manifest import UNFINISHED, check_manifest
-from bigtensor.data.object_stores import explain_failure
+from bigtensor.data.addresses.object_stores import explain_failure
+from bigtensor.data.addresses.repeated_reads import is_transient
 from bigtensor.data.opening import open_samples
-from bigtensor.data.outputs import check_target
-from bigtensor.data.repeated_reads import is_transient
 from bigtensor.data.simulate import write_gaussian_mixture
-from bigtensor.data.stores import open_whole_group
+from bigtensor.data.stores import zarr_groups as stores
+from bigtensor.data.stores.layout import SampleStoreWriter
+from bigtensor.data.stores.manifest import UNFINISHED, check_manifest
+from bigtensor.data.stores.outputs import check_target
+from bigtensor.data.stores.zarr_groups import open_whole_group
 from bigtensor.engine.checkpoint import PassCheckpoint, open_checkpoint
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
-from bigtensor.data.manifest import seal
+from bigtensor.data.stores.manifest import seal
 from bigtensor.errors import ModelFileError, OutputError
 from bigtensor.store import (
     FORMAT_VERSION,

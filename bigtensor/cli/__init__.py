@@ -7,21 +7,21 @@ when it runs, so that help and wrong usage answer at once.
 import click
 
 from bigtensor._version import __version__
-from bigtensor.cli.accumulate import accumulate
-from bigtensor.cli.demo import demo
-from bigtensor.cli.deploy import deploy
-from bigtensor.cli.export import export
-from bigtensor.cli.fit import fit
-from bigtensor.cli.importing import import_command
-from bigtensor.cli.info import info
-from bigtensor.cli.merge import merge
-from bigtensor.cli.models import models
-from bigtensor.cli.plan import plan
-from bigtensor.cli.predict import predict
-from bigtensor.cli.prepare import prepare
-from bigtensor.cli.report import report
-from bigtensor.cli.simulate import simulate
-from bigtensor.cli.solve import solve
+from bigtensor.cli.commands.accumulate import accumulate
+from bigtensor.cli.commands.demo import demo
+from bigtensor.cli.commands.deploy import deploy
+from bigtensor.cli.commands.export import export
+from bigtensor.cli.commands.fit import fit
+from bigtensor.cli.commands.importing import import_command
+from bigtensor.cli.commands.info import info
+from bigtensor.cli.commands.merge import merge
+from bigtensor.cli.commands.models import models
+from bigtensor.cli.commands.plan import plan
+from bigtensor.cli.commands.predict import predict
+from bigtensor.cli.commands.prepare import prepare
+from bigtensor.cli.commands.report import report
+from bigtensor.cli.commands.simulate import simulate
+from bigtensor.cli.commands.solve import solve
 
 __all__ = ["main"]
 

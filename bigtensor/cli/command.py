@@ -26,7 +26,7 @@ from bigtensor.errors import (
 )
 
 if TYPE_CHECKING:
-    from bigtensor.data.store_address import Address
+    from bigtensor.data.addresses.store_address import Address
 
 INTERRUPTED, TERMINATED = 130, 143
 """Exit codes after Ctrl-C and SIGTERM: 128 and the number of the signal, as shells do it."""
@@ -171,7 +171,7 @@ def _as_option(option: click.Option, setting: Setting) -> str:
 def _identity(address: Address) -> Any:
     """Return what tells an output from one of the same name that it replaces."""
     if isinstance(address, str):
-        from bigtensor.data.object_outputs import finished_version
+        from bigtensor.data.stores.object_outputs import finished_version
 
         return finished_version(address)
     try:

@@ -6,9 +6,9 @@ import csv
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from bigtensor.data.addresses.store_address import Address
 from bigtensor.data.exporters.spreadsheet import as_text
-from bigtensor.data.outputs import whole_file, write_errors
-from bigtensor.data.store_address import Address
+from bigtensor.data.stores.outputs import whole_file, write_errors
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -11,8 +11,8 @@ import click
 
 from bigtensor.cli.command import Command, FactsCommand, written_for
 from bigtensor.cli.options import PATH, names_in, read_by_view, read_views
-from bigtensor.models.declarations import Choice, Flag, Parameter, option_type
-from bigtensor.models.registry import MODELS, command_name, declared_parameters
+from bigtensor.models.contract.declarations import Choice, Flag, Parameter, option_type
+from bigtensor.models.contract.registry import MODELS, command_name, declared_parameters
 
 BY_COMMAND = {command_name(name): name for name in MODELS}
 """Class of every model by its name on the command line."""
@@ -174,7 +174,7 @@ def _with_parameters(callback: Callable[..., Any]) -> Callable[..., Any]:
 def _refuse_contradictions(name: str, parameters: dict[str, Any]) -> None:
     """Raise a UsageError for parameters that contradict each other, or have no effect."""
     from bigtensor.errors import ParameterError
-    from bigtensor.models.registry import model_class
+    from bigtensor.models.contract.registry import model_class
 
     model, command = model_class(name)(**parameters), click.get_current_context().command
     try:

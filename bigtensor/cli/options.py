@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from bigtensor.data.missing_values import MISSING_RULES
-from bigtensor.data.weight_meanings import COUNTS, MEANINGS
+from bigtensor.data.values.missing_values import MISSING_RULES
+from bigtensor.data.values.weight_meanings import COUNTS, MEANINGS
 from bigtensor.errors import ParameterError, ViewError
 
 if TYPE_CHECKING:
-    from bigtensor.data.store_address import Address
+    from bigtensor.data.addresses.store_address import Address
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -32,7 +32,7 @@ class AddressType(click.ParamType[Any]):
         ctx: click.Context | None,  # noqa: ARG002
     ) -> Any:
         """Return the address."""
-        from bigtensor.data.store_address import as_address
+        from bigtensor.data.addresses.store_address import as_address
 
         return as_address(value)
 
@@ -86,7 +86,7 @@ def size(value: Any) -> int:
 
 def wait(value: Any) -> float:
     """Return the seconds of a time such as 12h."""
-    from bigtensor.engine.patience import parse_wait
+    from bigtensor.engine.clusters.patience import parse_wait
 
     try:
         return parse_wait(value)
@@ -232,8 +232,8 @@ def runtime(
     dict
         ``scheduler``, ``workers``, ``memory_limit`` and ``wait_for_workers``.
     """
-    from bigtensor.engine.connection import Connection
-    from bigtensor.models.parameters import check_workers
+    from bigtensor.engine.clusters.connection import Connection
+    from bigtensor.models.contract.parameters import check_workers
 
     check_workers(workers)
     here = scheduler in (None, "threads", "processes")
@@ -274,7 +274,7 @@ def refuse_inputs(out: Address, *inputs: Address, otherwise: str = "") -> None:
     otherwise : str
         A further remedy.
     """
-    from bigtensor.data.store_address import resolved
+    from bigtensor.data.addresses.store_address import resolved
 
     if resolved(out) in map(resolved, inputs):
         raise click.UsageError(

@@ -110,7 +110,7 @@ def filled_files(kind: str, job: Job) -> dict[str, str]:
     folders = [templates() / kind]
     fields = job.fields()
     if kind == "container":
-        from bigtensor.cli.environment import environment_fields
+        from bigtensor.cli.descriptions.environment import environment_fields
 
         fields |= environment_fields()
     if kind in QUEUES:

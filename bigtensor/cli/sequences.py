@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from bigtensor.data.samples import Samples
+    from bigtensor.data.rows.samples import Samples
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -42,7 +42,7 @@ def in_order(cells: str, sequence: str | None, model: Any) -> str | Samples:
     if sequence is None:
         return cells
     from bigtensor.data.opening import open_samples
-    from bigtensor.models.sequence_model import SequenceModel
+    from bigtensor.models.answers.sequence_model import SequenceModel
 
     if not isinstance(model, SequenceModel):
         raise click.UsageError(

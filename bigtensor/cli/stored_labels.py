@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.stores import open_whole_group, read_rows
+from bigtensor.data.stores.zarr_groups import open_whole_group, read_rows
 from bigtensor.report.agreement import Agreement
 
 BLOCK_ROWS = 1_048_576

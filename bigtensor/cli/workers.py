@@ -30,7 +30,7 @@ def started(where: dict[str, Any], tasks: int | None = None) -> Iterator[dict[st
     if where["scheduler"] != "processes":
         yield where
         return
-    from bigtensor.engine.local_cluster import local_cluster
+    from bigtensor.engine.clusters.local_cluster import local_cluster
     from bigtensor.engine.runtime import processes_to_start
 
     with ExitStack() as stack:

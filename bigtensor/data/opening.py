@@ -11,14 +11,28 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bigtensor.data.anndata_files import element_name, is_h5ad
-from bigtensor.data.anndata_source import (
+from bigtensor.data.addresses.read_errors import read_variable
+from bigtensor.data.anndata.files import element_name, is_h5ad
+from bigtensor.data.rows.code_maps import code_check
+from bigtensor.data.rows.inspection import inspect_store
+from bigtensor.data.rows.row_groups import with_groups
+from bigtensor.data.rows.row_sequences import in_sequences, with_sequences
+from bigtensor.data.rows.sample_weights import check_weight_dtype, with_weight
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.rows.views import Views, ViewsLike
+from bigtensor.data.sources.anndata_source import (
     anndata_file_source,
     anndata_source,
     anndata_store_source,
     is_anndata,
 )
-from bigtensor.data.categories import (
+from bigtensor.data.sources.csr_source import CsrSource
+from bigtensor.data.sources.row_sources import ArraySource, LazySource, Source, ZarrSource
+from bigtensor.data.sources.source_checks import check_alike, check_values
+from bigtensor.data.sources.xarray_source import XarraySource
+from bigtensor.data.stores.zarr_datasets import as_dataset
+from bigtensor.data.stores.zarr_groups import open_whole_group
+from bigtensor.data.values.categories import (
     ATTRIBUTE,
     FeatureCategories,
     coded_strings,
@@ -27,28 +41,14 @@ from bigtensor.data.categories import (
     holds_strings,
     stored_categories,
 )
-from bigtensor.data.code_maps import code_check
-from bigtensor.data.csr_source import CsrSource
-from bigtensor.data.inspection import inspect_store
-from bigtensor.data.matrices import (
+from bigtensor.data.values.matrices import (
     as_matrix,
     feature_names,
     is_lazy_table,
     numbered_features,
     with_dense_chunks,
 )
-from bigtensor.data.plain_arrays import without_mask
-from bigtensor.data.read_errors import read_variable
-from bigtensor.data.row_groups import with_groups
-from bigtensor.data.row_sequences import in_sequences, with_sequences
-from bigtensor.data.sample_weights import check_weight_dtype, with_weight
-from bigtensor.data.samples import Samples
-from bigtensor.data.source_checks import check_alike, check_values
-from bigtensor.data.sources import ArraySource, LazySource, Source, ZarrSource
-from bigtensor.data.stores import open_whole_group
-from bigtensor.data.views import Views, ViewsLike
-from bigtensor.data.xarray_source import XarraySource
-from bigtensor.data.zarr_datasets import as_dataset
+from bigtensor.data.values.plain_arrays import without_mask
 from bigtensor.errors import DataError, LayoutError, Setting
 
 SAMPLE_DIM = "sample"
@@ -96,7 +96,7 @@ def open_samples(
     groups : str or (rows,) array-like, optional
         A variable along the samples, or a column of ``obs``, that says which patient or file a row
         is of, or the same as an array for data in memory: see
-        `bigtensor.data.row_groups.with_groups`.
+        `bigtensor.data.rows.row_groups.with_groups`.
     sequence : str or (rows,) array-like, optional
         A variable along the samples, a column of ``obs`` or of a table that says which sequence a
         row is of, or the id of every row for data in memory; instead of the variable ``sequence``.

@@ -78,7 +78,7 @@ class MultiviewMixture:
         The gravest concern, or ``Outcome.CONVERGED``.
     diagnostics : dict
         Every figure that a decision rested on; see
-        :func:`bigtensor.decomposition.multiview_mixture.solve_multiview_mixture`.
+        :func:`bigtensor.decomposition.multiview.multiview_mixture.solve_multiview_mixture`.
     """
 
     weights: FloatArray

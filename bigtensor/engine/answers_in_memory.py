@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from bigtensor.data.samples import Samples
+from bigtensor.data.rows.samples import Samples
 from bigtensor.engine.events import Listener
 from bigtensor.engine.ranges import RowRange, row_ranges
 from bigtensor.engine.row_pass import evaluate_ranges

@@ -10,12 +10,12 @@ from typing import Any
 
 import zarr
 
-from bigtensor.data.answer_groups import whole_answer_group
-from bigtensor.data.manifest import UNFINISHED, seal
-from bigtensor.data.outputs import whole_store, write_errors
-from bigtensor.data.samples import Samples
-from bigtensor.data.store_address import as_address, resolved
-from bigtensor.data.stored_arrays import create_array, create_root
+from bigtensor.data.addresses.store_address import as_address, resolved
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.stores.answer_groups import whole_answer_group
+from bigtensor.data.stores.manifest import UNFINISHED, seal
+from bigtensor.data.stores.outputs import whole_store, write_errors
+from bigtensor.data.stores.stored_arrays import create_array, create_root
 from bigtensor.engine.events import Listener
 from bigtensor.engine.row_pass import evaluate_ranges
 from bigtensor.engine.row_tasks import RowTask

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import threadpoolctl
 
-from bigtensor.data.process_wide import ProcessWide
+from bigtensor.data.stores.process_wide import ProcessWide
 
 
 @contextmanager

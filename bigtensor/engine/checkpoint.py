@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor._version import __version__
-from bigtensor.data.leftovers import finished_name, is_leftover, unfinished_name
-from bigtensor.data.object_stores import (
+from bigtensor.data.addresses.object_stores import (
     check_bucket,
     explain_failure,
     file_system,
@@ -25,8 +24,9 @@ from bigtensor.data.object_stores import (
     is_store_failure,
     store_errors,
 )
-from bigtensor.data.samples import Samples
-from bigtensor.data.sources import LazySource
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.sources.row_sources import LazySource
+from bigtensor.data.stores.leftovers import finished_name, is_leftover, unfinished_name
 from bigtensor.engine.ranges import Part, RowRange
 from bigtensor.errors import CheckpointError, ParameterError, hide_passwords
 from bigtensor.statistics.base import Pass, State

@@ -13,9 +13,9 @@ import numpy as np
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
-from bigtensor.data.missing_values import MARGINALISE
-from bigtensor.data.samples import Samples
-from bigtensor.data.sources import ROW_VARIABLES, LazySource
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.sources.row_sources import ROW_VARIABLES, LazySource
+from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.engine.ranges import Part, RowRange, row_ranges, segments
 from bigtensor.engine.reduce import FixedTree, accumulate, job_of
 from bigtensor.engine.row_pass import block_operators

@@ -9,10 +9,10 @@ from typing import ClassVar
 
 from dask.utils import format_bytes
 
-from bigtensor.data.csr_source import is_sparse
-from bigtensor.data.samples import Samples
-from bigtensor.data.sources import LazySource
-from bigtensor.engine.in_flight import tasks_in_flight
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.sources.csr_source import is_sparse
+from bigtensor.data.sources.row_sources import LazySource
+from bigtensor.engine.clusters.in_flight import tasks_in_flight
 from bigtensor.engine.part_writer import waiting_nbytes
 from bigtensor.engine.ranges import Part, pass_parts
 from bigtensor.engine.runtime import Processes, parse_memory_limit

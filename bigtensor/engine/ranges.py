@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 
-from bigtensor.data.csr_source import is_sparse
-from bigtensor.data.samples import Samples
-from bigtensor.data.sequence_starts import sequence_start
-from bigtensor.data.sources import LazySource, Source
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.rows.sequence_starts import sequence_start
+from bigtensor.data.sources.csr_source import is_sparse
+from bigtensor.data.sources.row_sources import LazySource, Source
 
 RowRange = tuple[int, int]
 

@@ -8,10 +8,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from bigtensor.data.block import Block
-from bigtensor.data.repeated_reads import ReadTally
-from bigtensor.data.samples import Samples
-from bigtensor.data.sources import ROW_VARIABLES, Columns, LazySource
+from bigtensor.data.addresses.repeated_reads import ReadTally
+from bigtensor.data.rows.block import Block
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.sources.row_sources import ROW_VARIABLES, Columns, LazySource
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.checkpoint import Checkpoint, PassCheckpoint
 from bigtensor.engine.events import Listener, Progress

@@ -10,14 +10,14 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
-from bigtensor.data.manifest import UNFINISHED
-from bigtensor.data.object_outputs import begun_again
-from bigtensor.data.object_stores import read_options
-from bigtensor.data.outputs import discard_if_abandoned
-from bigtensor.data.repeated_reads import ReadTally
-from bigtensor.data.samples import Samples
-from bigtensor.data.stored_arrays import open_to_write
+from bigtensor.data.addresses.object_stores import read_options
+from bigtensor.data.addresses.repeated_reads import ReadTally
+from bigtensor.data.rows.block import Block
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.stores.manifest import UNFINISHED
+from bigtensor.data.stores.object_outputs import begun_again
+from bigtensor.data.stores.outputs import discard_if_abandoned
+from bigtensor.data.stores.stored_arrays import open_to_write
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.ranges import Part, span
 from bigtensor.engine.reduce import blocks_of

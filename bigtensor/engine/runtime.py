@@ -9,12 +9,12 @@ from typing import Any, Protocol
 
 from dask.utils import parse_bytes
 
-from bigtensor.engine.cluster import DistributedRuntime
-from bigtensor.engine.connection import Connection, connected
+from bigtensor.engine.clusters.connection import Connection, connected
+from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
+from bigtensor.engine.clusters.forks import forked
+from bigtensor.engine.clusters.local_cluster import local_cluster
+from bigtensor.engine.clusters.patience import parse_wait
 from bigtensor.engine.events import Progress
-from bigtensor.engine.forks import forked
-from bigtensor.engine.local_cluster import local_cluster
-from bigtensor.engine.patience import parse_wait
 from bigtensor.engine.threads import Collect, Job, JobFunction, ThreadedRuntime
 from bigtensor.errors import ClusterError, ParameterError, Setting
 

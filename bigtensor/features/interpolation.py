@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.features.buffers import Buffers, Scratch
-from bigtensor.features.kernels import GaussianKernel
+from bigtensor.features.kernels.kernel import GaussianKernel
+from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.features.maps import FeatureMap
-from bigtensor.features.nystroem import Nystroem
 from bigtensor.features.row_loops import row_loop
 
 TERMS = 4

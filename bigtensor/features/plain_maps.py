@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.buffers import Buffers, Scratch
-from bigtensor.features.kernels import write_scaled
+from bigtensor.features.kernels.kernel import write_scaled
 from bigtensor.features.maps import FeatureMap
 
 MOST_CATEGORIES = 1000

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.report_figures import ReliabilityDiagram
-from bigtensor.models.sampled_rows import LabelledRows
+from bigtensor.models.words.report_figures import ReliabilityDiagram
+from bigtensor.models.words.sampled_rows import LabelledRows
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

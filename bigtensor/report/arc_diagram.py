@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bigtensor.models.report_figures import ArcDiagram
+from bigtensor.models.words.report_figures import ArcDiagram
 from bigtensor.report.style import INK, LETTERS_AN_INCH, MUTED, empty_figure, palette, report_style
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.report_figures import ConditionalPlot
+from bigtensor.models.words.report_figures import ConditionalPlot
 from bigtensor.report.style import MUTED, empty_figure, palette, report_style, wrapped
 
 if TYPE_CHECKING:

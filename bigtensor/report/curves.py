@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bigtensor.models.report_figures import Curve, Curves, Panel, Rule
+from bigtensor.models.words.report_figures import Curve, Curves, Panel, Rule
 from bigtensor.report.style import INK, MUTED, empty_figure, palette, report_style
 
 if TYPE_CHECKING:

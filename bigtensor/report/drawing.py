@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from bigtensor.models.report_figures import (
+from bigtensor.models.words.report_figures import (
     ArcDiagram,
     Bars,
     ConditionalPlot,
@@ -54,7 +54,7 @@ def draw(figure: Figure) -> matplotlib.figure.Figure:
     Parameters
     ----------
     figure : Figure
-        Of `bigtensor.models.report_figures`.
+        Of `bigtensor.models.words.report_figures`.
 
     Returns
     -------

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.report_figures import Bars, DensityPlot, Heatmap, Scatter
-from bigtensor.models.wording import percent
+from bigtensor.models.words.report_figures import Bars, DensityPlot, Heatmap, Scatter
+from bigtensor.models.words.wording import percent
 from bigtensor.report.label_placement import spread_in_box
 from bigtensor.report.style import (
     FAINT,

@@ -9,13 +9,13 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from bigtensor._version import __version__
-from bigtensor.data.outputs import check_target_file, whole_file, write_errors
-from bigtensor.data.store_address import Address, as_address
+from bigtensor.data.addresses.store_address import Address, as_address
+from bigtensor.data.stores.outputs import check_target_file, whole_file, write_errors
 from bigtensor.errors import MissingDependencyError, ParameterError
-from bigtensor.models.label_level import level_of
-from bigtensor.models.mixture import MixtureAnswers
-from bigtensor.models.report_blocks import Table
-from bigtensor.models.sampled_rows import SampledRows
+from bigtensor.models.answers.mixture import MixtureAnswers
+from bigtensor.models.words.label_level import level_of
+from bigtensor.models.words.report_blocks import Table
+from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.report import tables
 from bigtensor.report.drawing import picture
 from bigtensor.report.notices import fit_notices, row_notices, warnings_first

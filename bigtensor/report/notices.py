@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.models.label_level import LabelLevel
-from bigtensor.models.report_blocks import Notice
-from bigtensor.models.sampled_rows import LabelledRows, SampledRows
-from bigtensor.models.wording import counted
+from bigtensor.models.words.label_level import LabelLevel
+from bigtensor.models.words.report_blocks import Notice
+from bigtensor.models.words.sampled_rows import LabelledRows, SampledRows
+from bigtensor.models.words.wording import counted
 
 FEW_ROWS = 200
 """Expected rows of a component below which its densities are mostly noise."""

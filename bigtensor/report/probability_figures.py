@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.report_figures import Histograms, ReliabilityDiagram
+from bigtensor.models.words.report_figures import Histograms, ReliabilityDiagram
 from bigtensor.report.style import FAINT, INK, MUTED, empty_figure, palette, report_style
 
 if TYPE_CHECKING:

@@ -9,22 +9,22 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bigtensor.data.anndata_datasets import anndata_dataset
-from bigtensor.data.anndata_files import is_h5ad
-from bigtensor.data.anndata_source import (
+from bigtensor.data.anndata.files import is_h5ad
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.sources.anndata_datasets import anndata_dataset
+from bigtensor.data.sources.anndata_source import (
     anndata_file_source,
     anndata_source,
     anndata_store_source,
     is_anndata,
 )
-from bigtensor.data.missing_values import MARGINALISE
-from bigtensor.data.samples import Samples
-from bigtensor.data.stores import open_whole_group
-from bigtensor.data.zarr_datasets import as_dataset
+from bigtensor.data.stores.zarr_datasets import as_dataset
+from bigtensor.data.stores.zarr_groups import open_whole_group
+from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.errors import DataError, LayoutError, ParameterError, StoreReadError
-from bigtensor.models.label_level import level_of
-from bigtensor.models.mixture import MixtureAnswers
-from bigtensor.models.sampled_rows import (
+from bigtensor.models.answers.mixture import MixtureAnswers
+from bigtensor.models.words.label_level import level_of
+from bigtensor.models.words.sampled_rows import (
     Groups,
     LabelledRows,
     SampledRows,

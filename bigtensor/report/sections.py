@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from bigtensor.models.label_level import LabelLevel
-from bigtensor.models.report_blocks import Block, Group, ReportParts, Section, Table, Words
-from bigtensor.models.report_figures import Bars, Histograms
-from bigtensor.models.sampled_rows import LabelledRows, SampledRows
+from bigtensor.models.words.label_level import LabelLevel
+from bigtensor.models.words.report_blocks import Block, Group, ReportParts, Section, Table, Words
+from bigtensor.models.words.report_figures import Bars, Histograms
+from bigtensor.models.words.sampled_rows import LabelledRows, SampledRows
 from bigtensor.report import tables
 from bigtensor.report.annotation import Annotation, annotate_by_majority, reliability
 from bigtensor.report.sentences import fit_sentences, sample_sentence

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bigtensor.models.label_level import LabelLevel
-from bigtensor.models.sampled_rows import SampledRows
-from bigtensor.models.wording import counted, passes_in_words, size
+from bigtensor.models.words.label_level import LabelLevel
+from bigtensor.models.words.sampled_rows import SampledRows
+from bigtensor.models.words.wording import counted, passes_in_words, size
 
 
 def fit_sentences(

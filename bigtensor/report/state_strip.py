@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bigtensor.models.report_figures import StateStrip
+from bigtensor.models.words.report_figures import StateStrip
 from bigtensor.report.style import INK, empty_figure, palette, report_style
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.label_level import LabelLevel
-from bigtensor.models.report_blocks import Cell, Column, Table
-from bigtensor.models.sampled_rows import Groups, LabelledRows
-from bigtensor.models.wording import percent
+from bigtensor.models.words.label_level import LabelLevel
+from bigtensor.models.words.report_blocks import Cell, Column, Table
+from bigtensor.models.words.sampled_rows import Groups, LabelledRows
+from bigtensor.models.words.wording import percent
 from bigtensor.report.agreement import Agreement
 from bigtensor.report.annotation import Annotation, class_scores
 

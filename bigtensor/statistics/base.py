@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import aligned_empty
 
 Result = TypeVar("Result", covariant=True)

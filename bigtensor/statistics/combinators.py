@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from numpy.typing import DTypeLike, NDArray
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.statistics.base import RowFunction, RowOutput, State, Statistic, Workspace
 from bigtensor.statistics.folds import fold_of_block

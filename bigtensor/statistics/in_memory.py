@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import Result, Statistic, Workspace
 from bigtensor.statistics.sub_blocks import sub_blocks
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Philox, SeedSequence
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 
 _DRAWS_PER_COUNTER = 4
 """64-bit numbers that Philox makes of one value of its counter."""

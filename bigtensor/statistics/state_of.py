@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import State, Statistic, Workspace
 
 _ROWS, _WEIGHT = "state_of/rows", "state_of/weight"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 
 
 def sub_blocks(block: Block, rows: int, halo: int = 0) -> Iterator[tuple[slice, Block]]:

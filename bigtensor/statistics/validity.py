@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import UNKNOWN_CODE, Block
+from bigtensor.data.rows.block import UNKNOWN_CODE, Block
 from bigtensor.statistics.base import State, Statistic, Workspace
 
 _Result = TypeVar("_Result", covariant=True)

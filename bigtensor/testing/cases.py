@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.data.block import Block
 from bigtensor.data.opening import open_samples
-from bigtensor.data.samples import Samples
-from bigtensor.data.views import ViewsLike
-from bigtensor.models.base import LatentVariableModel
+from bigtensor.data.rows.block import Block
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.rows.views import ViewsLike
+from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 from bigtensor.statistics.base import RowFunction, State, Statistic
 
 ANSWERS = ("predict", "predict_proba", "score_samples", "transform")

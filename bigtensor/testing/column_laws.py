@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from bigtensor.models.base import LatentVariableModel
+from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 from bigtensor.testing.cases import ModelCase, fitted
 from bigtensor.testing.comparison import require
 from bigtensor.testing.model_runs import fitted_arrays, model_law

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 import xarray as xr
 from numpy.typing import NDArray
 
-from bigtensor.data.categories import ATTRIBUTE
+from bigtensor.data.values.categories import ATTRIBUTE
 from bigtensor.errors import BigtensorError, BigtensorWarning
-from bigtensor.models.base import LatentVariableModel
+from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.comparison import law, require
 from bigtensor.testing.model_runs import fitted_arrays

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from bigtensor.data.kinds import Kind
+from bigtensor.data.values.kinds import Kind
 from bigtensor.errors import BigtensorError, DataError, StatisticsError
 from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.comparison import expected_error, require, require_same

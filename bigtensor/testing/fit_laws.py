@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from bigtensor.errors import MissingValueError, MissingValueWarning
-from bigtensor.models.base import LatentVariableModel
-from bigtensor.models.contract import shape_of
-from bigtensor.models.script import PlannedPass, Script
+from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.model_contract import shape_of
+from bigtensor.models.contract.script import PlannedPass, Script
 from bigtensor.statistics.base import Pass
 from bigtensor.store import read_group
 from bigtensor.testing.cases import ModelCase, fitted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bigtensor.models.base import LatentVariableModel
+from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 from bigtensor.testing.answer_laws import ANSWER_LAWS
 from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.column_laws import COLUMN_LAWS

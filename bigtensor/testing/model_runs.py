@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.errors import BigtensorWarning
-from bigtensor.models.base import LatentVariableModel
+from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.comparison import law, require_close, require_same
 

@@ -9,8 +9,8 @@ from typing import Any
 from sklearn.exceptions import NotFittedError
 
 from bigtensor.errors import StatisticsError
-from bigtensor.models.base import LatentVariableModel
-from bigtensor.models.statistics_file import Statistics, merge
+from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.statistics_file import Statistics, merge
 from bigtensor.store import read_group
 from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.comparison import expected_error, require, require_close

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import RowFunction, Workspace
 from bigtensor.testing.cases import RowFunctionCase, uneven_cut
 from bigtensor.testing.comparison import law, require, require_close, require_same

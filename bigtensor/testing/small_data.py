@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 import xarray as xr
 
-from bigtensor.data.categories import ATTRIBUTE
-from bigtensor.data.kinds import Kind
+from bigtensor.data.values.categories import ATTRIBUTE
+from bigtensor.data.values.kinds import Kind
 
 FEATURES = ("first", "second", "third", "fourth")
 CATEGORIES = ("low", "middle", "high")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.engine.checkpoint import content_key
 from bigtensor.statistics.base import State, Statistic, Workspace
 from bigtensor.testing.cases import StatisticCase, cut_blocks

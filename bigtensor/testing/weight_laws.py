@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.base import LatentVariableModel
+from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 from bigtensor.testing.cases import ModelCase, fitted
 from bigtensor.testing.comparison import require_close
 from bigtensor.testing.model_runs import model_law, require_close_model, require_same_model

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.gaussian_densities import GaussianDensities
-from bigtensor.statistics.gaussian_posterior import GaussianPosteriorSums
+from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
+from bigtensor.statistics.gaussian.gaussian_posterior import GaussianPosteriorSums
 from tests.benchmarks.floors import fastest
 
 SHAPES = ((100, 50), (100, 100), (1000, 200))

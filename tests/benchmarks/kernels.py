@@ -13,12 +13,12 @@ import numpy as np
 
 from bigtensor import KernelMixture
 from bigtensor.data.opening import open_samples
-from bigtensor.data.samples import Samples
+from bigtensor.data.rows.samples import Samples
 from bigtensor.data.simulate import write_cytometry, write_kernel_mixture
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.reduce import accumulate
 from bigtensor.statistics.base import Statistic
-from bigtensor.statistics.triple_moments import TripleMoments
+from bigtensor.statistics.moments.triple_moments import TripleMoments
 from bigtensor.statistics.validity import Checked
 from tests.benchmarks.floors import Rates, Work, measure_rates
 from tests.benchmarks.preparations import in_memory, statistic_of

@@ -137,7 +137,7 @@ def _read(store: str, nbytes: str) -> dict[str, Any]:
     """Read as many bytes as a fit does, from an array that is opened once."""
     import zarr
 
-    from bigtensor.data.samples import READ_NBYTES
+    from bigtensor.data.rows.samples import READ_NBYTES
 
     _requests()
     begin, before = time.perf_counter(), _processor_seconds()

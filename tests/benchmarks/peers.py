@@ -13,7 +13,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor import KernelMixture
-from bigtensor.engine.local_cluster import local_cluster
+from bigtensor.engine.clusters.local_cluster import local_cluster
 from tests.benchmarks.baselines import flowsom_labels, gaussian_mixture_labels
 from tests.benchmarks.matching import match_clusters
 from tests.benchmarks.preparations import doubtful_starts_allowed

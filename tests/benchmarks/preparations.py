@@ -11,14 +11,14 @@ import numpy as np
 
 from bigtensor import KernelMixture
 from bigtensor.data.opening import open_samples
-from bigtensor.data.samples import Samples
+from bigtensor.data.rows.samples import Samples
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import ConditioningWarning
-from bigtensor.models.data_shape import DataShape
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.script import Estimate, Step
 from bigtensor.models.kernel_mixture.stages import pilot_windows
-from bigtensor.models.script import Estimate, Step
 from bigtensor.statistics.base import Pass, Statistic
 
 PILOT_ROWS = 20_000

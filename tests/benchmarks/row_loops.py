@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.densities import MixtureDensities
-from bigtensor.statistics.posterior_sums import PosteriorSums
-from bigtensor.statistics.row_functions import Responsibilities
-from bigtensor.statistics.tabulated_densities import TabulatedDensities
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums
+from bigtensor.statistics.densities.row_functions import Responsibilities
+from bigtensor.statistics.densities.tabulated_densities import TabulatedDensities
+from bigtensor.statistics.densities.view_densities import MixtureDensities
 from tests.benchmarks.floors import fastest
 from tests.benchmarks.tables import Row
 

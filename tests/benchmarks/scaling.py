@@ -13,11 +13,11 @@ from typing import Any
 
 from bigtensor import KernelMixture
 from bigtensor.data.opening import open_samples
-from bigtensor.data.samples import Samples
+from bigtensor.data.rows.samples import Samples
 from bigtensor.data.simulate import write_cytometry
-from bigtensor.engine.cluster import DistributedRuntime
+from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
+from bigtensor.engine.clusters.local_cluster import local_cluster
 from bigtensor.engine.events import Event
-from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import Runtime
 from bigtensor.engine.threads import Collect, Job, JobFunction, ThreadedRuntime

@@ -29,7 +29,7 @@ import dask
 import numpy as np
 from distributed import Client, Worker, as_completed
 
-from bigtensor.engine.cluster import DistributedRuntime
+from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
 from tests.benchmarks.tables import Report, Row
 
 WORKERS_A_PROCESS = 250

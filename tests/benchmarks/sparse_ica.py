@@ -22,12 +22,12 @@ from sklearn.decomposition import MiniBatchDictionaryLearning
 from sklearn.feature_extraction.image import extract_patches_2d
 
 from bigtensor import SparseICA
-from bigtensor.data.block import Block
-from bigtensor.decomposition.independent_components import principal_axes
+from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.sample_tensors.gauss_newton import descended
 from bigtensor.decomposition.sample_tensors.terms import Terms, unit_columns
+from bigtensor.decomposition.sources.independent_components import principal_axes
 from bigtensor.engine.blas import single_blas_thread
-from bigtensor.models.independent_sources.whitened_sample import ORDERS, WhitenedSample
+from bigtensor.models.sources.whitened_sample import ORDERS, WhitenedSample
 from tests.benchmarks.ica import column_error
 from tests.benchmarks.tables import Report, Row
 

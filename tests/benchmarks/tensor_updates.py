@@ -9,15 +9,15 @@ from statistics import median
 
 import numpy as np
 
-from bigtensor.data.block import Block
-from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.opening import open_samples
-from bigtensor.data.samples import Samples
+from bigtensor.data.rows.block import Block
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.stores.layout import SampleStoreWriter
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.statistics.base import Pass, Workspace
-from bigtensor.statistics.tensor_contractions import TensorContractions
+from bigtensor.statistics.moments.tensor_contractions import TensorContractions
 from tests.benchmarks.floors import fastest, flop_rate
 from tests.benchmarks.tables import Row
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.stores.layout import SampleStoreWriter
 from tests.benchmarks.baselines import flowsom_labels, flowsom_labels_of_counts
 from tests.benchmarks.cytometry import Cells, import_activation, import_spleen
 from tests.benchmarks.cytometry.__main__ import HIPC_BARS, main

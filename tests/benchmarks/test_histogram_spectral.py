@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bigtensor.data.simulate import kernel_mixture
-from bigtensor.decomposition.multiview_mixture import solve_multiview_mixture
+from bigtensor.decomposition.multiview.multiview_mixture import solve_multiview_mixture
 from tests.benchmarks.accuracy.truth import Truth
 from tests.benchmarks.baselines.histogram_spectral import (
     histogram_spectral_densities,

@@ -10,9 +10,9 @@ from bigtensor.data.opening import open_samples
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.statistics.base import Pass, Workspace
-from bigtensor.statistics.posterior_sums import PosteriorSums
-from bigtensor.statistics.row_functions import Responsibilities
-from bigtensor.statistics.triple_moments import TripleMoments
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums
+from bigtensor.statistics.densities.row_functions import Responsibilities
+from bigtensor.statistics.moments.triple_moments import TripleMoments
 from tests.benchmarks.floors import Rates, Work, exponential_rate, flop_rate
 from tests.benchmarks.kernels import SHAPES, floor_rows, kernel_seconds, worker_row
 from tests.benchmarks.peers import peer_rows

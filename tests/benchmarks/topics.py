@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 from sklearn.decomposition import LatentDirichletAllocation
 
 from bigtensor import TopicModel, simulate
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.models.topic_model.coherence import likely_words, mean_npmi
 from bigtensor.statistics.in_memory import sum_in_memory

@@ -3,7 +3,7 @@
 import fsspec
 import pytest
 
-from bigtensor.data.stores import open_whole_group
+from bigtensor.data.stores.zarr_groups import open_whole_group
 
 THREADS = ("--scheduler", "threads")
 

@@ -18,7 +18,7 @@ from bigtensor.errors import (
     PlanError,
     Setting,
 )
-from bigtensor.models.registry import declared_parameters
+from bigtensor.models.contract.registry import declared_parameters
 
 
 def outcome(body, *arguments):

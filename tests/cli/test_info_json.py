@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from bigtensor.cli.info import _LINES
+from bigtensor.cli.commands.info import _LINES
 from bigtensor.cli.output import printable
-from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.stores.layout import SampleStoreWriter
 from tests.data.importers.conftest import _write_fcs
 
 THREADS = ("--scheduler", "threads")

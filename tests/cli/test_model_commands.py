@@ -11,7 +11,7 @@ import zarr
 
 import bigtensor
 from bigtensor.cli.stored_labels import agreement
-from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.stores.layout import SampleStoreWriter
 
 THREADS = ("--scheduler", "threads")
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from bigtensor import KernelMixture
 from bigtensor.cli.model_options import ModelCommand, model_parameters
 from bigtensor.errors import ViewError
-from bigtensor.models.registry import declared_parameters
+from bigtensor.models.contract.registry import declared_parameters
 
 DECLARED = [one for one in declared_parameters("KernelMixture") if one.option]
 DEFAULTS = {one.name: one.default for one in DECLARED}

@@ -1,9 +1,9 @@
 import click
 import pytest
 
+from bigtensor.cli.commands.simulate import simulate
 from bigtensor.cli.options import count, read_views, runtime, size
-from bigtensor.cli.simulate import simulate
-from bigtensor.data.simulators import SIMULATORS
+from bigtensor.data.simulate.simulators import SIMULATORS
 from bigtensor.errors import ViewError
 
 

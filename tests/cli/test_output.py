@@ -7,7 +7,7 @@ import pytest
 
 from bigtensor.cli.group_table import write_table
 from bigtensor.cli.output import one_line, printable
-from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.stores.layout import SampleStoreWriter
 from tests.cli.test_group_table import table
 
 THREADS = ("--scheduler", "threads")

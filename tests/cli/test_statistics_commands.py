@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 import bigtensor
-from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.stores.layout import SampleStoreWriter
 
 THREADS = ("--scheduler", "threads")
 

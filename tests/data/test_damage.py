@@ -10,9 +10,9 @@ import pytest
 
 import bigtensor
 from bigtensor.data.exporters.labels import open_labels
-from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.opening import open_samples
-from bigtensor.data.zarr_datasets import open_dataset
+from bigtensor.data.stores.layout import SampleStoreWriter
+from bigtensor.data.stores.zarr_datasets import open_dataset
 from bigtensor.engine import answers_to_store
 from bigtensor.errors import BigtensorError, StoreReadError
 from bigtensor.store import Contents, read_group, write_group

@@ -19,13 +19,13 @@ import xarray as xr
 import zarr
 from dask.callbacks import Callback
 
-from bigtensor.data import inspection
-from bigtensor.data.layout import SampleStoreWriter
-from bigtensor.data.matrices import feature_names
 from bigtensor.data.opening import open_samples
-from bigtensor.data.samples import Samples
-from bigtensor.data.sources import ArraySource, LazySource, ZarrSource
-from bigtensor.data.xarray_source import XarraySource
+from bigtensor.data.rows import inspection
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.sources.row_sources import ArraySource, LazySource, ZarrSource
+from bigtensor.data.sources.xarray_source import XarraySource
+from bigtensor.data.stores.layout import SampleStoreWriter
+from bigtensor.data.values.matrices import feature_names
 from bigtensor.errors import DataError, LayoutError, LayoutWarning, StoreReadError, ViewError
 from tests.engine.sums import write_store
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import zarr
 
-from bigtensor.data import leftovers
-from bigtensor.data.layout import SampleStoreWriter
-from bigtensor.data.leftovers import unfinished_name, unfinished_path
+from bigtensor.data.stores import leftovers
+from bigtensor.data.stores.layout import SampleStoreWriter
+from bigtensor.data.stores.leftovers import unfinished_name, unfinished_path
 
 
 def left_by(process: int, name: str, host: str | None = None) -> str:
@@ -110,7 +110,7 @@ NEW_SPACE = ["unshare", "--pid", "--fork", "--mount-proc"]
 WRITE = """
 import sys
 from pathlib import Path
-from bigtensor.data.leftovers import unfinished_path
+from bigtensor.data.stores.leftovers import unfinished_path
 path = unfinished_path(Path(sys.argv[1]))
 path.mkdir()
 (path / "zarr.json").touch()

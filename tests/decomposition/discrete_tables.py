@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from bigtensor.decomposition.discrete_core import DiscreteFactors
+from bigtensor.decomposition.discrete.discrete_core import DiscreteFactors
 
 
 def dirichlet_mixture(k, symbols, random):

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from bigtensor.decomposition.hidden_markov import MarkovParameters
+from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
 
 
 def dirichlet_markov(k, n, random):

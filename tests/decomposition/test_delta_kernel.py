@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from bigtensor.decomposition.augmented_moments import AugmentedMoments
-from bigtensor.decomposition.discrete_core import PAIRS, DiscreteCore, unscaled_core
-from bigtensor.decomposition.discrete_spectral import spectral_factors
-from bigtensor.decomposition.multiview_mixture import solve_multiview_mixture
+from bigtensor.decomposition.discrete.discrete_core import PAIRS, DiscreteCore, unscaled_core
+from bigtensor.decomposition.discrete.discrete_spectral import spectral_factors
+from bigtensor.decomposition.multiview.augmented_moments import AugmentedMoments
+from bigtensor.decomposition.multiview.multiview_mixture import solve_multiview_mixture
 from tests.decomposition.discrete_tables import (
     largest_difference,
     separated_mixture,

@@ -3,8 +3,12 @@ import json
 import numpy as np
 import pytest
 
-from bigtensor.decomposition.discrete_core import DiscreteFactors, core_of_table, unscaled_core
-from bigtensor.decomposition.discrete_spectral import spectral_factors
+from bigtensor.decomposition.discrete.discrete_core import (
+    DiscreteFactors,
+    core_of_table,
+    unscaled_core,
+)
+from bigtensor.decomposition.discrete.discrete_spectral import spectral_factors
 from bigtensor.decomposition.exterior_point import (
     exterior_point,
     exterior_point_from,

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigtensor.decomposition.joint_diagonalisation import joint_diagonalisation
-from bigtensor.decomposition.symmetrisation import symmetrise
+from bigtensor.decomposition.multiview.symmetrisation import symmetrise
 from bigtensor.decomposition.tensor_power import tensor_power
 from bigtensor.errors import ParameterError
 from tests.reference.exact_kernel_mixture import one_by_one_jacobi

@@ -3,13 +3,13 @@ import json
 import numpy as np
 import pytest
 
-from bigtensor.decomposition.discrete_core import core_of_table
+from bigtensor.decomposition.discrete.discrete_core import core_of_table
+from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
 from bigtensor.decomposition.exterior_point import (
     markov_exterior_point,
     markov_exterior_point_from,
 )
 from bigtensor.decomposition.exterior_point.markov_objective import MarkovObjective
-from bigtensor.decomposition.hidden_markov import MarkovParameters
 from bigtensor.errors import IdentifiabilityError, ParameterError
 from tests.decomposition.markov_models import (
     dirichlet_markov,

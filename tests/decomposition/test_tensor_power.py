@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigtensor.decomposition.symmetrisation import symmetrise
+from bigtensor.decomposition.multiview.symmetrisation import symmetrise
 from bigtensor.decomposition.tensor_power import tensor_power
 from bigtensor.errors import ParameterError
 from tests.decomposition.test_joint_diagonalisation import orthogonal_tensor

@@ -6,7 +6,7 @@ from numpy.random import default_rng
 from scipy.optimize import minimize
 from scipy.special import digamma, gammaln
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.topics.topic_update import (
     overrelaxed_topics,
     updated_prior,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bigtensor.engine.local_cluster import KEEP_FREED_MEMORY
+from bigtensor.engine.clusters.local_cluster import KEEP_FREED_MEMORY
 
 PRINT_START = """
 import asyncio

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from bigtensor.cli import main
 from bigtensor.cli.recipes import KINDS, templates
-from bigtensor.engine.local_cluster import KEEP_FREED_MEMORY
+from bigtensor.engine.clusters.local_cluster import KEEP_FREED_MEMORY
 from tests.deploy.conftest import ROOT
 
 README_LINES = 40

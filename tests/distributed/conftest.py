@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bigtensor.engine.local_cluster import local_cluster
+from bigtensor.engine.clusters.local_cluster import local_cluster
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ from bigtensor.data.exporters.csv import write_answers_to_csv
 from bigtensor.data.exporters.fcs import write_answers_to_fcs
 from bigtensor.data.exporters.new_anndata import write_new_anndata
 from bigtensor.data.importers.files import import_files
-from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.stores.layout import SampleStoreWriter
 from bigtensor.store import read_group
 from tests.data.importers.conftest import _write_fcs as write_fcs
 from tests.distributed.fit_driver import model

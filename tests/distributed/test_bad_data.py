@@ -11,8 +11,8 @@ import zarr
 from distributed import Client
 
 from bigtensor import KernelMixture, simulate
-from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.opening import open_samples
+from bigtensor.data.stores.layout import SampleStoreWriter
 from bigtensor.engine.events import Event
 from bigtensor.errors import (
     DataChangedError,

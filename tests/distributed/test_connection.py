@@ -15,8 +15,8 @@ from distributed import Client, LocalCluster
 from distributed.security import Security
 
 from bigtensor.cli import main
-from bigtensor.engine import connection
-from bigtensor.engine.connection import Connection, check_versions
+from bigtensor.engine.clusters import connection
+from bigtensor.engine.clusters.connection import Connection, check_versions
 from bigtensor.engine.runtime import open_runtime
 from bigtensor.errors import ClusterError, ParameterError
 from tests.distributed.jobs import number_after

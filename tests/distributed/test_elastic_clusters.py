@@ -21,15 +21,15 @@ from distributed.core import Status
 from distributed.deploy.spec import ProcessInterface
 
 from bigtensor.data.opening import open_samples
-from bigtensor.engine import in_flight, patience, task_run
-from bigtensor.engine.cluster import DistributedRuntime
+from bigtensor.engine.clusters import in_flight, patience, task_run
+from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
+from bigtensor.engine.clusters.in_flight import IN_FLIGHT_NBYTES, IN_FLIGHT_TASKS, tasks_in_flight
+from bigtensor.engine.clusters.local_cluster import local_cluster
+from bigtensor.engine.clusters.patience import parse_wait, seconds_to_wait
+from bigtensor.engine.clusters.task_run import CARRIED_NBYTES
 from bigtensor.engine.events import Event, Progress
-from bigtensor.engine.in_flight import IN_FLIGHT_NBYTES, IN_FLIGHT_TASKS, tasks_in_flight
-from bigtensor.engine.local_cluster import local_cluster
-from bigtensor.engine.patience import parse_wait, seconds_to_wait
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import open_runtime
-from bigtensor.engine.task_run import CARRIED_NBYTES
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import ClusterError, ParameterError
 from bigtensor.statistics.base import Pass

@@ -14,9 +14,9 @@ import dask
 import pytest
 from distributed import Client, LocalCluster
 
-from bigtensor.engine import patience, task_run
-from bigtensor.engine.cluster import DistributedRuntime
-from bigtensor.engine.local_cluster import local_cluster
+from bigtensor.engine.clusters import patience, task_run
+from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
+from bigtensor.engine.clusters.local_cluster import local_cluster
 from bigtensor.engine.runtime import open_runtime
 from bigtensor.errors import ClusterError, MissingValueError
 from tests.distributed.jobs import (

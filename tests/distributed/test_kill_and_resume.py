@@ -17,7 +17,6 @@ import psutil
 import pytest
 
 from bigtensor import simulate
-from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.opening import open_samples
 from bigtensor.data.simulate.gaussian_mixture import write_gaussian_mixture
 from bigtensor.data.simulate.hidden_markov import write_hidden_markov
@@ -25,9 +24,10 @@ from bigtensor.data.simulate.ica import write_ica
 from bigtensor.data.simulate.latent_chain import write_latent_chain
 from bigtensor.data.simulate.linear_mixture import write_linear_mixture
 from bigtensor.data.simulate.topics import write_topics
-from bigtensor.engine.cluster import DistributedRuntime
+from bigtensor.data.stores.layout import SampleStoreWriter
+from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
+from bigtensor.engine.clusters.local_cluster import local_cluster
 from bigtensor.engine.events import Event
-from bigtensor.engine.local_cluster import local_cluster
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.statistics.base import Pass

@@ -17,7 +17,7 @@ from distributed import Client
 from distributed.core import Status
 from distributed.process import AsyncProcess
 
-from bigtensor.engine.local_cluster import KEEP_FREED_MEMORY, local_cluster
+from bigtensor.engine.clusters.local_cluster import KEEP_FREED_MEMORY, local_cluster
 from tests.distributed.jobs import page_faults_of_two_buffers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +28,7 @@ import os
 import dask
 import distributed
 
-from bigtensor.engine.local_cluster import DASK_SETTINGS, KEEP_FREED_MEMORY, local_cluster
+from bigtensor.engine.clusters.local_cluster import DASK_SETTINGS, KEEP_FREED_MEMORY, local_cluster
 
 
 def settings():

@@ -22,7 +22,7 @@ import psutil
 import pytest
 
 import bigtensor
-from bigtensor.engine.local_cluster import local_cluster
+from bigtensor.engine.clusters.local_cluster import local_cluster
 from tests.distributed import kill_programs
 
 ROOT = Path(__file__).resolve().parents[2]

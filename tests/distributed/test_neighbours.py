@@ -18,7 +18,7 @@ import psutil
 import pytest
 from distributed import Client, LocalCluster
 
-from bigtensor.engine.local_cluster import _settings_made
+from bigtensor.engine.clusters.local_cluster import _settings_made
 
 ROOT = Path(__file__).resolve().parents[2]
 

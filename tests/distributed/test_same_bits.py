@@ -16,8 +16,8 @@ from bigtensor import KernelMixture, simulate
 from bigtensor.data.opening import open_samples
 from bigtensor.engine.answers_in_memory import evaluate_in_memory
 from bigtensor.engine.answers_to_store import evaluate_to_store
-from bigtensor.engine.cluster import DistributedRuntime
-from bigtensor.engine.local_cluster import local_cluster
+from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
+from bigtensor.engine.clusters.local_cluster import local_cluster
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import open_runtime
 from bigtensor.engine.threads import ThreadedRuntime

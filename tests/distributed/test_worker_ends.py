@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bigtensor.engine import patience, task_run
-from bigtensor.engine.cluster import DistributedRuntime
-from bigtensor.engine.local_cluster import local_cluster
+from bigtensor.engine.clusters import patience, task_run
+from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
+from bigtensor.engine.clusters.local_cluster import local_cluster
 from bigtensor.errors import ClusterError
 from tests.distributed.jobs import number_much_later
 
@@ -30,9 +30,10 @@ if any("spawn_main" in argument for argument in sys.orig_argv):
 SCRIPT = """
 import os, signal
 
-from bigtensor.engine import patience, task_run
-from bigtensor.engine.cluster import DistributedRuntime
-from bigtensor.engine.local_cluster import local_cluster
+from bigtensor.engine.clusters import patience
+from bigtensor.engine.clusters import task_run
+from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
+from bigtensor.engine.clusters.local_cluster import local_cluster
 from bigtensor.errors import ClusterError
 from tests.distributed.jobs import number_after
 
@@ -118,7 +119,7 @@ def test_workers__of_a_script_without_a_guard_name_the_guard(
 ) -> None:
     monkeypatch.setenv("DASK_LOGGING__DISTRIBUTED", level)
     script = """
-from bigtensor.engine.local_cluster import local_cluster
+from bigtensor.engine.clusters.local_cluster import local_cluster
 from bigtensor.errors import ClusterError
 
 try:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bigtensor.engine.worker_watch import WorkerWatch
+from bigtensor.engine.clusters.worker_watch import WorkerWatch
 
 ADDRESS = "tcp://127.0.0.1:1"
 ADDED: dict[str, Any] = {"action": "add-worker"}

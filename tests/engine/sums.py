@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import zarr
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import RowFunction, RowOutput, SumStatistic, Workspace
 
 

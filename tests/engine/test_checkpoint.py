@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bigtensor.data.leftovers import unfinished_name
 from bigtensor.data.opening import open_samples
+from bigtensor.data.stores.leftovers import unfinished_name
 from bigtensor.engine import checkpoint as checkpoint_module
 from bigtensor.engine.checkpoint import (
     Checkpoint,

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from bigtensor.data.opening import open_samples
-from bigtensor.data.samples import Samples
-from bigtensor.data.sources import ZarrSource
-from bigtensor.data.views import Views
-from bigtensor.engine.in_flight import IN_FLIGHT_NBYTES, TASKS_A_THREAD
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.rows.views import Views
+from bigtensor.data.sources.row_sources import ZarrSource
+from bigtensor.engine.clusters.in_flight import IN_FLIGHT_NBYTES, TASKS_A_THREAD
 from bigtensor.engine.plan import USABLE, PassSize, Plan, PlannedProcesses, make_plan
 from bigtensor.engine.runtime import parse_memory_limit
 from bigtensor.engine.threads import ThreadedRuntime

@@ -13,11 +13,11 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigtensor.data import sequence_starts
 from bigtensor.data.opening import open_samples
-from bigtensor.data.samples import Samples
-from bigtensor.data.sources import ArraySource, LazySource, Source, ZarrSource
-from bigtensor.data.views import Views
+from bigtensor.data.rows import sequence_starts
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.rows.views import Views
+from bigtensor.data.sources.row_sources import ArraySource, LazySource, Source, ZarrSource
 from bigtensor.engine import ranges as ranges_module
 from bigtensor.engine.ranges import (
     EVEN_TASKS,

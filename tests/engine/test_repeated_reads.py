@@ -11,7 +11,7 @@ import pytest
 from fsspec.exceptions import FSTimeoutError
 from fsspec.implementations.local import LocalFileSystem
 
-from bigtensor.data import repeated_reads
+from bigtensor.data.addresses import repeated_reads
 from bigtensor.data.opening import open_samples
 from bigtensor.engine.answers_in_memory import evaluate_in_memory
 from bigtensor.engine.events import Event

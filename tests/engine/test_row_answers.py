@@ -13,8 +13,8 @@ import pytest
 import xarray as xr
 import zarr
 
-from bigtensor.data.leftovers import discard, unfinished_path
 from bigtensor.data.opening import open_samples
+from bigtensor.data.stores.leftovers import discard, unfinished_path
 from bigtensor.engine import answers_to_store, row_tasks
 from bigtensor.engine.answers_in_memory import evaluate_in_memory
 from bigtensor.engine.answers_to_store import evaluate_to_store

@@ -13,8 +13,8 @@ from bigtensor.features.interpolation import (
     InterpolatedFeatures,
     tabulate,
 )
-from bigtensor.features.kernels import GaussianKernel, LaplaceKernel
-from bigtensor.features.nystroem import Nystroem, eigenvalue_cut, nystroem_root
+from bigtensor.features.kernels.kernel import GaussianKernel, LaplaceKernel
+from bigtensor.features.kernels.nystroem import Nystroem, eigenvalue_cut, nystroem_root
 from bigtensor.features.plain_maps import Identity
 from bigtensor.statistics.base import Workspace
 

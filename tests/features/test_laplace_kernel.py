@@ -4,7 +4,7 @@ from scipy.integrate import quad
 from scipy.stats import laplace
 
 from bigtensor.features.buffers import padded_width
-from bigtensor.features.kernels import LaplaceKernel
+from bigtensor.features.kernels.kernel import LaplaceKernel
 from bigtensor.statistics.base import Workspace
 
 

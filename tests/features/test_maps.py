@@ -7,8 +7,8 @@ import pytest
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.buffers import padded_width
 from bigtensor.features.group_map import GroupMap
-from bigtensor.features.kernels import GaussianKernel
-from bigtensor.features.nystroem import Nystroem, eigenvalue_cut, nystroem_root
+from bigtensor.features.kernels.kernel import GaussianKernel
+from bigtensor.features.kernels.nystroem import Nystroem, eigenvalue_cut, nystroem_root
 from bigtensor.statistics.base import Workspace
 
 

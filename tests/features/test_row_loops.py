@@ -256,10 +256,10 @@ def test_machine_code__is_kept_where_the_group_of_the_user_can_write(folder):
 WARM = """
 import time
 import numpy as np
-import bigtensor.statistics.posterior_sums
+import bigtensor.statistics.densities.posterior_sums
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.posterior_sums import PosteriorSums
-from tests.statistics.test_densities import FLOAT32, rows
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums
+from tests.statistics.densities.test_view_densities import FLOAT32, rows
 
 statistic, block = PosteriorSums(FLOAT32["tables"], co_posterior=True), rows(100, "float32")
 start = time.process_time()

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from bigtensor.data.importers.counts import import_counts
+from bigtensor.data.importers.counts.import_counts import import_counts
 from tests.fuzz.steps import new_entry, values
 from tests.fuzz.text_edits import WORDS
 

@@ -14,7 +14,7 @@ import zarr
 from numpy.typing import NDArray
 
 import bigtensor
-from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.stores.layout import SampleStoreWriter
 from tests.fuzz.steps import new_entry
 
 ROWS = 240

@@ -11,11 +11,11 @@ import numpy as np
 import zarr
 
 from bigtensor.cli.options import read_by_view, read_views
-from bigtensor.data import hdf5_files
+from bigtensor.data.anndata import hdf5_files
 from bigtensor.data.exporters.csv import write_answers_to_csv
 from bigtensor.data.exporters.labels import open_labels
 from bigtensor.data.importers.files import import_files
-from bigtensor.data.views import Views
+from bigtensor.data.rows.views import Views
 from tests.fuzz import counts, families, inputs
 from tests.fuzz.binary_edits import edit_hdf5, edit_parquet
 from tests.fuzz.cases import Kind, Read

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError
-from bigtensor.models.base import LatentVariableModel
-from bigtensor.models.data_kinds import Data
-from bigtensor.models.data_shape import DataShape
-from bigtensor.models.script import Estimate, PlannedPass, Script, Solved
+from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.script import Estimate, PlannedPass, Script, Solved
 from bigtensor.statistics.base import Pass, RowFunction, RowOutput, SumStatistic, Workspace
 
 

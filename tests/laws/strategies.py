@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.random import default_rng
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.tensor_train.cores import (
     NonnegativeTrain,
     branch_tables,
@@ -18,42 +18,42 @@ from bigtensor.decomposition.tensor_train.structure import chain
 from bigtensor.features.bumps import bumps_on
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.group_map import GroupMap
-from bigtensor.features.kernel_basis import KernelBasis
-from bigtensor.features.kernels import GaussianKernel
+from bigtensor.features.kernels.kernel import GaussianKernel
+from bigtensor.features.kernels.kernel_basis import KernelBasis
+from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.features.modes import Modes, Nodes, Symbols
 from bigtensor.features.normal_scores import NormalScores
-from bigtensor.features.nystroem import Nystroem
 from bigtensor.statistics.base import Statistic, SumStatistic
-from bigtensor.statistics.class_densities import ClassDensities
-from bigtensor.statistics.co_posterior import CoPosteriorSums
 from bigtensor.statistics.combinators import Folded, Together
-from bigtensor.statistics.contrast_sums import ContrastSums
-from bigtensor.statistics.covariances import Covariances
-from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
+from bigtensor.statistics.densities.class_densities import ClassDensities
+from bigtensor.statistics.densities.co_posterior import CoPosteriorSums
+from bigtensor.statistics.densities.group_likelihood import GroupLikelihood
+from bigtensor.statistics.densities.group_sums import GroupSums
+from bigtensor.statistics.densities.log_likelihood import LogLikelihood
+from bigtensor.statistics.densities.posterior_means import PosteriorMeans
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums
+from bigtensor.statistics.densities.row_functions import Responsibilities
+from bigtensor.statistics.densities.tabulated_densities import TabulatedDensities
+from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.folds import OfFold
-from bigtensor.statistics.gaussian_densities import GaussianDensities
-from bigtensor.statistics.gaussian_posterior import GaussianPosteriorSums
-from bigtensor.statistics.group_likelihood import GroupLikelihood
-from bigtensor.statistics.group_sums import GroupSums
-from bigtensor.statistics.label_means import LabelMeans
-from bigtensor.statistics.log_likelihood import LogLikelihood
-from bigtensor.statistics.mapped_rows import MappedRows
-from bigtensor.statistics.posterior_means import PosteriorMeans
-from bigtensor.statistics.posterior_sums import PosteriorSums
-from bigtensor.statistics.projected_moment import ProjectedMoment
-from bigtensor.statistics.row_functions import Responsibilities
+from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
+from bigtensor.statistics.gaussian.gaussian_posterior import GaussianPosteriorSums
+from bigtensor.statistics.gaussian.label_means import LabelMeans
+from bigtensor.statistics.moments.covariances import Covariances
+from bigtensor.statistics.moments.projected_moment import ProjectedMoment
+from bigtensor.statistics.moments.tensor_contractions import TensorContractions
+from bigtensor.statistics.moments.triple_moments import TripleMoments
 from bigtensor.statistics.row_sample import RowSample
 from bigtensor.statistics.score_sums import ScoreSums
-from bigtensor.statistics.sparse_code_sums import SparseCodeSums
-from bigtensor.statistics.sparse_codes import SparseCoder
+from bigtensor.statistics.sources.contrast_sums import ContrastSums
+from bigtensor.statistics.sources.mapped_rows import MappedRows
+from bigtensor.statistics.sources.sparse_code_sums import SparseCodeSums
+from bigtensor.statistics.sources.sparse_codes import SparseCoder
 from bigtensor.statistics.state_of import StateOf
-from bigtensor.statistics.tabulated_densities import TabulatedDensities
-from bigtensor.statistics.tensor_contractions import TensorContractions
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
 from bigtensor.statistics.tensor_train.neighbour_sketches import NeighbourSketches
 from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 from bigtensor.statistics.tensor_train.train_counts import TrainCounts
-from bigtensor.statistics.triple_moments import TripleMoments
 from bigtensor.statistics.validity import Checked
 from bigtensor.statistics.within_reach import Reach, WithinReach
 

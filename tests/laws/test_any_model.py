@@ -18,7 +18,7 @@ from bigtensor.errors import (
     PlanError,
     StatisticsError,
 )
-from bigtensor.models.script import Estimate
+from bigtensor.models.contract.script import Estimate
 from bigtensor.store import read_group
 from tests.laws.small_model import Standardiser
 

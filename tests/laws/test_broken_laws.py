@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 
 from bigtensor.data.opening import open_samples
-from bigtensor.models.data_kinds import Data
-from bigtensor.models.script import PlannedPass, Solved
+from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.script import PlannedPass, Solved
 from bigtensor.statistics.base import Pass
 from bigtensor.testing import (
     MODEL_LAWS,

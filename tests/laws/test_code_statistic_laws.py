@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from bigtensor.statistics.code_counts import CodeCounts
-from bigtensor.statistics.code_moments import ProjectedSymbols, SketchedPairs
-from bigtensor.statistics.code_tables import CodeTables
-from bigtensor.statistics.densities import MixtureDensities
-from bigtensor.statistics.posterior_sums import PosteriorSums
-from bigtensor.statistics.row_functions import Responsibilities
-from bigtensor.statistics.triple_posteriors import TriplePosteriorSums
+from bigtensor.statistics.codes.code_counts import CodeCounts
+from bigtensor.statistics.codes.code_moments import ProjectedSymbols, SketchedPairs
+from bigtensor.statistics.codes.code_tables import CodeTables
+from bigtensor.statistics.codes.triple_posteriors import TriplePosteriorSums
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums
+from bigtensor.statistics.densities.row_functions import Responsibilities
+from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.testing import (
     ROW_FUNCTION_LAWS,
     STATISTIC_LAWS,

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from bigtensor import KernelMixture, simulate
-from bigtensor.data.layout import SampleStoreWriter
-from bigtensor.models.mixture_description import MixtureDescription
-from bigtensor.models.registry import MODELS
+from bigtensor.data.stores.layout import SampleStoreWriter
+from bigtensor.models.contract.registry import MODELS
+from bigtensor.models.words.mixture_description import MixtureDescription
 from bigtensor.report.html import render_report
 from tests.laws.described.estimator import Described
 from tests.laws.small_model import Standardiser
@@ -38,7 +38,7 @@ OF_CONTRACT = {"data", "rows", "rows_left_out", "plan", "passes"}
 
 REGISTERED = """
 import json, sys
-from bigtensor.models.registry import MODELS
+from bigtensor.models.contract.registry import MODELS
 
 MODELS["Described"] = "tests.laws.described.estimator"
 from click.testing import CliRunner
@@ -106,7 +106,7 @@ def test_importing_models__does_not_import_matplotlib():
     code = """
 import sys
 from importlib import import_module
-from bigtensor.models.registry import MODELS
+from bigtensor.models.contract.registry import MODELS
 
 for module in MODELS.values():
     import_module(module)

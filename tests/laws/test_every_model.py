@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from bigtensor.models.registry import MODELS, model_class
+from bigtensor.models.contract.registry import MODELS, model_class
 from bigtensor.testing import MODEL_LAWS, ModelCase, small_data
 from bigtensor.testing.degenerate_laws import wide_data_are_answered_or_refused
 

@@ -25,7 +25,7 @@ PINNED = {
     "distributed/test_failures.py": 4,
     "distributed/test_worker_ends.py": 1,
     "engine/test_checkpoint.py": 1,
-    "engine/test_forks.py": 2,
+    "engine/clusters/test_forks.py": 2,
     "engine/test_plan.py": 5,
     "engine/test_ranges.py": 1,
     "engine/test_repeated_reads.py": 1,

@@ -7,19 +7,19 @@ messages they hold: any cut of the rows is tried in tests/statistics/sequences.
 import numpy as np
 import pytest
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.features.cells import Cells
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.coded_rows import CodedRows
-from bigtensor.statistics.folded_triples import FoldedTriples
-from bigtensor.statistics.sequence_ids import SequenceIds
+from bigtensor.statistics.codes.coded_rows import CodedRows
+from bigtensor.statistics.codes.folded_triples import FoldedTriples
+from bigtensor.statistics.codes.triple_counts import TripleCounts
 from bigtensor.statistics.sequences.best_path import PathOperators
 from bigtensor.statistics.sequences.decoded import DecodedPaths
 from bigtensor.statistics.sequences.ends import SequenceEnds
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSums
 from bigtensor.statistics.sequences.group_occupancy import GroupOccupancy
+from bigtensor.statistics.sequences.sequence_ids import SequenceIds
 from bigtensor.statistics.sequences.transfer import TransferOperators
-from bigtensor.statistics.triple_counts import TripleCounts
 from bigtensor.testing import STATISTIC_LAWS, StatisticCase
 from tests.statistics.sequences.recursions import Chain
 

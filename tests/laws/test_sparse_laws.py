@@ -11,10 +11,10 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bigtensor.data import csr_source
-from bigtensor.data import samples as samples_module
-from bigtensor.data.csr_source import CsrSource
 from bigtensor.data.opening import open_samples
+from bigtensor.data.rows import samples as samples_module
+from bigtensor.data.sources import csr_source
+from bigtensor.data.sources.csr_source import CsrSource
 from bigtensor.engine import ranges
 from bigtensor.engine.ranges import pass_parts
 from bigtensor.engine.reduce import run_pass

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from bigtensor import statistics
 from bigtensor.statistics.base import Statistic, SumStatistic
 from bigtensor.statistics.combinators import Folded, Together
-from bigtensor.statistics.posterior_sums import PosteriorSums
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums
+from bigtensor.statistics.moments.triple_moments import TripleMoments
 from bigtensor.statistics.row_sample import RowSample
 from bigtensor.statistics.sequences.entries import EntryStatistic
 from bigtensor.statistics.sequences.operators import BlockOperators
-from bigtensor.statistics.triple_moments import TripleMoments
 from bigtensor.statistics.validity import Checked
 from bigtensor.testing import STATISTIC_LAWS, StatisticCase
 from bigtensor.testing.comparison import require_close

@@ -10,8 +10,8 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigtensor.data import samples as samples_module
 from bigtensor.data.opening import open_samples
+from bigtensor.data.rows import samples as samples_module
 from bigtensor.engine.reduce import accumulate, job_of
 from bigtensor.statistics.base import SumStatistic
 from bigtensor.statistics.combinators import Together

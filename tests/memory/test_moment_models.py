@@ -24,7 +24,7 @@ from bigtensor.data.simulate.ica import write_ica
 from bigtensor.data.simulate.latent_chain import write_latent_chain
 from bigtensor.data.simulate.linear_mixture import write_linear_mixture
 from bigtensor.data.simulate.topics import write_topics
-from bigtensor.engine.local_cluster import local_cluster
+from bigtensor.engine.clusters.local_cluster import local_cluster
 from tests.memory.test_worker_memory import MiB, peak_nbytes
 
 K, D = 15, 10

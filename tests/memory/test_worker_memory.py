@@ -12,12 +12,12 @@ import pytest
 from bigtensor import KernelMixture
 from bigtensor.data.opening import open_samples
 from bigtensor.data.simulate import write_kernel_mixture
-from bigtensor.engine.cluster import DistributedRuntime
-from bigtensor.engine.local_cluster import local_cluster
+from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
+from bigtensor.engine.clusters.local_cluster import local_cluster
 from bigtensor.engine.plan import PassSize, make_plan
 from bigtensor.engine.reduce import run_pass
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.code_counts import add_to_cells
+from bigtensor.statistics.codes.code_counts import add_to_cells
 from tests.engine.sums import ColumnSums, write_store
 
 MiB = 2**20

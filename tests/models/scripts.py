@@ -1,8 +1,8 @@
 """What the tests ask of the script of a model."""
 
 from bigtensor.engine.plan import PassSize
-from bigtensor.models.base import LatentVariableModel
-from bigtensor.models.data_shape import DataShape
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 
 
 def sizes_of(model: LatentVariableModel, shape: DataShape) -> list[PassSize]:

@@ -12,8 +12,8 @@ import xarray as xr
 import zarr
 
 from bigtensor import KernelMixture, simulate
-from bigtensor.data import answer_groups
-from bigtensor.data.manifest import check_manifest
+from bigtensor.data.stores import answer_groups
+from bigtensor.data.stores.manifest import check_manifest
 from bigtensor.errors import DataError, OutputError, ParameterError, StoreReadError
 
 ROWS = 3000

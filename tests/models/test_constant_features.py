@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from bigtensor import KernelMixture, load
 from bigtensor.engine.events import Event
 from bigtensor.errors import ConstantFeatureWarning, ViewError
-from bigtensor.features.custom_kernel import CustomKernel
+from bigtensor.features.kernels.custom_kernel import CustomKernel
 
 SMALL = {"n_landmarks": 20, "bins": 128, "sample_size": 500, "random_state": 0}
 

@@ -18,7 +18,7 @@ from bigtensor import (
     TensorTrainDensity,
     TripleHistogramClassifier,
 )
-from bigtensor.decomposition.view_groups import MOST_VIEWS
+from bigtensor.decomposition.multiview.view_groups import MOST_VIEWS
 from bigtensor.errors import DataError
 from bigtensor.models.kernel_mixture.groups import _covarying_directions
 

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 import bigtensor
 from bigtensor import KernelMixture, simulate
 from bigtensor.errors import NoPopulationsError
-from bigtensor.models import driver_threads
+from bigtensor.models.contract import driver_threads
 from bigtensor.models.kernel_mixture.choices import populations, replicates
 from bigtensor.models.kernel_mixture.choices.replicates import reliability_of, resolved_share
 from tests.benchmarks.matching import match_clusters

@@ -9,10 +9,10 @@ from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import IdentifiabilityError
-from bigtensor.models.contract import shape_of
+from bigtensor.models.contract.model_contract import shape_of
+from bigtensor.models.contract.script import Estimate, Step
 from bigtensor.models.kernel_mixture.choices.components import with_counted_components
 from bigtensor.models.kernel_mixture.settings import MOST_COUNTED, settings_of
-from bigtensor.models.script import Estimate, Step
 from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.validity import Checked
 from tests.models.scripts import sizes_of

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 import bigtensor
 from bigtensor import KernelMixture, simulate
 from bigtensor.cli import main
-from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.stores.layout import SampleStoreWriter
 
 QUICK = {"bins": 256, "sample_size": 4000, "random_state": 0}
 MARKERS = [f"CD{number}" for number in (3, 4, 8, 19, 45, 56, 14, 16)]

@@ -12,16 +12,16 @@ from scipy.stats import norm
 
 import bigtensor
 from bigtensor import KernelMixture, simulate
-from bigtensor.data.block import Block
 from bigtensor.data.opening import open_samples
-from bigtensor.decomposition.regression import regress_embeddings
-from bigtensor.decomposition.view_groups import CLEARLY_BETTER
+from bigtensor.data.rows.block import Block
+from bigtensor.decomposition.multiview.regression import regress_embeddings
+from bigtensor.decomposition.multiview.view_groups import CLEARLY_BETTER
 from bigtensor.errors import ConditioningWarning, ParameterError, ViewError
 from bigtensor.models.kernel_mixture.embedded_view import features_of
 from bigtensor.models.kernel_mixture.script import STORED_CLASSES
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.densities import MixtureDensities
-from bigtensor.statistics.row_functions import Responsibilities
+from bigtensor.statistics.densities.row_functions import Responsibilities
+from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.store import pack, unpack
 from tests.benchmarks.accuracy.truth import Truth
 from tests.benchmarks.preparations import statistic_of

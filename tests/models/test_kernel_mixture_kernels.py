@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 import bigtensor
 from bigtensor import KernelMixture
 from bigtensor.errors import DataError, ParameterError, ViewError
-from bigtensor.features.custom_kernel import CustomKernel
+from bigtensor.features.kernels.custom_kernel import CustomKernel
 from bigtensor.models.kernel_mixture.view_functions import KernelExpansion
 
 PAIRS = {"a": [0, 1], "b": [2, 3], "c": [4, 5]}

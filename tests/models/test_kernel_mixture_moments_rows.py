@@ -5,7 +5,7 @@ import pytest
 
 from bigtensor import KernelMixture, simulate
 from bigtensor.errors import ParameterError
-from bigtensor.models.data_shape import DataShape
+from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.kernel_mixture import stages
 from bigtensor.statistics.windows import MIN_WINDOW_ROWS
 from tests.models.scripts import sizes_of

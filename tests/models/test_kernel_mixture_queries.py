@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from bigtensor import KernelMixture, simulate
 from bigtensor.errors import ParameterError, ViewError
-from bigtensor.features.custom_kernel import CustomKernel
+from bigtensor.features.kernels.custom_kernel import CustomKernel
 from bigtensor.models.kernel_mixture.view_functions import KernelExpansion
 
 VIEWS = {"a": [0], "pair": [2, 1], "code": [3], "d": [4]}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bigtensor import KernelMixture, load
-from bigtensor.features.custom_kernel import CustomKernel
+from bigtensor.features.kernels.custom_kernel import CustomKernel
 from bigtensor.models.kernel_mixture.view_functions import KernelExpansion
 
 # components at the edge of what a spectral start can tell are a warning, and no matter of units

@@ -8,8 +8,8 @@ from scipy.optimize import linear_sum_assignment
 
 import bigtensor
 from bigtensor import KernelMixture
-from bigtensor.decomposition.mixture_checks import check_rank
-from bigtensor.decomposition.subspaces import Subspaces
+from bigtensor.decomposition.multiview.mixture_checks import check_rank
+from bigtensor.decomposition.multiview.subspaces import Subspaces
 from bigtensor.errors import IdentifiabilityError
 
 DIGITS = Path(__file__).parents[2] / ".." / "shared" / "data" / "mfeat.npz"

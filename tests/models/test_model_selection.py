@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 
 from bigtensor import DiscreteMixture, TripleHistogramClassifier
 from bigtensor.errors import MissingValueWarning
-from bigtensor.models.registry import MODELS, model_class
+from bigtensor.models.contract.registry import MODELS, model_class
 from tests.laws.test_every_model import case_of
 
 FAMILIES = [(name, kind) for name in MODELS for kind in sorted(model_class(name).takes.kinds)]

@@ -8,7 +8,7 @@ import pytest
 import sklearn
 
 from bigtensor import KernelMixture
-from bigtensor.models.mixture_description import MOST_TABLE_ROWS
+from bigtensor.models.words.mixture_description import MOST_TABLE_ROWS
 
 
 class Cells(HTMLParser):

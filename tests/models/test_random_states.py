@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 import bigtensor
 from bigtensor import GaussianMixture, TensorTrainDensity, TopicModel, simulate
-from bigtensor.data.random_states import integer_seed
+from bigtensor.data.values.random_states import integer_seed
 from bigtensor.errors import ParameterError
 from bigtensor.testing import small_data
 

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 import bigtensor
 from bigtensor import KernelMixture
 from bigtensor.errors import ModelFileError, OutputError
-from bigtensor.models.registry import MODELS, model_class
+from bigtensor.models.contract.registry import MODELS, model_class
 from bigtensor.store import Contents, write_group
 
 ANSWERS = ("predict", "predict_proba", "score_samples")

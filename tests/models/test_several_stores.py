@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from bigtensor import KernelMixture, simulate
-from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.stores.layout import SampleStoreWriter
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.models.kernel_mixture.histogram_densities import (
     Grids,
     histogram_bandwidths,
@@ -13,7 +13,7 @@ from bigtensor.models.kernel_mixture.histogram_densities import (
 from bigtensor.models.kernel_mixture.script import STORED_CLASSES
 from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.row_functions import Responsibilities
+from bigtensor.statistics.densities.row_functions import Responsibilities
 from bigtensor.store import pack, unpack
 
 VIEWS = (("a", ("a",)), ("b", ("b",)))

@@ -7,7 +7,7 @@ from scipy.integrate import trapezoid
 
 from bigtensor.decomposition.tensor_train.clipped_density import ClippedDensity, VariableGrid
 from bigtensor.decomposition.tensor_train.kernel_svd import SignedTrain, nested_kernel_svd
-from bigtensor.features.kernel_basis import KernelBasis
+from bigtensor.features.kernels.kernel_basis import KernelBasis
 from tests.reference.low_rank_embedding import low_rank_density
 
 

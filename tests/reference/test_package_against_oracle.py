@@ -3,17 +3,20 @@
 import numpy as np
 import pytest
 
-from bigtensor.decomposition.augmented_moments import AugmentedMoments
-from bigtensor.decomposition.mixture_candidates import (
+from bigtensor.decomposition.multiview.augmented_moments import AugmentedMoments
+from bigtensor.decomposition.multiview.mixture_candidates import (
     WhitenedTriple,
     spectral_candidate,
     symmetric_candidate,
 )
-from bigtensor.decomposition.multiview_mixture import solve_multiview_mixture
-from bigtensor.decomposition.subspaces import cross_covariance_subspaces, symmetric_subspace
-from bigtensor.decomposition.symmetric_mixture import solve_symmetric_mixture
-from bigtensor.features.kernels import GaussianKernel
-from bigtensor.features.nystroem import eigenvalue_cut, nystroem_root
+from bigtensor.decomposition.multiview.multiview_mixture import solve_multiview_mixture
+from bigtensor.decomposition.multiview.subspaces import (
+    cross_covariance_subspaces,
+    symmetric_subspace,
+)
+from bigtensor.decomposition.multiview.symmetric_mixture import solve_symmetric_mixture
+from bigtensor.features.kernels.kernel import GaussianKernel
+from bigtensor.features.kernels.nystroem import eigenvalue_cut, nystroem_root
 from tests.reference.exact_kernel_mixture import (
     align,
     conditional_density,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bigtensor.models.sampled_rows import LabelledRows
+from bigtensor.models.words.sampled_rows import LabelledRows
 
 
 def rows_of(label, certainty, *, total=None, left_out=0):

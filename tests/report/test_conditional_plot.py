@@ -1,7 +1,7 @@
 import numpy as np
 from matplotlib.collections import LineCollection, PathCollection
 
-from bigtensor.models.report_figures import ConditionalPlot
+from bigtensor.models.words.report_figures import ConditionalPlot
 from bigtensor.report.conditional_plot import conditional_plot
 
 NONE = np.empty(0)

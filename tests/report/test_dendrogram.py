@@ -4,8 +4,8 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from bigtensor.decomposition.merge_tree import MergeTree
-from bigtensor.models.report_figures import Heatmap, TreePlot
+from bigtensor.decomposition.merging.merge_tree import MergeTree
+from bigtensor.models.words.report_figures import Heatmap, TreePlot
 from bigtensor.report.dendrogram import (
     LOWEST,
     NUMBERED,

@@ -2,7 +2,7 @@ from typing import get_args
 
 import numpy as np
 
-from bigtensor.models.report_figures import (
+from bigtensor.models.words.report_figures import (
     ConditionalPlot,
     DensityPlot,
     Figure,

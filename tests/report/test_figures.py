@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bigtensor.models.report_figures import Bars, DensityPlot, Heatmap, Scatter
-from bigtensor.models.wording import percent
+from bigtensor.models.words.report_figures import Bars, DensityPlot, Heatmap, Scatter
+from bigtensor.models.words.wording import percent
 from bigtensor.report import figures
 from bigtensor.report.style import INK, dashes, data_uri, palette, report_style
 

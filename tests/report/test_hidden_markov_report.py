@@ -12,9 +12,9 @@ from bigtensor.models.hidden_markov.decoded_paths import (
     dwell_section,
     strip_section,
 )
-from bigtensor.models.report_blocks import Group, Table
-from bigtensor.models.report_figures import Heatmap, StateStrip
-from bigtensor.models.sampled_rows import samples_of_model
+from bigtensor.models.words.report_blocks import Group, Table
+from bigtensor.models.words.report_figures import Heatmap, StateStrip
+from bigtensor.models.words.sampled_rows import samples_of_model
 from bigtensor.report.drawing import draw
 from bigtensor.report.html import render_report
 from bigtensor.report.style import palette

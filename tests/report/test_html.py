@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 import bigtensor
 from bigtensor import KernelMixture
 from bigtensor.errors import MissingDependencyError, OutputError, ParameterError
-from bigtensor.models.wording import percent
+from bigtensor.models.words.wording import percent
 from bigtensor.report.html import render_report, write_report
 from bigtensor.report.rows import read_rows
 from bigtensor.report.tables import agreement

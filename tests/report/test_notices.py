@@ -4,8 +4,8 @@ import numpy as np
 
 from bigtensor.models.kernel_mixture.report import notices as of_kernels
 from bigtensor.models.kernel_mixture.report.levels import Level
-from bigtensor.models.label_level import LabelLevel
-from bigtensor.models.report_blocks import Notice
+from bigtensor.models.words.label_level import LabelLevel
+from bigtensor.models.words.report_blocks import Notice
 from bigtensor.report import notices
 from tests.report.labelled_rows import rows_of
 

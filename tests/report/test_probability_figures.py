@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bigtensor.models.report_figures import Histograms, ReliabilityDiagram
+from bigtensor.models.words.report_figures import Histograms, ReliabilityDiagram
 from bigtensor.report import probability_figures as figures
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import precision_recall_fscore_support
 
-from bigtensor.models.sampled_rows import Groups, LabelledRows
+from bigtensor.models.words.sampled_rows import Groups, LabelledRows
 from bigtensor.report import annotation, tables
 
 

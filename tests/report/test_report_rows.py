@@ -7,9 +7,9 @@ import xarray as xr
 from bigtensor import KernelMixture
 from bigtensor.data.opening import open_samples
 from bigtensor.errors import DataError, LayoutError, ParameterError, StoreReadError, ViewError
-from bigtensor.models.sampled_rows import Groups, read_windows
+from bigtensor.models.words.sampled_rows import Groups, read_windows
 from bigtensor.report.rows import read_rows, windows
-from bigtensor.statistics.row_functions import Responsibilities
+from bigtensor.statistics.densities.row_functions import Responsibilities
 from tests.laws.small_model import Standardiser
 
 

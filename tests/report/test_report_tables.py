@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from bigtensor.models.label_level import LabelLevel
-from bigtensor.models.report_blocks import Column
-from bigtensor.models.sampled_rows import Groups, LabelledRows
+from bigtensor.models.words.label_level import LabelLevel
+from bigtensor.models.words.report_blocks import Column
+from bigtensor.models.words.sampled_rows import Groups, LabelledRows
 from bigtensor.report import tables
 
 

@@ -3,10 +3,10 @@ import copy
 import numpy as np
 import pytest
 
-from bigtensor.decomposition.population_count import AS_GOOD
+from bigtensor.decomposition.merging.population_count import AS_GOOD
 from bigtensor.models.kernel_mixture.report import sentences as of_kernels
-from bigtensor.models.label_level import level_of
-from bigtensor.models.wording import size
+from bigtensor.models.words.label_level import level_of
+from bigtensor.models.words.wording import size
 from bigtensor.report import sentences
 from tests.report.labelled_rows import rows_of
 
@@ -80,7 +80,7 @@ def test_component_description__names_what_differs_most_first():
 
 
 def test_fit_sentences__name_every_criterion_of_merging():
-    from bigtensor.decomposition.component_merging import CRITERIA
+    from bigtensor.decomposition.merging.component_merging import CRITERIA
 
     assert set(CRITERIA) == set(of_kernels._CRITERIA)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from bigtensor.models.wording import counted, passes_in_words, sentence_of, size, words_of
+from bigtensor.models.words.wording import counted, passes_in_words, sentence_of, size, words_of
 
 
 @pytest.mark.parametrize(

@@ -5,21 +5,21 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.code_counts import CodeCounts
-from bigtensor.statistics.code_moments import (
+from bigtensor.statistics.codes.code_counts import CodeCounts
+from bigtensor.statistics.codes.code_moments import (
     PAIRS,
     ProjectedSymbols,
     SketchedPairs,
     SymbolGroup,
 )
-from bigtensor.statistics.code_tables import CodeTables
-from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.codes.code_tables import CodeTables
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums
+from bigtensor.statistics.densities.row_functions import Responsibilities
+from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.statistics.in_memory import sum_in_memory
-from bigtensor.statistics.posterior_sums import PosteriorSums
-from bigtensor.statistics.row_functions import Responsibilities
 
 SIZES = (3, 4, 2, 5)
 ROWS = 3000

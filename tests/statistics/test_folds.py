@@ -3,16 +3,16 @@ import pytest
 from numpy.random import default_rng
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.combinators import Folded, Together
+from bigtensor.statistics.densities.log_likelihood import LogLikelihood
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.folds import OfFold, fold_of_block, fold_of_rows
-from bigtensor.statistics.log_likelihood import LogLikelihood
-from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.row_sample import RowSample
+from tests.statistics.densities.test_view_densities import MIXTURES, SLICES
 from tests.statistics.test_combinators import Lagged, Mean
-from tests.statistics.test_densities import MIXTURES, SLICES
 
 FOLDS, SEED, START, N = 5, 11, 70_001, 3000
 X = default_rng(3).normal(size=(N, 4)) * 2 + [0, 0, 0, 14]

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bigtensor.data.block import Block
 from bigtensor.data.opening import open_samples
+from bigtensor.data.rows.block import Block
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.statistics.base import Pass, Workspace
-from bigtensor.statistics.co_posterior import CoPosteriorSums
+from bigtensor.statistics.densities.co_posterior import CoPosteriorSums
 from bigtensor.statistics.in_memory import sum_in_memory
 from tests.engine.sums import ColumnSums, LaggedProducts
-from tests.statistics.test_densities import MIXTURES, rows
+from tests.statistics.densities.test_view_densities import MIXTURES, rows
 
 
 def integers(count, weighted):

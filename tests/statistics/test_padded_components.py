@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import CACHE_LINE, aligned_empty, width_in_lines
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.class_densities import ClassDensities
-from bigtensor.statistics.densities import MixtureDensities
-from bigtensor.statistics.group_sums import GroupSums
-from bigtensor.statistics.posterior_sums import PosteriorSums
-from bigtensor.statistics.row_functions import Responsibilities
-from bigtensor.statistics.tabulated_densities import TabulatedDensities
+from bigtensor.statistics.densities.class_densities import ClassDensities
+from bigtensor.statistics.densities.group_sums import GroupSums
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums
+from bigtensor.statistics.densities.row_functions import Responsibilities
+from bigtensor.statistics.densities.tabulated_densities import TabulatedDensities
+from bigtensor.statistics.densities.view_densities import MixtureDensities
 
 COMPONENTS, ROWS = 30, 5003
 DTYPES = ("float32", "float64")

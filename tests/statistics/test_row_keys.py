@@ -3,7 +3,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.statistics.row_keys import block_keys, keys_at, row_keys
 
 

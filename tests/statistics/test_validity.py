@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from bigtensor.data.block import UNKNOWN_CODE, Block
+from bigtensor.data.rows.block import UNKNOWN_CODE, Block
 from bigtensor.statistics.base import SumStatistic, Workspace
 from bigtensor.statistics.validity import (
     Checked,

@@ -1,10 +1,10 @@
 import numpy as np
 from numpy.random import default_rng
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.covariances import Covariances
 from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.moments.covariances import Covariances
 from bigtensor.statistics.within_reach import Reach, WithinReach
 
 REACH = Reach(

@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.data.anndata_columns import index_name, read_column
+from bigtensor.data.addresses.file_formats import optional_module, reading
+from bigtensor.data.anndata.columns import index_name, read_column
 from bigtensor.data.exporters.in_place import InPlace, open_in_place
 from bigtensor.data.exporters.labels import LabelStore, open_labels
-from bigtensor.data.file_formats import optional_module, reading
-from bigtensor.data.unique_names import unique_names
+from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import (
     BigtensorError,
     DataError,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.layout import FEATURE_DIM
-from bigtensor.data.stores import open_group, open_whole_group, read_rows
+from bigtensor.data.stores.layout import FEATURE_DIM
+from bigtensor.data.stores.zarr_groups import open_group, open_whole_group, read_rows
 from bigtensor.errors import DataError
 
 _FIRST = ("label", "probability")

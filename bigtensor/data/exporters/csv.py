@@ -11,13 +11,13 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.data.exporters.answers import AnswerStore, open_answers
 from bigtensor.data.exporters.labels import BLOCK_ROWS
 from bigtensor.data.exporters.spreadsheet import as_cell
-from bigtensor.data.layout import FEATURE_DIM
-from bigtensor.data.outputs import whole_file, write_errors
-from bigtensor.data.read_errors import read_variable
-from bigtensor.data.zarr_datasets import open_cells
+from bigtensor.data.stores.layout import FEATURE_DIM
+from bigtensor.data.stores.outputs import whole_file, write_errors
+from bigtensor.data.stores.zarr_datasets import open_cells
 from bigtensor.errors import DataError, ViewError
 
 _MOST_VALUES = 1_048_576

@@ -31,12 +31,12 @@ from numpy.typing import NDArray
 
 from bigtensor.data.exporters.labels import LabelBlock, LabelStore, open_labels
 from bigtensor.data.exporters.sample_rows import rows_of_samples
-from bigtensor.data.importers.fcs_header import FcsHeader, Offsets, read_fcs_header
-from bigtensor.data.importers.fcs_segments import HEADER_BYTES
-from bigtensor.data.importers.fcs_text import join_text, listed
+from bigtensor.data.importers.fcs.header import FcsHeader, Offsets, read_fcs_header
+from bigtensor.data.importers.fcs.segments import HEADER_BYTES
+from bigtensor.data.importers.fcs.text import join_text, listed
 from bigtensor.data.importers.job import bare_name
 from bigtensor.data.importers.source import warn_of_notes
-from bigtensor.data.leftovers import discard, unfinished_path
+from bigtensor.data.stores.leftovers import discard, unfinished_path
 from bigtensor.errors import DataError, FileFormatError, OutputError, ParameterError, Setting
 
 LABEL = "bigtensor_label"

@@ -12,10 +12,10 @@ import zarr
 from numpy.typing import DTypeLike
 from zarr.errors import ZarrUserWarning
 
-from bigtensor.data.file_formats import optional_module
-from bigtensor.data.hdf5_files import open_hdf5
-from bigtensor.data.stored_arrays import create_array, default_compressors, every_chunk
-from bigtensor.data.stores import open_group
+from bigtensor.data.addresses.file_formats import optional_module
+from bigtensor.data.anndata.hdf5_files import open_hdf5
+from bigtensor.data.stores.stored_arrays import create_array, default_compressors, every_chunk
+from bigtensor.data.stores.zarr_groups import open_group
 from bigtensor.errors import FileFormatError, OutputError
 
 CHUNK_ROWS = 65_536

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.stores import open_group, open_whole_group, read_rows
+from bigtensor.data.stores.zarr_groups import open_group, open_whole_group, read_rows
 from bigtensor.errors import DataError
 
 BLOCK_ROWS = 262_144

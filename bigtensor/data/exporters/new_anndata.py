@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bigtensor.data.addresses.file_formats import optional_module
+from bigtensor.data.addresses.read_errors import read_variable
+from bigtensor.data.addresses.store_address import as_address, name_of
 from bigtensor.data.exporters.anndata import write_answers_to_anndata
 from bigtensor.data.exporters.labels import open_labels
-from bigtensor.data.file_formats import optional_module
-from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM
-from bigtensor.data.outputs import check_room, check_target_file, whole_file
-from bigtensor.data.read_errors import read_variable
-from bigtensor.data.store_address import as_address, name_of
-from bigtensor.data.zarr_datasets import open_cells
+from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM
+from bigtensor.data.stores.outputs import check_room, check_target_file, whole_file
+from bigtensor.data.stores.zarr_datasets import open_cells
 from bigtensor.errors import BigtensorError, DataError, OutputError, ParameterError
 
 _BLOCK_ROWS = 65_536

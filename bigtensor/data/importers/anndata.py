@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.anndata_columns import column_length, index_of, read_column
-from bigtensor.data.file_formats import optional_module, reading
-from bigtensor.data.hdf5_files import open_hdf5
+from bigtensor.data.addresses.file_formats import optional_module, reading
+from bigtensor.data.anndata.columns import column_length, index_of, read_column
+from bigtensor.data.anndata.hdf5_files import open_hdf5
 from bigtensor.data.importers.source import ImportBlock, ImportSource, warn_of_notes
-from bigtensor.data.sparse_matrices import check_csr, with_summed_duplicates
-from bigtensor.data.stores import open_group
-from bigtensor.data.unique_names import unique_names
+from bigtensor.data.stores.zarr_groups import open_group
+from bigtensor.data.values.sparse_matrices import check_csr, with_summed_duplicates
+from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError, StoreReadError
 
 

@@ -11,7 +11,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO
 
-from bigtensor.data.file_formats import optional_module
+from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.errors import FileFormatError
 
 

@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from bigtensor.data.checked_casts import checked_cast
+from bigtensor.data.addresses.store_address import as_address
 from bigtensor.data.importers.anndata import open_anndata, open_obs
 from bigtensor.data.importers.expansion import expand_paths, unreachable
-from bigtensor.data.importers.fcs import Offsets, open_fcs
+from bigtensor.data.importers.fcs.events import Offsets, open_fcs
 from bigtensor.data.importers.job import ImportJob, ImportSummary, bare_name, sample_names
 from bigtensor.data.importers.matching import Channels, match_features
 from bigtensor.data.importers.source import ImportSource
@@ -25,8 +25,8 @@ from bigtensor.data.importers.transforms import (
     Transform,
     is_untransformed,
 )
-from bigtensor.data.outputs import check_target
-from bigtensor.data.store_address import as_address
+from bigtensor.data.stores.outputs import check_target
+from bigtensor.data.values.checked_casts import checked_cast
 from bigtensor.errors import DataError, FileFormatError, Message, ParameterError, Setting
 
 __all__ = ["Format", "ImportSummary", "fcs_defaults", "import_files"]

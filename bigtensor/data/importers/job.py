@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from bigtensor.data.addresses.store_address import Address
+from bigtensor.data.addresses.store_files import StoreFiles
 from bigtensor.data.importers.rounded_integers import RoundedIntegers
 from bigtensor.data.importers.sequence_ids import SequenceIds
 from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource
 from bigtensor.data.importers.transforms import Transform
-from bigtensor.data.layout import SampleStoreWriter, chunk_rows
-from bigtensor.data.store_address import Address
-from bigtensor.data.store_files import StoreFiles
+from bigtensor.data.stores.layout import SampleStoreWriter, chunk_rows
 from bigtensor.errors import DataError, FileFormatWarning, Setting
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from bigtensor.data.checked_casts import are_whole
+from bigtensor.data.values.checked_casts import are_whole
 from bigtensor.errors import Message, Setting
 
 _EXACT = 2.0**24

@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from bigtensor.data.file_formats import optional_module, reading
+from bigtensor.data.addresses.file_formats import optional_module, reading
 from bigtensor.data.importers.csv_text import CsvText
 from bigtensor.data.importers.source import ImportBlock, ImportSource, warn_of_notes
-from bigtensor.data.unique_names import unique_names
+from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError, Setting
 
 _ROWS_TO_GUESS_TYPES = 1000

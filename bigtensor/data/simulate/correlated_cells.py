@@ -9,8 +9,6 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from bigtensor.data.layout import FEATURE_DIM
-from bigtensor.data.random_states import RandomState, integer_seed
 from bigtensor.data.simulate.rows import (
     FloatArray,
     Progress,
@@ -21,6 +19,8 @@ from bigtensor.data.simulate.rows import (
     gather,
     write,
 )
+from bigtensor.data.stores.layout import FEATURE_DIM
+from bigtensor.data.values.random_states import RandomState, integer_seed
 from bigtensor.errors import ParameterError, Setting
 
 SHARES = (0.4, 0.25, 0.15, 0.09, 0.05, 0.03, 0.016, 0.009, 0.0045, 0.0005)

@@ -16,8 +16,6 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from bigtensor.data.layout import FEATURE_DIM
-from bigtensor.data.random_states import RandomState, integer_seed
 from bigtensor.data.simulate.rows import (
     BLOCK_ROWS,
     FloatArray,
@@ -29,6 +27,8 @@ from bigtensor.data.simulate.rows import (
     write,
 )
 from bigtensor.data.simulate.truth import feature_truth
+from bigtensor.data.stores.layout import FEATURE_DIM
+from bigtensor.data.values.random_states import RandomState, integer_seed
 from bigtensor.errors import ParameterError
 
 _MARKERS = (

@@ -8,9 +8,6 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bigtensor.data.categories import MISSING_CODE, MOST_CATEGORIES
-from bigtensor.data.layout import FEATURE_DIM
-from bigtensor.data.random_states import RandomState, integer_seed
 from bigtensor.data.simulate.rows import (
     FloatArray,
     Progress,
@@ -21,6 +18,9 @@ from bigtensor.data.simulate.rows import (
     gather,
     write,
 )
+from bigtensor.data.stores.layout import FEATURE_DIM
+from bigtensor.data.values.categories import MISSING_CODE, MOST_CATEGORIES
+from bigtensor.data.values.random_states import RandomState, integer_seed
 from bigtensor.errors import ParameterError, Setting
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 import xarray as xr
 
-from bigtensor.data.random_states import RandomState
 from bigtensor.data.simulate.noisy_columns import component_names, simulation
 from bigtensor.data.simulate.rows import (
     Progress,
@@ -13,6 +12,7 @@ from bigtensor.data.simulate.rows import (
     gather,
     write,
 )
+from bigtensor.data.values.random_states import RandomState
 
 
 def gaussian_mixture(

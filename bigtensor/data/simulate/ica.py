@@ -6,8 +6,6 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from bigtensor.data.layout import FEATURE_DIM
-from bigtensor.data.random_states import RandomState, integer_seed
 from bigtensor.data.simulate.rows import (
     FloatArray,
     Progress,
@@ -17,6 +15,8 @@ from bigtensor.data.simulate.rows import (
     gather,
     write,
 )
+from bigtensor.data.stores.layout import FEATURE_DIM
+from bigtensor.data.values.random_states import RandomState, integer_seed
 from bigtensor.errors import ParameterError, Setting
 
 SOURCES = ("laplace", "uniform", "sparse")

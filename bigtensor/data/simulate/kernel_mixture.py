@@ -14,8 +14,6 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bigtensor.data.layout import FEATURE_DIM
-from bigtensor.data.random_states import RandomState, integer_seed
 from bigtensor.data.simulate.rows import (
     FloatArray,
     Progress,
@@ -26,6 +24,8 @@ from bigtensor.data.simulate.rows import (
     gather,
     write,
 )
+from bigtensor.data.stores.layout import FEATURE_DIM
+from bigtensor.data.values.random_states import RandomState, integer_seed
 from bigtensor.errors import ParameterError
 
 Family = Literal["gaussian", "gamma"]

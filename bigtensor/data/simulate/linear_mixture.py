@@ -6,8 +6,6 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from bigtensor.data.layout import FEATURE_DIM
-from bigtensor.data.random_states import RandomState
 from bigtensor.data.simulate.noisy_columns import component_names, simulation
 from bigtensor.data.simulate.rows import (
     Progress,
@@ -15,6 +13,8 @@ from bigtensor.data.simulate.rows import (
     gather,
     write,
 )
+from bigtensor.data.stores.layout import FEATURE_DIM
+from bigtensor.data.values.random_states import RandomState
 
 _VIEWS = ("a", "b", "c")
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from bigtensor.data.layout import FEATURE_DIM
-from bigtensor.data.random_states import RandomState, integer_seed
 from bigtensor.data.simulate.rows import (
     FloatArray,
     RowBlock,
@@ -16,6 +14,8 @@ from bigtensor.data.simulate.rows import (
     check_integer,
     check_positive,
 )
+from bigtensor.data.stores.layout import FEATURE_DIM
+from bigtensor.data.values.random_states import RandomState, integer_seed
 
 
 def simulation(

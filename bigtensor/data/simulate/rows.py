@@ -8,10 +8,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import DTypeLike, NDArray
 
-from bigtensor.data.categories import ATTRIBUTE
-from bigtensor.data.code_maps import Categories
-from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM, SampleStoreWriter
-from bigtensor.data.outputs import check_room, check_target, write_errors
+from bigtensor.data.rows.code_maps import Categories
+from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM, SampleStoreWriter
+from bigtensor.data.stores.outputs import check_room, check_target, write_errors
+from bigtensor.data.values.categories import ATTRIBUTE
 from bigtensor.errors import ParameterError, Setting
 
 BLOCK_ROWS = 65_536

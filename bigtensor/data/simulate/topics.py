@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
-from bigtensor.data.count_stores import CountStoreWriter
-from bigtensor.data.file_formats import optional_module
-from bigtensor.data.random_states import RandomState, integer_seed
+from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.simulate.rows import (
     FloatArray,
     Progress,
@@ -20,6 +18,8 @@ from bigtensor.data.simulate.rows import (
     check_integer,
     check_positive,
 )
+from bigtensor.data.stores.count_stores import CountStoreWriter
+from bigtensor.data.values.random_states import RandomState, integer_seed
 from bigtensor.errors import ParameterError, Setting
 
 FREQUENCIES = ("zipf", "uniform")

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.optimize import linear_sum_assignment
 
-from bigtensor.data.layout import FEATURE_DIM
 from bigtensor.data.simulate.rows import FloatArray
+from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.errors import DataError, ParameterError
 
 _GRID_POINTS = 1000

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bigtensor.decomposition.discrete_core import DiscreteCore, check_components
+from bigtensor.decomposition.discrete.discrete_core import DiscreteCore, check_components
+from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters, markov_from_factors
 from bigtensor.decomposition.exterior_point.markov_objective import MarkovObjective
 from bigtensor.decomposition.exterior_point.mixture_descent import (
     NEGATIVE_PENALTY,
@@ -15,7 +16,6 @@ from bigtensor.decomposition.exterior_point.mixture_descent import (
     spectral_candidates,
 )
 from bigtensor.decomposition.exterior_point.proximal_descent import DescentRule, proximal_descent
-from bigtensor.decomposition.hidden_markov import MarkovParameters, markov_from_factors
 from bigtensor.decomposition.solution import Diagnostics
 from bigtensor.errors import ParameterError
 

@@ -2,10 +2,15 @@
 
 import numpy as np
 
-from bigtensor.decomposition.discrete_core import ByView, DiscreteCore, by_view, inverse_scale
+from bigtensor.decomposition.discrete.discrete_core import (
+    ByView,
+    DiscreteCore,
+    by_view,
+    inverse_scale,
+)
+from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
 from bigtensor.decomposition.exterior_point.factor_residual import FactorResidual
 from bigtensor.decomposition.exterior_point.proximal_descent import Expansion
-from bigtensor.decomposition.hidden_markov import MarkovParameters
 from bigtensor.decomposition.solution import Diagnostics, FloatArray
 from bigtensor.errors import ParameterError
 

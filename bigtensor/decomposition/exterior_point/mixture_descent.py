@@ -5,16 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bigtensor.decomposition.discrete_core import (
+from bigtensor.decomposition.discrete.discrete_core import (
     DiscreteCore,
     DiscreteFactors,
     check_components,
 )
-from bigtensor.decomposition.discrete_spectral import spectral_factors
+from bigtensor.decomposition.discrete.discrete_spectral import spectral_factors
 from bigtensor.decomposition.exterior_point.mixture_objective import MixtureObjective
 from bigtensor.decomposition.exterior_point.proximal_descent import DescentRule, proximal_descent
+from bigtensor.decomposition.multiview.subspaces import GROUPS
 from bigtensor.decomposition.solution import Diagnostics
-from bigtensor.decomposition.subspaces import GROUPS
 from bigtensor.errors import IdentifiabilityError, ParameterError
 
 NEGATIVE_PENALTY = 0.3

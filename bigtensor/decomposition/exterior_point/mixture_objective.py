@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.discrete_core import (
+from bigtensor.decomposition.discrete.discrete_core import (
     DiscreteCore,
     DiscreteFactors,
     by_view,

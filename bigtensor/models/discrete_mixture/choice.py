@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
+from bigtensor.models.contract.script import Step, in_memory
 from bigtensor.models.discrete_mixture.core import Moments, moments_of
 from bigtensor.models.discrete_mixture.estimation import SMOOTHING, Problem, estimate
-from bigtensor.models.script import Step, in_memory
 from bigtensor.statistics.base import Workspace
 
 RIDGES = {"ex": (0.0, 0.5, 2.0), "em": (0.0, 0.5)}

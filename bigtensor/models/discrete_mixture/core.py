@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.discrete_core import (
+from bigtensor.decomposition.discrete.discrete_core import (
     ByView,
     DiscreteCore,
     bases_of_sketches,
@@ -19,7 +19,7 @@ from bigtensor.decomposition.discrete_core import (
 )
 from bigtensor.decomposition.exterior_point import SpectralCandidates, spectral_candidates
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.code_moments import (
+from bigtensor.statistics.codes.code_moments import (
     Groups,
     ProjectedMoments,
     ProjectedSymbols,

@@ -1,6 +1,6 @@
 """Parameters of a discrete mixture, as users and the command line may set them."""
 
-from bigtensor.models.declarations import Choice, Option, Parameter, Positive, Whole
+from bigtensor.models.contract.declarations import Choice, Option, Parameter, Positive, Whole
 
 METHODS = ("ex", "ex_literal", "svd", "svd_joint", "std", "em")
 

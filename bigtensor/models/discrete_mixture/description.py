@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.description import Facts, Line
-from bigtensor.models.mixture_description import (
+from bigtensor.models.words.description import Facts, Line
+from bigtensor.models.words.mixture_description import (
     JudgedMixtureDescription,
     judged_outcome,
     verdict_notice,
 )
-from bigtensor.models.report_blocks import Block, Group, ReportParts, Section, Words
-from bigtensor.models.report_figures import Curve, Curves, Heatmap, Panel, Rule
-from bigtensor.models.wording import independence_sentence, sentence_of
+from bigtensor.models.words.report_blocks import Block, Group, ReportParts, Section, Words
+from bigtensor.models.words.report_figures import Curve, Curves, Heatmap, Panel, Rule
+from bigtensor.models.words.wording import independence_sentence, sentence_of
 
 MOST_LINES = 60
 """Categories that the picture shows; of more, those that differ most between components."""

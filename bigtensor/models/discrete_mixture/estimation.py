@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.discrete_core import DiscreteFactors
-from bigtensor.decomposition.discrete_spectral import spectral_factors
+from bigtensor.decomposition.discrete.discrete_core import DiscreteFactors
+from bigtensor.decomposition.discrete.discrete_spectral import spectral_factors
 from bigtensor.decomposition.exterior_point import exterior_point, literal_exterior_point
 from bigtensor.errors import IdentifiabilityError
+from bigtensor.models.contract.script import Estimate, Solved
 from bigtensor.models.discrete_mixture.core import Moments, moments_of, unscaled_moments_of
 from bigtensor.models.discrete_mixture.solution import DiscreteSolution
-from bigtensor.models.script import Estimate, Solved
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.code_moments import Groups
-from bigtensor.statistics.code_tables import CodeTables
-from bigtensor.statistics.posterior_sums import PosteriorSums, PosteriorSumsResult
+from bigtensor.statistics.codes.code_moments import Groups
+from bigtensor.statistics.codes.code_tables import CodeTables
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums, PosteriorSumsResult
 
 FLOOR = 1e-5
 """Smallest probability of a category, and smallest weight, at the start of the EM iterations."""

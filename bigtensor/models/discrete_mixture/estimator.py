@@ -6,8 +6,11 @@ from typing import Any
 
 import xarray as xr
 
-from bigtensor.models.data_kinds import Data
-from bigtensor.models.data_shape import DataShape
+from bigtensor.models.answers.information_criteria import InformationCriteria
+from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.parameters import RandomState
+from bigtensor.models.contract.script import PlannedPass, Script
 from bigtensor.models.discrete_mixture.description import (
     DiscreteMixtureDescription,
     outcome_in_words,
@@ -23,9 +26,6 @@ from bigtensor.models.discrete_mixture.settings import (
     without_effect,
 )
 from bigtensor.models.discrete_mixture.solution import DiscreteFit
-from bigtensor.models.information_criteria import InformationCriteria
-from bigtensor.models.parameters import RandomState
-from bigtensor.models.script import PlannedPass, Script
 
 
 class DiscreteMixture(InformationCriteria):

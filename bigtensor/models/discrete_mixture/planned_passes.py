@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.discrete_mixture.core import EXACT_SYMBOLS, POWER_PASSES
 from bigtensor.models.discrete_mixture.estimation import EM_PASSES
 from bigtensor.models.discrete_mixture.script import pilot_pass
 from bigtensor.models.discrete_mixture.settings import PILOT_ROWS, Settings, three_groups
 from bigtensor.models.discrete_mixture.solution import DiscreteSolution
-from bigtensor.models.script import PlannedPass
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.code_counts import CodeCounts, table_cells
-from bigtensor.statistics.code_moments import Groups, ProjectedSymbols, SketchedPairs
-from bigtensor.statistics.posterior_sums import PosteriorSums
+from bigtensor.statistics.codes.code_counts import CodeCounts, table_cells
+from bigtensor.statistics.codes.code_moments import Groups, ProjectedSymbols, SketchedPairs
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 
 _ROW_ARRAYS = 12
 """Arrays of a number a row and component that the driver holds while it estimates in memory."""

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError, IdentifiabilityError, ParameterError
 from bigtensor.features.column_order import content_order
-from bigtensor.models.data_shape import view_slices
+from bigtensor.models.contract.data_shape import view_slices
+from bigtensor.models.contract.script import Script, Solved, Step, in_memory
 from bigtensor.models.discrete_mixture.choice import Choice, choose
 from bigtensor.models.discrete_mixture.core import EXACT_SYMBOLS
 from bigtensor.models.discrete_mixture.estimation import (
@@ -26,13 +27,17 @@ from bigtensor.models.discrete_mixture.estimation import (
 from bigtensor.models.discrete_mixture.settings import PILOT_ROWS, Settings, three_groups
 from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
 from bigtensor.models.discrete_mixture.verdict import judged
-from bigtensor.models.script import Script, Solved, Step, in_memory
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.code_counts import CodeCounts, CodeCountsResult
-from bigtensor.statistics.code_moments import Groups, ProjectedSymbols, SketchedPairs, SymbolGroup
-from bigtensor.statistics.code_tables import CodeTables
-from bigtensor.statistics.densities import MixtureDensities
-from bigtensor.statistics.posterior_sums import PosteriorSums
+from bigtensor.statistics.codes.code_counts import CodeCounts, CodeCountsResult
+from bigtensor.statistics.codes.code_moments import (
+    Groups,
+    ProjectedSymbols,
+    SketchedPairs,
+    SymbolGroup,
+)
+from bigtensor.statistics.codes.code_tables import CodeTables
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums
+from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.statistics.row_sample import RowSample, Sample
 from bigtensor.statistics.windows import sample_windows
 

@@ -14,12 +14,12 @@ from bigtensor.errors import (
     Setting,
     ViewError,
 )
-from bigtensor.models.data_shape import DataShape, NamedViews
-from bigtensor.models.declarations import check_declared
+from bigtensor.models.contract.data_shape import DataShape, NamedViews
+from bigtensor.models.contract.declarations import check_declared
+from bigtensor.models.contract.parameters import check_rows_for_components
 from bigtensor.models.discrete_mixture.declared_parameters import PARAMETERS
-from bigtensor.models.parameters import check_rows_for_components
-from bigtensor.statistics.code_counts import table_cells
-from bigtensor.statistics.code_moments import Groups, SymbolGroup
+from bigtensor.statistics.codes.code_counts import table_cells
+from bigtensor.statistics.codes.code_moments import Groups, SymbolGroup
 
 MOST_CELLS = 2**22
 """Largest joint table that rows are counted in: 32 MiB of counts in every task."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.data_shape import NamedViews, view_slices
-from bigtensor.statistics.code_tables import CodeTables
-from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.models.contract.data_shape import NamedViews, view_slices
+from bigtensor.statistics.codes.code_tables import CodeTables
+from bigtensor.statistics.densities.view_densities import MixtureDensities
 
 Probabilities = tuple[NDArray[np.float64], ...]
 """(categories, components) of every view; columns sum to one."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from bigtensor.errors import ConditioningWarning, Setting
+from bigtensor.models.contract.script import Solved
 from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
-from bigtensor.models.script import Solved
 
 FEW_ROWS = 5.0
 """A component of fewer rows is not told from chance."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.models.gaussian_components import (
+from bigtensor.models.contract.script import Step, in_memory
+from bigtensor.models.gaussian.fitted_components import (
     CovarianceForm,
     GaussianComponents,
     distinct_components,
@@ -17,7 +18,6 @@ from bigtensor.models.gaussian_components import (
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.starts import PilotRows
 from bigtensor.models.gaussian_mixture.verdict import FEW_ROWS
-from bigtensor.models.script import Step, in_memory
 
 SAMPLE_ITERATIONS = 200
 """Most EM iterations of every start in the sample."""

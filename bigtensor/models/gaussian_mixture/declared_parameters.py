@@ -1,6 +1,6 @@
 """Parameters of a Gaussian mixture, as users and the command line may set them."""
 
-from bigtensor.models.declarations import Choice, Option, Parameter, Whole
+from bigtensor.models.contract.declarations import Choice, Option, Parameter, Whole
 
 COVARIANCE_TYPES = ("shared_spherical", "tied")
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.models.component_means import means_section
-from bigtensor.models.description import Line
-from bigtensor.models.mixture_description import (
+from bigtensor.models.gaussian.component_means import means_section
+from bigtensor.models.words.description import Line
+from bigtensor.models.words.mixture_description import (
     JudgedMixtureDescription,
     judged_outcome,
     verdict_notice,
 )
-from bigtensor.models.report_blocks import ReportParts, Section
+from bigtensor.models.words.report_blocks import ReportParts, Section
 
 
 class GaussianMixtureDescription(JudgedMixtureDescription):

@@ -8,8 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
-from bigtensor.models.data_kinds import Data
-from bigtensor.models.gaussian_components import GaussianComponents
+from bigtensor.models.answers.information_criteria import InformationCriteria
+from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.parameters import RandomState
+from bigtensor.models.contract.scripted_fit import FitSteps, ScriptedFit
+from bigtensor.models.gaussian.fitted_components import GaussianComponents
+from bigtensor.models.gaussian.labelled_fit import LabelledFit
 from bigtensor.models.gaussian_mixture.description import (
     GaussianMixtureDescription,
     outcome_in_words,
@@ -27,10 +31,6 @@ from bigtensor.models.gaussian_mixture.settings import (
     check_parameters,
     settings_of,
 )
-from bigtensor.models.information_criteria import InformationCriteria
-from bigtensor.models.labelled_fit import LabelledFit
-from bigtensor.models.parameters import RandomState
-from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
 
 
 class GaussianMixture(ScriptedFit, LabelledFit, InformationCriteria):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bigtensor.models.gaussian_components import GaussianComponents
+from bigtensor.models.contract.script import PlannedPass
+from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.script import em_pass, label_pass, pilot_pass
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
-from bigtensor.models.script import PlannedPass
 from bigtensor.statistics.within_reach import Reach
 
 _STARTS = 4

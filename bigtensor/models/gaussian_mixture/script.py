@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
-from bigtensor.decomposition.shared_covariance_em import TotalMoments
+from bigtensor.data.rows.block import Block
+from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments
 from bigtensor.features.column_order import content_order
-from bigtensor.models.component_shapes import component_shapes
-from bigtensor.models.data_shape import view_slices
-from bigtensor.models.gaussian_components import (
+from bigtensor.models.contract.data_shape import view_slices
+from bigtensor.models.contract.script import Estimate, Script, Solved, Step
+from bigtensor.models.gaussian.component_shapes import component_shapes
+from bigtensor.models.gaussian.fitted_components import (
     CovarianceForm,
     GaussianComponents,
     iterated,
 )
+from bigtensor.models.gaussian.labelled_fit import check_label_means
 from bigtensor.models.gaussian_mixture.competition import best_end
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.starts import (
@@ -30,17 +32,15 @@ from bigtensor.models.gaussian_mixture.starts import (
     moment_start,
 )
 from bigtensor.models.gaussian_mixture.verdict import judged
-from bigtensor.models.labelled_fit import check_label_means
-from bigtensor.models.outliers import ordinary_rows
-from bigtensor.models.pilot_tensor import centred_tensor
-from bigtensor.models.script import Estimate, Script, Solved, Step
+from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor
+from bigtensor.models.pilot.outliers import ordinary_rows
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
-from bigtensor.statistics.covariances import Covariances
-from bigtensor.statistics.gaussian_densities import GaussianDensities
-from bigtensor.statistics.gaussian_posterior import GaussianPosteriorSums
+from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
+from bigtensor.statistics.gaussian.gaussian_posterior import GaussianPosteriorSums
+from bigtensor.statistics.gaussian.label_means import LabelMeans, LabelMeansResult
 from bigtensor.statistics.in_memory import sum_in_memory
-from bigtensor.statistics.label_means import LabelMeans, LabelMeansResult
+from bigtensor.statistics.moments.covariances import Covariances
 from bigtensor.statistics.row_sample import RowSample, Sample
 from bigtensor.statistics.windows import sample_windows
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach

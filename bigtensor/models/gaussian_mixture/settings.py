@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from bigtensor.errors import IdentifiabilityError, ParameterError, Setting
-from bigtensor.models.data_shape import DataShape, NamedViews
-from bigtensor.models.declarations import check_declared
+from bigtensor.models.contract.data_shape import DataShape, NamedViews
+from bigtensor.models.contract.declarations import check_declared
+from bigtensor.models.contract.parameters import check_rows_for_components
+from bigtensor.models.gaussian.labelled_fit import check_labels
 from bigtensor.models.gaussian_mixture.declared_parameters import PARAMETERS
-from bigtensor.models.labelled_fit import check_labels
-from bigtensor.models.parameters import check_rows_for_components
 
 FEW_COMPONENTS = 4
 """Largest number of components whose centred third moment is not unique."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
+from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments, within_covariance
 from bigtensor.decomposition.sample_tensors.discovery import DiscoverySettings
 from bigtensor.decomposition.sample_tensors.gaussian_columns import (
     CentredColumns,
@@ -17,14 +18,13 @@ from bigtensor.decomposition.sample_tensors.gaussian_columns import (
     spherical_noise,
 )
 from bigtensor.decomposition.sample_tensors.terms import Terms
-from bigtensor.decomposition.shared_covariance_em import TotalMoments, within_covariance
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.features.merged_clusters import merged_clusters
-from bigtensor.models.gaussian_components import GaussianComponents
+from bigtensor.models.contract.script import Step
+from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.settings import FEW_COMPONENTS, GaussianSettings
-from bigtensor.models.pilot_tensor import sample_starts
-from bigtensor.models.sample_tensor import Correction, SampleTensor, discover_terms
-from bigtensor.models.script import Step
+from bigtensor.models.moment_tensors.pilot_tensor import sample_starts
+from bigtensor.models.moment_tensors.sample_tensor import Correction, SampleTensor, discover_terms
 from bigtensor.statistics.within_reach import Reach
 
 ORDERS = (3,)

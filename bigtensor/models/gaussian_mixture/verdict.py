@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from bigtensor.errors import Setting
-from bigtensor.models.component_shapes import MOST_VARIANCE
-from bigtensor.models.faults import with_verdict
-from bigtensor.models.gaussian_components import GaussianComponents, joined
-from bigtensor.models.gaussian_mixture.settings import GaussianSettings
-from bigtensor.models.mixture_faults import (
+from bigtensor.models.contract.script import Solved
+from bigtensor.models.contract.verdict import with_verdict
+from bigtensor.models.gaussian.component_shapes import MOST_VARIANCE
+from bigtensor.models.gaussian.fitted_components import GaussianComponents, joined
+from bigtensor.models.gaussian.mixture_faults import (
     as_warnings,
     doubled_weights,
     heavy_tails,
     noise_in_words,
     noise_ratio,
 )
-from bigtensor.models.outliers import outlier_faults
-from bigtensor.models.script import Solved
-from bigtensor.models.words_faults import Fault, after_praise
+from bigtensor.models.gaussian_mixture.settings import GaussianSettings
+from bigtensor.models.pilot.outliers import outlier_faults
+from bigtensor.models.words.faults import Fault, after_praise
 
 FEW_ROWS = 2.0
 """A component of fewer rows is not told from a single row."""

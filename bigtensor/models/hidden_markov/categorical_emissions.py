@@ -9,14 +9,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.discrete_core import distributions
+from bigtensor.decomposition.discrete.discrete_core import distributions
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.row_loops import row_loop
-from bigtensor.models.data_shape import NamedViews
+from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.statistics.base import Result, Statistic
-from bigtensor.statistics.code_tables import CodeTables
-from bigtensor.statistics.densities import MixtureDensities
-from bigtensor.statistics.posterior_sums import PosteriorSumsResult
+from bigtensor.statistics.codes.code_tables import CodeTables
+from bigtensor.statistics.densities.posterior_sums import PosteriorSumsResult
+from bigtensor.statistics.densities.view_densities import MixtureDensities
 
 LOWEST = 1e-12
 """Smallest probability of a fitted model: no sequence of known categories is impossible."""

@@ -1,6 +1,6 @@
 """Parameters of a hidden Markov model, as users and the command line may set them."""
 
-from bigtensor.models.declarations import Choice, Option, Parameter, Positive, Whole
+from bigtensor.models.contract.declarations import Choice, Option, Parameter, Positive, Whole
 
 KERNEL = "kernel"
 """Emissions that are densities of measured rows."""

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.report_blocks import Cell, Group, Section, Table, Words
-from bigtensor.models.report_figures import Curve, Curves, Panel, StateStrip
-from bigtensor.models.script import PlannedPass, SizedScript
+from bigtensor.models.contract.script import PlannedPass, SizedScript
+from bigtensor.models.words.report_blocks import Cell, Group, Section, Table, Words
+from bigtensor.models.words.report_figures import Curve, Curves, Panel, StateStrip
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.sequences.best_path import PathOperators
 from bigtensor.statistics.sequences.decoded import DecodedPaths, DecodedSummary

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
-from bigtensor.models.report_blocks import Cell, Group, Section, Table, Words
-from bigtensor.models.report_figures import DensityPlot
+from bigtensor.models.words.report_blocks import Cell, Group, Section, Table, Words
+from bigtensor.models.words.report_figures import DensityPlot
 
 MOST_PLOTS = 12
 """Features whose densities are drawn."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.models.description import Facts, Line, ModelDescription, outcome_lines
 from bigtensor.models.hidden_markov.decoded_paths import (
     decoded_summary,
     dwell_section,
@@ -16,9 +15,10 @@ from bigtensor.models.hidden_markov.decoded_paths import (
 from bigtensor.models.hidden_markov.density_section import density_section
 from bigtensor.models.hidden_markov.hmmlearn_models import SOURCE
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
-from bigtensor.models.report_blocks import Group, Notice, ReportParts, Section, Words
-from bigtensor.models.report_figures import Bars, Heatmap
-from bigtensor.models.wording import sentence_of
+from bigtensor.models.words.description import Facts, Line, ModelDescription, outcome_lines
+from bigtensor.models.words.report_blocks import Group, Notice, ReportParts, Section, Words
+from bigtensor.models.words.report_figures import Bars, Heatmap
+from bigtensor.models.words.wording import sentence_of
 
 MOST_COLUMNS = 60
 """Categories that the picture shows; of more, those that are most frequent in some state."""

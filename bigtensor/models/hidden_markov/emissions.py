@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.features.maps import FeatureMap
-from bigtensor.models.data_shape import NamedViews
+from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.statistics.base import Result, Statistic
-from bigtensor.statistics.densities import MixtureDensities
-from bigtensor.statistics.posterior_sums import PosteriorSumsResult
+from bigtensor.statistics.densities.posterior_sums import PosteriorSumsResult
+from bigtensor.statistics.densities.view_densities import MixtureDensities
 
 
 class Emissions(Protocol):

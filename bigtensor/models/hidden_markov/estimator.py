@@ -8,11 +8,15 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError, ParameterError, Setting
-from bigtensor.models.containers import is_labelled
-from bigtensor.models.data_kinds import Data
-from bigtensor.models.data_shape import DataShape
+from bigtensor.models.answers.sequence_model import SequenceModel, ids_or_names
+from bigtensor.models.contract.containers import is_labelled
+from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.parameters import RandomState, check_integer
+from bigtensor.models.contract.run import RunOptions
+from bigtensor.models.contract.script import PlannedPass, Script, SizedScript
 from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmissions
 from bigtensor.models.hidden_markov.declared_parameters import KERNEL
 from bigtensor.models.hidden_markov.description import HiddenMarkovDescription, outcome_in_words
@@ -40,10 +44,6 @@ from bigtensor.models.hidden_markov.script import (
 from bigtensor.models.hidden_markov.sequence_iterations import operators_of
 from bigtensor.models.hidden_markov.settings import check_parameters, settings_of
 from bigtensor.models.hidden_markov.solution import MarkovFit
-from bigtensor.models.parameters import RandomState, check_integer
-from bigtensor.models.run import RunOptions
-from bigtensor.models.script import PlannedPass, Script, SizedScript
-from bigtensor.models.sequence_model import SequenceModel, ids_or_names
 from bigtensor.statistics.base import Pass, Workspace
 from bigtensor.statistics.sequences.answers import SequenceAnswers
 from bigtensor.statistics.sequences.chain import HiddenChain

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
-from bigtensor.decomposition.hidden_markov import MarkovParameters
+from bigtensor.data.rows.block import Block
+from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
 from bigtensor.errors import ParameterError
-from bigtensor.models.script import in_memory
+from bigtensor.models.contract.script import in_memory
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.triple_posteriors import TriplePosteriorSums
+from bigtensor.statistics.codes.triple_posteriors import TriplePosteriorSums
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.data_shape import NamedViews
+from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.models.kernel_mixture.solve import refined
-from bigtensor.statistics.densities import MixtureDensities
-from bigtensor.statistics.posterior_sums import PosteriorSumsResult
+from bigtensor.statistics.densities.posterior_sums import PosteriorSumsResult
+from bigtensor.statistics.densities.view_densities import MixtureDensities
 
 
 @dataclass(frozen=True, eq=False)

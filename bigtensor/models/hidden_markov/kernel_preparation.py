@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from bigtensor.features.cells import Cells
 from bigtensor.features.maps import FeatureMap
-from bigtensor.models.data_shape import DataShape
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.script import Script, Step
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.kernel_mixture import script as kernel_script
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
 from bigtensor.models.kernel_mixture.solve import sums_of_sample
-from bigtensor.models.script import Script, Step
 from bigtensor.statistics.base import Result, Statistic
-from bigtensor.statistics.coded_rows import CodedRows
-from bigtensor.statistics.posterior_sums import PosteriorSumsResult
+from bigtensor.statistics.codes.coded_rows import CodedRows
+from bigtensor.statistics.densities.posterior_sums import PosteriorSumsResult
 
 TAIL = 5e-4
 """Part of the sample beyond each end of the range of the cells."""

@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 
 from bigtensor.errors import DataError, ParameterError
+from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.hidden_markov.sequence_iterations import operators_of
-from bigtensor.models.script import PlannedPass
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.sequences.chain import HiddenChain
 from bigtensor.statistics.sequences.group_occupancy import GroupOccupancy, GroupOccupancyResult

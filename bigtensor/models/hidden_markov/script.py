@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.hidden_markov import MarkovParameters
+from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
 from bigtensor.errors import DataError
 from bigtensor.features.cells import Cells
 from bigtensor.features.maps import FeatureMap
-from bigtensor.models.data_shape import DataShape
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.script import PlannedPass, Script
 from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmissions, Categories
 from bigtensor.models.hidden_markov.emissions import Family
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
@@ -34,16 +35,15 @@ from bigtensor.models.hidden_markov.triple_estimate import TripleSettings, estim
 from bigtensor.models.hidden_markov.verdict import judged
 from bigtensor.models.kernel_mixture import planned_passes as kernel_passes
 from bigtensor.models.kernel_mixture import script as kernel_script
-from bigtensor.models.script import PlannedPass, Script
 from bigtensor.statistics.base import Pass, Statistic
-from bigtensor.statistics.coded_rows import CodedRows
-from bigtensor.statistics.densities import MixtureDensities
-from bigtensor.statistics.folded_triples import FoldedTriples, FoldedTriplesResult
-from bigtensor.statistics.posterior_sums import PosteriorSumsResult
+from bigtensor.statistics.codes.coded_rows import CodedRows
+from bigtensor.statistics.codes.folded_triples import FoldedTriples, FoldedTriplesResult
+from bigtensor.statistics.codes.triple_counts import TripleCounts, TripleCountsResult
+from bigtensor.statistics.densities.posterior_sums import PosteriorSumsResult
+from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.statistics.sequences.chain import HiddenChain
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSums
 from bigtensor.statistics.sequences.transfer import Boundaries
-from bigtensor.statistics.triple_counts import TripleCounts, TripleCountsResult
 
 INITIAL_ITERATIONS = 200
 """EM iterations of initial probabilities, in which the likelihood is concave."""

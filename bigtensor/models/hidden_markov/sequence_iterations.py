@@ -6,7 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from bigtensor.decomposition.discrete_core import distributions
+from bigtensor.decomposition.discrete.discrete_core import distributions
 from bigtensor.models.hidden_markov.emissions import Family
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.statistics.base import Pass

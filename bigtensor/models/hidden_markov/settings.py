@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bigtensor.errors import DataError, IdentifiabilityError, ParameterError, Setting, ViewError
-from bigtensor.models.data_shape import DataShape, NamedViews
-from bigtensor.models.declarations import check_declared
+from bigtensor.models.contract.data_shape import DataShape, NamedViews
+from bigtensor.models.contract.declarations import check_declared
 from bigtensor.models.hidden_markov.declared_parameters import KERNEL, PARAMETERS
 from bigtensor.models.kernel_mixture.estimator import KernelMixture
 from bigtensor.models.kernel_mixture.settings import Settings as KernelSettings
 from bigtensor.models.kernel_mixture.settings import settings_of as settings_of_mixture
-from bigtensor.statistics.triple_counts import WINDOW
+from bigtensor.statistics.codes.triple_counts import WINDOW
 
 MOST_CELLS = 2**22
 """Largest table of triples: 32 MiB of counts in every task, 160 categories."""

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.discrete_core import distributions
+from bigtensor.decomposition.discrete.discrete_core import distributions
 from bigtensor.features.row_loops import row_loop
-from bigtensor.models.data_shape import view_slices
+from bigtensor.models.contract.data_shape import view_slices
 from bigtensor.models.hidden_markov.categorical_emissions import LOWEST
 from bigtensor.models.hidden_markov.emissions import Emissions
 from bigtensor.statistics.sequences.chain import HiddenChain

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.hidden_markov import MarkovParameters
+from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
+from bigtensor.models.contract.script import Step
 from bigtensor.models.hidden_markov.triple_estimate import TripleSettings, estimate_from_triples
-from bigtensor.models.script import Step
-from bigtensor.statistics.folded_triples import FoldedTriples, FoldedTriplesResult
-from bigtensor.statistics.triple_counts import TripleCountsResult
+from bigtensor.statistics.codes.folded_triples import FoldedTriples, FoldedTriplesResult
+from bigtensor.statistics.codes.triple_counts import TripleCountsResult
 
 FOLDS = 5
 """Folds of the windows: a fifth is held out at a time."""

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.discrete_core import core_of_table
+from bigtensor.decomposition.discrete.discrete_core import core_of_table
+from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
 from bigtensor.decomposition.exterior_point import MarkovExteriorPoint, markov_exterior_point
-from bigtensor.decomposition.hidden_markov import MarkovParameters
 from bigtensor.errors import IdentifiabilityError
 from bigtensor.models.hidden_markov.expectation_maximisation import (
     TripleEstimate,
     triple_expectation_maximisation,
 )
-from bigtensor.statistics.triple_counts import TripleCountsResult
+from bigtensor.statistics.codes.triple_counts import TripleCountsResult
 
 FLOOR = 1e-5
 """Smallest probability at the start of the EM iterations on triples."""

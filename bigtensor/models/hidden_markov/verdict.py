@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from bigtensor.errors import ConditioningWarning, Message, SequenceWarning, Setting
+from bigtensor.models.contract.script import Solved
 from bigtensor.models.hidden_markov.solution import MarkovFit
-from bigtensor.models.outliers import sample_outliers
-from bigtensor.models.script import Solved
-from bigtensor.statistics.triple_counts import TripleCountsResult
+from bigtensor.models.pilot.outliers import sample_outliers
+from bigtensor.statistics.codes.triple_counts import TripleCountsResult
 
 FEW_TRIPLES = 10.0
 """Triples for every free parameter below which states rest on pseudo-counts."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import ConstantFeatureWarning, Setting, ViewError
-from bigtensor.features.custom_kernel import CustomKernel
+from bigtensor.features.kernels.custom_kernel import CustomKernel
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.statistics.row_sample import Sample
 

@@ -1,6 +1,6 @@
 """Parameters of a kernel mixture, as users and the command line may set them."""
 
-from bigtensor.models.declarations import Choice, Flag, Option, Parameter, Positive, Whole
+from bigtensor.models.contract.declarations import Choice, Flag, Option, Parameter, Positive, Whole
 
 STARTS = ("auto", "spectral", "kmeans")
 BANDWIDTHS = ("rule", "gap", "cross-validation")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bigtensor.models.description import Facts, Line
-from bigtensor.models.mixture_description import (
+from bigtensor.models.words.description import Facts, Line
+from bigtensor.models.words.mixture_description import (
     JudgedMixtureDescription,
     judged_outcome,
     verdict_in_words,
     weight_lines,
 )
-from bigtensor.models.report_blocks import ReportParts
+from bigtensor.models.words.report_blocks import ReportParts
 
 
 class KernelMixtureDescription(JudgedMixtureDescription):

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.features.group_map import GroupMap
-from bigtensor.features.kernels import GaussianKernel, LaplaceKernel
+from bigtensor.features.kernels.kernel import GaussianKernel, LaplaceKernel
+from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.features.maps import FeatureMap
-from bigtensor.features.nystroem import Nystroem
 from bigtensor.features.plain_maps import OneHot
 from bigtensor.models.kernel_mixture.view_functions import KernelExpansion
 from bigtensor.statistics.base import Workspace

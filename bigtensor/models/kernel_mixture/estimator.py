@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import ParameterError, Setting, ViewError
-from bigtensor.features.kernels import Kernel
-from bigtensor.models.containers import labelled_like
-from bigtensor.models.data_kinds import Data
-from bigtensor.models.data_shape import DataShape
+from bigtensor.features.kernels.kernel import Kernel
+from bigtensor.models.answers.mixture import MixtureAnswers
+from bigtensor.models.contract.containers import labelled_like
+from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.parameters import RandomState, checked_points
+from bigtensor.models.contract.run import RunOptions
+from bigtensor.models.contract.script import PlannedPass, Script
 from bigtensor.models.kernel_mixture.description import (
     KernelMixtureDescription,
     outcome_in_words,
@@ -35,12 +39,8 @@ from bigtensor.models.kernel_mixture.view_functions import (
     function_of_rows,
     view_values,
 )
-from bigtensor.models.mixture import MixtureAnswers
-from bigtensor.models.parameters import RandomState, checked_points
-from bigtensor.models.run import RunOptions
-from bigtensor.models.script import PlannedPass, Script
-from bigtensor.statistics.conditional_means import ConditionalMeans
-from bigtensor.statistics.posterior_means import PosteriorMeans
+from bigtensor.statistics.densities.conditional_means import ConditionalMeans
+from bigtensor.statistics.densities.posterior_means import PosteriorMeans
 
 
 class KernelMixture(MixtureAnswers):

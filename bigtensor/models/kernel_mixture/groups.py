@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.subspaces import (
+from bigtensor.decomposition.multiview.subspaces import (
     Subspaces,
     cross_covariance_subspaces,
     symmetric_subspace,
 )
-from bigtensor.decomposition.view_groups import (
+from bigtensor.decomposition.multiview.view_groups import (
     MOST_VIEWS,
     choose_view_groups,
     neighbouring_groups,

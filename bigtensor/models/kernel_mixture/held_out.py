@@ -12,10 +12,10 @@ from scipy.special import logsumexp
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.solve import Refinement, refined
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums, PosteriorSumsResult
+from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.statistics.folds import fold_of_rows
 from bigtensor.statistics.in_memory import sum_in_memory
-from bigtensor.statistics.posterior_sums import PosteriorSums, PosteriorSumsResult
 from bigtensor.statistics.row_sample import Sample
 
 FloatArray = NDArray[np.float64]

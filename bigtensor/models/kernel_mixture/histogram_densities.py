@@ -8,8 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dct, irfft, next_fast_len, rfft
 
-from bigtensor.features.bandwidth import component_width
-from bigtensor.statistics.tabulated_densities import TabulatedDensities, add_binned, locate_rows
+from bigtensor.features.kernels.bandwidth import component_width
+from bigtensor.statistics.densities.tabulated_densities import (
+    TabulatedDensities,
+    add_binned,
+    locate_rows,
+)
 
 FloatArray = NDArray[np.float64]
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bigtensor.errors import Message, ParameterError, Setting
-from bigtensor.features.custom_kernel import CustomKernel
-from bigtensor.features.kernels import KERNELS
-from bigtensor.models.declarations import check_declared
+from bigtensor.features.kernels.custom_kernel import CustomKernel
+from bigtensor.features.kernels.kernel import KERNELS
+from bigtensor.models.contract.declarations import check_declared
+from bigtensor.models.contract.parameters import check_integer
 from bigtensor.models.kernel_mixture.declared_parameters import PARAMETERS
 from bigtensor.models.kernel_mixture.settings import DELTA, start_of
-from bigtensor.models.parameters import check_integer
 
 
 def check_parameters(model: Any) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.decomposition.consensus_tree import CONSENSUS
+from bigtensor.decomposition.merging.consensus_tree import CONSENSUS
 from bigtensor.features.group_map import GroupMap
-from bigtensor.features.kernels import default_kernel
+from bigtensor.features.kernels.kernel import default_kernel
+from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.features.maps import FeatureMap
-from bigtensor.features.nystroem import Nystroem
 from bigtensor.features.plain_maps import MOST_CATEGORIES, OneHot
-from bigtensor.models.data_shape import DataShape
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.kernel_mixture.choices.bandwidth import (
     candidate_names,
     held_out_scores,
@@ -33,10 +34,9 @@ from bigtensor.models.kernel_mixture.stages import (
     pilot_pass,
     settling_windows,
 )
-from bigtensor.models.script import PlannedPass
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
-from bigtensor.statistics.posterior_sums import PosteriorSums
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums
+from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
 
 
 def planned_preparation(shape: DataShape, settings: Settings) -> list[PlannedPass]:

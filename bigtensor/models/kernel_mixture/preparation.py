@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import DataError
-from bigtensor.features.bandwidth import SampleClusters, cluster_sample
 from bigtensor.features.column_order import content_order
+from bigtensor.features.kernels.bandwidth import SampleClusters, cluster_sample
 from bigtensor.features.local_density import sparse_row_weights
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import find_categories
-from bigtensor.models.data_shape import NamedViews
+from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.models.kernel_mixture.groups import Groups, OtherView, projected_views
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.settings import MANY, Settings, purpose_seed

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.decomposition.merge_tree import MergeTree
+from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.decomposition.solution import MultiviewMixture, Outcome
 from bigtensor.errors import IdentifiabilityError
 from bigtensor.features.group_map import GroupMap
-from bigtensor.features.kernels import GaussianKernel, LaplaceKernel
-from bigtensor.features.nystroem import Nystroem
+from bigtensor.features.kernels.kernel import GaussianKernel, LaplaceKernel
+from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.features.plain_maps import OneHot
-from bigtensor.models.data_shape import DataShape
+from bigtensor.models.answers.populations import Populations
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.script import Estimate, Script, Solved, Step
 from bigtensor.models.kernel_mixture.choices.bandwidth import with_chosen_bandwidth
 from bigtensor.models.kernel_mixture.choices.components import (
     with_counted_components,
@@ -60,16 +62,14 @@ from bigtensor.models.kernel_mixture.verdict import (
     form_verdict,
     moments_verdict,
 )
-from bigtensor.models.outliers import ordinary_rows, sample_outliers
-from bigtensor.models.populations import Populations
-from bigtensor.models.script import Estimate, Script, Solved, Step
+from bigtensor.models.pilot.outliers import ordinary_rows, sample_outliers
 from bigtensor.statistics.base import Narrowing, Pass
-from bigtensor.statistics.co_posterior import CoPosteriorSumsResult
-from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
-from bigtensor.statistics.posterior_sums import PosteriorSums
+from bigtensor.statistics.densities.co_posterior import CoPosteriorSumsResult
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums
+from bigtensor.statistics.densities.tabulated_densities import TabulatedDensities
+from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
+from bigtensor.statistics.moments.triple_moments import TripleMoments, TripleMomentsResult
 from bigtensor.statistics.row_sample import Sample
-from bigtensor.statistics.tabulated_densities import TabulatedDensities
-from bigtensor.statistics.triple_moments import TripleMoments, TripleMomentsResult
 
 STORED_CLASSES = (
     *(KernelFit, KernelSolution, EmbeddedView, Populations, MergeTree, Preparation, Settings),

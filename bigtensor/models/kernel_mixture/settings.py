@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from bigtensor.decomposition.component_merging import CRITERIA_OF_PRODUCTS
-from bigtensor.decomposition.mixture_candidates import Method
+from bigtensor.decomposition.merging.component_merging import CRITERIA_OF_PRODUCTS
+from bigtensor.decomposition.multiview.mixture_candidates import Method
 from bigtensor.errors import (
     IdentifiabilityError,
     ParameterError,
     Setting,
     ViewError,
 )
-from bigtensor.features.custom_kernel import CustomKernel
-from bigtensor.models.data_shape import DataShape, view_slices
+from bigtensor.features.kernels.custom_kernel import CustomKernel
+from bigtensor.models.contract.data_shape import DataShape, view_slices
 
 DELTA = "delta"
 """The kernel of views that are categories."""

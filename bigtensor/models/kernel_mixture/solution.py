@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import ViewError
-from bigtensor.features.bandwidth import rule_width
-from bigtensor.features.kernels import Kernel
-from bigtensor.features.nystroem import Nystroem
-from bigtensor.models.data_shape import view_slices
+from bigtensor.features.kernels.bandwidth import rule_width
+from bigtensor.features.kernels.kernel import Kernel
+from bigtensor.features.kernels.nystroem import Nystroem
+from bigtensor.models.answers.populations import Populations
+from bigtensor.models.contract.data_shape import view_slices
 from bigtensor.models.kernel_mixture.embedded_view import DENSITY_FLOOR, EmbeddedView, anchors
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
-from bigtensor.models.populations import Populations
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
-from bigtensor.statistics.row_functions import Responsibilities
+from bigtensor.statistics.densities.row_functions import Responsibilities
+from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.row_sample import Sample
 
 FloatArray = NDArray[np.float64]

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.multiview_mixture import (
+from bigtensor.decomposition.multiview.multiview_mixture import (
     AugmentedMoments,
     MultiviewMixture,
     solve_multiview_mixture,
 )
-from bigtensor.decomposition.regression import regress_embeddings
-from bigtensor.decomposition.symmetric_mixture import solve_symmetric_mixture
+from bigtensor.decomposition.multiview.regression import regress_embeddings
+from bigtensor.decomposition.multiview.symmetric_mixture import solve_symmetric_mixture
 from bigtensor.features.maps import FeatureMap
+from bigtensor.models.contract.script import Estimate, Solved
 from bigtensor.models.kernel_mixture.embedded_view import (
     DENSITY_FLOOR,
     EmbeddedView,
@@ -31,12 +32,11 @@ from bigtensor.models.kernel_mixture.histogram_densities import (
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import purpose_seed
 from bigtensor.models.kernel_mixture.solution import KernelSolution
-from bigtensor.models.script import Estimate, Solved
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.densities import EmbeddedDensities, MixtureDensities
-from bigtensor.statistics.posterior_sums import PosteriorSums, PosteriorSumsResult
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums, PosteriorSumsResult
+from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
+from bigtensor.statistics.moments.triple_moments import TripleMomentsResult
 from bigtensor.statistics.row_sample import Sample
-from bigtensor.statistics.triple_moments import TripleMomentsResult
 
 FloatArray = NDArray[np.float64]
 

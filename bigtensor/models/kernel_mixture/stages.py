@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bigtensor.errors import Setting
-from bigtensor.models.data_shape import DataShape
+from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solve import Stage
 from bigtensor.statistics.base import Pass
+from bigtensor.statistics.moments.triple_moments import TripleMoments, TripleMomentsResult
 from bigtensor.statistics.row_sample import RowSample, Sample
-from bigtensor.statistics.triple_moments import TripleMoments, TripleMomentsResult
 from bigtensor.statistics.windows import sample_windows
 
 POLISHING_PASSES = 2

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from bigtensor.features.bandwidth import coarse_width, quantile_range, rule_width
-from bigtensor.features.custom_kernel import CustomKernel
-from bigtensor.features.kernels import Kernel, default_kernel
-from bigtensor.features.landmarks import Landmarks, choose_landmarks
+from bigtensor.features.kernels.bandwidth import coarse_width, quantile_range, rule_width
+from bigtensor.features.kernels.custom_kernel import CustomKernel
+from bigtensor.features.kernels.kernel import Kernel, default_kernel
+from bigtensor.features.kernels.landmarks import Landmarks, choose_landmarks
+from bigtensor.features.kernels.nystroem import Nystroem, eigenvalue_cut, nystroem_root
 from bigtensor.features.maps import FeatureMap
-from bigtensor.features.nystroem import Nystroem, eigenvalue_cut, nystroem_root
 from bigtensor.features.plain_maps import OneHot, find_categories
 from bigtensor.models.kernel_mixture.embedded_view import features_of
 from bigtensor.models.kernel_mixture.settings import DELTA, Settings, ViewKernel, purpose_seed

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import ParameterError
-from bigtensor.features.custom_kernel import CustomKernel
-from bigtensor.features.kernels import Kernel
-from bigtensor.models.parameters import checked_function
-from bigtensor.statistics.posterior_means import ViewFunction
+from bigtensor.features.kernels.custom_kernel import CustomKernel
+from bigtensor.features.kernels.kernel import Kernel
+from bigtensor.models.contract.parameters import checked_function
+from bigtensor.statistics.densities.posterior_means import ViewFunction
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments, within_covariance
 from bigtensor.decomposition.sample_tensors.gauss_newton import descended
 from bigtensor.decomposition.sample_tensors.joint_least_squares import joint_sweeps
 from bigtensor.decomposition.sample_tensors.terms import Contract, Terms
-from bigtensor.decomposition.shared_covariance_em import TotalMoments, within_covariance
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.errors import IdentifiabilityError, Setting
-from bigtensor.models.data_shape import NamedViews, view_slices
-from bigtensor.models.gaussian_components import GaussianComponents
-from bigtensor.models.sample_tensor import Refined, SampleTensor
-from bigtensor.statistics.covariances import CovariancesResult
+from bigtensor.models.contract.data_shape import NamedViews, view_slices
+from bigtensor.models.gaussian.fitted_components import GaussianComponents
+from bigtensor.models.moment_tensors.sample_tensor import Refined, SampleTensor
+from bigtensor.statistics.moments.covariances import CovariancesResult
 
 LEAST_ROWS = 3.0
 """A component of fewer rows is an outlier."""

@@ -1,6 +1,6 @@
 """Parameters of a linear mixture, as users and the command line may set them."""
 
-from bigtensor.models.declarations import Choice, Option, Parameter, Whole
+from bigtensor.models.contract.declarations import Choice, Option, Parameter, Whole
 
 MOST_ITERATIONS = 10**6
 """Largest number of passes with which a fit is planned."""

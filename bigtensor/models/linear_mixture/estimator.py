@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bigtensor.models.data_kinds import Data
-from bigtensor.models.data_shape import DataShape
-from bigtensor.models.gaussian_components import GaussianComponents
-from bigtensor.models.labelled_fit import LabelledFit
+from bigtensor.models.answers.mixture import MixtureAnswers
+from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.parameters import RandomState
+from bigtensor.models.contract.script import PlannedMethod, PlannedPass, Script
+from bigtensor.models.contract.view_tables import ViewTables
+from bigtensor.models.gaussian.fitted_components import GaussianComponents
+from bigtensor.models.gaussian.labelled_fit import LabelledFit
 from bigtensor.models.linear_mixture.description import LinearMixtureDescription, outcome_in_words
 from bigtensor.models.linear_mixture.located import LinearPreparation
 from bigtensor.models.linear_mixture.method_choice import with_method
@@ -25,10 +29,6 @@ from bigtensor.models.linear_mixture.settings import (
     check_parameters,
     settings_of,
 )
-from bigtensor.models.mixture import MixtureAnswers
-from bigtensor.models.parameters import RandomState
-from bigtensor.models.script import PlannedMethod, PlannedPass, Script
-from bigtensor.models.view_tables import ViewTables
 
 
 class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):

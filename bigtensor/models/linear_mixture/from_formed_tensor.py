@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.decomposition.augmented_moments import AugmentedMoments
+from bigtensor.decomposition.multiview.augmented_moments import AugmentedMoments
+from bigtensor.decomposition.multiview.subspaces import cross_covariance_subspaces
+from bigtensor.decomposition.multiview.symmetrisation import multiply_modes
 from bigtensor.decomposition.sample_tensors.gauss_newton import objective
 from bigtensor.decomposition.sample_tensors.projected_tensor import (
     ProjectedTensor,
@@ -17,18 +19,16 @@ from bigtensor.decomposition.sample_tensors.projected_tensor import (
 from bigtensor.decomposition.sample_tensors.subspace_solution import whitened_terms
 from bigtensor.decomposition.sample_tensors.terms import Factors, Terms
 from bigtensor.decomposition.solution import FloatArray
-from bigtensor.decomposition.subspaces import cross_covariance_subspaces
-from bigtensor.decomposition.symmetrisation import multiply_modes
+from bigtensor.models.contract.script import Estimate, Script, Solved
 from bigtensor.models.linear_mixture.from_sample import stepped
 from bigtensor.models.linear_mixture.located import LinearPreparation, Located
 from bigtensor.models.linear_mixture.search import drawn_from, search
 from bigtensor.models.linear_mixture.settings import LinearSettings
-from bigtensor.models.sample_tensor import Refined, SampleTensor
-from bigtensor.models.script import Estimate, Script, Solved
+from bigtensor.models.moment_tensors.sample_tensor import Refined, SampleTensor
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
-from bigtensor.statistics.covariances import CovariancesResult
-from bigtensor.statistics.projected_moment import ProjectedMoment, ProjectedMomentResult
+from bigtensor.statistics.moments.covariances import CovariancesResult
+from bigtensor.statistics.moments.projected_moment import ProjectedMoment, ProjectedMomentResult
 from bigtensor.statistics.within_reach import ResultWithin, WithinReach
 
 VIEWS = (0, 1, 2)

@@ -17,14 +17,14 @@ from bigtensor.decomposition.sample_tensors.discovery import (
 from bigtensor.decomposition.sample_tensors.gauss_newton import requested_descent
 from bigtensor.decomposition.sample_tensors.power_method import requested_power_method
 from bigtensor.decomposition.sample_tensors.terms import Factors, Terms
+from bigtensor.models.contract.script import Script, Step
 from bigtensor.models.linear_mixture.columns import columns_of, heaviest, no_component, terms_of
 from bigtensor.models.linear_mixture.from_formed_tensor import pairs_pass
 from bigtensor.models.linear_mixture.located import LinearPreparation, Located
 from bigtensor.models.linear_mixture.search import UPDATES, drawn_from
-from bigtensor.models.sample_tensor import Refined, SampleTensor, contraction_pass
-from bigtensor.models.script import Script, Step
+from bigtensor.models.moment_tensors.sample_tensor import Refined, SampleTensor, contraction_pass
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.covariances import CovariancesResult
+from bigtensor.statistics.moments.covariances import CovariancesResult
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
 
 PUBLISHED_UPDATES = 30

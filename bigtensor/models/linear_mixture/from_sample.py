@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from bigtensor.decomposition.sample_tensors.terms import Terms
+from bigtensor.models.contract.script import Script, Solved
 from bigtensor.models.linear_mixture.located import LinearPreparation, Located
-from bigtensor.models.sample_tensor import Refined, refined
-from bigtensor.models.script import Script, Solved
+from bigtensor.models.moment_tensors.sample_tensor import Refined, refined
 from bigtensor.statistics.base import Statistic
-from bigtensor.statistics.covariances import CovariancesResult
+from bigtensor.statistics.moments.covariances import CovariancesResult
 
 
 def from_sample(preparation: LinearPreparation, solve: Callable[[Located], Solved]) -> Script:

@@ -7,7 +7,7 @@ from typing import Any
 
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.models.linear_mixture.settings import LinearSettings
-from bigtensor.models.sample_tensor import Refined, SampleTensor
+from bigtensor.models.moment_tensors.sample_tensor import Refined, SampleTensor
 
 
 @dataclass(frozen=True, eq=False)

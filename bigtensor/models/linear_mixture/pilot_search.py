@@ -8,24 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.sample_tensors.discovery import DiscoverySettings, left_weight
 from bigtensor.decomposition.sample_tensors.gauss_newton import descended
 from bigtensor.decomposition.sample_tensors.power_updates import power_updates
 from bigtensor.decomposition.sample_tensors.subspace_solution import subspace_terms
 from bigtensor.decomposition.sample_tensors.terms import Terms
-from bigtensor.models.component_shapes import component_shapes
-from bigtensor.models.labelled_fit import check_label_means
+from bigtensor.models.contract.script import Script, Step
+from bigtensor.models.gaussian.component_shapes import component_shapes
+from bigtensor.models.gaussian.labelled_fit import check_label_means
 from bigtensor.models.linear_mixture.columns import components_of, terms_of
 from bigtensor.models.linear_mixture.method_choice import n_starts
 from bigtensor.models.linear_mixture.search import UPDATES, FoundTerms, search
 from bigtensor.models.linear_mixture.settings import LinearSettings
-from bigtensor.models.pilot_tensor import sample_starts
-from bigtensor.models.sample_tensor import SampleTensor
-from bigtensor.models.script import Script, Step
+from bigtensor.models.moment_tensors.pilot_tensor import sample_starts
+from bigtensor.models.moment_tensors.sample_tensor import SampleTensor
 from bigtensor.statistics.base import Pass
+from bigtensor.statistics.gaussian.label_means import LabelMeans, LabelMeansResult
 from bigtensor.statistics.in_memory import sum_in_memory
-from bigtensor.statistics.label_means import LabelMeans, LabelMeansResult
 
 
 def searched_terms(

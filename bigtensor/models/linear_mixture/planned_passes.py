@@ -9,7 +9,8 @@ import numpy as np
 
 from bigtensor.decomposition.sample_tensors.discovery import most_contractions
 from bigtensor.decomposition.sample_tensors.gauss_newton import most_steps
-from bigtensor.models.gaussian_components import GaussianComponents, posterior_pass
+from bigtensor.models.contract.script import PlannedMethod, PlannedPass
+from bigtensor.models.gaussian.fitted_components import GaussianComponents, posterior_pass
 from bigtensor.models.linear_mixture.declared_parameters import METHODS
 from bigtensor.models.linear_mixture.from_formed_tensor import (
     compressed_pass,
@@ -29,8 +30,7 @@ from bigtensor.models.linear_mixture.pilot_search import label_pass
 from bigtensor.models.linear_mixture.script import ORDERS, pilot_pass
 from bigtensor.models.linear_mixture.search import UPDATES
 from bigtensor.models.linear_mixture.settings import LinearSettings
-from bigtensor.models.sample_tensor import SampleTensor, contraction_pass
-from bigtensor.models.script import PlannedMethod, PlannedPass
+from bigtensor.models.moment_tensors.sample_tensor import SampleTensor, contraction_pass
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.within_reach import Reach, ResultWithin
 

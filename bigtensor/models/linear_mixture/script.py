@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments
 from bigtensor.decomposition.sample_tensors.terms import Terms
-from bigtensor.decomposition.shared_covariance_em import TotalMoments
-from bigtensor.models.data_shape import view_slices
-from bigtensor.models.gaussian_components import (
+from bigtensor.models.contract.data_shape import view_slices
+from bigtensor.models.contract.script import Script, Solved
+from bigtensor.models.gaussian.fitted_components import (
     CovarianceForm,
     GaussianComponents,
     distinct_components,
@@ -30,19 +31,18 @@ from bigtensor.models.linear_mixture.pilot_search import (
 from bigtensor.models.linear_mixture.search import FoundTerms
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.linear_mixture.verdict import is_too_few, judged
-from bigtensor.models.outliers import ordinary_rows
-from bigtensor.models.pilot_tensor import centred_tensor
-from bigtensor.models.sample_tensor import SampleTensor
-from bigtensor.models.script import Script, Solved
+from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor
+from bigtensor.models.moment_tensors.sample_tensor import SampleTensor
+from bigtensor.models.pilot.outliers import ordinary_rows
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
-from bigtensor.statistics.covariances import Covariances, CovariancesResult
-from bigtensor.statistics.gaussian_densities import GaussianDensities
-from bigtensor.statistics.gaussian_posterior import GaussianPosteriorSums
-from bigtensor.statistics.label_means import LabelMeans
-from bigtensor.statistics.projected_moment import ProjectedMoment
+from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
+from bigtensor.statistics.gaussian.gaussian_posterior import GaussianPosteriorSums
+from bigtensor.statistics.gaussian.label_means import LabelMeans
+from bigtensor.statistics.moments.covariances import Covariances, CovariancesResult
+from bigtensor.statistics.moments.projected_moment import ProjectedMoment
+from bigtensor.statistics.moments.tensor_contractions import TensorContractions
 from bigtensor.statistics.row_sample import RowSample, Sample
-from bigtensor.statistics.tensor_contractions import TensorContractions
 from bigtensor.statistics.windows import sample_windows
 from bigtensor.statistics.within_reach import Reach, WithinReach
 

@@ -18,10 +18,10 @@ from bigtensor.decomposition.sample_tensors.gauss_newton import descended
 from bigtensor.decomposition.sample_tensors.subspace_solution import MOST_TERMS
 from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms
 from bigtensor.errors import IdentifiabilityError
+from bigtensor.models.contract.script import Step
 from bigtensor.models.linear_mixture.columns import heaviest, is_valid, no_component, valid_terms
 from bigtensor.models.linear_mixture.settings import LinearSettings
-from bigtensor.models.sample_tensor import SampleTensor, discover_terms, nearest
-from bigtensor.models.script import Step
+from bigtensor.models.moment_tensors.sample_tensor import SampleTensor, discover_terms, nearest
 
 _MORE = 2
 """Terms that are searched for where those asked for are no components, for each of them."""

@@ -7,11 +7,11 @@ from math import prod
 from typing import Any
 
 from bigtensor.errors import IdentifiabilityError, ParameterError, Setting, ViewError
-from bigtensor.models.data_shape import DataShape, NamedViews, view_slices
-from bigtensor.models.declarations import check_declared
-from bigtensor.models.labelled_fit import check_labels
+from bigtensor.models.contract.data_shape import DataShape, NamedViews, view_slices
+from bigtensor.models.contract.declarations import check_declared
+from bigtensor.models.contract.parameters import check_rows_for_components
+from bigtensor.models.gaussian.labelled_fit import check_labels
 from bigtensor.models.linear_mixture.declared_parameters import PARAMETERS
-from bigtensor.models.parameters import check_rows_for_components
 
 ROWS_A_COMPONENT = 200
 """Rows of the pilot sample for every component: fewer leave some components unfound."""

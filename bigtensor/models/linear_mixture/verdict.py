@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from bigtensor.errors import Setting
-from bigtensor.models.faults import with_verdict
-from bigtensor.models.gaussian_components import GaussianComponents
-from bigtensor.models.linear_mixture.settings import LinearSettings
-from bigtensor.models.mixture_faults import (
+from bigtensor.models.contract.script import Solved
+from bigtensor.models.contract.verdict import with_verdict
+from bigtensor.models.gaussian.fitted_components import GaussianComponents
+from bigtensor.models.gaussian.mixture_faults import (
     as_warnings,
     doubled_weights,
     heavy_tails,
     noise_in_words,
     noise_ratio,
 )
-from bigtensor.models.outliers import outlier_faults
-from bigtensor.models.script import Solved
-from bigtensor.models.words_faults import after_praise
+from bigtensor.models.linear_mixture.settings import LinearSettings
+from bigtensor.models.pilot.outliers import outlier_faults
+from bigtensor.models.words.faults import after_praise
 
 MOST_LEFT, OF_NOISE = 0.25, 3.0
 """Weight of what is left of the tensor, over the median component, above which one is missing.

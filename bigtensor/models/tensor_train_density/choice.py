@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import DataError, Setting
-from bigtensor.models.script import Step
+from bigtensor.models.contract.script import Step
 from bigtensor.models.tensor_train_density.coordinate_systems import (
     SHRINKAGES,
     coordinates_of,

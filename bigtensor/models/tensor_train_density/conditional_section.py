@@ -7,11 +7,11 @@ from itertools import islice, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.features.modes import Nodes
-from bigtensor.models.report_blocks import Group, Section, Words
-from bigtensor.models.report_figures import ConditionalPlot
 from bigtensor.models.tensor_train_density.solution import TrainDensity
+from bigtensor.models.words.report_blocks import Group, Section, Words
+from bigtensor.models.words.report_figures import ConditionalPlot
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.tensor_train.conditional_curves import ConditionalCurves
 from bigtensor.statistics.tensor_train.imputation import PREDICTED, PREDICTION, PredictedVariable

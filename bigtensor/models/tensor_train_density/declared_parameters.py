@@ -1,6 +1,6 @@
 """Parameters of a tensor-train density, as users and the command line may set them."""
 
-from bigtensor.models.declarations import Choice, Option, Parameter, Positive, Whole
+from bigtensor.models.contract.declarations import Choice, Option, Parameter, Positive, Whole
 
 COORDINATES = ("queries", "density", "z", "ns", "pca", "ns-pca", "zca", "ns-zca")
 

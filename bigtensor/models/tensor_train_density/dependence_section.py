@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from bigtensor.models.report_blocks import Group, Section, Words
-from bigtensor.models.report_figures import ArcDiagram, Heatmap
 from bigtensor.models.tensor_train_density.solution import TrainDensity
+from bigtensor.models.words.report_blocks import Group, Section, Words
+from bigtensor.models.words.report_figures import ArcDiagram, Heatmap
 
 Floats = NDArray[np.float64]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bigtensor.models.density import DensityDescription
-from bigtensor.models.description import Facts, Line
-from bigtensor.models.report_blocks import Notice, ReportParts
-from bigtensor.models.sampled_rows import SampledRows
+from bigtensor.models.answers.density import DensityDescription
 from bigtensor.models.tensor_train_density.sections import sections_of
-from bigtensor.models.words_faults import verdict_words
+from bigtensor.models.words.description import Facts, Line
+from bigtensor.models.words.faults import verdict_words
+from bigtensor.models.words.report_blocks import Notice, ReportParts
+from bigtensor.models.words.sampled_rows import SampledRows
 
 _SYSTEMS = {
     "z": "standardised variables",

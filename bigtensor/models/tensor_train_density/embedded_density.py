@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.tensor_train.clipped_density import ClippedDensity, VariableGrid
 from bigtensor.decomposition.tensor_train.kernel_svd import SignedTrain
 from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.features.coordinates import Coordinates
-from bigtensor.features.kernel_basis import KernelBasis
+from bigtensor.features.kernels.kernel_basis import KernelBasis
 from bigtensor.features.modes import Modes
-from bigtensor.models.data_shape import NamedViews
+from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
 from bigtensor.statistics.tensor_train.log_densities import LOG_DENSITY

@@ -9,9 +9,9 @@ import numpy as np
 
 from bigtensor.decomposition.tensor_train.kernel_svd import nested_kernel_svd
 from bigtensor.errors import DataError, Setting
-from bigtensor.features.kernel_basis import KernelBasis
+from bigtensor.features.kernels.kernel_basis import KernelBasis
 from bigtensor.features.modes import Nodes
-from bigtensor.models.script import Step
+from bigtensor.models.contract.script import Step
 from bigtensor.models.tensor_train_density.choice import (
     Candidate,
     Validated,

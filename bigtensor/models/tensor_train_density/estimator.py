@@ -10,10 +10,10 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.errors import ParameterError, Setting, ViewError
-from bigtensor.models.data_kinds import Data
-from bigtensor.models.density import DensityAnswers
-from bigtensor.models.parameters import RandomState, check_choice
-from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
+from bigtensor.models.answers.density import DensityAnswers
+from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.parameters import RandomState, check_choice
+from bigtensor.models.contract.scripted_fit import FitSteps, ScriptedFit
 from bigtensor.models.tensor_train_density.description import TrainDescription, outcome_in_words
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
 from bigtensor.models.tensor_train_density.planned_passes import (

@@ -9,7 +9,7 @@ from bigtensor.features.bumps import MOST_NODES
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import Locator
 from bigtensor.features.normal_scores import NormalScores
-from bigtensor.models.script import PlannedPass
+from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.tensor_train_density.sample_fit import REACH, ROWS_OF_ORDER, STRUCTURES
 from bigtensor.models.tensor_train_density.script import pilot_pass
 from bigtensor.models.tensor_train_density.settings import TrainSettings

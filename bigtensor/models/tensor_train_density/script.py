@@ -12,11 +12,11 @@ import numpy as np
 from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain
 from bigtensor.decomposition.tensor_train.kernel_svd import SignedTrain
 from bigtensor.features.coordinates import Coordinates
-from bigtensor.features.kernel_basis import KernelBasis
+from bigtensor.features.kernels.kernel_basis import KernelBasis
 from bigtensor.features.modes import Locator, Modes, Nodes, Symbols
 from bigtensor.features.normal_scores import NormalScores
-from bigtensor.models.outliers import ordinary_rows
-from bigtensor.models.script import Estimate, Script, Solved, Step
+from bigtensor.models.contract.script import Estimate, Script, Solved, Step
+from bigtensor.models.pilot.outliers import ordinary_rows
 from bigtensor.models.tensor_train_density.choice import Validated, choose, problem_of
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
 from bigtensor.models.tensor_train_density.embedding import embed, measured_rows

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.report_blocks import Cell, Group, Section, Table, Words
-from bigtensor.models.report_figures import DensityPlot, Scatter
-from bigtensor.models.sampled_rows import SampledRows
 from bigtensor.models.tensor_train_density.conditional_section import conditional_sections
 from bigtensor.models.tensor_train_density.dependence_section import dependence_section
 from bigtensor.models.tensor_train_density.solution import TrainDensity
+from bigtensor.models.words.report_blocks import Cell, Group, Section, Table, Words
+from bigtensor.models.words.report_figures import DensityPlot, Scatter
+from bigtensor.models.words.sampled_rows import SampledRows
 
 Floats = NDArray[np.float64]
 

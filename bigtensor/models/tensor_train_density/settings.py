@@ -7,8 +7,8 @@ from numbers import Real
 from typing import Any
 
 from bigtensor.errors import DataError, ParameterError, Setting
-from bigtensor.models.data_shape import DataShape, NamedViews
-from bigtensor.models.declarations import check_declared
+from bigtensor.models.contract.data_shape import DataShape, NamedViews
+from bigtensor.models.contract.declarations import check_declared
 from bigtensor.models.tensor_train_density.declared_parameters import PARAMETERS
 
 LEAST_ROWS = 5

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.tensor_train.contraction import contracted, drawn_points
 from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, updated
 from bigtensor.errors import ParameterError
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import TAIL_MOMENTS, Mode, Modes, Nodes
-from bigtensor.models.data_shape import NamedViews
+from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.models.tensor_train_density.coordinate_systems import coordinates_in_memory
 from bigtensor.models.tensor_train_density.sample_fit import tabulated
 from bigtensor.statistics.base import RowFunction, Workspace

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from bigtensor.errors import ConditioningWarning, ConstantFeatureWarning, Message, Setting
-from bigtensor.models.faults import with_verdict
-from bigtensor.models.outliers import sample_outliers
-from bigtensor.models.script import Solved
+from bigtensor.models.contract.script import Solved
+from bigtensor.models.contract.verdict import with_verdict
+from bigtensor.models.pilot.outliers import sample_outliers
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
 from bigtensor.models.tensor_train_density.settings import TrainSettings
 from bigtensor.models.tensor_train_density.solution import TrainDensity
-from bigtensor.models.words_faults import Fault
+from bigtensor.models.words.faults import Fault
 
 
 def judged(

@@ -1,6 +1,6 @@
 """Parameters of a topic model, as users and the command line may set them."""
 
-from bigtensor.models.declarations import Option, Parameter, Positive, Whole
+from bigtensor.models.contract.declarations import Option, Parameter, Positive, Whole
 
 MOST_PASSES = 10**4
 """Largest number of passes with which a fit is planned."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bigtensor.models.description import Facts, Line, ModelDescription, refuse_levels
-from bigtensor.models.report_blocks import Notice, ReportParts
 from bigtensor.models.topic_model.sections import (
     diagnostic_blocks,
     map_section,
     samples_section,
     words_section,
 )
-from bigtensor.models.words_faults import verdict_words
+from bigtensor.models.words.description import Facts, Line, ModelDescription, refuse_levels
+from bigtensor.models.words.faults import verdict_words
+from bigtensor.models.words.report_blocks import Notice, ReportParts
 from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
 
 WORDS = 8

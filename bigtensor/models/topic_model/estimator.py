@@ -11,10 +11,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
 from bigtensor.errors import DataError
-from bigtensor.models.data_kinds import Data
-from bigtensor.models.parameters import RandomState, check_choice, check_integer
-from bigtensor.models.script import PlannedPass, single_pass
-from bigtensor.models.scripted_fit import FitSteps, ScriptedFit
+from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.parameters import RandomState, check_choice, check_integer
+from bigtensor.models.contract.script import PlannedPass, single_pass
+from bigtensor.models.contract.scripted_fit import FitSteps, ScriptedFit
 from bigtensor.models.topic_model.coherence import likely_words, mean_npmi
 from bigtensor.models.topic_model.description import TopicDescription, outcome_in_words
 from bigtensor.models.topic_model.planned_passes import planned_preparation, planned_refinement

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bigtensor.models.script import PlannedPass
+from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.topic_model.polish import counts_pass, judged_pass
 from bigtensor.models.topic_model.script import half_pass, pairs_pass, spectrum_pass, triples_pass
 from bigtensor.models.topic_model.settings import MOST_POLISHES, TopicSettings

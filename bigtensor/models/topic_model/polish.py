@@ -15,7 +15,7 @@ from bigtensor.decomposition.topics.topic_update import (
     updated_prior,
     updated_topics,
 )
-from bigtensor.models.script import Estimate, Solved
+from bigtensor.models.contract.script import Estimate, Solved
 from bigtensor.models.topic_model.settings import MOST_POLISHES, TopicSettings
 from bigtensor.models.topic_model.solution import Topics
 from bigtensor.statistics.base import Pass

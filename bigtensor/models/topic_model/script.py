@@ -25,7 +25,7 @@ from bigtensor.decomposition.topics.word_span import (
     word_scales,
 )
 from bigtensor.errors import ConditioningWarning, DataError, IdentifiabilityError, Message, Setting
-from bigtensor.models.script import Estimate, Script, Solved, Step
+from bigtensor.models.contract.script import Estimate, Script, Solved, Step
 from bigtensor.models.topic_model.polish import PolishStart, polished
 from bigtensor.models.topic_model.settings import TopicSettings
 from bigtensor.models.topic_model.solution import Topics

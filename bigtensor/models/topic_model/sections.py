@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block as RowBlock
-from bigtensor.models.report_blocks import Block, Cell, Group, Section, Table, Words
-from bigtensor.models.report_figures import Curve, Curves, Heatmap, Panel
-from bigtensor.models.sampled_rows import SampledRows
+from bigtensor.data.rows.block import Block as RowBlock
 from bigtensor.models.topic_model.coherence import likely_words
+from bigtensor.models.words.report_blocks import Block, Cell, Group, Section, Table, Words
+from bigtensor.models.words.report_figures import Curve, Curves, Heatmap, Panel
+from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bigtensor.errors import Message, ParameterError, Setting
-from bigtensor.models.data_shape import DataShape, NamedViews
-from bigtensor.models.declarations import check_declared
+from bigtensor.models.contract.data_shape import DataShape, NamedViews
+from bigtensor.models.contract.declarations import check_declared
 from bigtensor.models.topic_model.declared_parameters import PARAMETERS
 
 MOST_TOPICS = 50

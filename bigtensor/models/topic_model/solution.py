@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bigtensor.models.data_shape import NamedViews
+from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.statistics.topics.document_completion import DocumentCompletion
 from bigtensor.statistics.topics.topic_shares import TopicShares
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from bigtensor.errors import ConditioningWarning, Message, Setting
-from bigtensor.models.faults import with_verdict
-from bigtensor.models.script import Solved
+from bigtensor.models.contract.script import Solved
+from bigtensor.models.contract.verdict import with_verdict
 from bigtensor.models.topic_model.settings import MOST_TOPICS, TopicSettings
 from bigtensor.models.topic_model.solution import Topics
-from bigtensor.models.words_faults import Fault, after_praise
+from bigtensor.models.words.faults import Fault, after_praise
 
 ALIKE = 0.2
 """Distance of two topics, from 0 to 2, below which they are one."""

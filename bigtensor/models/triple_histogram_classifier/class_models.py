@@ -9,7 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from bigtensor.decomposition.hidden_markov import MarkovParameters
+from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
 from bigtensor.models.discrete_mixture.estimator import DiscreteMixture
 from bigtensor.models.hidden_markov.estimator import HiddenMarkovModel
 from bigtensor.models.triple_histogram_classifier.sequences import Sequences, TripleHistograms

@@ -14,10 +14,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from bigtensor.errors import DataError, ParameterError, Setting
-from bigtensor.models.containers import labelled_answer
+from bigtensor.models.contract.containers import labelled_answer
+from bigtensor.models.contract.parameters import check_choice
 from bigtensor.models.discrete_mixture.estimator import DiscreteMixture
 from bigtensor.models.hidden_markov.estimator import HiddenMarkovModel
-from bigtensor.models.parameters import check_choice
 from bigtensor.models.triple_histogram_classifier.class_models import (
     ClassModel,
     fitted_class_model,

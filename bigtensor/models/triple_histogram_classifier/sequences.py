@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bigtensor.errors import DataError
 from bigtensor.features.row_loops import row_loop
-from bigtensor.models.data_kinds import category_values
+from bigtensor.models.contract.data_kinds import category_values
 
 WINDOW = 3
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.densities.view_densities import MixtureDensities
 
 BLOCK_ROWS = 32_768
 """Rows of a block of a sequence: a message enters and leaves each of them."""

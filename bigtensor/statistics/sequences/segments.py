@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import ArraySpec, State
 
 _NAMES = ("start", "source_start", "first_row", "last_row", "first_sequence", "last_sequence")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import Buffers
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import Locator

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.features.bumps import Floats
-from bigtensor.features.kernel_basis import KernelBasis
+from bigtensor.features.kernels.kernel_basis import KernelBasis
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 
 _HALVES = 1024

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import State, Statistic, Workspace
 from bigtensor.statistics.topics.documents import Documents, document_keys
 

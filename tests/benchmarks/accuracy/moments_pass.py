@@ -14,9 +14,9 @@ from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.features.group_map import GroupMap
-from bigtensor.features.nystroem import Nystroem
+from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.triple_moments import TripleMoments
+from bigtensor.statistics.moments.triple_moments import TripleMoments
 from bigtensor.statistics.validity import Checked
 from tests.benchmarks.floors import flop_rate
 from tests.benchmarks.kernels import kernel_seconds

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.augmented_moments import AugmentedMoments
-from bigtensor.decomposition.multiview_mixture import solve_multiview_mixture
+from bigtensor.decomposition.multiview.augmented_moments import AugmentedMoments
+from bigtensor.decomposition.multiview.multiview_mixture import solve_multiview_mixture
 from bigtensor.errors import IdentifiabilityError
 
 FloatArray = NDArray[np.float64]

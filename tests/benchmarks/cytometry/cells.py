@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.importers.files import import_files
 from bigtensor.data.importers.transforms import is_untransformed
-from bigtensor.data.layout import FEATURE_DIM, SAMPLE_DIM, SampleStoreWriter
+from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM, SampleStoreWriter
 from bigtensor.errors import FileFormatWarning
 
 Labels = NDArray[Any]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from bigtensor.engine.local_cluster import local_cluster
+from bigtensor.engine.clusters.local_cluster import local_cluster
 from tests.benchmarks.baselines import flowsom_labels
 from tests.benchmarks.cytometry.cells import Cells, repeat_cells
 from tests.benchmarks.cytometry.methods import kernel_mixture, unsettled_fits_allowed

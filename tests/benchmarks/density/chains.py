@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from bigtensor import TensorTrainDensity, simulate
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import Workspace
 from tests.benchmarks.density.peers import gaussian_mixture, kernel_density
 from tests.benchmarks.tables import Row

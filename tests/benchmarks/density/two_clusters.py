@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bigtensor.decomposition.tensor_train.clipped_density import ClippedDensity, VariableGrid
 from bigtensor.decomposition.tensor_train.kernel_svd import nested_kernel_svd
-from bigtensor.features.kernel_basis import KernelBasis
+from bigtensor.features.kernels.kernel_basis import KernelBasis
 from tests.benchmarks.tables import Row
 
 Floats = NDArray[np.float64]

@@ -14,15 +14,15 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor import DiscreteMixture
-from bigtensor.data.block import Block
-from bigtensor.data.layout import FEATURE_DIM
+from bigtensor.data.rows.block import Block
 from bigtensor.data.simulate.rows import block_bounds, write
+from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.errors import ConditioningWarning
 from bigtensor.models.discrete_mixture.estimation import updated
 from bigtensor.models.discrete_mixture.solution import DiscreteSolution
+from bigtensor.statistics.densities.log_likelihood import LogLikelihood
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.in_memory import sum_in_memory
-from bigtensor.statistics.log_likelihood import LogLikelihood
-from bigtensor.statistics.posterior_sums import PosteriorSums
 from tests.benchmarks.discrete.small_alphabets import FIRST_SEED, VIEWS
 from tests.benchmarks.tables import Report, Row, bars
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor import DiscreteMixture
-from bigtensor.decomposition.discrete_core import unscaled_core
-from bigtensor.decomposition.discrete_spectral import spectral_factors
+from bigtensor.decomposition.discrete.discrete_core import unscaled_core
+from bigtensor.decomposition.discrete.discrete_spectral import spectral_factors
 from bigtensor.errors import ConditioningWarning, IdentifiabilityError
 from tests.benchmarks.baselines.count_em import (
     Factors,

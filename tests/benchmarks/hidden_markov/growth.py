@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bigtensor.decomposition.discrete_core import core_of_table
-from bigtensor.decomposition.discrete_spectral import spectral_factors
-from bigtensor.decomposition.hidden_markov import markov_from_factors
+from bigtensor.decomposition.discrete.discrete_core import core_of_table
+from bigtensor.decomposition.discrete.discrete_spectral import spectral_factors
+from bigtensor.decomposition.discrete.hidden_markov import markov_from_factors
 from tests.benchmarks.baselines.markov_em import Markov, best_of_random_starts
 from tests.benchmarks.hidden_markov.accuracy import MEASURE
 from tests.benchmarks.hidden_markov.triples import (

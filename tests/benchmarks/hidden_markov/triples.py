@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.discrete_core import core_of_table
+from bigtensor.decomposition.discrete.discrete_core import core_of_table
+from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
 from bigtensor.decomposition.exterior_point import markov_exterior_point
-from bigtensor.decomposition.hidden_markov import MarkovParameters
 from bigtensor.models.hidden_markov.expectation_maximisation import (
     triple_expectation_maximisation,
 )

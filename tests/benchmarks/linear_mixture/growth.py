@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from bigtensor import LinearMixture
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.sample_tensors.joint_least_squares import joint_sweeps
 from bigtensor.decomposition.sample_tensors.power_method import power_method
 from bigtensor.decomposition.sample_tensors.power_updates import distinct_terms, weighted_ends
 from bigtensor.decomposition.sample_tensors.terms import Contract, Factors
-from bigtensor.models.sample_tensor import SampleTensor
+from bigtensor.models.moment_tensors.sample_tensor import SampleTensor
 from bigtensor.statistics.within_reach import Reach
 from tests.benchmarks.linear_mixture.accuracy import SEED
 from tests.benchmarks.linear_mixture.columns import Columns, Drawn, column_errors, quiet_fit

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import zarr
 
-from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.stores.layout import SampleStoreWriter
 
 ROWS, COMPONENTS = 1000, 3
 FEATURES = ["CD3", "CD4", "CD19"]

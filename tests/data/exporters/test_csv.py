@@ -6,9 +6,9 @@ import pytest
 import xarray as xr
 import zarr
 
-from bigtensor.data import outputs
 from bigtensor.data.exporters.csv import write_answers_to_csv
 from bigtensor.data.exporters.new_anndata import write_new_anndata
+from bigtensor.data.stores import outputs
 from bigtensor.errors import DataError, OutputError, StoreReadError
 
 

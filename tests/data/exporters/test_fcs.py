@@ -10,7 +10,7 @@ import zarr
 
 from bigtensor.data.exporters.fcs import write_answers_to_fcs
 from bigtensor.data.exporters.sample_rows import rows_of_samples
-from bigtensor.data.importers.fcs import FcsHeader, iterate_fcs, read_fcs_header
+from bigtensor.data.importers.fcs.events import FcsHeader, iterate_fcs, read_fcs_header
 from bigtensor.data.importers.files import import_files
 from bigtensor.errors import (
     DataError,

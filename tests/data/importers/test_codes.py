@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from bigtensor.cli import main
 from bigtensor.data.importers import job as job_module
 from bigtensor.data.importers.files import import_files
-from bigtensor.data.layout import SampleStoreWriter
 from bigtensor.data.opening import open_samples
+from bigtensor.data.stores.layout import SampleStoreWriter
 from bigtensor.errors import DataError, FileFormatWarning, ParameterError
 
 TABLE = pd.DataFrame(

@@ -9,11 +9,11 @@ import pytest
 from scipy.sparse import coo_matrix, csr_array, csr_matrix, save_npz
 
 from bigtensor import open_samples
-from bigtensor.data.checked_casts import checked_cast, first_outside
-from bigtensor.data.count_stores import CountStoreWriter
-from bigtensor.data.importers.counts import import_counts
+from bigtensor.data.importers.counts.import_counts import import_counts
 from bigtensor.data.importers.files import import_files
-from bigtensor.data.layout import SampleStoreWriter
+from bigtensor.data.stores.count_stores import CountStoreWriter
+from bigtensor.data.stores.layout import SampleStoreWriter
+from bigtensor.data.values.checked_casts import checked_cast, first_outside
 from bigtensor.errors import DataError, FileFormatWarning
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from bigtensor.data.file_formats import reading
+from bigtensor.data.addresses.file_formats import reading
 from bigtensor.data.importers.anndata import open_anndata
 from bigtensor.data.importers.files import import_files
 from bigtensor.data.importers.source import ImportSource

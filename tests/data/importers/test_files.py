@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bigtensor.data.importers.fcs import iterate_fcs
+from bigtensor.data.importers.fcs.events import iterate_fcs
 from bigtensor.data.importers.files import import_files
 from bigtensor.data.importers.transforms import Arcsinh, Linear, Logicle, Transform
 from bigtensor.errors import (

@@ -5,10 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.models.description import ModelDescription
-from bigtensor.models.report_blocks import Cell, Group, Notice, ReportParts, Section, Table, Words
-from bigtensor.models.report_figures import Heatmap
-from bigtensor.models.sampled_rows import SampledRows
+from bigtensor.models.words.description import ModelDescription
+from bigtensor.models.words.report_blocks import (
+    Cell,
+    Group,
+    Notice,
+    ReportParts,
+    Section,
+    Table,
+    Words,
+)
+from bigtensor.models.words.report_figures import Heatmap
+from bigtensor.models.words.sampled_rows import SampledRows
 from tests.laws.small_model import Standardiser
 
 

@@ -9,10 +9,11 @@ from scipy.optimize import linear_sum_assignment
 
 import bigtensor
 from bigtensor import DiscreteMixture, simulate
-from bigtensor.data.block import Block
-from bigtensor.decomposition.discrete_core import DiscreteFactors
+from bigtensor.data.rows.block import Block
+from bigtensor.decomposition.discrete.discrete_core import DiscreteFactors
 from bigtensor.decomposition.exterior_point import exterior_point_from, literal_exterior_point
 from bigtensor.errors import ConditioningWarning
+from bigtensor.models.contract.script import in_memory
 from bigtensor.models.discrete_mixture.core import moments_of, unscaled_moments_of
 from bigtensor.models.discrete_mixture.estimation import (
     LITERAL_NEGATIVE_PENALTY,
@@ -22,8 +23,7 @@ from bigtensor.models.discrete_mixture.estimation import (
     em_iterations,
 )
 from bigtensor.models.discrete_mixture.solution import DiscreteSolution
-from bigtensor.models.script import in_memory
-from bigtensor.statistics.code_moments import SymbolGroup
+from bigtensor.statistics.codes.code_moments import SymbolGroup
 from tests.models.discrete_mixture.tables import Truth, distance, fitted_table, truth
 
 

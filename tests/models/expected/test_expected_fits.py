@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bigtensor.models.registry import MODELS
+from bigtensor.models.contract.registry import MODELS
 from tests.models.expected.families import FAMILIES, stored_path
 
 FITS = [(family, name) for family, fits in FAMILIES.items() for name in fits]

@@ -18,7 +18,7 @@ from bigtensor.errors import (
     MissingValueWarning,
     ParameterError,
 )
-from bigtensor.models.gaussian_components import GaussianComponents
+from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import judged
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bigtensor.decomposition.hidden_markov import MarkovParameters
+from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
 from bigtensor.errors import ParameterError
 from bigtensor.models.hidden_markov.expectation_maximisation import (
     triple_expectation_maximisation,
@@ -15,7 +15,7 @@ from tests.decomposition.markov_models import (
     table_error,
     triple_table,
 )
-from tests.statistics.test_triple_posteriors import path_sums
+from tests.statistics.codes.test_triple_posteriors import path_sums
 
 
 def sample(seed=0, k=3, n=5, rows=400):

@@ -13,8 +13,8 @@ import xarray as xr
 
 import bigtensor
 from bigtensor import HiddenMarkovModel, open_samples, simulate
-from bigtensor.data import row_sequences
 from bigtensor.data.importers.files import import_files
+from bigtensor.data.rows import row_sequences
 from bigtensor.errors import (
     DataError,
     IdentifiabilityError,

@@ -13,10 +13,10 @@ from sklearn.exceptions import NotFittedError
 
 from bigtensor import HiddenMarkovModel, simulate
 from bigtensor.cli import main
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError, ParameterError
+from bigtensor.statistics.codes.triple_counts import TripleCounts
 from bigtensor.statistics.in_memory import sum_in_memory
-from bigtensor.statistics.triple_counts import TripleCounts
 
 SUBJECTS = 5
 

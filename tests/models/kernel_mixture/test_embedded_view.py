@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, laplace, norm
 
-from bigtensor.features.kernels import GaussianKernel, LaplaceKernel
-from bigtensor.features.nystroem import Nystroem
+from bigtensor.features.kernels.kernel import GaussianKernel, LaplaceKernel
+from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.features.plain_maps import OneHot
 from bigtensor.models.kernel_mixture.embedded_view import EmbeddedView
 

@@ -8,7 +8,7 @@ from numpy.random import default_rng
 
 from bigtensor import LinearMixture
 from bigtensor.errors import ConditioningWarning, IdentifiabilityError
-from bigtensor.models.gaussian_components import GaussianComponents
+from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.linear_mixture.verdict import judged
 

@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 
 import bigtensor
 from bigtensor import LinearMixture, merge, simulate
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.errors import (
     ConditioningWarning,
     DataError,
@@ -16,7 +16,7 @@ from bigtensor.errors import (
     ParameterError,
     ViewError,
 )
-from bigtensor.models.pilot_tensor import centred_tensor
+from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor
 from bigtensor.statistics.within_reach import Reach
 
 VIEWS = {"a": list(range(10)), "b": list(range(10, 20)), "c": list(range(20, 30))}

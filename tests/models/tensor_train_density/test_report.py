@@ -8,12 +8,12 @@ from scipy.stats import norm
 
 from bigtensor import TensorTrainDensity
 from bigtensor.errors import ConstantFeatureWarning
-from bigtensor.models.report_blocks import Group
-from bigtensor.models.report_figures import ArcDiagram, ConditionalPlot, Heatmap, Scatter
-from bigtensor.models.sampled_rows import SampledRows
 from bigtensor.models.tensor_train_density.conditional_section import conditional_quantiles
 from bigtensor.models.tensor_train_density.dependence_section import mutual_informations
 from bigtensor.models.tensor_train_density.sections import sections_of
+from bigtensor.models.words.report_blocks import Group
+from bigtensor.models.words.report_figures import ArcDiagram, ConditionalPlot, Heatmap, Scatter
+from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.report.html import render_report
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from bigtensor import KernelMixture
 from bigtensor.models.kernel_mixture.report import notices
-from bigtensor.models.wording import percent
+from bigtensor.models.words.wording import percent
 
 
 def noticed(model, count):

@@ -53,7 +53,7 @@ def test_standing_out__ends_at_the_first_that_does_not(values, null, count):
 
 
 def test_standing_out__is_what_the_count_of_components_rests_on():
-    from bigtensor.decomposition.component_count import count_components
+    from bigtensor.decomposition.multiview.component_count import count_components
 
     rng = np.random.default_rng(2)
     label = rng.integers(0, 3, 4000)

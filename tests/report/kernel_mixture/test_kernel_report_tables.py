@@ -4,8 +4,8 @@ import pytest
 from bigtensor.models.kernel_mixture.report import diagnostics, sections
 from bigtensor.models.kernel_mixture.report.feature_profiles import FeatureProfile
 from bigtensor.models.kernel_mixture.report.levels import Level, Levels
-from bigtensor.models.label_level import LabelLevel
-from bigtensor.models.sampled_rows import LabelledRows
+from bigtensor.models.words.label_level import LabelLevel
+from bigtensor.models.words.sampled_rows import LabelledRows
 
 NOTHING = np.zeros(0)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.statistics.code_tables import CodeTables
-from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.codes.code_tables import CodeTables
+from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.statistics.sequences.chain import HiddenChain
 
 Array = NDArray[np.float64]

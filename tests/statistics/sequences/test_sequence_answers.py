@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.errors import BigtensorError, ParameterError
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.sequences.answers import SequenceAnswers

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bigtensor import simulate
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.tensor_train.sketched_cores import sketched_train
-from bigtensor.features.kernel_basis import KernelBasis
+from bigtensor.features.kernels.kernel_basis import KernelBasis
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.tensor_train.neighbour_sketches import NeighbourSketches
 from bigtensor.testing import STATISTIC_LAWS, StatisticCase

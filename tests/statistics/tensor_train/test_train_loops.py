@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.tensor_train.structure import balanced, chain
 from bigtensor.features.modes import Nodes, Symbols
 from bigtensor.statistics.base import Workspace

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.random import default_rng
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.topics.document_completion import DocumentCompletion
 from bigtensor.statistics.topics.held_out_documents import OfDocuments

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.random import default_rng
 from scipy.special import digamma, gammaln, polygamma
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.statistics import stop_requests
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.topics import topic_counts

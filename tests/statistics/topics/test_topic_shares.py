@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.random import default_rng
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE, TopicShares
 from bigtensor.testing import check_row_function

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.random import default_rng
 from scipy.optimize import linear_sum_assignment
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.topics.topic_moments import (
     WordMoments,
     estimated_concentration,

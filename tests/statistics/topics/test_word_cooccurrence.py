@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.random import default_rng
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.models.topic_model.coherence import likely_words, mean_npmi
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.topics.word_cooccurrence import WordCooccurrence

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import IdentifiabilityError
+from bigtensor.models.contract.script import Step
 from bigtensor.models.kernel_mixture.groups import Groups, SampleFeatures, projected_views
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solve import decomposed, spectral_start
-from bigtensor.models.script import Step
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
-from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.densities.log_likelihood import LogLikelihood
+from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.statistics.folds import OfFold, fold_of_rows
-from bigtensor.statistics.log_likelihood import LogLikelihood
-from bigtensor.statistics.triple_moments import TripleMoments, TripleMomentsResult
+from bigtensor.statistics.moments.triple_moments import TripleMoments, TripleMomentsResult
 
 FloatArray = NDArray[np.float64]
 

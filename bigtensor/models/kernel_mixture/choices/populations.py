@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.component_merging import SEPARATION, merge_components
-from bigtensor.decomposition.consensus_tree import CONSENSUS, consensus_tree
-from bigtensor.decomposition.merge_tree import MergeTree
-from bigtensor.decomposition.population_count import choose_population_count, finest_separate_cut
+from bigtensor.decomposition.merging.component_merging import SEPARATION, merge_components
+from bigtensor.decomposition.merging.consensus_tree import CONSENSUS, consensus_tree
+from bigtensor.decomposition.merging.merge_tree import MergeTree
+from bigtensor.decomposition.merging.population_count import (
+    choose_population_count,
+    finest_separate_cut,
+)
+from bigtensor.models.answers.populations import Populations
 from bigtensor.models.kernel_mixture.choices.components import mean_correlation
 from bigtensor.models.kernel_mixture.choices.replicates import (
     grow_replicates,
@@ -23,9 +27,8 @@ from bigtensor.models.kernel_mixture.choices.replicates import (
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import KernelSolution, responsibilities_of
-from bigtensor.models.populations import Populations
-from bigtensor.statistics.co_posterior import CoPosteriorSumsResult
-from bigtensor.statistics.densities import MixtureDensities
+from bigtensor.statistics.densities.co_posterior import CoPosteriorSumsResult
+from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.statistics.row_sample import Sample
 
 MOST_POPULATIONS = 30

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.component_merging import SEPARATION, merge_components
-from bigtensor.decomposition.merge_tree import MergeTree
+from bigtensor.decomposition.merging.component_merging import SEPARATION, merge_components
+from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.features.clustering import kmeans
-from bigtensor.models.driver_threads import map_on_threads
+from bigtensor.models.contract.driver_threads import map_on_threads
 from bigtensor.models.kernel_mixture.preparation import Preparation, sample_positions
 from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
 from bigtensor.models.kernel_mixture.solution import labels_of
 from bigtensor.models.kernel_mixture.solve import clustered_start, refined
-from bigtensor.statistics.co_posterior import CoPosteriorSumsResult
+from bigtensor.statistics.densities.co_posterior import CoPosteriorSumsResult
+from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.in_memory import sum_in_memory
-from bigtensor.statistics.posterior_sums import PosteriorSums
 from bigtensor.statistics.row_sample import Sample
 
 FloatArray = NDArray[np.float64]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import IdentifiabilityError
+from bigtensor.models.contract.script import Estimate, Solved, Step
 from bigtensor.models.kernel_mixture.groups import projected_views
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import Settings
@@ -25,7 +26,6 @@ from bigtensor.models.kernel_mixture.stages import (
     moments_windows,
     settling_windows,
 )
-from bigtensor.models.script import Estimate, Solved, Step
 from bigtensor.statistics.base import Pass
 
 Rival = tuple[float, int]

@@ -9,8 +9,8 @@ import numpy as np
 
 from bigtensor.models.kernel_mixture.report.notices import standing_out
 from bigtensor.models.kernel_mixture.report.sentences import likelihood_sentence
-from bigtensor.models.report_blocks import Block, Cell, Group, Table, Words
-from bigtensor.models.report_figures import Curve, Curves, Panel, Rule
+from bigtensor.models.words.report_blocks import Block, Cell, Group, Table, Words
+from bigtensor.models.words.report_figures import Curve, Curves, Panel, Rule
 
 SMALL_MARKS_FROM = 60
 """Points of a curve above which its marks are smaller."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.block import Block
+from bigtensor.data.rows.block import Block
 from bigtensor.models.kernel_mixture.report.feature_profiles import (
     FeatureProfile,
     feature_profiles,
@@ -16,8 +16,8 @@ from bigtensor.models.kernel_mixture.report.feature_profiles import (
     standardised_means,
     to_one,
 )
-from bigtensor.models.label_level import LabelLevel, level_of
-from bigtensor.models.sampled_rows import row_answers
+from bigtensor.models.words.label_level import LabelLevel, level_of
+from bigtensor.models.words.sampled_rows import row_answers
 
 FloatArray = NDArray[np.float64]
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from bigtensor.models.kernel_mixture.report.levels import Level
-from bigtensor.models.label_level import population_of_component
-from bigtensor.models.mixture_description import verdict_notice
-from bigtensor.models.report_blocks import Notice
-from bigtensor.models.wording import counted, percent, sentence_of, words_of
+from bigtensor.models.words.label_level import population_of_component
+from bigtensor.models.words.mixture_description import verdict_notice
+from bigtensor.models.words.report_blocks import Notice
+from bigtensor.models.words.wording import counted, percent, sentence_of, words_of
 
 STEADY = 0.8
 """Adjusted Rand index of the labels of two halves from which on populations are called steady."""

@@ -13,8 +13,8 @@ from bigtensor.models.kernel_mixture.report.sections import (
     sections_of,
 )
 from bigtensor.models.kernel_mixture.report.sentences import method_sentences
-from bigtensor.models.report_blocks import ReportParts
-from bigtensor.models.sampled_rows import LabelledRows
+from bigtensor.models.words.report_blocks import ReportParts
+from bigtensor.models.words.sampled_rows import LabelledRows
 
 
 def report_parts(model: Any, rows: LabelledRows | None) -> ReportParts:

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.consensus_tree import CONSENSUS
+from bigtensor.decomposition.merging.consensus_tree import CONSENSUS
 from bigtensor.models.kernel_mixture.report.diagnostics import agreement_of_cuts
 from bigtensor.models.kernel_mixture.report.feature_pairs import choose_pairs
 from bigtensor.models.kernel_mixture.report.levels import Level, Levels
 from bigtensor.models.kernel_mixture.report.sentences import component_description, cuts_sentences
-from bigtensor.models.report_blocks import Block, Cell, Column, Group, Section, Table, Words
-from bigtensor.models.report_figures import DensityPlot, Heatmap, Scatter, TreePlot
-from bigtensor.models.sampled_rows import LabelledRows
-from bigtensor.models.wording import percent
+from bigtensor.models.words.report_blocks import Block, Cell, Column, Group, Section, Table, Words
+from bigtensor.models.words.report_figures import DensityPlot, Heatmap, Scatter, TreePlot
+from bigtensor.models.words.sampled_rows import LabelledRows
+from bigtensor.models.words.wording import percent
 
 FloatArray = NDArray[np.float64]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.label_level import population_of_component
-from bigtensor.models.wording import counted, independence_sentence, words_of
+from bigtensor.models.words.label_level import population_of_component
+from bigtensor.models.words.wording import counted, independence_sentence, words_of
 
 FloatArray = NDArray[np.float64]
 

@@ -1,0 +1,87 @@
+"""``bigtensor accumulate``: the sums of one pass over a store, to be merged with others."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bigtensor.cli.command import Command, when_interrupted
+from bigtensor.cli.options import (
+    ADDRESS,
+    DATA,
+    missing_option,
+    overwrite_option,
+    refuse_inputs,
+    runtime_options,
+)
+from bigtensor.cli.output import say
+from bigtensor.cli.progress import duration, pace, reporter
+from bigtensor.cli.sequences import in_order, sequence_option
+from bigtensor.cli.workers import started
+
+if TYPE_CHECKING:
+    from bigtensor.data.addresses.store_address import Address
+
+
+@click.command(cls=Command)
+@click.argument("model_path", type=ADDRESS, metavar="PREPARED.zarr|MODEL.zarr")
+@click.argument("cells", type=DATA, metavar="CELLS.zarr")
+@click.option(
+    "--out", type=ADDRESS, required=True, metavar="STATISTICS.zarr", help="The statistics to write."
+)
+@click.option(
+    "--checkpoint",
+    metavar="DIR",
+    help="Keep finished parts here; the same command continues from them.",
+)
+@sequence_option
+@runtime_options
+@missing_option
+@overwrite_option
+def accumulate(
+    model_path: Address,
+    cells: str,
+    out: Address,
+    checkpoint: str | None,
+    sequence: str | None,
+    where: dict[str, Any],
+    missing: str | None,
+    overwrite: bool,
+) -> None:
+    """Sum what the next round of a model needs of a store.
+
+    A prepared model gives the sums of the first round, a solved one those of a refinement.
+    STATISTICS.zarr holds sums and no row; its size does not depend on the number of rows.
+    """
+    refuse_inputs(out, model_path, cells)
+    when_interrupted(
+        [out],
+        "nothing was written; with --checkpoint DIR, finished parts are kept"
+        if checkpoint is None
+        else f"finished parts are kept in {checkpoint}, and the same command continues from them",
+    )
+    from bigtensor.data.stores.outputs import check_target
+    from bigtensor.models.contract.loading import load_model
+
+    check_target(out, overwrite=overwrite)
+    model = load_model(model_path, fitted=False)
+    if missing is not None:
+        model.set_params(missing=missing)
+    begin = time.perf_counter()
+    with started(where) as running, reporter() as progress:
+        statistics = model.accumulate(
+            in_order(cells, sequence, model),
+            checkpoint=checkpoint,
+            listeners=[progress.listen],
+            **running,
+        )
+    seconds = time.perf_counter() - begin
+    statistics.save(out, overwrite=overwrite)
+    left_out = statistics.rows_left_out
+    say(
+        f"statistics {out}: {statistics.pass_name} of {statistics.rows:,} rows"
+        + (f", {left_out:,} left out" if left_out else "")
+        + f"\ntook       {duration(seconds)}, {pace(statistics.rows, seconds, None)}"
+    )

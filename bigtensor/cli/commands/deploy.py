@@ -1,0 +1,245 @@
+"""``bigtensor deploy``: the files that run a fit on a cluster."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bigtensor.cli.command import Command, when_interrupted
+from bigtensor.cli.commands.fit import fit
+from bigtensor.cli.model_options import collect_parameters
+from bigtensor.cli.options import PATH, count, size
+from bigtensor.cli.output import complain, say
+from bigtensor.cli.recipes import KINDS, Job, filled_files
+from bigtensor.cli.sequences import in_order
+
+if TYPE_CHECKING:
+    from bigtensor.engine.plan import Plan
+
+DEFAULT_FIT = ("fit", "cells.zarr", "--out", "model.zarr")
+DEFAULT_MEMORY = 4 * 2**30
+MEMORY_STEP = 256 * 2**20
+"""Planned memory is rounded up to a multiple of it."""
+
+_HELP = (
+    "Type the fit after the options, as on one machine but without the word 'bigtensor'. Leave out "
+    "the options that say where it runs, such as --workers. A checkpoint is added to the fit, so "
+    "that a job that starts again continues. The memory of a worker comes from the plan of the fit."
+)
+
+_PLACES = {"scheduler": "--scheduler", "scheduler_file": "--scheduler-file", "workers": "--workers"}
+"""Options of ``bigtensor fit`` that say where it runs, which is what a recipe is for."""
+
+
+def _time(value: Any) -> str:
+    """Return a running time such as 04:00:00."""
+    parts = str(value).split(":")
+    if len(parts) != 3 or not all(part.isdecimal() and len(part) >= 2 for part in parts):
+        raise click.BadParameter(
+            f"{value!r} is not a time; give hours, minutes and seconds, such as 04:00:00"
+        )
+    return str(value)
+
+
+@click.group()
+def deploy() -> None:
+    """Write the files that run a fit on a cluster.
+
+    'bigtensor deploy slurm --workers 40 --out job fit cells.zarr --components 12 --out model.zarr'
+    writes them to the folder 'job'. Without the first --out, the files are printed. The memory of a
+    worker comes from the plan of the fit.
+    """
+
+
+class _DeployCommand(Command):
+    """Command that prints the files of a kind of cluster.
+
+    Its options end where the command that it deploys begins.
+    """
+
+    allow_interspersed_args = False
+
+    def __init__(self, kind: str) -> None:
+        summary = KINDS[kind]
+        super().__init__(
+            kind,
+            callback=functools.partial(_deploy, kind),
+            short_help=summary,
+            help=f"{summary}\n\n{_HELP}",
+            params=[
+                click.Argument(
+                    ["command"],
+                    nargs=-1,
+                    type=click.UNPROCESSED,
+                    metavar="[fit CELLS.zarr FIT_OPTIONS]",
+                ),
+                click.Option(
+                    ["--workers"],
+                    type=count(),
+                    default=4,
+                    show_default=True,
+                    metavar="N",
+                    help="Worker processes of one thread.",
+                ),
+                click.Option(
+                    ["--memory", "memory_limit"],
+                    type=size,
+                    metavar="SIZE",
+                    help="Memory of a worker, such as 4GiB. By default it comes from the plan of "
+                    "the fit, or is 4GiB if the data cannot be read here.",
+                ),
+                click.Option(
+                    ["--time"],
+                    type=_time,
+                    default="04:00:00",
+                    show_default=True,
+                    metavar="HH:MM:SS",
+                    help="Longest running time of a job.",
+                ),
+                click.Option(
+                    ["--out"],
+                    type=PATH,
+                    metavar="FOLDER",
+                    help="New folder for the files. Without it, the files are printed.",
+                ),
+            ],
+        )
+
+
+def _deploy(
+    kind: str,
+    command: tuple[str, ...],
+    workers: int,
+    memory_limit: int | None,
+    time: str,
+    out: Path | None,
+) -> None:
+    """Print or write the files of a kind, filled in for a command."""
+    arguments = command or DEFAULT_FIT
+    if not any(entry.partition("=")[0] == "--checkpoint" for entry in arguments):
+        arguments = (*arguments, "--checkpoint", "parts")
+    options = _fit_options(arguments)
+    model = _model(options)
+    plan = _plan(model, options, memory_limit) if command else None
+    if plan is not None and workers > plan.tasks:
+        complain(
+            f"note: a pass has {plan.tasks} task{'s' * (plan.tasks != 1)}, so some of the "
+            f"{workers} workers have nothing to do; give --workers {plan.tasks}"
+        )
+    job = Job(
+        workers=workers,
+        memory=memory_limit or (DEFAULT_MEMORY if plan is None else _needed(plan)),
+        time=time,
+        command=arguments,
+        model=model,
+        data=str(options["cells"]),
+        sequence=options["sequence"],
+        out=str(options["out"]),
+        checkpoint=options["checkpoint"],
+    )
+    files = filled_files(kind, job)
+    if out is None:
+        say("\n".join(f"==> {name} <==\n{text}" for name, text in files.items()))
+    else:
+        _write(out, files)
+
+
+for _kind in KINDS:
+    deploy.add_command(_DeployCommand(_kind))
+
+
+def _fit_options(arguments: Sequence[str]) -> dict[str, Any]:
+    """Return the options of ``bigtensor fit``; options of the model form one entry.
+
+    Raises
+    ------
+    click.UsageError
+        When the arguments are not those of ``bigtensor fit``.
+    """
+    if arguments[0] != "fit":
+        raise click.UsageError(
+            f"{arguments[0]!r} cannot be deployed, only 'fit'; for other commands of bigtensor, "
+            "see the README of 'bigtensor deploy slurm'"
+        )
+    parent = click.get_current_context()
+    with fit.make_context("fit", list(arguments[1:]), parent=parent) as context:
+        options = context.params
+        for name, option in _PLACES.items():
+            if options[name] is not None:
+                raise click.UsageError(
+                    f"{option} after 'fit' says where the fit runs, and the files say so already; "
+                    f"{'give it before' if name == 'workers' else 'leave it out after'} 'fit'"
+                )
+        return collect_parameters(options)
+
+
+def _model(options: Mapping[str, Any]) -> Any:
+    """Return the model that ``bigtensor fit`` makes of its options."""
+    from bigtensor.models.contract.registry import model_class
+
+    return model_class(options["model"])(
+        **options["parameters"],
+        missing=options["missing"] or "raise",
+        weights=options["weights"],
+        random_state=options["seed"],
+    )
+
+
+def _plan(model: Any, options: Mapping[str, Any], memory_limit: int | None) -> Plan | None:
+    """Return the plan of the process that holds most; None where the data cannot be read here.
+
+    Raises
+    ------
+    PlanError
+        When it does not fit into the memory.
+    """
+    from bigtensor.errors import StoreReadError
+
+    try:
+        # a thread of this process stands for the driver, which holds more than a worker
+        rows = in_order(str(options["cells"]), options["sequence"], model)
+        plan: Plan = model.plan(
+            rows,
+            scheduler="threads",
+            workers=1,
+            memory_limit=memory_limit,
+            checkpoint=options["checkpoint"],
+        )
+    except StoreReadError as error:
+        complain(f"note: there is no plan, because the data cannot be read here: {error}")
+        if memory_limit is None:
+            gib = DEFAULT_MEMORY // 2**30
+            complain(f"note: the memory of a worker is set to {gib}GiB; --memory changes it")
+        return None
+    return plan.check()
+
+
+def _needed(plan: Plan) -> int:
+    """Return the memory of a process in which a plan fits."""
+    from bigtensor.engine.plan import USABLE
+
+    return math.ceil(plan.projected_nbytes / USABLE / MEMORY_STEP) * MEMORY_STEP
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    """Write files to a new folder."""
+    from bigtensor.errors import OutputError
+
+    when_interrupted([folder])
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError as error:
+        raise OutputError(f"{folder} exists; give a new folder with --out") from error
+    for name, text in files.items():
+        path = folder / name
+        path.write_text(text, encoding="utf-8")
+        if text.startswith("#!"):
+            # whoever may read it may run it: others only where the umask lets them read
+            mode = path.stat().st_mode
+            path.chmod(mode | (mode & 0o444) >> 2)
+    say(f"files      {folder}: {', '.join(files)}\nnext       read {folder / 'README.md'}")

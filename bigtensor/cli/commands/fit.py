@@ -1,0 +1,148 @@
+"""``bigtensor fit``: a model from a store."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bigtensor.cli.command import when_interrupted, written_for
+from bigtensor.cli.commands.plan import plan_facts, planned_fit
+from bigtensor.cli.model_options import ModelFactsCommand
+from bigtensor.cli.options import (
+    ADDRESS,
+    DATA,
+    missing_option,
+    overwrite_option,
+    refuse_inputs,
+    runtime_options,
+    seed_option,
+    weights_option,
+)
+from bigtensor.cli.output import say
+from bigtensor.cli.progress import duration, reporter
+from bigtensor.cli.sequences import in_order, sequence_option
+from bigtensor.cli.workers import started
+from bigtensor.models.words.wording import counted
+
+if TYPE_CHECKING:
+    from bigtensor.data.addresses.store_address import Address
+
+
+@click.command(cls=ModelFactsCommand)
+@click.argument("cells", type=DATA, metavar="CELLS.zarr")
+@click.option(
+    "--out", type=ADDRESS, required=True, metavar="MODEL.zarr", help="The model to write."
+)
+@click.option(
+    "--checkpoint",
+    metavar="DIR",
+    help="Keep finished parts here; the same command continues from them.",
+)
+@sequence_option
+@runtime_options
+@seed_option
+@missing_option
+@weights_option
+@overwrite_option
+def fit(
+    cells: str,
+    out: Address,
+    model: str,
+    parameters: dict[str, Any],
+    checkpoint: str | None,
+    sequence: str | None,
+    where: dict[str, Any],
+    seed: int,
+    missing: str | None,
+    weights: str,
+    overwrite: bool,
+) -> None:
+    """Fit a model to the rows of a store.
+
+    The plan is printed first; a plan that does not fit into the memory is refused.
+    """
+    refuse_inputs(out, cells)
+    when_interrupted(
+        [out],
+        "nothing was written; with --checkpoint DIR, finished parts are kept"
+        if checkpoint is None
+        else f"finished parts are kept in {checkpoint}, and the same command continues from them",
+    )
+    from bigtensor.data.stores.outputs import check_target
+    from bigtensor.models.contract.registry import model_class
+
+    fitted = model_class(model)(
+        **parameters, missing=missing or "raise", weights=weights, random_state=seed
+    )
+    check_target(out, overwrite=overwrite)
+    rows = in_order(cells, sequence, fitted)
+    planned = _show_plan(fitted, rows, where, checkpoint)
+    begin = time.perf_counter()
+    with started(where, planned["tasks"]) as running, reporter() as progress:
+        fitted.fit(rows, checkpoint=checkpoint, listeners=[progress.listen], **running)
+    fitted.save(out, overwrite=overwrite)
+    seconds = time.perf_counter() - begin
+    say(_summary(fitted, out, seconds), {**_facts(fitted, out, seconds), "plan": planned})
+    if checkpoint is not None:
+        say(f"checkpoint {checkpoint}: no longer needed, remove it when you like")
+
+
+def _show_plan(
+    model: Any, cells: Any, where: dict[str, Any], checkpoint: str | None
+) -> dict[str, Any]:
+    """Print the plan, and refuse it in one line when it does not fit; return its facts."""
+    from bigtensor.errors import PlanError
+
+    plan = planned_fit(model, cells, where, checkpoint)
+    say(written_for(click.get_current_context().command, plan.in_words() + "\n"))
+    if not plan.fits:
+        raise PlanError("the plan does not fit: " + plan.advice())
+    return plan_facts(plan)
+
+
+def _facts(model: Any, out: Address, seconds: float) -> dict[str, Any]:
+    """Return what was fitted, as ``--json`` prints it."""
+    found = model.diagnostics_
+    return {
+        "model": out,
+        **model.description.fit_facts(model),
+        "views": model.views_.as_mapping(),
+        "rows": found["rows"],
+        "passes": len(found["passes"]),
+        "seconds": seconds,
+    }
+
+
+def _summary(model: Any, out: Address, seconds: float) -> str:
+    """Say what was written where."""
+    from bigtensor.models.words.wording import counted
+
+    found = model.diagnostics_
+    return (
+        f"{model_line(model, out)}\n"
+        f"{fit_lines(model)}"
+        f"fitted on  {found['rows']:,} rows in {counted(len(found['passes']), 'pass', 'passes')}, "
+        f"{duration(seconds)}"
+    )
+
+
+def fit_lines(model: Any) -> str:
+    """Say what a fit found, in the options of the command that runs."""
+    command = click.get_current_context().command
+    return "".join(
+        f"{name:<10} {written_for(command, words)}\n"
+        for name, words in model.description.fit_lines(model)
+    )
+
+
+def model_line(model: Any, out: Address) -> str:
+    """Say where a fitted model was written, and its size."""
+    return f"model      {out}: {in_views(model.description.fit_size(model), model)}"
+
+
+def in_views(size: str, model: Any) -> str:
+    """Return the size of a model in words, which may be empty, with its number of views."""
+    views = counted(len(model.views_.names), "view")
+    return f"{size} in {views}" if size else views

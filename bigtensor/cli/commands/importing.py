@@ -1,0 +1,202 @@
+"""``bigtensor import``: files of any known kind into one store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bigtensor.cli.command import Command
+from bigtensor.cli.options import ADDRESS, PATH, count, overwrite_option, refuse_inputs
+from bigtensor.cli.output import one_line, printable, say
+from bigtensor.cli.progress import reporter
+
+if TYPE_CHECKING:
+    from bigtensor.data.addresses.store_address import Address
+
+_OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
+
+
+@click.command("import", cls=Command)
+@click.argument("files", type=PATH, nargs=-1, required=True, metavar="FILE|FOLDER...")
+@click.option(
+    "--out", type=ADDRESS, required=True, metavar="CELLS.zarr", help="The store to write."
+)
+@click.option(
+    "--format",
+    type=click.Choice(["fcs", "csv", "parquet", "anndata"]),
+    help="The kind of the files; by default it follows from the end of their names.",
+)
+@click.option("--compensate", is_flag=True, help="FCS: remove spillover by the file's own matrix.")
+@click.option(
+    "--transform",
+    type=click.Choice(["arcsinh", "logicle", "none"]),
+    help="By default arcsinh for FCS, none for everything else.",
+)
+@click.option(
+    "--cofactor",
+    type=float,
+    help="Of arcsinh; by default 5 for mass cytometry and 150 otherwise.",
+)
+@click.option(
+    "--untransformed",
+    multiple=True,
+    metavar="NAME",
+    help="A feature that stays linear, instead of scatter and time; may be repeated.",
+)
+@click.option(
+    "--offsets",
+    type=click.Choice(["header", "text"]),
+    help="FCS: which segment to believe where they disagree on where the events lie.",
+)
+@click.option(
+    "--dataset",
+    type=count(0),
+    default=0,
+    metavar="N",
+    help="FCS: which data set of a file that holds several; 0 is the first.",
+)
+@click.option(
+    "--channels",
+    type=click.Choice(["same", "common"]),
+    default="same",
+    show_default=True,
+    help="Whether files with different features are an error, or only common ones are imported.",
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(["float32", "float64"]),
+    default="float32",
+    show_default=True,
+    help="Type of the stored values.",
+)
+@click.option(
+    "--codes",
+    is_flag=True,
+    help="Store codes of named categories: of every column of a table, of numbers too, or of the "
+    "columns of names in obs of AnnData.",
+)
+@click.option(
+    "--counts",
+    is_flag=True,
+    help="Store sparse counts of words in documents, for topic models: .npz, Matrix Market, UCI "
+    "docword, or tables of document, word and count.",
+)
+@click.option(
+    "--vocabulary",
+    type=PATH,
+    metavar="FILE",
+    help="Of --counts: the names of the words, one a line.",
+)
+@click.option(
+    "--documents",
+    type=click.Choice(["rows", "columns"]),
+    default="rows",
+    show_default=True,
+    help="Of --counts: what documents are in Matrix Market; cells often are columns.",
+)
+@click.option("--keep-raw", is_flag=True, help="Also store the values as they were measured.")
+@click.option("--label", metavar="COLUMN", help="Tables and AnnData: the column of labels.")
+@click.option("--sample-id", metavar="COLUMN", help="Tables and AnnData: the column of samples.")
+@click.option(
+    "--sequence",
+    metavar="COLUMN",
+    help="Tables and AnnData: the column that says which sequence a row is of. Rows of a sequence "
+    "follow each other in the order of time.",
+)
+@overwrite_option
+def import_command(
+    files: tuple[Path, ...],
+    out: Address,
+    untransformed: tuple[str, ...],
+    counts: bool,
+    vocabulary: Path | None,
+    documents: str,
+    **options: Any,
+) -> None:
+    """Make a store from FCS, CSV and other files.
+
+    FCS, CSV, Parquet and AnnData files are known; all files must be of one kind. A folder stands
+    for the files in it, a pattern in quotes for what matches it. The rows of files follow each
+    other in the order given.
+
+    If the store is on a disk, a file views.toml beside it lists the default views of a fit. Edit
+    this file to change them. A file that exists already is kept.
+    """
+    from bigtensor.data.addresses.store_address import name_of
+
+    ending = PurePath(name_of(out)).suffix
+    if ending.lower() in _OTHER_KINDS:
+        raise click.UsageError(
+            f"--out {printable(str(out))} must name a Zarr store; for a file {ending} with labels, "
+            "import to a store, fit a model, and use 'bigtensor export'"
+        )
+    refuse_inputs(out, *files)
+    if counts:
+        _import_counts(files, out, vocabulary, documents, overwrite=options["overwrite"])
+        return
+    from bigtensor.data.importers.files import import_files
+
+    with reporter() as progress, progress.rows("import") as advance:
+        summary = import_files(
+            files, out, untransformed=untransformed or None, progress=advance, **options
+        )
+    transform = dict(summary.transform)
+    name, linear = transform.pop("name"), transform.pop("untransformed")
+    words = ", ".join([name, *(f"{key} {value:g}" for key, value in transform.items())])
+    say(
+        f"data       {summary.path}: {summary.rows:,} rows x {len(summary.features)} features from "
+        f"{len(summary.files)} file{'s' * (len(summary.files) != 1)}, "
+        f"{summary.bytes / 2**20:,.1f} MiB\n"
+        f"features   {', '.join(map(one_line, summary.features))}\n"
+        f"transform  {words}"
+        + (f"; linear: {', '.join(map(one_line, linear))}" if linear else "")
+        + _starter_views(out, summary.features, linear)
+    )
+
+
+def _import_counts(
+    files: tuple[Path, ...],
+    out: Address,
+    vocabulary: Path | None,
+    documents: str,
+    *,
+    overwrite: bool,
+) -> None:
+    """Import one file of counts, and say what was found."""
+    if len(files) != 1:
+        raise click.UsageError(f"--counts imports one file, and {len(files)} are given")
+    from bigtensor.data.importers.counts.import_counts import import_counts
+
+    with reporter() as progress, progress.rows("import") as advance:
+        found = import_counts(
+            files[0],
+            out,
+            vocabulary=vocabulary,
+            documents=documents,
+            overwrite=overwrite,
+            progress=advance,
+        )
+    say(
+        f"data       {found.path}: {found.rows:,} documents x {found.words:,} words, "
+        f"{found.stored:,} counts\n"
+        f"next       bigtensor fit {found.path} --model topic --topics 10 --out topics.zarr"
+    )
+
+
+def _starter_views(out: Address, features: Sequence[str], linear: Sequence[str]) -> str:
+    """Write a file of views to begin with, and return the line that says so.
+
+    Beside a store on an object store there is none, because it could not be edited there.
+    """
+    if isinstance(out, str):
+        return ""
+    from bigtensor.cli.starter_views import write_starter_views
+
+    try:
+        path = write_starter_views(out, features, linear)
+    except OSError as error:
+        return f"\nviews      not written: {error.strerror}"
+    return "" if path is None else f"\nviews      {path}: those of a fit without --views, to edit"

@@ -1,0 +1,21 @@
+"""``bigtensor models``: the models and their options."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from bigtensor.cli.command import Command
+from bigtensor.cli.output import say
+
+
+@click.command(cls=Command)
+def models() -> None:
+    """List the models that fit, plan and prepare take with --model."""
+    from bigtensor.models.contract.registry import MODELS, command_name
+
+    for name, module in MODELS.items():
+        folder = import_module(module.rpartition(".")[0])
+        say(f"{command_name(name):<20} {(folder.__doc__ or '').splitlines()[0]}")
+    say("Their options: bigtensor fit --model NAME --help")

@@ -1,0 +1,76 @@
+"""``bigtensor plan``: what a fit would read and hold."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bigtensor.cli.command import written_for
+from bigtensor.cli.model_options import ModelFactsCommand
+from bigtensor.cli.options import DATA, runtime_options
+from bigtensor.cli.output import say
+from bigtensor.cli.sequences import in_order, sequence_option
+
+if TYPE_CHECKING:
+    from bigtensor.engine.plan import Plan
+
+
+@click.command(cls=ModelFactsCommand)
+@click.argument("cells", type=DATA, metavar="CELLS.zarr")
+@click.option(
+    "--checkpoint", metavar="DIR", help="As for 'fit': count the parts that wait to be stored."
+)
+@sequence_option
+@runtime_options
+def plan(
+    cells: str,
+    model: str,
+    parameters: dict[str, Any],
+    checkpoint: str | None,
+    sequence: str | None,
+    where: dict[str, Any],
+) -> None:
+    """Say what a fit would read and hold.
+
+    No row is read, and no worker is started.
+    """
+    from bigtensor.models.contract.registry import model_class
+
+    unfitted = model_class(model)(**parameters)
+    planned = planned_fit(unfitted, in_order(cells, sequence, unfitted), where, checkpoint)
+    command = click.get_current_context().command
+    say(written_for(command, planned.in_words()), plan_facts(planned))
+
+
+def planned_fit(model: Any, cells: Any, where: dict[str, Any], checkpoint: str | None) -> Plan:
+    """Return the plan of a fit, which waits for no worker.
+
+    Parameters
+    ----------
+    model : Estimator
+    cells : Samples
+    where : dict
+        As `bigtensor.cli.options.runtime` returns it.
+    checkpoint : str, optional
+        Of the fit.
+    """
+    places = {name: value for name, value in where.items() if name != "wait_for_workers"}
+    planned: Plan = model.plan(cells, checkpoint=checkpoint, **places)
+    return planned
+
+
+def plan_facts(planned: Plan) -> dict[str, Any]:
+    """Return a plan as ``--json`` prints it.
+
+    Parameters
+    ----------
+    planned : Plan
+
+    Returns
+    -------
+    dict
+        The fields of the plan; sizes are bytes.
+    """
+    return {**asdict(planned), "fits": planned.fits}

@@ -1,0 +1,85 @@
+"""``bigtensor prepare``: a model that many sites can accumulate statistics with."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bigtensor.cli.command import when_interrupted
+from bigtensor.cli.commands.fit import in_views
+from bigtensor.cli.model_options import ModelCommand
+from bigtensor.cli.options import (
+    ADDRESS,
+    DATA,
+    count,
+    missing_option,
+    overwrite_option,
+    refuse_inputs,
+    runtime_options,
+    seed_option,
+)
+from bigtensor.cli.output import say
+from bigtensor.cli.progress import duration, reporter
+from bigtensor.cli.workers import started
+
+if TYPE_CHECKING:
+    from bigtensor.data.addresses.store_address import Address
+
+
+@click.command(cls=ModelCommand)
+@click.argument("cells", type=DATA, metavar="CELLS.zarr")
+@click.option(
+    "--out",
+    type=ADDRESS,
+    required=True,
+    metavar="PREPARED.zarr",
+    help="The prepared model to write.",
+)
+@click.option(
+    "--rows",
+    type=count(),
+    metavar="N",
+    help="Rows that are expected in all: bandwidths shrink with them. By default those of "
+    "CELLS.zarr.",
+)
+@runtime_options
+@seed_option
+@missing_option
+@overwrite_option
+def prepare(
+    cells: str,
+    out: Address,
+    rows: int | None,
+    model: str,
+    parameters: dict[str, Any],
+    where: dict[str, Any],
+    seed: int,
+    missing: str | None,
+    overwrite: bool,
+) -> None:
+    """Prepare a model from pilot data, for statistics that are merged.
+
+    Bandwidths, landmarks, directions and grids are chosen from a sample of CELLS.zarr, which should
+    be like the rows to come. PREPARED.zarr holds no row: send a copy of it to every site.
+    """
+    refuse_inputs(out, cells)
+    when_interrupted([out])
+    from bigtensor.data.stores.outputs import check_target
+    from bigtensor.models.contract.registry import model_class
+
+    prepared = model_class(model)(**parameters, missing=missing or "raise", random_state=seed)
+    check_target(out, overwrite=overwrite)
+    begin = time.perf_counter()
+    with started(where) as running, reporter() as progress:
+        prepared.prepare(cells, rows=rows, listeners=[progress.listen], **running)
+    prepared.save(out, overwrite=overwrite)
+    found = prepared.diagnostics_
+    read = sum(entry["rows"] for entry in found["passes"])
+    views = in_views(prepared.description.size(prepared.description.facts(prepared)), prepared)
+    say(
+        f"prepared   {out}: {views}, for {rows or found['rows']:,} rows\n"
+        f"pilot      {read:,} rows read, {duration(time.perf_counter() - begin)}\n"
+        f"next       bigtensor accumulate {out} CELLS.zarr --out STATISTICS.zarr"
+    )

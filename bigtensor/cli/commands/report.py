@@ -1,0 +1,63 @@
+"""``bigtensor report``: a fitted model as one HTML file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from bigtensor.cli.command import Command
+from bigtensor.cli.options import ADDRESS, DATA, overwrite_option
+from bigtensor.cli.output import say
+
+if TYPE_CHECKING:
+    from bigtensor.data.addresses.store_address import Address
+
+
+@click.command(cls=Command)
+@click.argument("model_path", type=ADDRESS, metavar="MODEL.zarr")
+@click.option(
+    "--data",
+    type=DATA,
+    required=True,
+    metavar="CELLS.zarr",
+    help="The rows that the report shows a sample of.",
+)
+@click.option(
+    "--labels",
+    type=DATA,
+    metavar="LABELS.zarr",
+    help="Labels of all rows, as 'bigtensor predict' writes them. Without them, only a sample of "
+    "the rows is labelled.",
+)
+@click.option(
+    "--truth",
+    metavar="VARIABLE",
+    help="Variable of the data with the known class of every row; label where not given.",
+)
+@click.option(
+    "--out", type=ADDRESS, required=True, metavar="REPORT.html", help="The file to write."
+)
+@overwrite_option
+def report(
+    model_path: Address,
+    data: str,
+    labels: str | None,
+    truth: str | None,
+    out: Address,
+    overwrite: bool,
+) -> None:
+    """Describe a fitted model in one HTML file."""
+    from bigtensor.models.contract.loading import load_model
+    from bigtensor.report.html import write_report
+
+    model = load_model(model_path)
+    write_report(
+        model,
+        out,
+        data=data,
+        labels=labels,
+        truth=truth,
+        overwrite=overwrite,
+    )
+    say(f"report     {out}")

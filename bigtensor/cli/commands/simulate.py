@@ -1,0 +1,71 @@
+"""``bigtensor simulate``: rows with known truth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bigtensor.cli.command import Command
+from bigtensor.cli.options import ADDRESS, components_option, count, overwrite_option, seed_option
+from bigtensor.cli.output import say
+from bigtensor.cli.progress import reporter
+from bigtensor.data.simulate.simulators import SIMULATORS, Choice, Simulator
+
+if TYPE_CHECKING:
+    from bigtensor.data.addresses.store_address import Address
+
+
+@click.group()
+def simulate() -> None:
+    """Write rows with known truth to a store."""
+
+
+def _command(kind: str, simulator: Simulator) -> click.Command:
+    """Return the command that runs a simulator."""
+
+    @simulate.command(kind, cls=Command, help=simulator.summary)
+    @click.argument("out", type=ADDRESS, metavar="OUT.zarr")
+    @click.option("--rows", type=count(), required=True, help="Number of rows, such as 1e6.")
+    @components_option
+    @seed_option
+    @overwrite_option
+    def write(
+        out: Address, rows: int, components: int, seed: int, overwrite: bool, **choices: Any
+    ) -> None:
+        with reporter() as progress, progress.rows("simulate") as advance:
+            simulator.load()(
+                out,
+                rows,
+                components,
+                **choices,
+                random_state=seed,
+                overwrite=overwrite,
+                progress=advance,
+            )
+        say(f"data       {out}: {rows:,} rows of {components} components, with {simulator.truth}")
+
+    # the options of the simulator stand before those that every command has
+    general = [parameter.name for parameter in write.params].index("seed")
+    write.params[general:general] = [
+        click.Option(
+            [f"--{choice.name.removeprefix('n_').replace('_', '-')}", choice.name],
+            type=_type_of(choice),
+            default=choice.default,
+            show_default=True,
+            help=choice.help,
+        )
+        for choice in simulator.choices
+    ]
+    return write
+
+
+def _type_of(choice: Choice) -> Any:
+    """Return the type of an option."""
+    if choice.words:
+        return click.Choice(choice.words)
+    return count(1) if isinstance(choice.default, int) else float
+
+
+for _kind, _simulator in SIMULATORS.items():
+    _command(_kind, _simulator)

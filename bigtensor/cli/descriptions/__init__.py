@@ -1,0 +1,1 @@
+"""Descriptions that ``bigtensor info`` prints, by kind of data."""

@@ -1,0 +1,61 @@
+"""Description of a fitted or a prepared model for ``bigtensor info``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bigtensor.cli.output import one_line
+from bigtensor.models.words.wording import names_in_words
+
+
+def model_facts(path: str) -> dict[str, Any]:
+    """Return the facts of a fitted or a prepared model.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    dict
+        After ``views`` those that the model itself tells.
+    """
+    from bigtensor.models.contract.loading import load_model
+
+    model = load_model(path, fitted=False)
+    found = model.diagnostics_
+    parameters = {name: value for name, value in model.get_params().items() if name != "views"}
+    return {
+        "kind": "model",
+        "model": type(model).__name__,
+        "fitted": model.__sklearn_is_fitted__(),
+        "parameters": parameters,
+        "data": found["data"],
+        "passes": found["passes"],
+        "views": {name: list(members) for name, members in model.views_.as_mapping().items()},
+        **model.description.facts(model),
+    }
+
+
+def model_lines(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Describe a fitted or a prepared model in words."""
+    from bigtensor.models.contract.registry import model_class
+
+    description = model_class(facts["model"]).description
+    size = description.size(facts)
+    yield f"model      {facts['path']}: {facts['model']}{f' of {size}' if size else ''}"
+    parameters = facts["parameters"].items()
+    yield f"parameters {', '.join(f'{name} {value}' for name, value in parameters)}"
+    yield f"{'fitted on' if facts['fitted'] else 'prepared on':<10} {facts['data']}"
+    yield "passes"
+    for entry in facts["passes"]:
+        reused = f", {entry['reused_parts']} from the checkpoint" if entry["reused_parts"] else ""
+        yield f"  {entry['name']:<20} {entry['rows']:>14,} rows in {entry['parts']} parts{reused}"
+    yield "views"
+    for name, features in facts["views"].items():
+        yield f"  {one_line(name):<20} {names_in_words([one_line(own) for own in features])}"
+    if not facts["fitted"]:
+        yield "next       accumulate statistics with it, and solve them"
+        return
+    yield from description.lines(facts)

@@ -1,0 +1,132 @@
+"""Description of a store of samples for ``bigtensor info``."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bigtensor.cli.descriptions.feature_quantiles import feature_quantiles, quantile_lines
+from bigtensor.cli.output import one_line
+from bigtensor.errors import LayoutWarning
+
+_ATTRIBUTES = ("transform", "compensation", "source_files", "simulator", "random_state")
+"""Attributes that say where the values come from."""
+
+
+def sample_facts(path: str, group: Any) -> dict[str, Any]:
+    """Return the facts of a store of samples.
+
+    Parameters
+    ----------
+    path : str
+        Path or URL.
+    group : zarr.Group
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    StoreReadError, DataError
+        When the store cannot be read as samples.
+    """
+    from bigtensor.data.opening import open_samples
+    from bigtensor.data.sources.row_sources import ZarrSource
+
+    with warnings.catch_warnings(record=True) as concerns:
+        warnings.simplefilter("always", LayoutWarning)
+        samples = open_samples(path)
+    source, values = samples.sources[0], None
+    if isinstance(source, ZarrSource):
+        array = group[source.variable]
+        values = {
+            "variable": source.variable,
+            "dtype": str(samples.dtype),
+            "chunks": array.chunks,
+            "shards": array.shards,
+        }
+    return {
+        "kind": "samples",
+        "rows": samples.rows,
+        "features": samples.features,
+        "values": values,
+        "concerns": [str(concern.message) for concern in concerns],
+        "quantiles": feature_quantiles(samples) if samples.kind == "measured" else None,
+        "categories": samples.categories,
+        "variables": [variable_facts(name, array) for name, array in sorted(group.arrays())],
+        "attributes": {key: group.attrs[key] for key in _ATTRIBUTES if key in group.attrs},
+    }
+
+
+def sample_lines(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Describe a store of samples in words."""
+    features, values = facts["features"], facts["values"]
+    yield f"data       {facts['path']}: {facts['rows']:,} rows x {len(features)} features"
+    yield f"features   {', '.join(map(one_line, features))}"
+    if values is not None:
+        shards = f" in shards of {shape_in_words(values['shards'])}" if values["shards"] else ""
+        chunks = f"chunks of {shape_in_words(values['chunks'])}{shards}"
+        yield f"values     {values['variable']} {values['dtype']}, {chunks}"
+    for concern in facts["concerns"] or ["good to read by rows"]:
+        yield f"layout     {concern}"
+    if facts["quantiles"] is not None:
+        yield from quantile_lines(facts["quantiles"])
+    if facts["categories"] is not None:
+        yield "categories"
+        for feature, known in facts["categories"].items():
+            yield f"  {one_line(feature):<20} {len(known)}: {shortened(known)}"
+    yield "variables"
+    for variable in facts["variables"]:
+        dims, names = ", ".join(variable["dimensions"]), variable["categories"]
+        named = f": {shortened(names)}" if names else ""
+        yield f"  {one_line(variable['name']):<20} ({one_line(dims)}) {variable['dtype']}{named}"
+    for key, value in facts["attributes"].items():
+        yield f"{key:<10} {_attribute(value)}"
+
+
+def variable_facts(name: str, array: Any) -> dict[str, Any]:
+    """Return the facts of an array of a store.
+
+    Parameters
+    ----------
+    name : str
+    array : zarr.Array
+
+    Returns
+    -------
+    dict
+        ``name``, ``dimensions``, ``dtype`` and ``categories``. All string types are called string.
+        In Zarr v2 dimensions are an attribute that xarray writes.
+    """
+    if array.metadata.zarr_format == 2:
+        dimensions = array.attrs.get("_ARRAY_DIMENSIONS")
+    else:
+        dimensions = array.metadata.dimension_names
+    categories = array.attrs.get("categories")
+    return {
+        "name": name,
+        "dimensions": [str(entry) for entry in dimensions or ()],
+        "dtype": "string" if array.dtype.kind in "OTU" else str(array.dtype),
+        # the attribute of a store of others may be anything
+        "categories": list(map(str, categories)) if isinstance(categories, list) else [],
+    }
+
+
+def shape_in_words(shape: tuple[int, ...]) -> str:
+    """Return a shape in words."""
+    return " x ".join(f"{length:,}" for length in shape)
+
+
+def shortened(names: list[str], most: int = 6) -> str:
+    """List the first names."""
+    more = f", ... {len(names)} in all" if len(names) > most else ""
+    return ", ".join(map(one_line, names[:most])) + more
+
+
+def _attribute(value: Any) -> str:
+    """Return an attribute as one line of bounded length."""
+    text = one_line(value) if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 300 else f"{text[:300]}..."

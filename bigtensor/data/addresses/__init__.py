@@ -1,0 +1,1 @@
+"""Addresses: paths and URLs, files behind them, and errors of reading."""

@@ -1,0 +1,97 @@
+"""Errors of reading rows: the rows, the place and the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from bigtensor.data.addresses.repeated_reads import is_transient
+from bigtensor.errors import MissingDependencyError, StoreReadError, hide_passwords
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def too_much_memory(what: str) -> StoreReadError:
+    """Return the error of rows whose chunks do not fit in memory.
+
+    Parameters
+    ----------
+    what : str
+        The rows, or the variable, in words.
+    """
+    return StoreReadError(
+        f"{what} asks for too much memory: a chunk is damaged, or larger than this machine can "
+        "hold; restore the store from a copy, or write it in smaller chunks"
+    )
+
+
+@contextmanager
+def row_errors(variable: str, address: str, start: int, stop: int) -> Iterator[None]:
+    """Turn errors of libraries that read rows into a `StoreReadError`.
+
+    Parameters
+    ----------
+    variable, address : str
+        Name what is read.
+    start, stop : int
+        The rows.
+
+    Raises
+    ------
+    StoreReadError
+    """
+    try:
+        yield
+    except MissingDependencyError:
+        raise
+    except MemoryError as error:
+        raise too_much_memory(
+            f"{variable!r} of rows {start:,} to {stop - 1:,} in {address}"
+        ) from error
+    except PermissionError as error:
+        raise StoreReadError(
+            f"rows {start:,} to {stop - 1:,} of {variable!r} in {address} may not be "
+            f"read ({error}); ask the owner of the store for permission"
+        ) from error
+    except Exception as error:
+        remedy = (
+            "the disk or the network failed: check it and run the same command again"
+            if is_transient(error)
+            else "a chunk or shard is missing, truncated or corrupted: restore the file from "
+            "a copy or import the data again"
+        )
+        raise StoreReadError(
+            f"rows {start:,} to {stop - 1:,} of {variable!r} in {address} cannot be "
+            f"read ({type(error).__name__}: {error}); {remedy}"
+        ) from hide_passwords(error)
+
+
+def read_variable(variable: xr.DataArray | xr.Variable, name: str) -> NDArray[Any]:
+    """Read rows that xarray has not read from its store yet.
+
+    Parameters
+    ----------
+    variable : DataArray or Variable
+    name : str
+        The variable and its store in words, for the message.
+
+    Raises
+    ------
+    StoreReadError
+        When a chunk is absent or damaged.
+    """
+    try:
+        values: NDArray[Any] = variable.to_numpy()
+    except MemoryError as error:
+        raise too_much_memory(name) from error
+    except Exception as error:
+        # xarray passes on what the codecs and file systems raise
+        raise StoreReadError(
+            f"{name} cannot be read ({type(error).__name__}: {error}); restore the store from a "
+            "copy or write it again"
+        ) from hide_passwords(error)
+    return values

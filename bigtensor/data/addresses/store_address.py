@@ -1,0 +1,111 @@
+"""The address of a store: a path or a URL, checked before anything is opened."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from fsspec.implementations.local import LocalFileSystem
+
+from bigtensor.data.addresses.object_stores import check_bucket, file_system, store_errors
+from bigtensor.errors import StoreReadError
+
+Address = Path | str
+"""A path on a local or mounted disk, or a URL of another place."""
+
+
+def as_address(address: str | os.PathLike[str]) -> Address:
+    """Return the path that an address stands for, or the URL where it lies elsewhere.
+
+    Parameters
+    ----------
+    address : path or URL
+        ``file://`` and ``local://`` stand for paths.
+
+    Examples
+    --------
+    >>> as_address("s3://bucket/cells.zarr")
+    's3://bucket/cells.zarr'
+    >>> str(as_address("file:///data/cells.zarr"))
+    '/data/cells.zarr'
+    """
+    text = os.fspath(address)
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        return Path(text)
+    return Path(rest) if scheme in ("file", "local") else text.rstrip("/")
+
+
+def resolved(address: str | os.PathLike[str]) -> Address:
+    """Return the address without links, for comparison and for tasks in other folders."""
+    place = as_address(address)
+    return place if isinstance(place, str) else place.resolve()
+
+
+def name_of(address: Address) -> str:
+    """Return the last name of an address."""
+    return address.name if isinstance(address, Path) else address.rpartition("/")[2]
+
+
+def beside(address: Address, name: str) -> Address:
+    """Return the address of another name in the same folder."""
+    if isinstance(address, Path):
+        return address.with_name(name)
+    return f"{address.rpartition('/')[0]}/{name}"
+
+
+def inside(address: Address, name: str) -> Address:
+    """Return the address of a name in a folder."""
+    return address / name if isinstance(address, Path) else f"{address}/{name}"
+
+
+def check_store_address(path: str) -> None:
+    """Refuse an address that cannot lead to a Zarr store.
+
+    Parameters
+    ----------
+    path : str
+        A path, or a URL such as ``s3://bucket/cells.zarr``.
+
+    Raises
+    ------
+    MissingDependencyError
+        When the protocol of a URL needs a package that is not installed.
+    StoreReadError
+        When the protocol is unknown, nothing is there, it may not be read, or it is a file.
+    """
+    filesystem, root = file_system(path, probe=True)
+    if isinstance(filesystem, LocalFileSystem):
+        _check_folder(path, Path(root))
+        return
+    with store_errors(path):
+        exists = filesystem.exists(root)
+        if not exists:
+            check_bucket(path, filesystem, root)
+            raise StoreReadError(f"there is no store at {path}; check the path")
+
+
+def _check_folder(path: str, folder: Path) -> None:
+    """Refuse a place on disk that is no folder, or may not be read."""
+    try:
+        with os.scandir(folder):
+            return
+    except NotADirectoryError as error:
+        if folder.is_file():
+            raise StoreReadError(
+                f"{path} is a file; a Zarr store is a folder. 'bigtensor import' makes one from "
+                "FCS, CSV, Parquet or AnnData files"
+            ) from error
+        raise StoreReadError(f"there is no store at {path}; check the path") from error
+    except PermissionError as error:
+        raise StoreReadError(
+            f"{path} may not be read (permission denied); ask its owner for permission"
+        ) from error
+    except (OSError, ValueError) as error:
+        lost = getattr(error, "errno", None) in (errno.ENOENT, errno.ELOOP)
+        if lost and folder.is_symlink():
+            raise StoreReadError(
+                f"{path} is a link to {folder.readlink()}, which does not exist; correct the link"
+            ) from error
+        raise StoreReadError(f"there is no store at {path}; check the path") from error

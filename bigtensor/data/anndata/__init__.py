@@ -1,0 +1,1 @@
+"""Files of AnnData, in HDF5 and in Zarr."""

@@ -1,0 +1,1 @@
+"""Files of sparse counts: bags of words, Matrix Market and long tables."""

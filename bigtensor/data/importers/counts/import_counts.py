@@ -1,0 +1,156 @@
+"""Import of sparse counts: bags of words, Matrix Market and long tables into a store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bigtensor.data.addresses.file_formats import reading
+from bigtensor.data.addresses.store_address import Address, as_address
+from bigtensor.data.importers.counts.count_files import CountFile, LongTable, MatrixFile
+from bigtensor.data.importers.counts.document_blocks import CountBlock
+from bigtensor.data.importers.counts.triplet_files import TripletFile
+from bigtensor.data.stores.count_stores import CountStoreWriter
+from bigtensor.data.values.checked_casts import checked_cast
+from bigtensor.data.values.unique_names import unique_names
+from bigtensor.errors import DataError, FileFormatError, ParameterError, Setting
+
+DOCUMENTS = ("rows", "columns")
+
+ENDINGS = (".npz", ".mtx", ".txt", ".parquet", ".pq", ".csv")
+"""Ends of the names of files of counts, those of texts also with .gz."""
+
+
+@dataclass(frozen=True)
+class CountSummary:
+    """Result of an import of counts.
+
+    Attributes
+    ----------
+    path : Path
+        Of the store.
+    rows, words : int
+        Number of documents and of words.
+    stored : int
+        Counts that are not zero.
+    """
+
+    path: Address
+    rows: int
+    words: int
+    stored: int
+
+
+def import_counts(
+    path: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    vocabulary: str | os.PathLike[str] | None = None,
+    documents: str = "rows",
+    overwrite: bool = False,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> CountSummary:
+    """Write counts of words in documents to AnnData in Zarr, which models read in place.
+
+    Known are ``.npz`` (of SciPy, or a bag of words of the arrays data, indices, indptr, shape and
+    vocab), Matrix Market (``.mtx``), UCI ``docword`` (``.txt``), and tables with the columns
+    document, word and count (``.parquet``, ``.csv``); ``.mtx`` and ``.txt`` may end in ``.gz``. But
+    for ``.npz`` memory does not depend on the number of documents.
+
+    Parameters
+    ----------
+    path : path
+    out : path or URL
+        Store to make, which appears under this name when it is whole.
+    vocabulary : path, optional
+        Names of the words in UTF-8, one a line. Text after a tab is ignored. By default
+        ``vocab.NAME.txt`` beside ``docword.NAME.txt``, and numbers without any.
+    documents : {"rows", "columns"}, default "rows"
+        Whether rows of Matrix Market are documents, or columns, as cells often are.
+    overwrite : bool, default False
+        Replace a store of this name.
+    progress : callable, optional
+        Called with the number of documents done and of all, if it is known.
+
+    Returns
+    -------
+    CountSummary
+
+    Raises
+    ------
+    FileFormatError
+        When the file is damaged, of another kind, or not sorted by document, or declares sizes that
+        its bytes cannot hold.
+    DataError
+        When a count is negative, not finite, or larger than 2,147,483,647.
+    OutputError
+        When the store exists, or cannot be written.
+    """
+    if documents not in DOCUMENTS:
+        raise ParameterError(Setting("documents") + f" is {documents!r}; expected rows or columns")
+    source, stored = Path(path), 0
+    with reading(source, "counts"):
+        file = _open(source, None if vocabulary is None else Path(vocabulary), documents)
+    with CountStoreWriter(out, dtype=file.dtype, overwrite=overwrite) as store:
+        for block in _checked_blocks(source, file):
+            stored += block.counts.nnz
+            store.append(block.counts, names=block.names)
+            if progress is not None:
+                progress(store.rows, file.rows or store.rows)
+        names = file.words()
+        store.name_words(file.width if names is None else unique_names(names))
+    return CountSummary(as_address(out), store.rows, file.width, stored)
+
+
+def _open(path: Path, vocabulary: Path | None, documents: str) -> CountFile:
+    """Open a file by the end of its name."""
+    if not path.exists():
+        raise FileFormatError(f"there is no file {path}; check the path")
+    stem = path.with_suffix("") if path.suffix == ".gz" else path
+    if vocabulary is None and stem.name.startswith("docword."):
+        beside = path.with_name("vocab." + stem.name.removeprefix("docword."))
+        vocabulary = beside if beside.exists() else None
+    if documents == "columns" and stem.suffix != ".mtx":
+        raise ParameterError(
+            Setting("documents", "columns") + f" is for Matrix Market files, and not for {path}"
+        )
+    if stem.suffix == ".npz":
+        return MatrixFile(path, vocabulary)
+    if stem.suffix in (".mtx", ".txt"):
+        return TripletFile(path, vocabulary, documents=documents)
+    if path.suffix in (".parquet", ".pq", ".csv"):
+        return LongTable(path)
+    if path.suffix in (".h5ad", ".zarr"):
+        raise FileFormatError(
+            f"{path} is AnnData, whose counts are read in place: fit it without an import"
+        )
+    raise FileFormatError(
+        f"{path} is of no known kind of counts; give a file that ends in {', '.join(ENDINGS)}"
+    )
+
+
+def _checked_blocks(path: Path, file: CountFile) -> Iterator[CountBlock]:
+    """Read documents, and refuse numbers that are no counts."""
+    with reading(path, "counts"):
+        for block in file.blocks():
+            counts = block.counts
+            if not np.isfinite(counts.data).all():
+                raise DataError(
+                    f"{path} has counts that are NaN or infinite; correct them, or leave their "
+                    "entries out of the file"
+                )
+            if counts.nnz and counts.data.min() < 0:
+                raise DataError(f"{path} has negative counts: give counts of words")
+            if file.whole and np.any(counts.data % 1):
+                raise DataError(
+                    f"{path} has counts that are not whole numbers: give counts of words before "
+                    "any weighting"
+                )
+            remedy = "divide all counts by one number, or correct the count"
+            counts.data = checked_cast(counts.data, file.dtype, str(path), remedy)
+            counts.eliminate_zeros()
+            yield block

@@ -1,0 +1,154 @@
+"""Text files of sparse counts: UCI ``docword`` and Matrix Market."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.addresses.file_formats import optional_module
+from bigtensor.data.importers.counts.count_files import CountFile
+from bigtensor.data.importers.counts.declared_sizes import check_declared
+from bigtensor.data.importers.counts.document_blocks import CountBlock, DocumentBlocks, Triplets
+from bigtensor.data.importers.counts.text_lines import open_text, read_line, text_batches
+from bigtensor.data.importers.counts.vocabulary import read_vocabulary
+from bigtensor.errors import FileFormatError, Setting
+
+_IRREGULAR = (b"%", b"\t", b"  ", b" \n", b" \r", b"\n ")
+"""Texts that do not occur in lines of numbers with one space between them."""
+
+
+class TripletFile(CountFile):
+    """Text file of document, word and count: UCI ``docword`` or Matrix Market.
+
+    It has to be sorted by document.
+    """
+
+    def __init__(self, path: Path, vocabulary: Path | None, *, documents: str = "rows") -> None:
+        self._path, self._documents = path, documents
+        with open_text(path) as file:
+            first = _line(file, path)
+            market = first.startswith("%%MatrixMarket")
+            kind = first.split() if market else []
+            if market and (len(kind) < 5 or kind[2] != "coordinate" or kind[4] != "general"):
+                raise FileFormatError(
+                    f"{path} is a Matrix Market file {' '.join(kind[1:])!r}, but only "
+                    "'matrix coordinate ... general' can be read; convert it to this format"
+                )
+            self._pattern = market and kind[3] == "pattern"
+            self._skip = 1
+            sizes: list[str] = [] if market else first.split()
+            while len(sizes) < 3:
+                line = _line(file, path)
+                self._skip += 1
+                if not line:
+                    raise _cut(path, "its sizes")
+                if not line.startswith("%"):
+                    sizes += line.split()
+        if not all(size.isdecimal() for size in sizes) or len(sizes) != 3:
+            raise FileFormatError(
+                f"{path} begins with {' '.join(sizes)[:60]!r}; give a UCI docword file, which "
+                "begins with the numbers of documents, words and entries, or a Matrix Market file"
+            )
+        shape = [int(size) for size in sizes]
+        if documents == "columns":
+            shape[:2] = shape[1::-1]
+        self.rows, self.width, self._entries = shape
+        check_declared(path, documents=self.rows, words=self.width)
+        self._words = None if vocabulary is None else read_vocabulary(vocabulary, self.width, path)
+
+    def blocks(self) -> Iterator[CountBlock]:
+        """Read the documents."""
+        blocks, entries = DocumentBlocks(self._path), 0
+        for rows, words, counts in self._batches():
+            self._check(rows, self.rows or 0, "document", entries)
+            self._check(words, self.width, "word", entries)
+            entries += len(rows)
+            yield from blocks.add(rows - 1, words - 1, counts, self.width)
+        if entries != self._entries:
+            raise _cut(
+                self._path, f"the {self._entries:,} entries that it declares, but {entries:,}"
+            )
+        yield from blocks.finish(self.rows or 0, self.width)
+
+    def words(self) -> list[str] | None:
+        """Return the names of the words."""
+        return self._words
+
+    def _batches(self) -> Iterator[Triplets]:
+        """Read triplets of document, word and count."""
+        entries = 0
+        with open_text(self._path) as file:
+            for _ in range(self._skip):
+                read_line(file, self._path)
+            for text in text_batches(file, self._path):
+                lines = _regular(text)
+                if not lines.strip():
+                    continue
+                triplets = self._parsed(lines, entries)
+                entries += len(triplets[0])
+                yield triplets
+
+    def _parsed(self, lines: bytes, entries: int) -> Triplets:
+        """Return the triplets in lines. `entries` earlier entries are counted in the message."""
+        arrow = optional_module("pyarrow", "tables")
+        csv = optional_module("pyarrow.csv", "tables")
+        types = {"row": arrow.int64(), "column": arrow.int64()}
+        if not self._pattern:
+            types["count"] = arrow.float64()
+        try:
+            table = csv.read_csv(
+                arrow.BufferReader(lines),
+                csv.ReadOptions(column_names=[*types], use_threads=False),
+                csv.ParseOptions(delimiter=" "),
+                csv.ConvertOptions(column_types=types, null_values=[]),
+            )
+        except arrow.ArrowInvalid as error:
+            raise FileFormatError(
+                f"{self._path} has a line that is not the three numbers document, word and count, "
+                f"after entry {entries:,}: {error}; correct the line or export the file again"
+            ) from error
+        rows, words, *counts = (column.to_numpy() for column in table.columns)
+        if self._documents == "columns":
+            rows, words = words, rows
+        return rows, words, counts[0] if counts else np.ones(len(rows))
+
+    def _check(self, numbers: NDArray[Any], most: int, name: str, entries: int) -> None:
+        """Refuse numbers out of range. `entries` earlier entries are counted in the message."""
+        bad = np.flatnonzero((numbers < 1) | (numbers > most))
+        if bad.size:
+            place = entries + int(bad[0]) + 1
+            raise FileFormatError(
+                f"{self._path}: entry {place:,} has the {name} number {int(numbers[bad[0]]):,}, "
+                f"but the file declares the numbers 1 to {most:,}; restore it from a copy"
+                + (
+                    ", or, if documents are the columns of the matrix, use "
+                    + Setting("documents", "columns")
+                    if name == "document"
+                    else ""
+                )
+            )
+
+
+def _line(file: Any, path: Path) -> str:
+    """Return the next line of a header."""
+    return read_line(file, path).decode("utf-8", "replace")
+
+
+def _cut(path: Path, absent: str) -> FileFormatError:
+    """Return the error for a file without a part that it should have."""
+    return FileFormatError(
+        f"{path} does not have {absent}; it is truncated or damaged: restore it from a copy"
+    )
+
+
+def _regular(text: bytes) -> bytes:
+    """Return lines without comments and with one space between numbers."""
+    edges = text[:1] + text[-1:]
+    if b" " not in edges and not any(mark in text for mark in _IRREGULAR):
+        return text
+    lines = (line.split() for line in text.split(b"\n"))
+    return b"\n".join(b" ".join(line) for line in lines if line and not line[0].startswith(b"%"))

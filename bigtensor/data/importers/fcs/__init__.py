@@ -1,0 +1,1 @@
+"""FCS files: segments, keywords, channels and events."""

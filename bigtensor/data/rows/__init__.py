@@ -1,0 +1,1 @@
+"""Rows as passes read them: blocks, samples, groups, sequences and weights."""

@@ -1,0 +1,171 @@
+"""Codes of categories: checked as they are read, and translated to the codes of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.rows.block import UNKNOWN_CODE
+from bigtensor.data.sources.row_sources import Source
+from bigtensor.data.values.categories import MISSING_CODE, counted_categories
+from bigtensor.data.values.plain_arrays import CODES, converted
+from bigtensor.errors import DataError
+
+_NAMED = 5
+"""Most categories of a feature that a message names."""
+
+_ROWS = 65_536
+"""Rows that are read at once."""
+
+Categories = Mapping[str, tuple[str, ...]]
+"""Names of code 0, 1, ... of every feature."""
+
+
+@dataclass(frozen=True, eq=False)
+class CodeMap:
+    """Translation of codes from the categories of the data to categories that are known.
+
+    Attributes
+    ----------
+    categories : mapping of str to tuple of str
+        Names of the codes of the data.
+    known : mapping of str to tuple of str
+        Names of the codes that blocks are to have, for the same features.
+    """
+
+    categories: Categories
+    known: Categories
+    _tables: dict[str, NDArray[np.int32]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        tables = {
+            feature: _table(names, self.known[feature])
+            for feature, names in self.categories.items()
+            if names != self.known[feature]
+        }
+        object.__setattr__(self, "_tables", tables)
+
+    def describe_unknown(self, sources: Sequence[Source]) -> str:
+        """Return the unknown categories of the data in words, or an empty text.
+
+        Parameters
+        ----------
+        sources : sequence of Source
+            The data. Where all rows are in memory, only categories that occur are named.
+        """
+        in_memory = all(source.held_nbytes for source in sources)
+        words = []
+        for feature, table in self._tables.items():
+            unknown = np.flatnonzero(table[:-1] == UNKNOWN_CODE)
+            if in_memory and unknown.size:
+                unknown = np.intersect1d(unknown, _occurring_codes(sources, feature))
+            if unknown.size:
+                more = unknown.size - _NAMED
+                shown = ", ".join(repr(self.categories[feature][code]) for code in unknown[:_NAMED])
+                words.append(f"{shown}{f' and {more} more' if more > 0 else ''} of {feature!r}")
+        return "; ".join(words)
+
+    def translated(self, values: NDArray[Any], features: Sequence[str]) -> NDArray[Any]:
+        """Return codes of known categories. Missing entries are negative.
+
+        Entries of unknown categories are `UNKNOWN_CODE`.
+
+        Parameters
+        ----------
+        values : (rows, features) integer array
+        features : sequence of str
+            Of the columns.
+
+        Returns
+        -------
+        (rows, features) integer array
+            The values themselves where both sides have the same categories.
+
+        Raises
+        ------
+        DataError
+            When a code has no category.
+        """
+        if not len(values):
+            return values
+        for column, feature in enumerate(features):
+            highest, count = int(values[:, column].max()), len(self.categories[feature])
+            if highest >= count:
+                raise DataError(
+                    f"the feature {feature!r} has the code {highest}, but its {count} categories "
+                    f"have the codes 0 to {count - 1}; name all codes in the attribute "
+                    "'categories' of the values"
+                )
+        if not self._tables.keys() & {*features}:
+            return values
+        codes = values.astype(np.int32)
+        for column, feature in enumerate(features):
+            if feature in self._tables:
+                # the last entry stands for missing ones
+                codes[:, column] = self._tables[feature][np.maximum(codes[:, column], -1)]
+        return codes
+
+
+def code_check(source: Source) -> CodeMap | None:
+    """Return the check of the codes of a source; None for other data, and codes without names.
+
+    Booleans are the codes 0 and 1.
+    """
+    categories = source.categories
+    if source.dtype.kind == "b":
+        categories = (("0", "1"),) * len(source.features)
+    if categories is None:
+        return None
+    named = dict(zip(source.features, categories, strict=True))
+    return CodeMap(named, named)
+
+
+def numbered_categories(sources: Sequence[Source]) -> Categories | None:
+    """Return the categories of whole numbers in memory: 0, 1, ... up to the largest.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        Data of floats. NaN and negative numbers are missing entries.
+
+    Returns
+    -------
+    mapping of str to tuple of str, optional
+        None if rows are not in memory or values are no codes.
+    """
+    if not all(source.held_nbytes for source in sources):
+        return None
+    counts = np.zeros(len(sources[0].features), np.intp)
+    for source in sources:
+        for start in range(0, source.rows, _ROWS):
+            values = source.read(start, min(start + _ROWS, source.rows)).values
+            try:
+                counted = counted_categories(converted(values, CODES))
+            except DataError:
+                return None
+            if counted is None:
+                return None
+            np.maximum(counts, [len(names) for names in counted], out=counts)
+    names = (tuple(map(str, range(count))) for count in counts.tolist())
+    return dict(zip(sources[0].features, names, strict=True))
+
+
+def _table(names: Sequence[str], known: Sequence[str]) -> NDArray[np.int32]:
+    """Return the known code of every code, and last the code of a missing entry."""
+    places = {name: code for code, name in enumerate(known)}
+    return np.array([*(places.get(name, UNKNOWN_CODE) for name in names), MISSING_CODE], np.int32)
+
+
+def _occurring_codes(sources: Sequence[Source], feature: str) -> NDArray[np.int64]:
+    """Return the codes that a feature has in rows in memory, each once."""
+    columns = (
+        np.asarray(source.read(0, source.rows).values[:, source.features.index(feature)])
+        for source in sources
+    )
+    # whole floats may be codes, with NaN for a missing entry
+    codes = [np.unique(column[np.isfinite(column)]) for column in columns]
+    return np.unique(np.concatenate(codes)).astype(np.int64)

@@ -1,0 +1,201 @@
+"""Groups of rows, such as patients or files, named in the data or by the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bigtensor.data.addresses.read_errors import read_variable
+from bigtensor.data.rows.row_variables import named_variable
+from bigtensor.data.rows.samples import RowGroups, Samples
+from bigtensor.data.sources.anndata_source import AnndataFileSource
+from bigtensor.data.sources.csr_source import CsrSource, StoredCsrSource
+from bigtensor.data.sources.row_sources import ArraySource, Coding, LazySource, Source, ZarrSource
+from bigtensor.data.sources.xarray_source import XarraySource
+from bigtensor.data.stores.zarr_groups import open_group
+from bigtensor.errors import DataError, ParameterError
+
+MOST_GROUPS = 10_000
+"""A variable with more values is taken for a measurement."""
+
+_REMEDY = (
+    "'bigtensor import' keeps one with --sample-id; for data in memory, the group of every row can "
+    "be given as an array"
+)
+
+_STEP = 2**20
+"""Rows that are looked at together for the values of a variable without categories."""
+
+
+def with_groups(samples: Samples, parts: Sequence[Any], groups: Any, sample_dim: str) -> Samples:
+    """Return samples whose blocks show the group of every row, beside its sequence.
+
+    Parameters
+    ----------
+    samples : Samples
+    parts : sequence
+        What every source was described from.
+    groups : str, or (rows,) array-like
+        The name of a variable along the samples, or the group of every row in memory. Integers
+        with the attribute ``categories`` are codes. All other numbers and strings are names
+        themselves, which one reading of the variable finds. Negative integers, NaN and empty
+        strings stand for no group.
+    sample_dim : str
+
+    Returns
+    -------
+    Samples
+        Groups of one name are one group, even if their codes differ between sources.
+
+    Raises
+    ------
+    DataError
+        When there is no such variable, or it holds something else or far too many values.
+    ParameterError
+        When an array has not one entry a row.
+    StoreReadError
+        When the variable cannot be read.
+    """
+    if isinstance(groups, str):
+        name = groups
+        variables = [
+            named_variable(source, part, name, sample_dim, _REMEDY)
+            for source, part in zip(samples.sources, parts, strict=True)
+        ]
+    else:
+        name = str(getattr(groups, "name", None) or "group")
+        variables = _given(samples, groups, sample_dim)
+    listed = [
+        _listed(source, variable, name)
+        for source, variable in zip(samples.sources, variables, strict=True)
+    ]
+    names = tuple(dict.fromkeys(entry for found in listed for _, entry in found))
+    if not names:
+        raise DataError(
+            f"no row of {samples.describe()} has a group in {name!r}; name another variable"
+        )
+    code = {entry: position for position, entry in enumerate(names)}
+    sources = tuple(
+        _coded(
+            source,
+            variable,
+            Coding(tuple(value for value, _ in found), tuple(code[entry] for _, entry in found)),
+        )
+        for source, variable, found in zip(samples.sources, variables, listed, strict=True)
+    )
+    return replace(samples, sources=sources, groups=RowGroups(name, names))
+
+
+def _given(samples: Samples, groups: Any, sample_dim: str) -> list[xr.DataArray]:
+    """Return the groups of every row in memory, source by source."""
+    attrs = groups.attrs if isinstance(groups, xr.DataArray) else {}
+    array = np.asarray(groups)
+    if array.shape != (samples.rows,):
+        raise ParameterError(
+            f"the groups of rows have shape {array.shape}; expected ({samples.rows},), one a row, "
+            "or the name of a variable"
+        )
+    return [
+        xr.DataArray(array[offset : offset + source.rows], dims=[sample_dim], attrs=attrs)
+        for source, offset in zip(samples.sources, samples.offsets, strict=True)
+    ]
+
+
+def _listed(source: Source, variable: xr.DataArray, name: str) -> list[tuple[Any, str]]:
+    """Return the values of a variable and their names, values ascending."""
+    kind = variable.dtype.kind
+    categories = variable.attrs.get("categories")
+    if kind in "iu" and categories is not None:
+        if not isinstance(categories, list | tuple | np.ndarray):
+            raise DataError(
+                f"the categories of {name!r} of {source.describe()} are {categories!r}; expected "
+                "a list of names"
+            )
+        return list(enumerate(str(entry) for entry in categories))
+    if kind not in "iufbOUST":
+        raise DataError(
+            f"{name!r} of {source.describe()} is {variable.dtype}; groups are integer codes with "
+            "the attribute 'categories', or names: strings or numbers"
+        )
+    values: set[Any] = set()
+    for start in range(0, source.rows, _STEP):
+        piece = variable[start : start + _STEP]
+        stored = read_variable(piece, f"{name!r} of {source.describe()}")
+        values |= _distinct(piece.copy(data=stored), source, name)
+        if len(values) > MOST_GROUPS:
+            raise DataError(
+                f"{name!r} of {source.describe()} has more than {MOST_GROUPS:,} different values; "
+                "groups are patients or files, not measurements: name another variable"
+            )
+    order = sorted(values) if kind in "iufb" else sorted(values, key=_in_words)
+    return [(value, _in_words(value)) for value in order]
+
+
+def _distinct(piece: xr.DataArray, source: Source, name: str) -> set[Any]:
+    """Return the different values of some rows that stand for a group."""
+    stored = piece.to_numpy()
+    if stored.dtype.kind in "iufb":
+        found = np.unique(stored)
+        if found.dtype.kind == "f":
+            found = found[np.isfinite(found)]
+        return set((found[found >= 0] if found.dtype.kind == "i" else found).tolist())
+    try:
+        distinct = set(stored[~piece.isnull().to_numpy()].tolist()) - {"", b""}
+    except TypeError:
+        distinct = {None}
+    strange = [value for value in distinct if not isinstance(value, str | bytes | int | float)]
+    if strange:
+        raise DataError(
+            f"{name!r} of {source.describe()} holds objects that are no names, such as "
+            f"{strange[0]!r}; groups are strings or numbers"
+        )
+    return distinct
+
+
+def _in_words(value: Any) -> str:
+    """Return the name of a value."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value)
+
+
+def _coded(source: Source, variable: xr.DataArray, coding: Coding) -> Source:
+    """Return a source that reads the codes of its groups."""
+    if isinstance(source, ZarrSource):
+        return _coded_store(source, variable, coding)
+    if isinstance(source, LazySource):
+        data = variable.data
+        lazy = hasattr(data, "__dask_graph__")
+        codes = data.map_blocks(coding, dtype=np.int32) if lazy else coding(np.asarray(data))
+        return replace(source, group=codes)
+    stored = read_variable(variable, f"{variable.name!r} of {source.describe()}")
+    held: NDArray[np.int32] = coding(stored)
+    if isinstance(source, XarraySource):
+        return replace(source, group=xr.DataArray(held, dims=[source.sample_dim]))
+    assert isinstance(source, ArraySource | CsrSource | StoredCsrSource | AnndataFileSource)
+    return replace(source, group=held)
+
+
+def _coded_store(source: ZarrSource, variable: xr.DataArray, coding: Coding) -> Source:
+    """Return a store whose tasks read the variable and code it."""
+    stored: Any = None
+    if variable.name is not None:
+        stored = open_group(source.url).get(str(variable.name))
+    if stored is None:
+        raise DataError(
+            f"an array of groups goes with data in memory; {source.describe()} is a store: name "
+            "its variable along the samples instead"
+        )
+    numbers = [dtype.kind in "iufb" for dtype in (stored.dtype, variable.dtype)]
+    if numbers[0] != numbers[1] or {"scale_factor", "add_offset"} & {*variable.encoding}:
+        raise DataError(
+            f"{variable.name!r} of {source.describe()} is stored as {stored.dtype} and stands for "
+            f"{variable.dtype}; store integer codes with the attribute 'categories', or names"
+        )
+    return replace(source, group=str(variable.name), coding=coding)

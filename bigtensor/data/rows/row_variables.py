@@ -1,0 +1,68 @@
+"""Variables along the samples, found by name beside the rows."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import xarray as xr
+
+from bigtensor.data.sources.anndata_datasets import has_obs, obs_variable
+from bigtensor.data.sources.row_sources import Source, ZarrSource
+from bigtensor.data.sources.xarray_source import XarraySource
+from bigtensor.data.stores.zarr_datasets import open_dataset
+from bigtensor.errors import DataError
+
+
+def named_variable(
+    source: Source, part: Any, name: str, sample_dim: str, remedy: str
+) -> xr.DataArray:
+    """Return a named variable along the samples, unread where it lies in a store of samples.
+
+    Parameters
+    ----------
+    source : Source
+    part : object
+        What the source was described from.
+    name : str
+        A variable, or a column of ``obs``.
+    sample_dim : str
+    remedy : str
+        Ways to give the variable, for the message.
+
+    Returns
+    -------
+    DataArray
+
+    Raises
+    ------
+    DataError
+        When there is no such variable.
+    """
+    if has_obs(source, part):
+        return obs_variable(source, part, name, sample_dim)
+    dataset = _dataset(source, part)
+    if name in dataset.variables and dataset[name].dims == (sample_dim,):
+        return dataset[name]
+    known = sorted(
+        str(found)
+        for found, variable in dataset.variables.items()
+        if variable.dims == (sample_dim,) and found != sample_dim
+    )
+    there = f"there are {', '.join(known)}" if known else "there are none"
+    raise DataError(
+        f"{source.describe()} has no variable {name!r} along {sample_dim!r}; {there}. {remedy}"
+    )
+
+
+def _dataset(source: Source, part: Any) -> xr.Dataset:
+    """Return the Dataset with the row variables of a source."""
+    if isinstance(part, xr.Dataset):
+        return part
+    if isinstance(source, ZarrSource):
+        return open_dataset(source.url)[1]
+    if isinstance(part, str | os.PathLike):
+        return open_dataset(os.fspath(part))[1]
+    if isinstance(source, XarraySource):
+        return source.array.coords.to_dataset()
+    return part.coords.to_dataset() if isinstance(part, xr.DataArray) else xr.Dataset()

@@ -1,0 +1,149 @@
+"""Sample weights: one number a row, of the caller or stored with the data, and their meaning."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.rows.weight_totals import weight_totals
+from bigtensor.data.sources.csr_source import CsrSource
+from bigtensor.data.sources.row_sources import ArraySource, LazySource, Source
+from bigtensor.data.sources.xarray_source import XarraySource
+from bigtensor.data.values.plain_arrays import without_mask
+from bigtensor.data.values.weight_meanings import RELATIVE
+from bigtensor.errors import DataError, Setting, WeightWarning
+
+FEW_COUNTS = 0.5
+"""Counts that add up to less than this share of the rows are probably relative weights."""
+
+
+def check_weight_dtype(dtype: Any, owner: str) -> None:
+    """Raise an error for weights that are not real numbers, such as strings and times.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Of the weights.
+    owner : str
+        The words that name the weights in the message.
+
+    Raises
+    ------
+    DataError
+    """
+    if np.dtype(dtype).kind not in "fiub":
+        raise DataError(f"{owner} holds {dtype}; expected one real number a row")
+
+
+def with_weight(samples: Samples, weight: Any) -> Samples:
+    """Attach sample weights to rows in memory or in a graph.
+
+    Parameters
+    ----------
+    samples : Samples
+        Of one source in memory or in a graph.
+    weight : (rows,) array-like
+        Lazy weights stay lazy where the rows are.
+
+    Returns
+    -------
+    Samples
+
+    Raises
+    ------
+    DataError
+        When the weights are no numbers, not one a row, all zero, or the rows lie in a store.
+    """
+    weight = weight.data if isinstance(weight, xr.DataArray) else weight
+    lazy = hasattr(weight, "__dask_graph__") and isinstance(samples.sources[0], LazySource)
+    weights = weight if lazy else _as_numbers(weight)
+    check_weight_dtype(weights.dtype, "sample_weight")
+    if weights.shape != (samples.rows,):
+        raise DataError(
+            f"sample_weight has shape {weights.shape}; expected ({samples.rows},), one a row"
+        )
+    source: Source = samples.sources[0]
+    in_memory = isinstance(source, ArraySource | CsrSource | LazySource | XarraySource)
+    if len(samples.sources) > 1 or not in_memory:
+        raise DataError(
+            "sample_weight goes with one data set in memory; store the weights of a Zarr store as "
+            "its variable 'weight' along the sample dimension"
+        )
+    weights = weights.astype(np.float64, copy=False)
+    if not lazy and not np.any(weights):
+        raise DataError(
+            "every sample weight is zero; give at least one row a positive weight, or leave the "
+            "weights out"
+        )
+    if isinstance(source, XarraySource):
+        source = replace(source, weight=xr.DataArray(weights, dims=[source.sample_dim]))
+    elif isinstance(source, ArraySource | CsrSource | LazySource):
+        source = replace(source, weight=weights)
+    return replace(samples, sources=(source,))
+
+
+def with_meaning(samples: Samples, meaning: str) -> Samples:
+    """Return samples whose weights add up to the effective number of rows.
+
+    Counts are not changed. Relative weights are scaled so that they add up to the effective sample
+    size of Kish. Equal weights become ones, and rows of weight zero have no effect.
+
+    Parameters
+    ----------
+    samples : Samples
+        Only their weights are read.
+    meaning : {"counts", "relative"}
+
+    Returns
+    -------
+    Samples
+
+    Raises
+    ------
+    DataError
+        When no row has a positive weight.
+
+    Warns
+    -----
+    WeightWarning
+        When counts add up to less than half the number of rows.
+    """
+    if not samples.has_weight:
+        return samples
+    totals = weight_totals(samples.sources)
+    if not totals.rows:
+        raise DataError(
+            f"no row of {samples.describe()} has a positive sample weight; give at least one row "
+            "a positive weight, or leave the weights out"
+        )
+    if meaning == RELATIVE:
+        scale = totals.effective_rows / totals.total
+        return replace(
+            samples,
+            weight_scale=scale,
+            weights_repeat_rows=False,
+            total_weight=totals.effective_rows,
+        )
+    if totals.total < FEW_COUNTS * totals.rows:
+        warnings.warn(
+            f"the sample weights of {totals.rows:,} rows add up to {totals.total:.3g}, so that "
+            f"these rows count as {totals.total:.3g} rows only; if the weights only compare rows, "
+            "use " + Setting("weights", RELATIVE),
+            WeightWarning,
+            stacklevel=2,
+        )
+    return replace(samples, total_weight=totals.total)
+
+
+def _as_numbers(weight: Any) -> Any:
+    """Return weights as an array; objects become numbers where they are numbers."""
+    try:
+        array = np.asarray(without_mask(weight))
+        return array.astype(np.float64) if array.dtype == object else array
+    except (TypeError, ValueError) as error:
+        raise DataError(f"sample_weight holds no numbers ({error}); expected one a row") from error

@@ -1,0 +1,1 @@
+"""Sources of rows: stores, arrays, sparse rows, AnnData and xarray."""

@@ -1,0 +1,169 @@
+"""AnnData as xarray shows it: rows that are read when they are used, beside the columns of obs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from xarray.backends import BackendArray
+from xarray.core import indexing
+
+from bigtensor.data.addresses.file_formats import optional_module, reading
+from bigtensor.data.anndata.columns import index_name, read_column
+from bigtensor.data.anndata.files import keys_of, open_anndata_root
+from bigtensor.data.sources.anndata_source import AnndataFileSource, is_anndata
+from bigtensor.data.sources.csr_source import StoredCsrSource, is_sparse
+from bigtensor.data.sources.row_sources import Source
+from bigtensor.errors import DataError
+
+FEATURE_DIM, VALUES = "feature", "X"
+
+
+def has_obs(source: Source, data: Any) -> bool:
+    """Return True if columns of ``obs`` lie beside the rows.
+
+    Parameters
+    ----------
+    source : Source
+    data : object
+        What the source was described from.
+    """
+    return isinstance(source, AnndataFileSource | StoredCsrSource) or is_anndata(data)
+
+
+def obs_variable(source: Source, data: Any, name: str, sample_dim: str) -> xr.DataArray:
+    """Return a column of ``obs`` along the samples.
+
+    Parameters
+    ----------
+    source : Source
+    data : object
+        What the source was described from. Columns of an object are its own, also where X is
+        backed by a file.
+    name : str
+    sample_dim : str
+
+    Returns
+    -------
+    DataArray
+        In memory. Categories are int32 codes with the attribute ``categories``.
+
+    Raises
+    ------
+    DataError
+        When there is no such column.
+    FileFormatError
+        When the file is damaged.
+    """
+    known = obs_columns(source, data)
+    if name not in known:
+        there = f"there are {', '.join(known)}" if known else "there are none"
+        raise DataError(f"obs of {source.describe()} has no column {name!r}; {there}")
+    return _as_variable(_column(source, data, name), name, sample_dim)
+
+
+def obs_columns(source: Source, data: Any) -> list[str]:
+    """Return the names of the columns of ``obs``."""
+    if is_anndata(data):
+        return [str(name) for name in data.obs.columns]
+    assert isinstance(source, AnndataFileSource | StoredCsrSource)
+    with reading(source.path, "AnnData"), open_anndata_root(source.path) as group:
+        frame = group["obs"]
+        stored = set(keys_of(group, "obs")) - {index_name(frame), "__categories"}
+        order = [str(name) for name in frame.attrs.get("column-order", ())]
+        return [name for name in order if name in stored]
+
+
+def anndata_dataset(source: Source, data: Any, sample_dim: str) -> xr.Dataset:
+    """Return rows and the columns of ``obs`` as a Dataset, without reading a row.
+
+    Parameters
+    ----------
+    source : Source
+        Of AnnData.
+    data : object
+        What the source was described from.
+    sample_dim : str
+
+    Returns
+    -------
+    Dataset
+        ``X`` (`sample_dim`, feature) with the names of the features, and a variable for every
+        column of ``obs``. A column that is called ``weight`` is left out, because AnnData has no
+        place for sample weights.
+    """
+    taken = {VALUES, FEATURE_DIM, sample_dim, "weight"}
+    columns = {
+        name: obs_variable(source, data, name, sample_dim)
+        for name in obs_columns(source, data)
+        if name not in taken
+    }
+    values = indexing.LazilyIndexedArray(SourceArray(source))
+    rows = xr.Variable((sample_dim, FEATURE_DIM), values)
+    return xr.Dataset({VALUES: rows, **columns}, {FEATURE_DIM: list(source.features)})
+
+
+class SourceArray(BackendArray):
+    """Rows of a source as xarray reads them.
+
+    Parameters
+    ----------
+    source : Source
+    """
+
+    def __init__(self, source: Source) -> None:
+        # xarray has no sparse rows
+        self.source = replace(source, dense=True) if is_sparse(source) else source
+        self.shape = (source.rows, len(source.features))
+        self.dtype = source.dtype
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return the values at an indexer of xarray."""
+        return indexing.explicit_indexing_adapter(
+            key, self.shape, indexing.IndexingSupport.BASIC, self._read
+        )
+
+    def _read(self, key: Sequence[Any]) -> Any:
+        """Read the smallest range of rows that covers the key."""
+        rows, columns = key
+        wanted = np.atleast_1d(np.arange(self.source.rows)[rows])
+        if not wanted.size:
+            return np.empty((0, self.shape[1]), self.dtype)[:, columns]
+        first = int(wanted.min())
+        values = self.source.read(first, int(wanted.max()) + 1).values
+        taken = values[wanted - first] if isinstance(rows, slice) else values[0]
+        return taken[..., columns]
+
+
+def _column(source: Source, data: Any, name: str) -> Any:
+    """Return the values of a column of ``obs``."""
+    if is_anndata(data):
+        return data.obs[name]
+    assert isinstance(source, AnndataFileSource | StoredCsrSource)
+    with reading(source.path, "AnnData"), open_anndata_root(source.path) as group:
+        values = read_column(group["obs"][name])
+        if len(values) != source.rows:
+            raise ValueError(f"column {name!r} of obs has {len(values)} rows of {source.rows}")
+        return values
+
+
+def _as_variable(column: Any, name: str, sample_dim: str) -> xr.DataArray:
+    """Return a column as a variable: codes of categories, numbers, or names."""
+    series = optional_module("pandas", "tables").Series(column)
+    kind = series.dtype
+    if hasattr(kind, "categories"):
+        # anndata writes a column of strings as categories, among them those for no name
+        series = series.cat.remove_categories([name for name in kind.categories if name == ""])
+        names = [str(entry) for entry in series.cat.categories]
+        codes = series.cat.codes.to_numpy(np.int32)
+        return xr.DataArray(codes, dims=[sample_dim], name=name, attrs={"categories": names})
+    if isinstance(kind, np.dtype):
+        values = series.to_numpy()
+    elif getattr(kind, "kind", "O") in "iufb":
+        values = series.to_numpy(np.float64, na_value=np.nan)
+    else:
+        values = series.to_numpy(object)
+    return xr.DataArray(values, dims=[sample_dim], name=name)

@@ -1,0 +1,63 @@
+"""Checks of data sets before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bigtensor.data.sources.csr_source import is_sparse
+from bigtensor.data.sources.row_sources import LazySource, Source
+from bigtensor.data.values.plain_arrays import native_dtype
+from bigtensor.errors import DataError
+
+
+def check_alike(sources: Sequence[Source]) -> None:
+    """Refuse data sets that cannot be read as one."""
+    first = sources[0]
+    for source in sources[1:]:
+        if isinstance(source, LazySource) != isinstance(first, LazySource):
+            raise DataError(
+                f"{source.describe()} and {first.describe()} cannot be read as one; give either "
+                "only lazy arrays or none"
+            )
+        if is_sparse(source) != is_sparse(first):
+            raise DataError(
+                f"{source.describe()} and {first.describe()} cannot be read as one; give either "
+                "only sparse rows or none"
+            )
+        if source.features != first.features:
+            only = sorted(set(first.features) ^ set(source.features))
+            raise DataError(
+                f"{source.describe()} has other features than {first.describe()}; they differ in "
+                f"{only or 'their order'}: select the same features in the same order"
+            )
+        if native_dtype(source.dtype) != native_dtype(first.dtype):
+            raise DataError(
+                f"{source.describe()} is {source.dtype}, {first.describe()} is {first.dtype}; "
+                "convert one of them"
+            )
+        if source.categories != first.categories:
+            raise DataError(
+                f"the codes of {source.describe()} have other categories than those of "
+                f"{first.describe()}; import the files into one store"
+            )
+
+
+def check_values(source: Source) -> None:
+    """Refuse values that no model can use."""
+    if source.rows == 0:
+        raise DataError(f"Found array with 0 sample(s): {source.describe()} is empty")
+    if not source.features:
+        raise DataError(
+            f"Found array with 0 feature(s) (shape=({source.rows}, 0)) while a minimum of 1 is "
+            "required."
+        )
+    if source.dtype.kind == "c":
+        raise DataError("Complex data not supported: give the real and imaginary parts as features")
+    if not (
+        (source.dtype.kind == "f" and source.dtype.itemsize <= 8) or source.dtype.kind in "iub"
+    ):
+        raise DataError(
+            f"the values of {source.describe()} are {source.dtype}; expected floats of at most 64 "
+            "bits for measurements, or integers for codes: convert with .astype('float32') if the "
+            "numbers are measurements"
+        )

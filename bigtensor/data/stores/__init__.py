@@ -1,0 +1,1 @@
+"""Zarr stores: opening, layout, manifests, and outputs that appear when they are whole."""

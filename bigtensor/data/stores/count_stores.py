@@ -1,0 +1,249 @@
+"""Writer of sparse counts as AnnData in Zarr, block after block."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from bigtensor.data.stores.outputs import finish_after, whole_store, write_errors
+from bigtensor.data.stores.stored_arrays import create_array, create_root, open_to_write
+from bigtensor.data.values.checked_casts import checked_cast
+
+CHUNK = 2**20
+"""Stored counts of a chunk, of which one that is not full is held in memory."""
+
+_NAMES = 2**16
+"""Names of rows of a chunk."""
+
+
+class CountStoreWriter:
+    """Store of sparse rows that AnnData and bigtensor read, and that appears when it is whole.
+
+    Use it in a ``with`` statement. Memory is that of a block and of a chunk.
+
+    Parameters
+    ----------
+    path : path
+    words : sequence of str or int, optional
+        Names of the columns, or the number of columns, which are then numbered. If they are not
+        known yet, call `name_words` later.
+    dtype : dtype, default int32
+        Of the counts.
+    overwrite : bool, default False
+        Replace a store of this name.
+
+    Raises
+    ------
+    OutputError
+        When the target exists, or cannot be written.
+    DataError
+        When a number does not fit into the type of its array.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        words: Sequence[str] | int = (),
+        *,
+        dtype: Any = np.int32,
+        overwrite: bool = False,
+    ) -> None:
+        self._target, self._overwrite = path, overwrite
+        self._whole = ExitStack()
+        self._words = words
+        self._dtype = np.dtype(dtype)
+        self._tables = dict[str, NDArray[Any]]()
+        self._names = list[str]()
+        self._rows = self._width = 0
+
+    def __enter__(self) -> Self:
+        """Begin the store."""
+        with ExitStack() as whole:
+            unfinished = whole.enter_context(whole_store(self._target, overwrite=self._overwrite))
+            with write_errors(self._target):
+                self._create(unfinished)
+            whole.enter_context(finish_after(self._finish))
+            self._whole = whole.pop_all()
+        return self
+
+    def _create(self, address: str) -> None:
+        """Create the groups and the empty arrays."""
+        self._root = create_root(address, _encoded("anndata", "0.1.0"))
+        for name in ("layers", "obsm", "obsp", "varm", "varp", "uns"):
+            self._root.create_group(name, attributes=_encoded("dict", "0.1.0"))
+        matrix = self._root.create_group("X")
+        self._data = _GrowingArray(matrix, "data", self._dtype)
+        self._indices = _GrowingArray(matrix, "indices", np.dtype(np.int32))
+        self._pointers = _GrowingArray(matrix, "indptr", np.dtype(np.int64))
+        self._pointers.append(np.zeros(1, np.int64))
+        self._per_row = dict[str, _GrowingArray]()
+
+    @property
+    def rows(self) -> int:
+        """Number of rows so far."""
+        return self._rows
+
+    def append(self, rows: Any, *, names: Sequence[str] = (), **along: NDArray[Any]) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        rows : (n, V) CSR array
+            Columns of a row ascend, and none repeats. There may be fewer columns than at the end.
+        names : sequence of str
+            Of all rows or of none, which then have numbers.
+        **along : (n, ...) arrays
+            Entries of ``obsm`` by name, the same ones in every call.
+        """
+        values = csr_array(rows)
+        self._width = max(self._width, int(values.shape[1]))
+        before = self._data.length
+        with write_errors(self._target):
+            self._data.append(values.data)
+            self._indices.append(values.indices)
+            self._pointers.append(values.indptr[1:].astype(np.int64) + before)
+            for name, array in along.items():
+                if name not in self._per_row:
+                    group = self._root["obsm"]
+                    self._per_row[name] = _GrowingArray(group, name, array.dtype, array.shape[1:])
+                self._per_row[name].append(array)
+        self._names += names
+        self._rows += int(values.shape[0])
+
+    def name_words(self, words: Sequence[str] | int) -> None:
+        """Name all columns.
+
+        Parameters
+        ----------
+        words : sequence of str or int
+            Names of the columns, or the number of columns, which are then numbered.
+        """
+        self._words = words
+
+    def add(self, name: str, array: NDArray[Any]) -> None:
+        """Add an array such as ``varm/topic`` or ``uns/doc_concentration``.
+
+        Parameters
+        ----------
+        name : str
+        array : array
+        """
+        self._tables[name] = np.asarray(array)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Give the store its name, or remove it after an error."""
+        self._whole.__exit__(kind, error, traceback)
+
+    def _finish(self) -> None:
+        """Finish the store."""
+        with write_errors(self._target):
+            self._write_remaining()
+
+    def _write_remaining(self) -> None:
+        """Write what is left, the names, and the attributes that AnnData looks for."""
+        for growing in (self._data, self._indices, self._pointers, *self._per_row.values()):
+            growing.finish()
+        words, names = self._words, self._names or self._rows
+        width = words if isinstance(words, int) else len(words)
+        if self._width > width:
+            raise ValueError(f"the counts have {self._width} columns, but there are {width} words")
+        attributes = {**_encoded("csr_matrix", "0.1.0"), "shape": [self._rows, width]}
+        self._root["X"].attrs.update(attributes)
+        for name, array in self._tables.items():
+            stored = _stored(self._root, name, array.shape, array.dtype)
+            stored[...] = array
+        _write_names(self._root, "obs", names)
+        _write_names(self._root, "var", words)
+
+
+def _write_names(root: Any, frame: str, names: Sequence[str] | int) -> None:
+    """Write the index of a frame, which is names or a number of rows, a part at a time."""
+    length = names if isinstance(names, int) else len(names)
+    attributes = {**_encoded("dataframe", "0.2.0"), "_index": "_index", "column-order": []}
+    group = root.create_group(frame, attributes=attributes)
+    index = create_array(
+        group, "_index", shape=(length,), dtype="string", chunks=(min(length, _NAMES) or 1,)
+    )
+    index.attrs.update(_encoded("string-array", "0.2.0"))
+    for start in range(0, length, _NAMES):
+        stop = min(start + _NAMES, length)
+        own = map(str, range(start, stop)) if isinstance(names, int) else names[start:stop]
+        open_to_write(group, "_index")[start:stop] = np.array([*own], np.dtypes.StringDType())
+
+
+class _GrowingArray:
+    """Array that is written in whole chunks, as they fill."""
+
+    def __init__(self, group: Any, name: str, dtype: Any, trailing: tuple[int, ...] = ()) -> None:
+        self._group, self._name = group, name
+        self._chunk = max(1, CHUNK // max(1, int(np.prod(trailing))))
+        self._array = _stored(group, name, (0, *trailing), dtype, (self._chunk, *trailing))
+        self._waiting = list[NDArray[Any]]()
+        self._waiting_rows = self._written = 0
+        self._dtype = np.dtype(dtype)
+
+    @property
+    def length(self) -> int:
+        """Entries so far."""
+        return self._written + self._waiting_rows
+
+    def append(self, values: NDArray[Any]) -> None:
+        """Add values; chunks that are full are written."""
+        owner = f"{self._name!r} of the store"
+        self._waiting.append(checked_cast(values, self._dtype, owner))
+        self._waiting_rows += len(values)
+        if self._waiting_rows >= self._chunk:
+            whole = np.concatenate(self._waiting)
+            full = len(whole) // self._chunk * self._chunk
+            self._write(whole[:full])
+            self._waiting = [whole[full:].copy()]
+            self._waiting_rows = len(whole) - full
+
+    def finish(self) -> None:
+        """Write the values that fill no chunk."""
+        if self._waiting_rows:
+            self._write(np.concatenate(self._waiting))
+            self._waiting, self._waiting_rows = [], 0
+
+    def _write(self, values: NDArray[Any]) -> None:
+        start = self._written
+        self._written += len(values)
+        self._array.resize((self._written, *self._array.shape[1:]))
+        open_to_write(self._group, self._name)[start : self._written] = values
+
+
+def _stored(
+    group: Any,
+    name: str,
+    shape: tuple[int, ...],
+    dtype: Any,
+    chunks: tuple[int, ...] | None = None,
+) -> Any:
+    """Create an array with the attributes that AnnData looks for."""
+    array = create_array(
+        group,
+        name,
+        shape=shape,
+        dtype=dtype,
+        chunks=chunks or tuple(max(length, 1) for length in shape),
+        fill_value=0,
+    )
+    array.attrs.update(_encoded("array", "0.2.0"))
+    return array
+
+
+def _encoded(kind: str, version: str) -> dict[str, Any]:
+    """Return the attributes of an element of AnnData."""
+    return {"encoding-type": kind, "encoding-version": version}

@@ -1,0 +1,1 @@
+"""Values of data: numbers, categories, missing entries and their types."""

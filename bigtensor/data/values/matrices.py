@@ -1,0 +1,159 @@
+"""Tables and array-likes in memory as matrices of numbers, and the names of their columns."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.values.categories import are_strings
+from bigtensor.data.values.plain_arrays import without_mask
+from bigtensor.errors import DataError, LayoutError, ViewError
+
+MOST_NUMBERED = 10_000_000
+"""Largest number of features that are named by position. More are damaged metadata or samples."""
+
+
+def as_matrix(data: Any) -> NDArray[Any]:
+    """Return an array-like or a pandas DataFrame as a matrix of rows and features.
+
+    Parameters
+    ----------
+    data : array-like
+        Missing values of nullable columns, such as ``pandas.NA``, become NaN.
+
+    Returns
+    -------
+    (rows, features) array
+        Objects that are strings, None and NaN stay objects. Masked integers keep their mask.
+
+    Raises
+    ------
+    DataError
+        When values are neither numbers nor strings.
+    LayoutError
+        When there are no two dimensions.
+    """
+    # a masked integer is -1 as a code and NaN as a measured value, so that its mask is kept
+    masked_integers = isinstance(data, np.ma.MaskedArray) and data.dtype.kind in "iub"
+    try:
+        array = data if masked_integers else np.asarray(without_mask(data))
+    except ValueError as error:
+        raise LayoutError(
+            f"the data are no matrix of rows and features ({error}); give every row as many values"
+        ) from error
+    if array.dtype == object and not are_strings(array.ravel().tolist()):
+        array = _numbers(array, data)
+    if array.ndim != 2:
+        raise LayoutError(
+            f"expected 2D array (rows, features), got {array.ndim}D array instead with shape "
+            f"{array.shape}. Reshape your data either using array.reshape(-1, 1) if it has a "
+            "single feature or array.reshape(1, -1) if it contains a single sample."
+        )
+    return array
+
+
+def is_lazy_table(data: Any) -> bool:
+    """Return True for a Dask DataFrame. Its library is not imported for this."""
+    return hasattr(data, "to_dask_array") and hasattr(data, "columns")
+
+
+def feature_names(names: Iterable[Any]) -> tuple[str, ...]:
+    """Return names of features as strings.
+
+    Parameters
+    ----------
+    names : iterable
+        Strings, bytes, numbers or tuples, as xarray and pandas name columns.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    ViewError
+        When a feature has no name, or its name is no text.
+    """
+    listed = [name.decode() if isinstance(name, bytes) else name for name in names]
+    for column, name in enumerate(listed):
+        if name is None or name != name or not str(name).strip():
+            raise ViewError(
+                f"feature {column} (from 0) is named {str(name)!r}; give every feature a name"
+            )
+        # NumPy makes strings of whatever numbers a damaged array of characters holds
+        if np.array([str(name)]).view(np.uint32).max() > sys.maxunicode:
+            raise ViewError(
+                f"the name of feature {column} (from 0) holds numbers that are no characters; "
+                "restore the data from a copy or write them again"
+            )
+    return tuple(str(name) for name in listed)
+
+
+def _numbers(array: NDArray[Any], data: Any) -> NDArray[Any]:
+    """Return an array of objects as numbers, or say where the first object is no number."""
+    if hasattr(data, "isna"):
+        array = array.copy()
+        array[np.asarray(data.isna())] = np.nan
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"the data hold objects that are not numbers: {_first_object(array, data) or error}"
+        ) from error
+
+
+def _first_object(array: NDArray[Any], data: Any) -> str | None:
+    """Describe the place of the first object that is no number."""
+    if array.ndim != 2:
+        return None
+    names = getattr(data, "columns", range(array.shape[1]))
+    for row, values in enumerate(array):
+        for name, value in zip(names, values, strict=True):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                return (
+                    f"row {row} of column {name!r} is {value!r}; leave the column out, or make it "
+                    "a number"
+                )
+    return None
+
+
+def numbered_features(width: int, owner: str, remedy: str) -> tuple[str, ...]:
+    """Return names of features by their position: ``x0``, ``x1``, ...
+
+    Parameters
+    ----------
+    width : int
+    owner : str
+        Holder of the features, for the message.
+    remedy : str
+        What the user can do, for the message.
+
+    Raises
+    ------
+    LayoutError
+        When there are more than `MOST_NUMBERED`, before names are made.
+    """
+    if width > MOST_NUMBERED:
+        raise LayoutError(
+            f"{owner} has {width:,} features and no names for them; at most {MOST_NUMBERED:,} can "
+            "be named by position. " + remedy
+        )
+    return tuple(f"x{column}" for column in range(width))
+
+
+def with_dense_chunks(array: Any) -> Any:
+    """Return a lazy array whose sparse chunks, if it has any, are dense ones."""
+    if not hasattr(getattr(array, "_meta", None), "toarray"):
+        return array
+    return array.map_blocks(_dense, dtype=array.dtype)
+
+
+def _dense(chunk: Any) -> Any:
+    """Return some rows of a lazy matrix as a dense array."""
+    return chunk.toarray() if hasattr(chunk, "toarray") else chunk

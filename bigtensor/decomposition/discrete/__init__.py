@@ -1,0 +1,1 @@
+"""Mixtures and hidden Markov models of categorical views, from their tables."""

@@ -1,0 +1,1 @@
+"""Gaussian components of one shared covariance."""

@@ -1,0 +1,1 @@
+"""Merging of components into populations, and the number of populations."""

@@ -1,0 +1,1 @@
+"""Mixtures of three groups of views, from their moments."""

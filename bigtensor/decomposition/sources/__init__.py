@@ -1,0 +1,1 @@
+"""Updates of independent components and of dictionaries."""

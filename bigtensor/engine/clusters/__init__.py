@@ -1,0 +1,1 @@
+"""Dask clusters: connections, worker processes and runs of tasks."""

@@ -1,0 +1,1 @@
+"""Kernels, their bandwidths, landmarks and low-rank factors."""

@@ -1,0 +1,1 @@
+"""Answers of fitted models for rows, by kind of model."""

@@ -1,0 +1,164 @@
+"""Answers of every density of rows: log-densities, and draws."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import DensityMixin
+
+from bigtensor.data.rows.samples import Samples
+from bigtensor.errors import DataError
+from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.parameters import RandomState, check_choice, check_integer
+from bigtensor.models.contract.script import PlannedPass, single_pass
+from bigtensor.models.words.description import ModelDescription, refuse_levels
+from bigtensor.statistics.base import Pass, RowFunction
+from bigtensor.statistics.score_sums import ScoreSums, ScoreSumsResult
+
+LOG_DENSITY = "log_density"
+"""Name of the answer for every row."""
+
+
+class FittedDensity(Protocol):
+    """Contract of the solution of a density."""
+
+    def log_densities(self) -> RowFunction:
+        """Return the function that gives the log-density of every row."""
+
+    def draw(self, n_samples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draw rows, features beside each other in the order of the views."""
+
+
+class DensityAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
+    """Base of densities of rows."""
+
+    description: ClassVar[ModelDescription] = ModelDescription()
+
+    _fitted: FittedDensity | None
+
+    def score_samples(self, X: Any) -> Any:
+        """Return the log-density of every row, in nats: ``(rows,)`` float64.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        """
+        return self._evaluate(X, LOG_DENSITY)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002
+        """Return the mean log-density of the rows, in nats. Rows left out do not count.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        y : ignored
+        sample_weight : (rows,) array-like, optional
+            Weights of the rows, not negative, by default those that are stored with the data.
+
+        Raises
+        ------
+        DataError
+            When no row is left to score.
+        """
+        return mean_score(self, X, sample_weight)
+
+    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> NDArray[np.float64]:
+        """Draw rows from the fitted density.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, RandomState or Generator, optional
+            None stands for the seed of the model.
+
+        Returns
+        -------
+        (n_samples, features) float64 array
+            Features in the order of the data of the fit, unless some were not used.
+        """
+        check_integer("n_samples", n_samples, 1)
+        drawn = self._density().draw(n_samples, self._generator(random_state))
+        return drawn[:, np.argsort(self.views_.order)]
+
+    def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:
+        """Return the function that answers for every row."""
+        for output in outputs:
+            check_choice("outputs", output, (LOG_DENSITY,))
+        return self._density().log_densities()
+
+    def _density(self) -> FittedDensity:
+        """Return the solution, or raise sklearn's NotFittedError."""
+        self._require_fitted()
+        assert self._fitted is not None
+        return self._fitted
+
+
+def mean_score(model: LatentVariableModel, X: Any, sample_weight: Any) -> float:
+    """Return the weighted mean log-density of rows, in nats.
+
+    Parameters
+    ----------
+    model : fitted model
+        With log-densities of rows.
+    X : path, xarray, dask array or array-like
+    sample_weight : (rows,) array-like, optional
+        By default the weights that are stored with the data.
+    """
+    model._require_fitted()
+    return score_sums(model, model._open_again(X, sample_weight=sample_weight)).mean
+
+
+def score_sums(model: LatentVariableModel, samples: Samples) -> ScoreSumsResult:
+    """Return the log-likelihood of weighted rows in one pass, and the sum of their weights.
+
+    Parameters
+    ----------
+    model : fitted model
+    samples : Samples
+
+    Raises
+    ------
+    DataError
+        When no row with a positive weight is left to score.
+    """
+    scoring = Pass("scores", ScoreSums(model._row_function((LOG_DENSITY,))))
+    scores: ScoreSumsResult = model._run(
+        samples, single_pass(scoring), [PlannedPass(scoring)]
+    ).result
+    if not scores.weight > 0:
+        raise DataError(
+            "no row with a positive weight can be scored, because rows with missing values are "
+            "left out; give at least one complete row with a positive weight"
+        )
+    return scores
+
+
+class DensityDescription(ModelDescription):
+    """Facts and words on any density."""
+
+    def row_outputs(
+        self,
+        model: Any,  # noqa: ARG002
+        level: str | None = None,
+        *,
+        probabilities: bool = False,
+    ) -> tuple[str, ...]:
+        """Return the name of the log-density.
+
+        Parameters
+        ----------
+        model : fitted model
+        level, probabilities
+            Of mixtures alone.
+
+        Raises
+        ------
+        ParameterError
+            When a level or probabilities are asked for.
+        """
+        refuse_levels("a density has", level, probabilities=probabilities)
+        return (LOG_DENSITY,)

@@ -1,0 +1,308 @@
+"""Answers of every mixture: labels, probabilities, log-densities, weights of groups, samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Protocol, Self, Unpack
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from sklearn.base import DensityMixin
+
+from bigtensor.decomposition.merging.merge_tree import MergeTree
+from bigtensor.errors import NoPopulationsError, Setting
+from bigtensor.models.answers.density import mean_score
+from bigtensor.models.answers.populations import Populations
+from bigtensor.models.answers.weights_by import weights_of_groups
+from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.parameters import RandomState, check_choice, check_integer
+from bigtensor.models.contract.run import RunOptions
+from bigtensor.models.words.mixture_description import MixtureDescription, weight_table
+from bigtensor.statistics.densities.joint_densities import JointDensities
+from bigtensor.statistics.densities.row_functions import Responsibilities
+
+LEVELS = ("population", "component")
+
+
+class FittedMixture(Protocol):
+    """Contract of the solution of a mixture."""
+
+    @property
+    def populations(self) -> Populations | None:
+        """Populations of components that answers are given for, or None."""
+
+    @property
+    def slices(self) -> Mapping[str, slice]:
+        """Columns of every view in the values of a block."""
+
+    def mixture(self) -> JointDensities:
+        """Return the densities that labels and probabilities come from."""
+
+    def likelihood_mixture(self) -> JointDensities:
+        """Return the densities that weights of groups are estimated under."""
+
+    def draw(
+        self, n_samples: int, rng: np.random.Generator
+    ) -> tuple[NDArray[Any], NDArray[np.int32]]:
+        """Draw rows, features beside each other in the order of the views, and components."""
+
+
+class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
+    """Base of mixtures: a hidden label for every row, with a probability.
+
+    If components are merged into populations, labels are numbers of populations.
+    """
+
+    description: ClassVar[MixtureDescription] = MixtureDescription()
+
+    n_components: int | str
+    weights_: NDArray[np.float64]
+    _fitted: FittedMixture | None
+
+    @property
+    def population_of_component_(self) -> NDArray[np.intp]:
+        """Population of every component: ``(k,)``. Only with populations."""
+        return self._require_populations().of_component
+
+    @property
+    def population_weights_(self) -> NDArray[np.float64]:
+        """Mixing weights of the populations, descending. Only with populations."""
+        return self._require_populations().weights
+
+    @property
+    def merge_tree_(self) -> MergeTree:
+        """Tree of merged components. Only with populations."""
+        return self._require_populations().tree
+
+    def cut_populations(self, n_populations: int | str) -> Self:
+        """Cut the tree of components into another number of populations, without another fit.
+
+        Parameters
+        ----------
+        n_populations : int or "auto"
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ParameterError
+            When there are fewer components, or components were not merged.
+        """
+        found = self._require_populations()
+        if n_populations != "auto":
+            check_integer("n_populations", n_populations, 1, len(self.weights_))
+        cut = Populations.cut(found.tree, n_populations, found.temperature)
+        self._fitted = replace(self._mixture(), populations=cut)  # type: ignore[type-var]
+        return self
+
+    def predict(self, X: Any, level: str | None = None) -> Any:
+        """Return the most probable population, or component, of every row.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        level : {"population", "component"}, optional
+            By default populations if the model has any.
+
+        Returns
+        -------
+        (rows,) int32 array, DataArray or dask array
+            Labels in the kind of container of ``X``, lazy if ``X`` is lazy. Rows that were left out
+            have -1.
+        """
+        return self._evaluate(X, self._output("label", "component_label", level))
+
+    def predict_proba(self, X: Any, level: str | None = None) -> Any:
+        """Return the posterior probability of every population, or component.
+
+        If features depend on each other within components, probabilities of populations are broader
+        than the sums of the probabilities of their components. See
+        ``diagnostics_["probability_temperature"]``. Labels are the same.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        level : {"population", "component"}, optional
+            By default populations if the model has any.
+
+        Returns
+        -------
+        (rows, populations or components) float32 array, DataArray or dask array
+        """
+        return self._evaluate(X, self._output("probability", "component_probability", level))
+
+    def score_samples(self, X: Any) -> Any:
+        """Return the log-density of every row, in nats: ``(rows,)`` float64.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        """
+        return self._evaluate(X, "log_density")
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002
+        """Return the mean log-density of the rows, in nats. Rows left out do not count.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        y : ignored
+        sample_weight : (rows,) array-like, optional
+            Weights of the rows, not negative, by default those that are stored with the data.
+
+        Raises
+        ------
+        DataError
+            When no row is left to score.
+        """
+        return mean_score(self, X, sample_weight)
+
+    def fit_predict(self, X: Any, y: Any = None, **fit_parameters: Any) -> Any:
+        """Fit the model and return the label of every row."""
+        return self.fit(X, y, **fit_parameters).predict(X)
+
+    def weights_by(
+        self,
+        X: Any,
+        by: Any = "sample_id",
+        *,
+        level: str | None = None,
+        **options: Unpack[RunOptions],
+    ) -> xr.Dataset:
+        """Return the mixing weights of every patient, file or other group, with standard errors.
+
+        The weights of a group have the largest likelihood of its rows under the densities of the
+        fit. They are found in two to six passes over the data: one for posterior probabilities, the
+        others for Newton steps, until no step is longer than a quarter of a standard error. Groups
+        that have settled are not computed again. Populations keep the proportions of their
+        components.
+
+        If labels of the rows are clearly more or less certain than expected under the densities,
+        because features depend on each other within components, every class is scaled by one
+        factor for all groups, so that the weights of all rows together are the shares of labels.
+        The attribute ``method`` says so. Weights of a group then depend on the other groups in
+        ``X``, and the weights of a single group are its shares of labels.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like, or a list of these
+            As for `fit`.
+        by : str, or (rows,) array-like, default "sample_id"
+            A variable of ``X`` along the samples, or a column of ``obs`` of AnnData: integer codes
+            with the attribute ``categories``, or names, strings or numbers. In several data sets,
+            groups of the same name are one group. For data in memory also the group of every row.
+            Negative codes, NaN and empty strings stand for none.
+        level : {"population", "component"}, optional
+            By default populations if the model has any.
+        **options
+            As for `fit`: ``client``, ``scheduler``, ``workers``, ``memory_limit``,
+            ``wait_for_workers``, ``checkpoint``, ``listeners``.
+
+        Returns
+        -------
+        Dataset
+            ``weight`` (by, component or population) float64, every row of which sums to one,
+            ``standard_error`` of the same shape, and ``rows`` (by,) int64, with the names of the
+            groups as the coordinate ``by`` in the order of the categories. Groups without a row, or
+            whose rows all have the weight zero, are left out. Standard errors take rows for
+            independent and densities for known. They are zero for a weight of zero, and do not hold
+            for weights of a few rows. Rows with weights w count as ``(sum w)^2 / sum w^2`` rows.
+            The attribute ``rows_without`` counts rows without a group.
+
+        Raises
+        ------
+        DataError
+            When there is no such variable, it is a measurement, or no row can be used.
+        ParameterError, PlanError, ClusterError
+            See `bigtensor.errors`. Every message names a remedy.
+
+        Examples
+        --------
+        >>> from bigtensor import KernelMixture, simulate
+        >>> cells = simulate.cytometry(5000, 3, samples=2, random_state=1)
+        >>> model = KernelMixture(3, random_state=0).fit(cells)
+        >>> model.weights_by(cells)["weight"].dims
+        ('sample_id', 'component')
+        """
+        return weights_of_groups(self, X, by, level, options)
+
+    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> tuple[Any, Any]:
+        """Draw rows from the fitted mixture.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, RandomState or Generator, optional
+            None stands for the seed of the model.
+
+        Returns
+        -------
+        X : (n_samples, features) float64 array
+            Features in the order of the data of the fit, unless some were not used.
+        label : (n_samples,) int32 array
+            At the level of `predict`.
+        """
+        check_integer("n_samples", n_samples, 1)
+        values, label = self._mixture().draw(n_samples, self._generator(random_state))
+        found = self._mixture().populations
+        if found is not None:
+            label = found.of_component[label].astype(np.int32)
+        return values[:, np.argsort(self.views_.order)], label
+
+    def _row_function(self, outputs: tuple[str, ...]) -> Responsibilities:
+        """Return the function that answers for every row."""
+        fitted = self._mixture()
+        mixture, found = fitted.mixture(), fitted.populations
+        if found is None:
+            return Responsibilities(mixture, outputs)
+        return Responsibilities(mixture, outputs, found.of_component, found.temperature)
+
+    def _summary_table(self) -> tuple[tuple[str, ...], list[list[str]]]:
+        """Return the weights of populations, or of components, for the notebook's summary."""
+        found = self._mixture().populations
+        if found is None:
+            return weight_table(self.weights_, None)
+        return weight_table(found.weights, found.of_component)
+
+    def _populations_in_words(self) -> list[tuple[str, str]]:
+        """Return how many populations there are, and how they were merged."""
+        found = self._mixture().populations
+        if found is None:
+            return []
+        merged = f"{len(found.weights)}, merged from {len(found.of_component)} components"
+        return [("populations", f"{merged} by {found.tree.criterion}")]
+
+    def _mixture(self) -> FittedMixture:
+        """Return the solution, or raise sklearn's NotFittedError."""
+        self._require_fitted()
+        assert self._fitted is not None
+        return self._fitted
+
+    def _output(self, plain: str, of_component: str, level: str | None) -> str:
+        """Return the name of an output at a level."""
+        self._require_fitted()
+        if level is not None:
+            check_choice("level", level, LEVELS)
+        if level == "population":
+            self._require_populations()
+        merged = self._mixture().populations is not None
+        return of_component if level == "component" and merged else plain
+
+    def _require_populations(self) -> Populations:
+        """Return the populations, or say that there are none."""
+        found = self._mixture().populations
+        if found is None:
+            raise NoPopulationsError(
+                "this model has no populations; fit it with "
+                + Setting("n_populations")
+                + ", so that its components are merged"
+            )
+        return found

@@ -1,0 +1,255 @@
+"""Models of rows in sequences: ids or lengths beside the data, and a check of both."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any, Self, TypeGuard, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.callback import with_callbacks
+
+from bigtensor.data.addresses.store_address import Address
+from bigtensor.data.opening import open_samples
+from bigtensor.data.rows.row_sequences import (
+    first_ids,
+    in_sequences,
+    names_by_id,
+    names_of_sequences,
+)
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.values.integer_ids import integer_ids
+from bigtensor.errors import ParameterError, SequenceWarning, Setting
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.parameters import check_workers
+from bigtensor.models.contract.run import RunOptions
+from bigtensor.models.contract.script import PlannedPass, Script, Solved
+from bigtensor.statistics.base import Pass, RowFunction
+from bigtensor.statistics.combinators import Together
+from bigtensor.statistics.sequences.sequence_ids import SequenceIds, SequenceIdsResult
+from bigtensor.statistics.validity import Validity
+
+
+class SequenceModel(LatentVariableModel):
+    """Base of models of rows in sequences. The ids of a fit are checked in its first whole pass."""
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        sequence: Any = None,
+        lengths: Any = None,
+        **options: Unpack[RunOptions],
+    ) -> Self:
+        """Fit the model in a few passes over the data.
+
+        Parameters
+        ----------
+        X : path, xarray, AnnData, dask array or DataFrame, array-like, Samples, or a list of these
+            ``(rows, features)`` in the order of time, see `bigtensor.open_samples`.
+        y : (rows,) array-like, optional
+            Ignored. Lengths of sequences in this place, as hmmlearn takes them, are `lengths`.
+        sample_weight : (rows,) array-like, optional
+            Weights of the rows, not negative, by default those that are stored with the data. Their
+            meaning is the parameter `weights` of the model.
+        sequence : str or (rows,) array-like, optional
+            The sequence of every row: the name of a variable along the samples, of a column of
+            ``obs`` or of a column of a table, which is then no feature, or ids as an array beside
+            data in memory. A sequence is a run of equal ids, integers or names. By default it is
+            the variable ``sequence`` of the data, and without one all rows are one sequence.
+        lengths : array-like of int, optional
+            Rows of consecutive sequences, as hmmlearn takes them, in place of `sequence`.
+        **options
+            ``client``, ``scheduler``, ``workers``, ``memory_limit``, ``wait_for_workers``,
+            ``checkpoint`` and ``listeners``; see `LatentVariableModel.fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ParameterError, DataError, PlanError, CheckpointError, ClusterError
+            See `bigtensor.errors`. Every message names a remedy.
+
+        Warns
+        -----
+        SequenceWarning
+            When ids come back after another sequence.
+        """
+        check_workers(options.get("workers"))
+        lengths = self._lengths_of(X, y, sequence, lengths)
+        X, sequence = in_sequences(X, sequence, lengths)
+        return self._fit_to(X, self._open(X, sample_weight, sequence), **options)
+
+    def _lengths_of(self, X: Any, y: Any, sequence: Any, lengths: Any) -> Any:
+        """Return the lengths of sequences, which may have been given in the place of labels."""
+        if y is None or sequence is not None or lengths is not None:
+            return lengths
+        return lengths_in_place_of_labels(y, open_samples(X, sample_dim=self.sample_dim).rows)
+
+    def _answer(self, X: Any, output: str, sequence: Any, lengths: Any) -> Any:
+        """Return one output for every row, in the kind of container that ``X`` is."""
+        X, sequence = in_sequences(X, sequence, lengths)
+        return self._evaluate(X, output, sequence=sequence)
+
+    def _evaluate_in_memory(
+        self, samples: Samples, function: RowFunction
+    ) -> tuple[dict[str, NDArray[Any]], Validity]:
+        """Return the outputs of a row function, and look at the ids of the sequences."""
+        answers = super()._evaluate_in_memory(samples, function)
+        # after the rows: a store that cannot be read is an error of the evaluation
+        _warn_of_returning_in(samples)
+        return answers
+
+    def write(self, X: Any, path: str | os.PathLike[str], **options: Any) -> Address:
+        """Write answers for every row to a Zarr store; see `bigtensor.models.contract.row_answers`.
+
+        Warns
+        -----
+        SequenceWarning
+            When ids come back after another sequence.
+        """
+        written = super().write(X, path, **options)
+        _warn_of_returning_in(self._open_again(X))
+        return written
+
+    def _open_in_order(
+        self, X: Any, sequence: Any, lengths: Any, sample_weight: Any = None
+    ) -> Samples:
+        """Return data with the views of the fit, in their sequences."""
+        self._require_fitted()
+        X, sequence = in_sequences(X, sequence, lengths)
+        return self._open_again(X, sample_weight=sample_weight, sequence=sequence)
+
+    def _script(self, shape: DataShape) -> Script:
+        """Return the whole script of a fit, which also looks at the ids."""
+        return _with_ids(super()._script(shape))
+
+    def _planned_passes(self, shape: DataShape) -> list[PlannedPass]:
+        """Return upper bounds of the passes of a fit."""
+        planned = super()._planned_passes(shape)
+        return [
+            replace(entry, wanted=_together(entry.wanted)) if _looks_along(entry.wanted) else entry
+            for entry in planned
+        ]
+
+
+def lengths_in_place_of_labels(y: Any, rows: int) -> Any:
+    """Return `y` if it holds the lengths of sequences, and None if it holds labels.
+
+    hmmlearn takes lengths as the second argument, and scikit-learn takes labels.
+
+    Parameters
+    ----------
+    y : object
+    rows : int
+
+    Raises
+    ------
+    ParameterError
+        If `y` holds neither labels nor lengths.
+    """
+    entries = np.asarray(y)
+    if entries.shape[:1] == (rows,):
+        return None
+    if entries.ndim == 1 and entries.dtype.kind in "iu" and int(entries.sum()) == rows:
+        return y
+    raise ParameterError(
+        Setting("y")
+        + f" has the shape {entries.shape}, but the data have {rows:,} rows; give one label a row, "
+        f"or give lengths of sequences that add up to {rows:,} as " + Setting("lengths")
+    )
+
+
+def ids_or_names(samples: Samples, runs: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the name of every sequence where names are known, else its id.
+
+    Parameters
+    ----------
+    samples : Samples
+    runs : (runs,) int64 array
+        Ids in the order of the rows. Equal neighbours are one sequence that was cut.
+
+    Warns
+    -----
+    SequenceWarning
+        When ids of one data set come back after another sequence.
+    """
+    if len(samples.sources) == 1 and len(runs):
+        changed = np.concatenate([[True], runs[1:] != runs[:-1]])
+        _, times = np.unique(runs[changed], return_counts=True)
+        _warn_of_returning(int(np.count_nonzero(times > 1)), f"{len(times):,}")
+    names = names_of_sequences(samples)
+    if names is not None:
+        known = bool(((runs >= 0) & (runs < len(names))).all())
+        return np.array(names)[runs] if known else runs
+    by_id = names_by_id(samples)
+    return np.array([by_id[run] for run in runs.tolist()]) if by_id else runs
+
+
+def _warn_of_returning_in(samples: Samples) -> None:
+    """Warn of ids that come back within one data set, of which a sample is looked at."""
+    statistic = SequenceIds()
+    state = statistic.init()
+    for source, offset in zip(samples.sources, samples.offsets, strict=True):
+        for ids in first_ids(source):
+            statistic.add(state, integer_ids(ids), offset)
+    found = statistic.finalize(state)
+    _warn_of_returning(found.returning, _in_words(found))
+
+
+def _in_words(found: SequenceIdsResult) -> str:
+    """Return the number of ids that were looked at."""
+    return f"{found.seen:,}{'' if found.complete else ' looked at'}"
+
+
+def _warn_of_returning(returning: int, ids: str) -> None:
+    """Warn of ids that come back after another sequence. All ids are given in words."""
+    if not returning:
+        return
+    words = f"{returning:,} of {ids} ids of sequences come"
+    message = (
+        f"{words} back after rows of another sequence, and every run of rows counts as a sequence "
+        "of its own; sort the rows by sequence and time, or name another variable with "
+        + Setting("sequence")
+    )
+    warnings.warn(message, SequenceWarning, stacklevel=3)
+
+
+def _looks_along(wanted: object) -> TypeGuard[Pass[Any]]:
+    """Return True for a pass over all rows that looks at the rows after its own."""
+    return isinstance(wanted, Pass) and wanted.rows is None and wanted.statistic.halo > 0
+
+
+def _together(wanted: Pass[Any]) -> Pass[Any]:
+    """Return a pass that also looks at the ids."""
+    return replace(wanted, statistic=Together.of(rows=wanted.statistic, ids=SequenceIds()))
+
+
+def _with_ids(script: Script) -> Generator[Any, Any, Solved]:
+    """Run a script, of which the first pass along sequences also looks at the ids."""
+    found: SequenceIdsResult | None = None
+    result: Any = None
+    while True:
+        try:
+            wanted = script.send(result)
+        except StopIteration as end:
+            solved: Solved = end.value
+            returning = 0 if found is None else found.returning
+            told = {**solved.diagnostics, "sequence_ids_that_come_back": returning}
+            return replace(solved, diagnostics=told)
+        if found is not None or not _looks_along(wanted):
+            result = yield wanted
+            continue
+        both = yield _together(wanted)
+        result, found = both["rows"], both["ids"]
+        assert found is not None
+        _warn_of_returning(found.returning, _in_words(found))

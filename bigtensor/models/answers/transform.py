@@ -1,0 +1,184 @@
+"""Answers of every transform: sources of rows, and rows from sources."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from bigtensor.errors import DataError
+from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.parameters import check_choice
+from bigtensor.models.words.description import ModelDescription, refuse_levels
+from bigtensor.statistics.base import RowFunction
+from bigtensor.statistics.sources.linear_sources import SOURCE
+
+
+class FittedTransform(Protocol):
+    """Contract of the solution of a transform."""
+
+    @property
+    def n_components(self) -> int:
+        """Number of sources k."""
+
+    def sources(self) -> RowFunction:
+        """Return the function that gives the sources of every row."""
+
+
+class FittedMixing(FittedTransform, Protocol):
+    """Contract of the solution of a transform from whose sources rows can be made again."""
+
+    @property
+    def mixing(self) -> NDArray[np.float64]:
+        """Change of the features with every source, (d, k)."""
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Row without sources, (d,)."""
+
+
+class TransformAnswers(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    LatentVariableModel,
+):
+    """Base of transforms: hidden sources of every row."""
+
+    description: ClassVar[ModelDescription] = ModelDescription()
+
+    _fitted: FittedTransform | None
+
+    def transform(self, X: Any) -> Any:
+        """Return the sources of every row.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+
+        Returns
+        -------
+        (rows, k) array, DataArray or dask array
+            In the kind of container of ``X`` and the dtype of the fit, lazy if ``X`` is lazy. Rows
+            that were left out have NaN.
+        """
+        return self._evaluate(X, SOURCE)
+
+    def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:
+        """Return the function that answers for every row."""
+        for output in outputs:
+            check_choice("outputs", output, (SOURCE,))
+        return self._transform().sources()
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of sources, for the names that scikit-learn gives them."""
+        return self._transform().n_components
+
+    def _transform(self) -> FittedTransform:
+        """Return the solution, or raise sklearn's NotFittedError."""
+        self._require_fitted()
+        assert self._fitted is not None
+        return self._fitted
+
+
+class MixingAnswers(TransformAnswers):
+    """Base of transforms from whose sources rows can be made again."""
+
+    _fitted: FittedMixing | None
+
+    def inverse_transform(self, sources: Any) -> Any:
+        """Return the rows that sources make, without noise.
+
+        Parameters
+        ----------
+        sources : (rows, k) array-like, DataArray or dask array
+            As `transform` returns them, with dimensions of any names.
+
+        Returns
+        -------
+        (rows, d) array, DataArray or dask array
+            In the kind of container of the sources, with the features of the views in their order.
+
+        Raises
+        ------
+        DataError
+            When there are not as many sources as components.
+        """
+        found = self._mixing()
+        array = sources if hasattr(sources, "dtype") else np.asarray(sources)
+        if len(array.shape) != 2 or array.shape[1] != found.n_components:
+            raise DataError(
+                f"the sources have shape {tuple(array.shape)}; expected (rows, "
+                f"{found.n_components}), as transform returns them"
+            )
+        dtype = array.dtype if np.issubdtype(array.dtype, np.floating) else np.dtype("float64")
+        mixing, mean = found.mixing.astype(dtype), found.mean.astype(dtype)
+        if not isinstance(array, xr.DataArray):
+            return array @ mixing.T + mean
+        sample_dim, source_dim = array.dims
+        coords = {
+            **array.isel({source_dim: 0}, drop=True).coords,
+            "feature": list(self.views_.feature_names),
+        }
+        rows = array.data @ mixing.T + mean
+        return xr.DataArray(rows, coords, (sample_dim, "feature"), name="X")
+
+    def _mixing(self) -> FittedMixing:
+        """Return the solution, or raise sklearn's NotFittedError."""
+        self._require_fitted()
+        assert self._fitted is not None
+        return self._fitted
+
+
+class TransformDescription(ModelDescription):
+    """Facts and words on any transform."""
+
+    def facts(self, model: Any) -> dict[str, Any]:
+        """Return facts as JSON holds them.
+
+        Parameters
+        ----------
+        model : fitted or prepared model
+        """
+        facts = super().facts(model)
+        if model.__sklearn_is_fitted__():
+            facts["n_components"] = model._fitted.n_components
+        return facts
+
+    def size(self, facts: Any) -> str:
+        """Return the number of sources in words.
+
+        Parameters
+        ----------
+        facts : mapping
+            From `facts`.
+        """
+        k = facts.get("n_components")
+        return "" if k is None else f"{k} source{'s' * (k > 1)}"
+
+    def row_outputs(
+        self,
+        model: Any,  # noqa: ARG002
+        level: str | None = None,
+        *,
+        probabilities: bool = False,
+    ) -> tuple[str, ...]:
+        """Return the name of the sources.
+
+        Parameters
+        ----------
+        model : fitted model
+        level, probabilities
+            Of mixtures alone.
+
+        Raises
+        ------
+        ParameterError
+            When a level or probabilities are asked for.
+        """
+        refuse_levels("sources have", level, probabilities=probabilities)
+        return (SOURCE,)

@@ -1,0 +1,144 @@
+"""Table of the mixing weights of every patient or file."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bigtensor.data.rows.block import Block
+from bigtensor.errors import (
+    DataError,
+    NoPopulationsError,
+    ParameterError,
+    RefinementWarning,
+    Setting,
+)
+from bigtensor.models.answers.group_weights import (
+    MOST_PASSES,
+    GroupWeights,
+    group_weight_passes,
+    is_calibrated,
+    scaled_to_labels,
+    weight_passes,
+)
+from bigtensor.models.contract.parameters import check_choice
+from bigtensor.models.contract.run import RunOptions
+from bigtensor.models.contract.script import PlannedPass
+from bigtensor.statistics.densities.class_densities import ClassDensities
+from bigtensor.statistics.densities.group_sums import GroupSums
+from bigtensor.statistics.in_memory import sum_in_memory
+
+_TAKEN = ("component", "population", "weight", "standard_error", "rows")
+"""Names of the dimensions and variables of the table."""
+
+_DRAWN = 20_000
+"""Rows drawn from the densities, to see how hard they let labels be."""
+
+
+def weights_of_groups(
+    model: Any, X: Any, by: Any, level: str | None, options: RunOptions
+) -> xr.Dataset:
+    """Return the mixing weights of every group; see `MixtureAnswers.weights_by`.
+
+    Parameters
+    ----------
+    model : MixtureAnswers
+    X, by, level, options
+        As for `MixtureAnswers.weights_by`.
+    """
+    fitted_mixture = model._mixture()
+    classes = _classes_at(level, fitted_mixture)
+    samples = model._with_groups(X, by)
+    assert samples.groups is not None
+    variable, names = samples.groups.variable, samples.groups.names
+    if variable in _TAKEN:
+        raise ParameterError(f"{variable!r} is a name within the table itself; rename the variable")
+    script = group_weight_passes(classes, len(names), variable)
+    planned = _planned_passes(classes, len(names), variable)
+    fitted: GroupWeights = model._run(samples, script, planned, **options).result
+    kept = fitted.sums.mass.sum(axis=1) > 0
+    if not kept.any():
+        raise DataError(
+            f"no row with a group in {variable!r} and a positive weight is left; look at the "
+            "variable, the weights and the missing values"
+        )
+    if fitted.unsettled:
+        message = (
+            f"the weights of {fitted.unsettled} of {kept.sum()} groups of {variable!r} still "
+            f"moved after {MOST_PASSES} passes, because their components hardly differ; use "
+            + Setting("level", "population")
+            + ", or fit fewer components"
+        )
+        warnings.warn(message, RefinementWarning, stacklevel=2)
+    method = "maximum likelihood"
+    if not is_calibrated(fitted, _expected_certainty(classes, fitted_mixture), _DRAWN):
+        fitted = scaled_to_labels(fitted)
+        method += ", scaled to the labels of all rows"
+    attrs = {
+        **model._output_attrs(),
+        "method": method,
+        "rows_without": fitted.sums.rows_without,
+    }
+    level = "component" if classes.populations is None else "population"
+    return _table(fitted, kept, names, (variable, level)).assign_attrs(attrs)
+
+
+def _classes_at(level: str | None, fitted: Any) -> ClassDensities:
+    """Return the densities of the components, or of populations where these are asked for."""
+    if level is not None:
+        check_choice("level", level, ("population", "component"))
+    populations = None if fitted.populations is None else fitted.populations.of_component
+    if level == "population" and populations is None:
+        raise NoPopulationsError(
+            "this model has no populations; fit it with "
+            + Setting("n_populations")
+            + ", or use "
+            + Setting("level", "component")
+        )
+    mixture = fitted.likelihood_mixture()
+    return ClassDensities(mixture, None if level == "component" else populations)
+
+
+def _expected_certainty(classes: ClassDensities, fitted: Any) -> NDArray[np.float64]:
+    """Return the mean of the largest posterior probability over rows drawn from every class."""
+    values, label = fitted.draw(_DRAWN, np.random.default_rng(0))
+    block = Block(values, fitted.slices, 0, _DRAWN)
+    of_class = label if classes.populations is None else classes.populations[label]
+    statistic = GroupSums(classes, classes.n_classes)
+    drawn = sum_in_memory(statistic, replace(block, group=of_class))
+    overall = drawn.certainty.sum() / drawn.rows.sum()
+    mean = np.full(classes.n_classes, overall)
+    np.divide(drawn.certainty, drawn.rows, out=mean, where=drawn.rows > 0)
+    return mean
+
+
+def _planned_passes(classes: ClassDensities, n_groups: int, variable: str) -> list[PlannedPass]:
+    """Return upper bounds of the passes."""
+    passes = weight_passes(classes, np.ones((n_groups, classes.n_classes)), variable)
+    return [
+        PlannedPass(wanted, times)
+        for wanted, times in zip(passes, (1, MOST_PASSES - 1), strict=True)
+    ]
+
+
+def _table(
+    fitted: GroupWeights,
+    kept: NDArray[np.bool_],
+    names: tuple[str, ...],
+    dims: tuple[str, str],
+) -> xr.Dataset:
+    """Return the weights of the groups that have any, with their names."""
+    variance = np.diagonal(fitted.covariance, axis1=1, axis2=2)[kept]
+    return xr.Dataset(
+        {
+            "weight": (dims, fitted.weights[kept]),
+            "standard_error": (dims, np.sqrt(np.maximum(variance, 0.0))),
+            "rows": (dims[:1], fitted.sums.rows[kept]),
+        },
+        {dims[0]: np.array(names, dtype=str)[kept]},
+    )

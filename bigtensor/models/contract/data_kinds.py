@@ -1,0 +1,184 @@
+"""Declaration of the data that a model takes."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bigtensor.data.rows.code_maps import Categories, CodeMap
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.sources.csr_source import is_sparse
+from bigtensor.data.values.categories import are_strings
+from bigtensor.data.values.kinds import Kind
+from bigtensor.data.values.plain_arrays import CODES, converted
+from bigtensor.errors import DataError
+
+_LONG = np.dtype(np.int64)
+
+_NAMES: dict[Kind, str] = {
+    "measured": "measured values (numbers)",
+    "codes": "codes of categories (whole numbers, or strings)",
+    "counts": "counts in sparse rows (CSR)",
+}
+
+_REMEDIES: dict[tuple[Kind, Kind], str] = {
+    ("codes", "measured"): "convert with .astype('float32') if the numbers are measurements, and "
+    "import files without --codes (codes=False)",
+    ("measured", "codes"): "import files with --codes (codes=True), or convert whole numbers that "
+    "are not in memory with .astype('int32')",
+    ("counts", "measured"): "give dense rows, for example .toarray()",
+    ("measured", "counts"): "give a sparse matrix in rows, for example scipy.sparse.csr_array(X)",
+    ("codes", "counts"): "give a sparse matrix in rows, for example scipy.sparse.csr_array(X)",
+    ("counts", "codes"): "import the tables of categories with --codes (codes=True)",
+}
+"""From the kind of the data to a kind that the model takes."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Data that a model takes.
+
+    Whole numbers without names are taken for what the model takes: integers and booleans are
+    converted to floats for a model of measured values, and whole floats to codes for a model of
+    categories.
+
+    Parameters
+    ----------
+    kinds : set of {"measured", "codes", "counts"}
+    marginalises : bool, default False
+        The model can leave missing codes out of a row, and use its other entries.
+    dense_counts : bool, default False
+        Dense numbers are counts too.
+    """
+
+    kinds: AbstractSet[Kind]
+    marginalises: bool = False
+    dense_counts: bool = False
+
+    def check(
+        self,
+        samples: Samples,
+        model: str,
+        *,
+        prefer: Kind | None = None,
+        fit_categories: Categories | None = None,
+    ) -> Samples:
+        """Return the samples, converted where that is needed, if the model takes them.
+
+        Parameters
+        ----------
+        samples : Samples
+        model : str
+            Name of the model, for the message.
+        prefer : {"measured", "codes"}, optional
+            Kind that whole numbers are converted to if the model takes several kinds.
+        fit_categories : mapping of str to tuple of str, optional
+            Categories of the fit, for codes without names.
+
+        Returns
+        -------
+        Samples
+            Sparse rows of AnnData are read as dense ones, if the model takes no counts. float16 is
+            read as float32.
+
+        Raises
+        ------
+        DataError
+            When the kind of the data is another one, or codes have no categories.
+        """
+        if self.dense_counts and not _has_named_codes(samples):
+            counted = samples.dtype.kind in "iu" or samples.kind == "counts"
+            return replace(samples, code_map=None) if counted else samples.as_measured()
+        if samples.kind == "counts" and "counts" not in self.kinds and _may_be_dense(samples):
+            samples = samples.as_dense()
+        samples = _converted(samples, {prefer} if prefer else self.kinds, fit_categories)
+        kind = samples.kind
+        if kind not in self.kinds:
+            taken = sorted(self.kinds)
+            raise DataError(
+                f"the values of {samples.describe()} are {samples.dtype}, {_NAMES[kind]}; {model} "
+                f"takes {' or '.join(_NAMES[other] for other in taken)}: "
+                + "; or ".join(_REMEDIES[kind, other] for other in taken)
+            )
+        if kind != "codes":
+            return samples
+        if samples.dtype.kind == "b":
+            samples = replace(samples, read_as=CODES)
+        if samples.categories is None and fit_categories is not None:
+            return replace(samples, code_map=CodeMap(fit_categories, fit_categories))
+        if samples.categories is None:
+            raise DataError(
+                f"the integers of {samples.describe()} have no categories; name the codes of every "
+                "feature in the attribute 'categories' of the values, or import with --codes "
+                "(codes=True)"
+            )
+        return samples
+
+
+def category_values(values: NDArray[Any]) -> NDArray[Any]:
+    """Return categories as strings or as integers if the values can be converted.
+
+    Parameters
+    ----------
+    values : array
+        Strings, also as objects with None or NaN for missing ones, or numbers with NaN.
+
+    Returns
+    -------
+    array
+        Missing strings are empty, and missing numbers are -1. Other objects are returned as they
+        are.
+
+    Raises
+    ------
+    DataError
+        When numbers are not whole.
+    """
+    if values.dtype.kind == "O" and are_strings(values.tolist()):
+        return np.where(pd.isna(values), "", values).astype(str)
+    if values.dtype.kind == "O":
+        try:
+            values = values.astype(np.float64)
+        except (TypeError, ValueError):
+            return values
+    return np.asarray(converted(values, _LONG)) if values.dtype.kind in "fb" else values
+
+
+def _converted(
+    samples: Samples, kinds: AbstractSet[Kind], fit_categories: Categories | None
+) -> Samples:
+    """Convert samples to one of the kinds if their values allow it.
+
+    Parameters
+    ----------
+    samples : Samples
+    kinds : set of {"measured", "codes", "counts"}
+    fit_categories : mapping of str to tuple of str, optional
+        Categories of values that are not in memory.
+    """
+    if samples.kind == "measured" and "measured" not in kinds and "codes" in kinds:
+        samples = samples.as_codes(fit_categories) or samples
+    # codes without categories are numbers
+    if samples.kind == "codes" and "measured" in kinds and not _has_named_codes(samples):
+        are_numbers = "codes" not in kinds or (
+            samples.categories is None and fit_categories is None
+        )
+        samples = samples.as_measured() if are_numbers else samples
+    return samples.as_measured() if samples.dtype == np.float16 else samples
+
+
+def _has_named_codes(samples: Samples) -> bool:
+    """Return True for codes whose categories have names, which plain integers do not have."""
+    return any(
+        names != tuple(map(str, range(len(names)))) for names in (samples.categories or {}).values()
+    )
+
+
+def _may_be_dense(samples: Samples) -> bool:
+    """Return True for sparse rows that are read as dense ones where a model takes no others."""
+    return all(is_sparse(source) and source.may_be_dense for source in samples.sources)

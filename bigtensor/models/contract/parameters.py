@@ -1,0 +1,130 @@
+"""Checks of parameters and arguments, and parameters as JSON holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.values import random_states
+from bigtensor.data.values.missing_values import MARGINALISE, MISSING_RULES
+from bigtensor.data.values.random_states import check_random_state
+from bigtensor.data.values.weight_meanings import MEANINGS
+from bigtensor.errors import DataError, ParameterError, Setting
+from bigtensor.features.kernels.custom_kernel import CustomKernel
+
+RandomState: TypeAlias = random_states.RandomState
+"""Random state that a caller gives, for the signatures of models."""
+
+
+def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
+    """Raise a ParameterError unless the value is one of those allowed."""
+    if not (isinstance(value, str) and value in allowed):
+        raise ParameterError(Setting(name) + f" is {value!r}; expected one of {', '.join(allowed)}")
+
+
+def check_integer(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Raise a ParameterError unless the value is an integer within bounds."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if whole and value >= least and (most is None or value <= most):
+        return
+    bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+    raise ParameterError(Setting(name) + f" is {value!r}; expected an integer {bounds}")
+
+
+MOST_WORKERS = 1024
+"""Processes or threads on this machine: more are a slip of the keyboard."""
+
+
+def check_workers(workers: Any) -> None:
+    """Raise a ParameterError unless this many workers can run on this machine."""
+    if workers is not None:
+        check_integer("workers", workers, 1, MOST_WORKERS)
+
+
+def check_rows_for_components(rows: float, n_components: int) -> None:
+    """Raise a DataError for fewer rows than components, before arrays of that size are made."""
+    if rows < n_components:
+        raise DataError(
+            f"the data have {rows:,.0f} rows, fewer than the {n_components:,} components asked "
+            "for: use fewer components (" + Setting("n_components") + "), or more rows"
+        )
+
+
+def check_inputs(
+    views: Any,
+    sample_dim: Any,
+    missing: Any,
+    weights: Any,
+    random_state: Any,
+    *,
+    marginalises: bool,
+) -> None:
+    """Raise a ParameterError for one of the parameters that all models share."""
+    if views is not None:
+        _check_views(views)
+    if not isinstance(sample_dim, str) or not sample_dim:
+        raise ParameterError(
+            Setting("sample_dim") + f" is {sample_dim!r}; expected the name of a dimension"
+        )
+    allowed = MISSING_RULES if marginalises else [r for r in MISSING_RULES if r != MARGINALISE]
+    check_choice("missing", missing, allowed)
+    check_choice("weights", weights, MEANINGS)
+    check_random_state(random_state)
+
+
+def checked_points(points: Any, view: str, width: int) -> NDArray[np.float64]:
+    """Return points of a view of ``width`` features, or raise a ParameterError."""
+    values = np.asarray(points, np.float64)
+    if values.shape[1:] != (width,) and not (width == 1 and values.ndim == 1):
+        raise ParameterError(
+            f"points have shape {values.shape}; view {view!r} has {width} feature(s), so that "
+            f"(n, {width}) is expected" + (" or (n,)" if width == 1 else "")
+        )
+    return values
+
+
+def checked_function(f: Callable[[NDArray[Any]], Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Return the function with a check that it gives one number or one row a value."""
+
+    def checked(values: NDArray[Any]) -> NDArray[Any]:
+        numbers = np.asarray(f(values))
+        if numbers.shape[:1] != values.shape[:1] or numbers.ndim > 2:
+            raise ParameterError(
+                f"f returned shape {numbers.shape} for {len(values)} values; expected "
+                f"({len(values)},) or ({len(values)}, m)"
+            )
+        return numbers
+
+    return checked
+
+
+def _check_views(views: Any) -> None:
+    """Raise a ParameterError unless views map names to lists of features or columns."""
+    example = "expected view names with lists of features, such as {'a': ['x0'], 'b': ['x1', 'x2']}"
+    if not isinstance(views, Mapping):
+        raise ParameterError(Setting("views") + f" is a {type(views).__name__}; {example}")
+    for name, members in views.items():
+        listed = isinstance(members, Sequence | np.ndarray) and not isinstance(members, str)
+        if not listed or any(not _is_feature(member) for member in members):
+            raise ParameterError(Setting("views") + f" has {members!r} under {name!r}; {example}")
+
+
+def _is_feature(member: Any) -> bool:
+    """Return True if this can be the name or the column of a feature."""
+    return isinstance(member, str | int | np.integer) and not isinstance(member, bool)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON holds it."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain(entry) for entry in value]
+    if isinstance(value, CustomKernel):
+        return repr(value)
+    return value

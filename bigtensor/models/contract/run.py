@@ -1,0 +1,218 @@
+"""Run a script of passes over data, after a check of its plan."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict
+
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.rows.views import Views
+from bigtensor.data.values.missing_values import MARGINALISE
+from bigtensor.engine.blas import single_blas_thread
+from bigtensor.engine.checkpoint import Checkpoint, content_key, open_checkpoint
+from bigtensor.engine.clusters.connection import Connection
+from bigtensor.engine.events import Event, Listener, Steps
+from bigtensor.engine.plan import Alternative, PassSize, Plan, make_plan
+from bigtensor.engine.ranges import pass_parts
+from bigtensor.engine.reduce import run_pass
+from bigtensor.engine.runtime import Runtime, open_runtime
+from bigtensor.errors import (
+    DataError,
+    MissingValueError,
+    MissingValueWarning,
+    Setting,
+)
+from bigtensor.models.contract.script import Estimate, PlannedPass, SizedScript, Step
+from bigtensor.models.pilot.pilot_checks import check_pilot
+from bigtensor.statistics.base import Narrowing
+from bigtensor.statistics.row_sample import Sample
+from bigtensor.statistics.validity import Checked, Validity, explain
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A script of passes that has run.
+
+    Attributes
+    ----------
+    result : object
+        Returned by the script.
+    views : Views
+        Of the last pass: a script may have narrowed those that it was given.
+    plan : Plan
+    passes : list of dict
+        Name, rows, parts, reused parts and lost workers of every pass.
+    rows_left_out : int
+    """
+
+    result: Any
+    views: Views
+    plan: Plan
+    passes: list[dict[str, Any]]
+    rows_left_out: int
+
+
+def run_script(
+    samples: Samples,
+    script: SizedScript,
+    sizes: Sequence[PassSize],
+    missing: str,
+    alternatives: Sequence[Alternative] = (),
+    smaller: Mapping[str, tuple[str, ...]] | None = None,
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+    listeners: Iterable[Listener] = (),
+    **where: Any,
+) -> Ran:
+    """Run a script of passes.
+
+    Parameters
+    ----------
+    samples : Samples
+    script : generator
+    sizes : sequence of PassSize
+        Upper bounds of its passes. Where the size of a pass follows from an earlier pass, the
+        script asks for a `PlannedPass`, whose plan is checked before it runs.
+    missing : {"raise", "omit", "marginalise"}
+    alternatives : sequence of Alternative
+        Ways to fit the model, for the plan.
+    smaller : mapping of str to tuple of str, optional
+        Parameters that make parts of the memory smaller, for advice.
+    checkpoint, listeners, **where
+        As for `LatentVariableModel.fit`.
+    """
+    history: list[Event] = []
+    listeners = (*listeners, history.append)
+    tasks, stores_parts = len(pass_parts(samples)), checkpoint is not None
+    with open_runtime(**where, tasks=tasks, remote=samples.is_remote) as runtime:
+        plan = make_plan(
+            samples, sizes, runtime, alternatives, smaller, checkpoint=stores_parts
+        ).check()
+        store = None if checkpoint is None else open_checkpoint(checkpoint, samples)
+        # once for all passes: to take and release the limit takes as long as a small pass
+        with single_blas_thread():
+            result, views, left_out = _drive(
+                script, samples, runtime, store, listeners, missing, plan.smaller
+            )
+    return Ran(result, views, plan, _finished_passes(history), left_out)
+
+
+def _drive(
+    script: SizedScript,
+    samples: Samples,
+    runtime: Runtime,
+    checkpoint: Checkpoint | None,
+    listeners: tuple[Listener, ...],
+    missing: str,
+    smaller: Mapping[str, tuple[str, ...]],
+) -> tuple[Any, Views, int]:
+    """Run the passes that the script asks for; return its result, the last views, rows left out."""
+    stamp, result, left_out = samples.stamp(), None, 0
+    steps = Steps(listeners)
+
+    while True:
+        try:
+            wanted = script.send(result)
+        except StopIteration as end:
+            steps.finish()
+            return end.value, samples.views, left_out
+        result = None
+        if isinstance(wanted, Step):
+            steps.advance(wanted.name, wanted.part, wanted.parts)
+            continue
+        steps.finish()
+        if isinstance(wanted, Estimate):
+            continue
+        if isinstance(wanted, Narrowing):
+            samples = samples.with_views(samples.views.keeping(wanted.columns))
+            if checkpoint is not None:
+                checkpoint = replace(checkpoint, data=content_key((checkpoint.data, wanted)))
+            continue
+        if isinstance(wanted, PlannedPass):
+            size, stores_parts = wanted.size(samples.rows), checkpoint is not None
+            make_plan(samples, [size], runtime, (), smaller, checkpoint=stores_parts).check()
+            wanted = wanted.wanted
+        checked = replace(
+            wanted, statistic=Checked(wanted.statistic, marginalised=missing == MARGINALISE)
+        )
+        validity, result = run_pass(
+            samples, checked, runtime, checkpoint=checkpoint, listeners=listeners, stamp=stamp
+        )
+        judge(validity, samples, missing)
+        if isinstance(result, Sample):
+            check_pilot(result, validity, samples.views.feature_names)
+        if wanted.rows is None and not left_out:
+            warn_of_missing(validity, samples.views)
+            left_out = validity.dropped
+
+
+def judge(validity: Validity, samples: Samples, missing: str) -> None:
+    """Refuse bad weights, and missing values unless they are to be left out.
+
+    Raises
+    ------
+    DataError, MissingValueError
+    """
+    if validity.bad_weights:
+        raise DataError(
+            explain(validity, samples.views.feature_names)
+            + "; sample weights have to be zero or positive: scale large ones so that they add "
+            "up to the number of rows"
+        )
+    if validity.dropped and missing == "raise":
+        remedy = "give them values, or use " + Setting("missing", "omit") + " to leave them out"
+        if samples.categories is not None:
+            remedy += ", or " + Setting("missing", MARGINALISE) + " to use their other entries"
+        raise MissingValueError(f"{explain(validity, samples.views.feature_names)}; " + remedy)
+
+
+def warn_of_missing(validity: Validity, views: Views) -> None:
+    """Say how many rows were left out."""
+    if validity.dropped:
+        message = f"{explain(validity, views.feature_names)}; they are left out"
+        if validity.cuts:
+            places = "place" if validity.cuts == 1 else "places"
+            message += f", which cuts sequences at {validity.cuts:,} {places}"
+        warnings.warn(message, MissingValueWarning, stacklevel=4)
+
+
+def warn_of_unknown_categories(samples: Samples) -> None:
+    """Name the categories of the data that the fit did not have."""
+    unknown = "" if samples.code_map is None else samples.code_map.describe_unknown(samples.sources)
+    if unknown:
+        warnings.warn(
+            f"{samples.describe()} has categories that the fit did not have: {unknown}; these "
+            "entries are ignored, and their rows keep their other entries",
+            MissingValueWarning,
+            stacklevel=4,
+        )
+
+
+def _finished_passes(events: Iterable[Event]) -> list[dict[str, Any]]:
+    """Return the counts of the passes that are finished."""
+    return [
+        {
+            "name": event.name,
+            "rows": event.total_rows,
+            "parts": event.total_parts,
+            "reused_parts": event.reused,
+            "lost_workers": event.lost_workers,
+        }
+        for event in events
+        if event.kind == "pass finished"
+    ]
+
+
+class RunOptions(TypedDict, total=False):
+    """The options of `LatentVariableModel.fit`, where they are described."""
+
+    client: Any
+    scheduler: str | Connection | None
+    workers: int | None
+    memory_limit: str | int | None
+    wait_for_workers: str | float | None
+    checkpoint: str | os.PathLike[str] | None
+    listeners: Iterable[Callable[[Any], None]]

@@ -1,0 +1,216 @@
+"""Script of a fit: passes that it asks for, and the solution that it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from bigtensor.data.rows.block import Block
+from bigtensor.engine.plan import Alternative, PassSize
+from bigtensor.statistics.base import Narrowing, Pass, State
+from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.validity import Checked
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """Solution of a fit.
+
+    Attributes
+    ----------
+    fitted : dataclass
+        Everything that answers need and a file keeps.
+    diagnostics : dict
+        Decisions and numbers, as JSON holds them.
+    """
+
+    fitted: Any
+    diagnostics: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Solution that holds if no further pass follows; a script yields it after a pass.
+
+    A fit goes on without it. A fit in rounds ends there until the sums of the next pass are known.
+
+    Attributes
+    ----------
+    make : callable
+        Returns a `Solved`.
+    """
+
+    make: Callable[[], Solved]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Announcement of work on the driver, which lasts until the next item. Nothing is sent back.
+
+    Attributes
+    ----------
+    name : str
+        Shown as progress, such as ``"choosing the ridge"``.
+    part : int
+        From 1, for a step that is announced part by part under one name.
+    parts : int
+        Largest number of parts; 0 for a step in one part.
+    """
+
+    name: str
+    part: int = 0
+    parts: int = 0
+
+
+Script = Generator[Pass[Any] | Narrowing | Estimate | Step, Any, Any]
+"""Yields passes and is sent their results."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedPass:
+    """Pass as large as a fit may ask for, before anything is read.
+
+    Attributes
+    ----------
+    wanted : Pass
+        With a statistic of the sizes to come, whatever its numbers.
+    times : int
+        How often it runs at most.
+    driver_nbytes : int
+        Of the driver before the pass or with its result, beside the states.
+    instead : Pass, optional
+        Another pass that may take its place.
+    """
+
+    wanted: Pass[Any]
+    times: int = 1
+    driver_nbytes: int = 0
+    instead: Pass[Any] | None = None
+
+    def size(self, rows: int) -> PassSize:
+        """Return the bytes that the pass reads and holds."""
+        windows = self.wanted.rows
+        read = rows if windows is None else sum(stop - start for start, stop in windows)
+        state_nbytes, work_nbytes = _task_nbytes(self.wanted)
+        if self.instead is not None:
+            other_state, other_work = _task_nbytes(self.instead)
+            state_nbytes, work_nbytes = max(state_nbytes, other_state), max(work_nbytes, other_work)
+        return PassSize(
+            self.wanted.name, self.times, read, state_nbytes, work_nbytes, self.driver_nbytes
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedMethod:
+    """One of several methods of a fit, with the passes that it may ask for.
+
+    Attributes
+    ----------
+    parameter, value : str
+        Parameter of the model, and the value that stands for the method.
+    passes : sequence of PlannedPass
+    operations : float
+        Floating-point operations of its matrix products.
+    reads : int
+        Passes over all rows, as many as there usually are.
+    is_taken : bool
+    remark : str
+        Why it is taken, or why it is taken only if asked for; may be empty.
+    """
+
+    parameter: str
+    value: str
+    passes: Sequence[PlannedPass]
+    operations: float
+    reads: int
+    is_taken: bool
+    remark: str
+
+    def price(self, rows: int) -> Alternative:
+        """Return the price of the method."""
+        states = [planned.size(rows).state_nbytes for planned in self.passes]
+        return Alternative(
+            self.parameter,
+            self.value,
+            self.operations,
+            self.reads,
+            max(states),
+            self.is_taken,
+            self.remark,
+        )
+
+
+SizedScript = Generator[Pass[Any] | PlannedPass | Narrowing | Estimate | Step, Any, Any]
+"""Script that also asks for passes whose size an earlier one has told; their plan is checked."""
+
+
+def _task_nbytes(wanted: Pass[Any]) -> tuple[int, int]:
+    """Return the bytes of the state and of the workspace of one task."""
+    checked = Checked(wanted.statistic)
+    return checked.state_nbytes(), checked.work_nbytes(checked.block_rows)
+
+
+def single_pass(wanted: Pass[Any]) -> Script:
+    """Return the script of one pass, which returns the result of the pass."""
+    return (yield wanted)
+
+
+def in_memory(script: Generator[Any, Any, _Result], rows: Block) -> _Result:
+    """Run a script of passes over rows that the driver holds.
+
+    Parameters
+    ----------
+    script : generator
+        Estimates that it yields between passes are left out.
+    rows : Block
+    """
+    result = None
+    while True:
+        try:
+            wanted = script.send(result)
+        except StopIteration as end:
+            found: _Result = end.value
+            return found
+        result = sum_in_memory(wanted.statistic, rows) if isinstance(wanted, Pass) else None
+
+
+def replay(
+    script: Script, sums: Iterable[State]
+) -> tuple[Callable[[], Solved] | None, Pass[Any] | None]:
+    """Run a script with the sums of its finished passes, up to the pass that comes next.
+
+    Parameters
+    ----------
+    script : generator
+        Without a narrowing.
+    sums : iterable of State
+        Of its first passes, in their order.
+
+    Returns
+    -------
+    make : callable, optional
+        Makes the solution after these passes; None if the script has none yet.
+    wanted : Pass, optional
+        The next pass; None if there is none.
+    """
+    left, make, result = iter(sums), None, None
+    while True:
+        try:
+            item = script.send(result)
+        except StopIteration as end:
+            return partial(Solved, end.value.fitted, end.value.diagnostics), None
+        result = None
+        if isinstance(item, Estimate):
+            make = item.make
+            continue
+        if isinstance(item, Step):
+            continue
+        assert isinstance(item, Pass)
+        state = next(left, None)
+        if state is None:
+            return make, item
+        result = item.statistic.finalize(state)

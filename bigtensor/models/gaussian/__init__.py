@@ -1,0 +1,1 @@
+"""Parts that both mixtures of Gaussian components share."""

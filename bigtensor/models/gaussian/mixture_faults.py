@@ -1,0 +1,92 @@
+"""Faults that mixtures of Gaussian components share, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.errors import ConditioningWarning
+from bigtensor.models.gaussian.fitted_components import GaussianComponents
+from bigtensor.models.words.faults import Fault
+
+HEAVY_TAILS = 20.0
+"""Excess kurtosis of the lengths of residuals that is told."""
+
+_TWICE = (1.7, 2.4)
+_SAME = 0.3
+_LEAST_PEERS = 5
+
+
+def as_warnings(*sentences: str) -> list[Fault]:
+    """Return sentences as faults that are warned of."""
+    return [(ConditioningWarning, sentence) for sentence in sentences]
+
+
+def noise_ratio(components: GaussianComponents) -> float | None:
+    """Return the length of the noise of a row over the typical distance of a mean from the centre.
+
+    None for a single component.
+
+    Parameters
+    ----------
+    components : GaussianComponents
+    """
+    weights = components.weights / components.weights.sum()
+    deviations = components.means - weights @ components.means
+    between = float(weights @ np.square(deviations).sum(axis=1))
+    covariance = components.covariance
+    within = float(covariance.sum() if covariance.ndim == 1 else np.trace(covariance))
+    return float(np.sqrt(within / between)) if between > 0 else None
+
+
+def noise_in_words(told: dict[str, Any]) -> str:
+    """Return a sentence on the noise and the rows of a component.
+
+    Parameters
+    ----------
+    told : dict
+        With ``noise_ratio`` and ``rows_a_component``.
+    """
+    words = f"There are {told['rows_a_component']:,.0f} rows for each that was asked for"
+    if told["noise_ratio"] is not None:
+        words += f", and the noise is {told['noise_ratio']:.1f} times as long as a typical mean"
+    return words + "."
+
+
+def doubled_weights(weights: NDArray[np.float64]) -> list[str]:
+    """Return a sentence on components of twice the weight of all others.
+
+    Parameters
+    ----------
+    weights : (k,) float64 array
+    """
+    low, high = (times * float(np.median(weights)) for times in _TWICE)
+    double = (weights >= low) & (weights <= high)
+    others, number = weights[~double], int(double.sum())
+    if not number or len(others) < max(_LEAST_PEERS, 3 * number):
+        return []
+    if np.subtract(*np.quantile(others, [0.9, 0.1])) > _SAME * np.median(others):
+        return []
+    whose = f"{number} components have" if number > 1 else "1 component has"
+    return [
+        f"{whose} twice the weight of the others, which are equal: each may be two whose means are "
+        "too near to be told apart. Look at the rows, or use more of them."
+    ]
+
+
+def heavy_tails(kurtosis: float | None) -> list[str]:
+    """Return a sentence on noise with heavy tails.
+
+    Parameters
+    ----------
+    kurtosis : float, optional
+        Excess kurtosis of the lengths of residuals; None where no sample tells it.
+    """
+    if kurtosis is None or kurtosis < HEAVY_TAILS:
+        return []
+    return [
+        f"The noise has heavy tails (excess kurtosis of the residual lengths {kurtosis:.0f}): rows "
+        "far out move the means. Clip or transform the features, for example by arcsinh."
+    ]

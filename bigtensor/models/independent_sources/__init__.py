@@ -1,1 +1,0 @@
-"""Parts of all models of independent sources: sample, cumulant, passes, faults and sections."""

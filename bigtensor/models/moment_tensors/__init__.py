@@ -1,0 +1,1 @@
+"""Moment tensors that are never formed, on a sample and in passes."""

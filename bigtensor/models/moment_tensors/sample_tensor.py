@@ -1,0 +1,319 @@
+"""Moment tensors of a model that are never formed: their contractions, in memory and in passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bigtensor.data.rows.block import Block
+from bigtensor.decomposition.sample_tensors.discovery import (
+    Discovery,
+    DiscoverySettings,
+    Starts,
+    discover,
+)
+from bigtensor.decomposition.sample_tensors.gauss_newton import (
+    Step as GaussNewtonStep,
+)
+from bigtensor.decomposition.sample_tensors.gauss_newton import (
+    descended,
+    gauss_newton_step,
+    objective,
+)
+from bigtensor.decomposition.sample_tensors.joint_least_squares import least_squares_weights
+from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms
+from bigtensor.decomposition.solution import FloatArray
+from bigtensor.models.contract.script import Estimate, Script, Solved, Step
+from bigtensor.statistics.base import Pass, Statistic
+from bigtensor.statistics.combinators import Together
+from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.moments.covariances import Columns, Covariances
+from bigtensor.statistics.moments.tensor_contractions import Contractions, TensorContractions
+from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
+
+Correction = Callable[[Factors], Factors]
+"""Contraction of the part of a moment that noise makes, which is subtracted."""
+
+_LEAST_WEIGHT = 1e-3
+_STILL = 1e-5
+"""Movement below which a step changes nothing."""
+
+_SETTLED = 0.25
+"""Share of the first step's movement at which the second is the last."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampleTensor:
+    """Moment of rows about a point, with a constant feature before the features of every factor.
+
+    The constant makes the moment hold all moments of lower order: a term of the tensor then has
+    the column ``(c, a - r)``, which tells the length of a. Rows far from the point are left out.
+
+    Attributes
+    ----------
+    columns : tuple of (start, stop)
+        Columns of a block that every factor is of.
+    orders : tuple of int
+        How often every factor stands in the tensor: (1, 1, 1), (3,) or (4,).
+    references : tuple of (d_m,) float64 arrays
+        The point r.
+    constants : (factors,) float64 array
+        The constant c of every factor, in the units of its features; zero for none.
+    within : Reach
+        The rows that count.
+    dtype : str
+        Of products.
+    scales : tuple of (d_m,) float64 arrays
+        Units of the features in which the tensor is taken: standard deviations, or one unit for all
+        features of a factor.
+    """
+
+    columns: tuple[tuple[int, int], ...]
+    orders: tuple[int, ...]
+    references: tuple[FloatArray, ...]
+    constants: FloatArray
+    within: Reach
+    dtype: str
+    scales: tuple[FloatArray, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Length of the columns of every factor, the constant counted."""
+        return tuple(
+            len(reference) + int(constant != 0)
+            for reference, constant in zip(self.references, self.constants, strict=True)
+        )
+
+    def statistic(self, factors: Factors) -> TensorContractions:
+        """Return the sums over rows that tell the contraction with some columns.
+
+        Parameters
+        ----------
+        factors : tuple of (d_m, L) arrays
+        """
+        heads = [
+            constant * factor[0] if constant else np.zeros(factor.shape[1])
+            for constant, factor in zip(self.constants, factors, strict=True)
+        ]
+        return TensorContractions(
+            self.columns,
+            self.orders,
+            self.references,
+            tuple(
+                self.features_of(factor, mode) / self.scales[mode][:, None]
+                for mode, factor in enumerate(factors)
+            ),
+            np.array(heads),
+            self.dtype,
+        )
+
+    def moments(self, sums: Contractions) -> Factors:
+        """Return the contraction of the raw moment, from its sums."""
+        parts = zip(self.constants, self.scales, sums.constants, sums.moments, strict=True)
+        return tuple(
+            np.vstack([constant * head, moment / scale[:, None]])
+            if constant
+            else moment / scale[:, None]
+            for constant, scale, head, moment in parts
+        )
+
+    def covariances(self, columns: Columns | None = None) -> Covariances:
+        """Return the statistic of the covariances within factors, in units of the scales.
+
+        Parameters
+        ----------
+        columns : tuple of (start, stop), optional
+            Groups of columns in place of those of the factors.
+        """
+        # powers of two: the unit changes no digit of a product
+        scales = 2.0 ** np.floor(np.log2(np.concatenate(self.scales)))
+        point = np.concatenate(self.references)
+        return Covariances(columns or self.columns, point, self.dtype, scales)
+
+    def features_of(self, factor: FloatArray, mode: int) -> FloatArray:
+        """Return the columns of a factor without the constant."""
+        return factor[1:] if self.constants[mode] else factor
+
+    def rows(self, block: Block) -> Factors:
+        """Return the rows of a block as columns of every factor."""
+        found = []
+        parts = zip(self.columns, self.references, self.scales, self.constants, strict=True)
+        for (start, stop), reference, scale, constant in parts:
+            rows = (block.values[: block.rows, start:stop].astype(np.float64) - reference) / scale
+            head = np.full((int(constant != 0), block.rows), constant)
+            found.append(np.concatenate([head, rows.T]))
+        return tuple(found)
+
+    def contract_in_memory(self, block: Block, correction: Correction | None = None) -> Contract:
+        """Return the contraction of the moment of rows that the driver holds."""
+
+        def contract(factors: Factors) -> Factors:
+            moments = self.moments(sum_in_memory(self.statistic(factors), block))
+            return _corrected(moments, factors, correction)
+
+        return contract
+
+
+def discover_terms(
+    contract: Contract, starts: Starts, none: Terms, settings: DiscoverySettings
+) -> Generator[Step, None, Discovery]:
+    """Find terms of a pilot sample, and polish them by Gauss-Newton steps."""
+    search = discover(contract, starts, none, settings)
+    found = 0
+    while True:
+        yield Step(f"finding components in the sample: {found} of {settings.n_terms}")
+        try:
+            found = next(search)
+        except StopIteration as end:
+            discovery: Discovery = end.value
+            return replace(discovery, terms=descended(contract, discovery.terms))
+
+
+def nearest(contract: Contract, candidates: Sequence[Terms]) -> int:
+    """Return the position of the terms that are nearest to a tensor.
+
+    Parameters
+    ----------
+    contract : callable
+    candidates : sequence of Terms
+    """
+    distances = [objective(terms, contract(terms.factors)) for terms in candidates]
+    return int(np.argmin(distances))
+
+
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """Terms after Gauss-Newton steps over all rows.
+
+    Attributes
+    ----------
+    terms : Terms
+    first : dict
+        Results of the statistics that were asked for beside the contractions of the first pass.
+    weight : float
+        Of the rows.
+    left_out : int
+        Rows out of reach.
+    diagnostics : dict
+        ``objective`` before every step, whether it was ``accepted``, and its ``movement``.
+    """
+
+    terms: Terms
+    first: dict[str, Any]
+    weight: float
+    left_out: int
+    diagnostics: dict[str, Any]
+
+
+def refined(
+    start: Terms,
+    tensor: SampleTensor,
+    steps: int,
+    beside: dict[str, Statistic[Any]],
+    correct: Callable[[dict[str, Any]], Correction | None],
+    solve: Callable[[Refined], Solved],
+) -> Script:
+    """Ask for contractions over all rows, and take Gauss-Newton steps between them.
+
+    Every pass tells the value of the objective at the step before it, which is taken again with
+    more damping if it has led away from the tensor. A step that moves the columns by less than a
+    quarter of the first is the last, and needs no test. Weights are solved for in the first pass.
+
+    Parameters
+    ----------
+    start : Terms
+        Of a pilot sample.
+    tensor : SampleTensor
+    steps : int
+        Most steps.
+    beside : dict of str to Statistic
+        Computed in the first pass.
+    correct : callable
+        Returns the correction of the contractions from the results of ``beside``.
+    solve : callable
+        Makes the solution that holds if no further pass follows.
+
+    Returns
+    -------
+    Refined
+    """
+    told: dict[str, list[Any]] = {"objective": [], "accepted": [], "movement": []}
+    found = Refined(start, {}, 0.0, 0, told)
+    correction: Correction | None = None
+    step: GaussNewtonStep | None = None
+    for visit in range(steps + 1):
+        seen = yield contraction_pass(tensor, found.terms.factors, {} if visit else beside)
+        sums: Contractions = seen.result.pop("contractions")
+        if not visit:
+            found = replace(found, first=seen.result, weight=sums.weight, left_out=seen.left_out)
+            correction = correct(found.first)
+        moments = _corrected(tensor.moments(sums), found.terms.factors, correction)
+        if not visit:
+            found = replace(found, terms=_with_weights(found.terms, moments))
+        value = objective(found.terms, moments)
+        accepted = step is None or step.accepts(value)
+        told["objective"].append(value)
+        told["accepted"].append(accepted)
+        if step is not None and not accepted:
+            if visit == steps:
+                return replace(found, terms=step.start)
+            step = step.more_damped()
+            found = replace(found, terms=step.terms)
+            continue
+        step = gauss_newton_step(found.terms, moments)
+        movement = _movement(found.terms, step.terms)
+        few = _SETTLED * told["movement"][0] if visit else _STILL
+        told["movement"].append(movement)
+        settled = movement <= max(few, _STILL)
+        if settled or visit < steps:
+            found = replace(found, terms=step.terms)
+        if settled:
+            return found
+        yield Estimate(partial(solve, found))
+    return found
+
+
+def contraction_pass(
+    tensor: SampleTensor, factors: Factors, beside: dict[str, Statistic[Any]]
+) -> Pass[ResultWithin[dict[str, Any]]]:
+    """Return the pass over all rows that contracts a tensor with some columns.
+
+    Parameters
+    ----------
+    tensor : SampleTensor
+    factors : tuple of (d_m, L) arrays
+    beside : dict of str to Statistic
+        Computed in the same pass.
+    """
+    together = Together.of(contractions=tensor.statistic(factors), **beside)
+    return Pass("contractions", WithinReach(together, tensor.within))
+
+
+def _corrected(moments: Factors, factors: Factors, correction: Correction | None) -> Factors:
+    """Return moments less what noise makes of them."""
+    if correction is None:
+        return moments
+    return tuple(m - c for m, c in zip(moments, correction(factors), strict=True))
+
+
+def _with_weights(terms: Terms, moments: Factors) -> Terms:
+    """Return terms with the weights that leave the least of the tensor of all rows.
+
+    Terms of an odd order have positive weights; one that all rows speak against hardly counts.
+    """
+    weights = least_squares_weights(terms, moments)
+    if any(order % 2 for order in terms.orders):
+        weights = np.maximum(weights, _LEAST_WEIGHT * np.median(np.abs(weights)))
+    return replace(terms, weights=weights)
+
+
+def _movement(before: Terms, after: Terms) -> float:
+    """Return the mean sine of the angle by which a step turns a column."""
+    cosines = [
+        np.abs((a * b).sum(axis=0)) for a, b in zip(before.factors, after.factors, strict=True)
+    ]
+    return float(np.sqrt(np.maximum(1 - np.square(np.minimum(cosines, 1.0)), 0.0)).mean())

@@ -1,0 +1,1 @@
+"""Pilot sample: checks, and outlying rows."""

@@ -1,0 +1,100 @@
+"""Removal of outlying rows from a pilot sample, their diagnostics and their warning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bigtensor.errors import ConditioningWarning
+from bigtensor.models.words.faults import Fault
+from bigtensor.statistics.ordinary_rows import reach_of_ordinary_rows
+from bigtensor.statistics.row_sample import Sample
+from bigtensor.statistics.within_reach import Reach
+
+MOST_NAMED = 5
+"""Outlying rows that diagnostics and a warning name."""
+
+
+@dataclass(frozen=True, eq=False)
+class OrdinaryRows:
+    """Rows of a pilot sample that are not outlying.
+
+    Attributes
+    ----------
+    sample : Sample
+        The ordinary rows.
+    reach : Reach
+        Distances from the median within which the ordinary rows lie.
+    diagnostics : dict
+        ``outlying_rows``, their number in the sample, and ``first_outlying_rows``, the index of
+        the first of them in the data.
+    """
+
+    sample: Sample
+    reach: Reach
+    diagnostics: dict[str, Any]
+
+
+def ordinary_rows(
+    sample: Sample, columns: tuple[tuple[int, int], ...], *, ignored: tuple[int, ...] = ()
+) -> OrdinaryRows:
+    """Leave outlying rows out of a pilot sample.
+
+    Parameters
+    ----------
+    sample : Sample
+    columns : tuple of (start, stop)
+        Groups of columns, each of which has a reach of its own.
+    ignored : tuple of int
+        Columns that say nothing about distances, such as codes of categories.
+    """
+    reach = reach_of_ordinary_rows(sample.values, columns, weight=sample.weight, ignored=ignored)
+    ordinary = reach.holds(sample.values)
+    outlying = sample.index[~ordinary]
+    diagnostics = {
+        "outlying_rows": len(outlying),
+        "first_outlying_rows": outlying[:MOST_NAMED].tolist(),
+    }
+    return OrdinaryRows(sample if ordinary.all() else sample.take(ordinary), reach, diagnostics)
+
+
+def outlier_faults(diagnostics: dict[str, Any]) -> list[Fault]:
+    """Return a warning of outlying rows that count in no sum. Without such rows it is empty.
+
+    Parameters
+    ----------
+    diagnostics : dict
+        With ``outlying_rows`` of all rows, and ``first_outlying_rows`` of the sample.
+    """
+    return [(ConditioningWarning, words) for words in _sentences(diagnostics, "", "fit")]
+
+
+def sample_outliers(diagnostics: dict[str, Any]) -> list[str]:
+    """Return a sentence on outlying rows of a sample whose densities have tails, or none.
+
+    Such a row counts in sums over all rows, and in no choice that the sample makes.
+
+    Parameters
+    ----------
+    diagnostics : dict
+        With ``drawn_rows``, ``outlying_rows`` and ``first_outlying_rows``.
+    """
+    return _sentences(diagnostics, f"of {diagnostics['drawn_rows']:,} ", "pilot sample")
+
+
+def _sentences(diagnostics: dict[str, Any], of_all: str, whole: str) -> list[str]:
+    """Return a sentence on outlying rows and what they were left out of, or none."""
+    outlying, first = diagnostics["outlying_rows"], diagnostics["first_outlying_rows"]
+    if not outlying:
+        return []
+    several = outlying > 1
+    rows = "rows" if several or of_all else "row"
+    more = ", ..." * (outlying > len(first))
+    named = f" (row{'s' * several} {', '.join(map(str, first))}{more})" if first else ""
+    return [
+        f"{outlying:,} {of_all}{rows} lie{'s' * (not several)} far from all others{named} "
+        f"and {'were' if several else 'was'} left out of the {whole}. "
+        f"Predictions still include {'them' if several else 'it'}. Check for errors of "
+        "measurement, for a population of its own, and for a feature with heavy tails, which a "
+        "transformation such as arcsinh shortens."
+    ]

@@ -1,0 +1,1 @@
+"""Models of rows as linear mixtures of sources: ICA, SparseICA and KernelICA."""

@@ -1,0 +1,171 @@
+"""Fitted independent components, in their order and with their signs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.decomposition.sample_tensors.terms import Terms
+from bigtensor.decomposition.solution import FloatArray
+from bigtensor.decomposition.sources.independent_components import PrincipalAxes, squared_lengths
+from bigtensor.models.contract.data_shape import NamedViews
+from bigtensor.statistics.sources.linear_sources import LinearSources
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentComponents:
+    """Mixing columns of sources of unit variance, and the matrix that estimates the sources.
+
+    Attributes
+    ----------
+    mixing : (d, k) float64 array
+    unmixing : (d, k) float64 array
+        Sources are ``(x - mean) @ unmixing``.
+    mean : (d,) float64 array
+    whitening : (d, q) float64 array
+        Rows along it have the identity as covariance.
+    kurtosis : (k,) float64 array
+        Excess kurtosis of the sources.
+    scales : (d,) float64 array
+        Standard deviations of the features.
+    views : tuple of (name, features)
+    dtype : str
+        Of the sources.
+    """
+
+    mixing: FloatArray
+    unmixing: FloatArray
+    mean: FloatArray
+    whitening: FloatArray
+    kurtosis: FloatArray
+    scales: FloatArray
+    views: NamedViews
+    dtype: str
+
+    @property
+    def n_components(self) -> int:
+        """Number of sources k."""
+        return int(self.mixing.shape[1])
+
+    @property
+    def correlations(self) -> FloatArray:
+        """Columns in units of the standard deviations: correlations of features and sources."""
+        return np.asarray(self.mixing / self.scales[:, None])
+
+    def sources(self) -> LinearSources:
+        """Return the function that gives the sources of every row."""
+        return LinearSources(self.unmixing, self.mean, self.dtype)
+
+    def ordered(self) -> IndependentComponents:
+        """Return sources by descending absolute kurtosis, each with its sign.
+
+        A source correlates positively with the feature that it correlates with most.
+        """
+        order, signs = order_and_signs(self.correlations, self.kurtosis)
+        return IndependentComponents(
+            self.mixing[:, order] * signs,
+            self.unmixing[:, order] * signs,
+            self.mean,
+            self.whitening,
+            self.kurtosis[order],
+            self.scales,
+            self.views,
+            self.dtype,
+        )
+
+
+def order_and_signs(
+    correlations: FloatArray, kurtosis: FloatArray
+) -> tuple[NDArray[np.intp], FloatArray]:
+    """Return the order of sources by descending absolute kurtosis, and their signs in that order.
+
+    Parameters
+    ----------
+    correlations : (d, k) array
+        Of features and sources.
+    kurtosis : (k,) array
+    """
+    order = np.argsort(-np.abs(kurtosis), kind="stable")
+    sorted_columns = correlations[:, order]
+    largest = np.argmax(np.abs(sorted_columns), axis=0)
+    signs = np.where(sorted_columns[largest, np.arange(len(order))] < 0, -1.0, 1.0)
+    return order, signs
+
+
+def of_rotation(
+    axes: PrincipalAxes,
+    rotation: FloatArray,
+    kurtosis: FloatArray,
+    mean: FloatArray,
+    views: NamedViews,
+    dtype: str,
+) -> IndependentComponents:
+    """Return the components of orthonormal columns along principal axes.
+
+    Parameters
+    ----------
+    axes : PrincipalAxes
+    rotation : (q, k) array
+    kurtosis : (k,) array
+    mean : (d,) array
+    views : tuple of (name, features)
+    dtype : str
+    """
+    return IndependentComponents(
+        axes.unwhitening @ rotation,
+        axes.whitening @ rotation,
+        mean,
+        axes.whitening,
+        kurtosis,
+        axes.scales,
+        views,
+        dtype,
+    ).ordered()
+
+
+def of_terms(
+    axes: PrincipalAxes,
+    terms: Terms,
+    covariance: FloatArray,
+    mean: FloatArray,
+    views: NamedViews,
+    dtype: str,
+) -> tuple[IndependentComponents, int]:
+    r"""Return the components of terms of the fourth cumulant, and the number of invalid terms.
+
+    A term :math:`w\, b^{\otimes 4}` along the axes is a source of kurtosis :math:`w / |c|^4`, where
+    c is its column along the axes. The lengths of the columns follow from the covariance, under
+    noise that is independent between features. Sources are the linear estimates with the least mean
+    squared error, :math:`A^T C^{-1} (x - m)` with the covariance C of the rows: without noise these
+    are the sources, or the shortest sources that explain the row if there are more than features.
+
+    Parameters
+    ----------
+    axes : PrincipalAxes
+    terms : Terms
+        Along the axes.
+    covariance : (d, d) array
+    mean : (d,) array
+    views : tuple of (name, features)
+    dtype : str
+    """
+    columns = axes.unwhitening @ terms.factors[0] / axes.scales[:, None]
+    lengths = np.linalg.norm(columns, axis=0)
+    correlation = covariance / np.outer(axes.scales, axes.scales)
+    squared = squared_lengths(columns / lengths, correlation)
+    valid = squared > 0
+    factors = np.sqrt(squared[valid]) / lengths[valid]
+    along = terms.factors[0][:, valid] * factors
+    components = IndependentComponents(
+        axes.unwhitening @ along,
+        axes.whitening @ along,
+        mean,
+        axes.whitening,
+        terms.weights[valid] / factors**4,
+        axes.scales,
+        views,
+        dtype,
+    )
+    return components.ordered(), int(np.count_nonzero(~valid))

@@ -1,0 +1,139 @@
+"""Description of sources: verdict, picture of their columns, table of their kurtosis."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bigtensor.decomposition.solution import FloatArray
+from bigtensor.models.answers.transform import TransformDescription
+from bigtensor.models.words.faults import verdict_words
+from bigtensor.models.words.report_blocks import Cell, Notice, ReportParts, Section, Table, Words
+from bigtensor.models.words.report_figures import Heatmap
+
+MOST_LINES = 60
+"""Features, and sources, that a picture shows."""
+
+_FEW = 6
+
+
+class SourceDescription(TransformDescription):
+    """Facts and words on fitted sources, and the picture of their columns."""
+
+    variance_words: ClassVar[str] = (
+        "The variance is the share that a source explains of the standardised features."
+    )
+
+    @abstractmethod
+    def method_in_words(self, model: Any) -> Iterator[str]:
+        """Return sentences on how a model was fitted.
+
+        Parameters
+        ----------
+        model : fitted model
+        """
+
+    def facts(self, model: Any) -> dict[str, Any]:
+        """Return facts as JSON holds them.
+
+        Parameters
+        ----------
+        model : fitted or prepared model
+        """
+        facts = super().facts(model)
+        if model.__sklearn_is_fitted__():
+            facts["kurtosis"] = model.kurtosis_.tolist()
+            facts["verdict"] = model.diagnostics_["verdict"]
+        return facts
+
+    def variance_shares(self, model: Any) -> FloatArray:
+        """Return the share of the variance that every source explains, ``(k,)``.
+
+        Parameters
+        ----------
+        model : fitted model
+        """
+        return np.asarray(np.square(model._fitted.correlations).mean(axis=0))
+
+    def report(self, model: Any, rows: Any) -> ReportParts:  # noqa: ARG002
+        """Return notices, sentences and sections of the report.
+
+        Parameters
+        ----------
+        model : fitted model
+        rows : SampledRows, optional
+        """
+        verdict = model.diagnostics_["verdict"]
+        notice = Notice("good" if verdict["good"] else "warning", verdict_words(verdict))
+        return ReportParts(
+            notices=(notice,),
+            method=tuple(self.method_in_words(model)),
+            sections=(
+                columns_section(model),
+                kurtosis_section(model, self.variance_shares(model), self.variance_words),
+            ),
+        )
+
+
+def largest_kurtosis(model: Any) -> str:
+    """Return the first values of the kurtosis.
+
+    Parameters
+    ----------
+    model : fitted model
+    """
+    first = ", ".join(f"{value:.2f}" for value in model.kurtosis_[:_FEW])
+    return first + (", ..." if len(model.kurtosis_) > _FEW else "")
+
+
+def columns_section(model: Any) -> Section:
+    """Return the picture of the mixing columns.
+
+    Parameters
+    ----------
+    model : fitted model
+    """
+    table = model._fitted.correlations[:, :MOST_LINES]
+    names = model.views_.feature_names
+    chosen = np.sort(np.argsort(-np.abs(table).max(axis=1), kind="stable")[:MOST_LINES])
+    words = "Correlation of every feature with every source."
+    if len(chosen) < len(names):
+        words += f" Shown are {len(chosen)} of {len(names):,} features, with the largest values."
+    if table.shape[1] < len(model.kurtosis_):
+        words += f" Shown are the first {table.shape[1]} of {len(model.kurtosis_):,} sources."
+    heatmap = Heatmap(
+        "Correlation of features and sources",
+        table[chosen],
+        tuple(names[line] for line in chosen),
+        tuple(str(source) for source in range(table.shape[1])),
+        "correlation",
+        1.0,
+        diverging=True,
+    )
+    return Section("mixing", "Mixing of the sources", (Words(words), heatmap), "Mixing")
+
+
+def kurtosis_section(model: Any, shares: FloatArray, variance_words: str) -> Section:
+    """Return the table of the kurtosis of every source, and of the variance that it explains.
+
+    Parameters
+    ----------
+    model : fitted model
+    shares : (k,) array
+        Of the variance.
+    variance_words : str
+        Sentence on them.
+    """
+    cells = tuple(
+        (Cell(str(source)), Cell(f"{kurtosis:.3f}"), Cell(f"{100 * share:.1f} %"))
+        for source, (kurtosis, share) in enumerate(zip(model.kurtosis_, shares, strict=True))
+    )
+    words = (
+        "Excess kurtosis is 0 for a Gaussian source, positive for one with heavier tails and "
+        "negative for one with lighter tails. " + variance_words
+    )
+    table = Table(("source", "kurtosis", "variance"), cells)
+    return Section("kurtosis", "Sources", (Words(words), table), "Sources")

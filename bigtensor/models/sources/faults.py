@@ -1,0 +1,144 @@
+"""Faults of fitted sources, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bigtensor.errors import (
+    ConditioningWarning,
+    ConstantFeatureWarning,
+    Message,
+    RefinementWarning,
+    Setting,
+)
+from bigtensor.models.sources.settings import SourceSettings
+from bigtensor.models.words.faults import Fault
+
+_MOST_NAMES = 6
+
+_NOT_SETTLED = 0.05
+"""Mean sine of the turn by the last pass, above which the sources have not settled."""
+
+
+def constant_features(settings: SourceSettings, varying: Sequence[bool]) -> list[Fault]:
+    """Return a sentence on features without variance.
+
+    Parameters
+    ----------
+    settings : SourceSettings
+    varying : sequence of bool
+        For every feature, whether its values differ.
+    """
+    named = zip(settings.features, varying, strict=True)
+    names = [name for name, varies in named if not varies]
+    if not names:
+        return []
+    listed = ", ".join(map(repr, names[:_MOST_NAMES])) + (", ..." * (len(names) > _MOST_NAMES))
+    plural = "s" * (len(names) > 1)
+    return [
+        (
+            ConstantFeatureWarning,
+            Message(
+                f"Feature{plural} {listed} ha{'ve' if plural else 's'} one value only, and no part "
+                "in any source."
+            ),
+        )
+    ]
+
+
+def dependent_features(
+    settings: SourceSettings, varying: int, rank: int, remedy: Message
+) -> list[Fault]:
+    """Return a sentence on features that depend linearly on others.
+
+    Parameters
+    ----------
+    settings : SourceSettings
+    varying, rank : int
+        Number of features that vary, and rank of their correlations.
+    remedy : Message
+        Added where a number of sources was asked for; may be empty.
+    """
+    asked = settings.n_components
+    if rank >= varying or (asked is not None and asked <= rank):
+        return []
+    return [
+        (
+            None if asked is None else ConditioningWarning,
+            f"The {varying} features that vary depend linearly on each other and have the rank "
+            f"{rank}: there are at most {rank} sources without noise."
+            + (Message("") if asked is None else remedy),
+        )
+    ]
+
+
+def fewer_sources(settings: SourceSettings, rank: int, found: int) -> list[Fault]:
+    """Return a sentence on sources that were asked for and do not stand out.
+
+    Parameters
+    ----------
+    settings : SourceSettings
+    rank : int
+        Of the data, the number of sources where none is given.
+    found : int
+    """
+    asked = settings.n_components or rank
+    if found >= asked:
+        return []
+    return [
+        (
+            None if settings.n_components is None else ConditioningWarning,
+            f"{found} of {asked} sources stand out from Gaussian noise in the fourth cumulant, and "
+            "only these are returned. Use " + Setting("n_components", found) + ", or more rows.",
+        )
+    ]
+
+
+def gaussian_among(diagnostics: dict[str, Any], n_components: int) -> list[Fault]:
+    """Return a sentence on sources that no rotation tells apart.
+
+    Parameters
+    ----------
+    diagnostics : dict
+        With ``gaussian_sources``, or without where no rotation was looked for.
+    n_components : int
+    """
+    gaussian = diagnostics.get("gaussian_sources", 0)
+    if gaussian < 2:
+        return []
+    # few of many are common in real data
+    most = 2 * gaussian >= n_components
+    return [
+        (
+            ConditioningWarning if most else None,
+            Message(
+                f"{gaussian} of the {n_components} sources are Gaussian within the "
+                "noise, and Gaussian sources cannot be told apart: any rotation of them is as good."
+            ),
+        )
+    ]
+
+
+def unsettled(diagnostics: dict[str, Any]) -> list[Fault]:
+    """Return a sentence on passes that ended too early.
+
+    Parameters
+    ----------
+    diagnostics : dict
+        With ``turns`` of the passes, if there were any.
+    """
+    turns = diagnostics.get("turns", [])
+    if not turns or turns[-1] <= _NOT_SETTLED or diagnostics.get("gaussian_sources", 0) >= 2:
+        return []
+    return [
+        (
+            RefinementWarning,
+            f"The last pass turned the sources by {turns[-1]:.2f} radians: they have not settled. "
+            "Use more passes ("
+            + Setting("polish_passes")
+            + ") or a larger sample ("
+            + Setting("pilot_rows")
+            + ").",
+        )
+    ]

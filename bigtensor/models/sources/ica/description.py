@@ -1,0 +1,68 @@
+"""Description of fitted sources: how they were found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bigtensor.models.sources.description import (
+    SourceDescription,
+    largest_kurtosis,
+)
+from bigtensor.models.words.description import Line
+from bigtensor.models.words.faults import verdict_words
+
+
+class ICADescription(SourceDescription):
+    """Facts and words on sources, whitened or of the fourth cumulant."""
+
+    def method_in_words(self, model: Any) -> Iterator[str]:
+        """Return sentences on how a model was fitted.
+
+        Parameters
+        ----------
+        model : fitted model
+        """
+        found = model.diagnostics_
+        yield f"The sources were found first in {found['pilot_rows']:,} rows."
+        if found["method"] == "whitened":
+            passes = len(found["turns"])
+            yield (
+                f"Whitened rows were rotated by {passes} fixed-point iteration{'s' * (passes > 1)} "
+                "over all rows, with the contrast log cosh."
+            )
+        else:
+            passes = len(found["gauss_newton"]["objective"])
+            yield (
+                "Terms of the fourth cumulant, in which Gaussian noise has no part, were refined "
+                f"by Gauss-Newton steps in {passes} passes over all rows."
+            )
+        if found["noise_gain"]:
+            gains = " and ".join(f"{100 * gain:.2f} %" for gain in found["noise_gain"])
+            yield (
+                "On held-out halves of the sample, oblique columns explained the fourth cumulant "
+                f"better than orthonormal ones by {gains}; noise makes it positive."
+            )
+
+
+def outcome_in_words(model: Any) -> list[Line]:
+    """Return how a fit ended, as names and words.
+
+    Parameters
+    ----------
+    model : fitted model
+    """
+    found = model.diagnostics_
+    return [
+        ("method", _method_words(found)),
+        ("kurtosis", largest_kurtosis(model)),
+        ("verdict", verdict_words(found["verdict"])),
+    ]
+
+
+def _method_words(found: dict[str, Any]) -> str:
+    """Return the method and the reason for it."""
+    chosen = bool(found["noise_gain"])
+    if found["method"] == "whitened":
+        return "whitened sources" + (", no sign of Gaussian noise" * chosen)
+    return "fourth cumulant" + (", because of Gaussian noise" * chosen)

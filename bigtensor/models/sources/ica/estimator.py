@@ -1,0 +1,164 @@
+"""Independent component analysis: sources of rows that are linear mixtures of them, and noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.models.answers.transform import MixingAnswers
+from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.parameters import RandomState
+from bigtensor.models.contract.scripted_fit import FitSteps, ScriptedFit
+from bigtensor.models.sources.components import IndependentComponents
+from bigtensor.models.sources.ica.description import ICADescription, outcome_in_words
+from bigtensor.models.sources.ica.planned_passes import planned_preparation, planned_refinement
+from bigtensor.models.sources.ica.script import STORED_CLASSES, prepare, refine
+from bigtensor.models.sources.ica.settings import check_parameters, settings_of, without_effect
+
+
+class ICA(ScriptedFit, MixingAnswers):
+    r"""Independent component analysis, with noise and with more sources than features.
+
+    Every row is :math:`x = m + A h + e`, with independent sources h of unit variance, at most one
+    of them Gaussian, and Gaussian noise e. Without noise, and with at most as many sources as
+    features, rows are whitened and rotated until their sources are least Gaussian, by the
+    fixed-point iteration of FastICA (Hyvarinen 1999) over all rows. Otherwise the columns of A are
+    those of the fourth cumulant :math:`\sum_j \kappa_j a_j^{\otimes 4}`, in which Gaussian noise
+    of any covariance has no part (Anandkumar, Ge and Janzamin 2015, eq. 8 to 10). The cumulant is
+    never formed: its contractions are sums over rows. Both start from a pilot sample.
+
+    Sources do not depend on units, shifts or order of the features. If there are fewer components
+    than axes along which the rows vary, whitened sources lie along the largest principal axes of
+    standardised features.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of sources k. By default the rank of the data. Fewer are returned where fewer stand
+        out from Gaussian noise in the fourth cumulant.
+    method : {"auto", "whitened", "cumulant"}, default "auto"
+        ``"whitened"`` is more precise without noise, ``"cumulant"`` is not biased by noise.
+        ``"auto"`` fits columns of both kinds to halves of the pilot sample. It takes the cumulant
+        if its columns are nearer to the cumulant of the other half, as many as sources that are
+        not Gaussian, and none with an impossible kurtosis.
+    views : mapping of str to feature names or columns, optional
+        The features to use, in any number of views. By default every feature.
+    polish_passes : int, default 3
+        Most fixed-point iterations over all rows, with ``"whitened"``. They end when the sources
+        turn by less than their error.
+    gauss_newton_steps : int, default 2
+        Most Gauss-Newton steps over all rows, with ``"cumulant"``. Every step needs a pass, and one
+        more pass tells whether the last has led nearer to the cumulant.
+    pilot_rows : int, optional
+        Rows of the sample in which the sources are found first. By default 1,000 a source up to
+        100,000 rows, then 500 a source (200 with ``"whitened"``), five a feature, and at least
+        20,000.
+    missing : {"raise", "omit"}, default "raise"
+        Whether rows with missing entries are an error, or are left out and counted.
+    weights : {"counts", "relative"}, default "counts"
+        Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
+        weights only compare rows, and their unit has no effect: they are scaled so that their sum
+        is the effective sample size of Kish (1965).
+    sample_dim : str, default "sample"
+        Name of the sample dimension of labelled data.
+    random_state : int, RandomState or Generator, optional
+        Seed of the sample and of the starts. None stands for 0: the same data give the same model.
+
+    Attributes
+    ----------
+    mixing_ : (d, k) float64 array
+        Column of every source, of unit variance. Sources are in the order of their absolute
+        kurtosis, descending. Every source correlates positively with the feature that it
+        correlates with most.
+    components_ : (k, d) float64 array
+        Sources are ``(x - mean_) @ components_.T``, the linear estimates with the least mean
+        squared error. Without noise these are the sources, or the shortest ones that make up the
+        row where there are more sources than features. With noise they have less than unit
+        variance.
+    mean_ : (d,) float64 array
+    whitening_ : (q, d) float64 array
+        Rows along it have the identity as covariance.
+    kurtosis_ : (k,) float64 array
+        Excess kurtosis of the sources: 0 of a Gaussian, 3 of a Laplace, -1.2 of a uniform source.
+    method_ : {"whitened", "cumulant"}
+        The method that was used.
+    views_ : Views
+        The views as they were found in the data.
+    diagnostics_ : dict
+        Every decision taken on the way: the choice of the method, rank, outlying rows, turns or
+        steps of the passes, the plan, and a ``verdict``.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        For labelled data.
+
+    Examples
+    --------
+    >>> from bigtensor import ICA, simulate
+    >>> data = simulate.ica(20_000, 5, n_features=5, random_state=1)
+    >>> model = ICA().fit(data)
+    >>> model.transform(data).shape
+    (20000, 5)
+    >>> model.method_
+    'whitened'
+    """
+
+    takes = Data(kinds={"measured"})
+    stored_classes = STORED_CLASSES
+    _steps = FitSteps(settings_of, prepare, refine, planned_preparation, planned_refinement)
+    description = ICADescription()
+
+    mixing_: NDArray[np.float64]
+    components_: NDArray[np.float64]
+    mean_: NDArray[np.float64]
+    whitening_: NDArray[np.float64]
+    kurtosis_: NDArray[np.float64]
+    _fitted: IndependentComponents | None
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        method: str = "auto",
+        views: Any = None,
+        *,
+        polish_passes: int = 3,
+        gauss_newton_steps: int = 2,
+        pilot_rows: int | None = None,
+        missing: str = "raise",
+        weights: str = "counts",
+        sample_dim: str = "sample",
+        random_state: RandomState = None,
+    ) -> None:
+        self.n_components = n_components
+        self.method = method
+        self.views = views
+        self.polish_passes = polish_passes
+        self.gauss_newton_steps = gauss_newton_steps
+        self.pilot_rows = pilot_rows
+        self.missing = missing
+        self.weights = weights
+        self.sample_dim = sample_dim
+        self.random_state = random_state
+
+    @property
+    def method_(self) -> str:
+        """The method that was used."""
+        self._require_fitted()
+        return str(self.diagnostics_["method"])
+
+    def _adopt(self, fitted: IndependentComponents) -> None:
+        """Set `_fitted` and the fitted attributes."""
+        self._fitted = fitted
+        self.mixing_ = fitted.mixing
+        self.components_ = fitted.unmixing.T
+        self.mean_ = fitted.mean
+        self.whitening_ = fitted.whitening.T
+        self.kurtosis_ = fitted.kurtosis
+
+    _check_parameters = check_parameters
+    _without_effect = without_effect
+
+    def _outcome_in_words(self) -> list[tuple[str, str]]:
+        """Return how the fit ended, as names and words."""
+        return outcome_in_words(self)

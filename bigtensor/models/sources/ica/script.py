@@ -1,0 +1,233 @@
+"""Script of an independent component analysis: a pilot sample, then sums over all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bigtensor.decomposition.sample_tensors.terms import Terms
+from bigtensor.decomposition.solution import FloatArray
+from bigtensor.decomposition.sources.independent_components import PrincipalAxes
+from bigtensor.errors import Setting
+from bigtensor.models.contract.script import Script, Solved, Step
+from bigtensor.models.sources.components import IndependentComponents, of_rotation
+from bigtensor.models.sources.cumulant_passes import (
+    CumulantSources,
+    SampleSources,
+    cumulant_sources,
+)
+from bigtensor.models.sources.ica.method_choice import noise_gain
+from bigtensor.models.sources.ica.settings import ICASettings
+from bigtensor.models.sources.ica.verdict import judged
+from bigtensor.models.sources.passes import (
+    axes_of,
+    contrast_pass,
+    moments_pass,
+    products_in,
+)
+from bigtensor.models.sources.pilot import Pilot, drawn_pilot, pilot_rotation
+from bigtensor.models.sources.settings import ROWS_A_SOURCE
+from bigtensor.models.sources.whitened_passes import (
+    SampleRotation,
+    WhitenedPasses,
+    WhitenedSources,
+    whitened_sources,
+)
+from bigtensor.models.sources.whitened_sample import (
+    WhitenedSample,
+    cumulant_terms,
+    embedded,
+    gaussian_sources,
+    non_gaussianity,
+)
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.combinators import Together
+from bigtensor.statistics.moments.covariances import Covariances
+from bigtensor.statistics.moments.tensor_contractions import TensorContractions
+from bigtensor.statistics.sources.contrast_sums import ContrastSums
+from bigtensor.statistics.within_reach import Reach, WithinReach
+
+LEAST_GAIN = 0.002
+"""Mean gain on held-out rows above which there is noise."""
+
+LEAST_KURTOSIS = -2.5
+"""No kurtosis is below -2, but its estimate may be."""
+
+
+@dataclass(frozen=True, eq=False)
+class ICAPreparation:
+    """Sources of the pilot sample, and the rows that count.
+
+    Attributes
+    ----------
+    settings : ICASettings
+    method : {"whitened", "cumulant"}
+    counted : Reach
+    mean : (d,) float64 array
+        Of the sample.
+    columns : (d, k) float64 array
+        Directions of the mixing columns.
+    weights : (k,) float64 array
+        Of the terms of the cumulant; empty for whitened sources.
+    unmixing : (d, k) float64 array
+        Of whitened sources; without columns for the cumulant.
+    pilot : dict
+        Choice of the method and rows of the sample, which every verdict needs.
+    diagnostics : dict
+        The same.
+    """
+
+    settings: ICASettings
+    method: str
+    counted: Reach
+    mean: FloatArray
+    columns: FloatArray
+    weights: FloatArray
+    unmixing: FloatArray
+    pilot: dict[str, Any]
+    diagnostics: dict[str, Any]
+
+
+STORED_CLASSES = (
+    *(IndependentComponents, ICAPreparation, ICASettings, Reach, WithinReach, Together),
+    *(Covariances, ContrastSums, TensorContractions),
+)
+"""Dataclasses that a saved model, prepared or fitted, is made of."""
+
+
+def prepare(settings: ICASettings) -> Script:
+    """Ask for a pilot sample, choose the method, and find the sources in the sample."""
+    pilot: Pilot = yield from drawn_pilot(settings)
+    axes = pilot.axes
+    k, rotation = settings.most_components, None
+    if k <= settings.n_features:
+        k = min(k, axes.rank)
+        yield Step("finding sources in the sample")
+        rotation = pilot_rotation(settings, pilot, k)
+    choice = yield from _chosen(settings, pilot.whitened, k, rotation)
+    told = {
+        "method": choice.method,
+        "noise_gain": choice.gains,
+        "cumulant_fits": choice.cumulant_fits,
+        **pilot.diagnostics,
+    }
+    terms = choice.terms
+    if terms is None:
+        assert rotation is not None
+        rotation = embedded(rotation, axes.rank)
+        weights, columns = np.empty(0), axes.unwhitening @ rotation
+        unmixing = axes.whitening @ rotation
+    else:
+        weights, columns = terms.weights, axes.unwhitening @ terms.factors[0]
+        unmixing = np.empty((settings.n_features, 0))
+    mean = pilot.moments.mean
+    return ICAPreparation(
+        settings, choice.method, pilot.counted, mean, columns, weights, unmixing, told, told
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """Method, the terms of the cumulant for that method, and the reasons."""
+
+    method: str
+    terms: Terms | None
+    gains: list[float]
+    cumulant_fits: bool | None
+
+
+def _chosen(
+    settings: ICASettings,
+    sample: WhitenedSample,
+    n_components: int,
+    rotation: FloatArray | None,
+) -> Generator[Step, None, _Choice]:
+    """Return the method, as given or as the sample speaks for it.
+
+    Real data are hardly ever exact mixtures. Oblique columns then explain their cumulant better
+    too, but with fewer sources than are not Gaussian, or with a kurtosis that no source can have.
+    """
+    seed, gains = settings.random_state, list[float]()
+    if settings.method == "whitened":
+        return _Choice("whitened", None, gains, None)
+    if settings.method == "auto":
+        if sample.block.total_weight() >= ROWS_A_SOURCE * n_components:
+            yield Step("comparing with the fourth cumulant")
+            assert rotation is not None
+            gains = noise_gain(sample, rotation)
+        if not gains or sum(gains) / len(gains) <= LEAST_GAIN:
+            return _Choice("whitened", None, gains, None)
+    if rotation is not None:
+        rotation = embedded(rotation, sample.n_axes)
+    terms = yield from cumulant_terms(sample, n_components, rotation, seed)
+    if settings.method == "cumulant":
+        return _Choice("cumulant", terms, gains, None)
+    assert rotation is not None
+    fits = _fits(terms, sample, rotation)
+    return _Choice("cumulant" if fits else "whitened", terms if fits else None, gains, fits)
+
+
+def _fits(terms: Terms, sample: WhitenedSample, rotation: FloatArray) -> bool:
+    """Return True if terms can be the sources of the sample, but for Gaussian ones.
+
+    The weight of a term of whitened rows is at most the kurtosis of its source in size.
+    """
+    distances = non_gaussianity(rotation, sample.contrast(rotation))
+    wanted = rotation.shape[1] - gaussian_sources(distances, sample.block.total_weight())
+    return terms.n_terms >= wanted and bool((terms.weights >= LEAST_KURTOSIS).all())
+
+
+def refine(preparation: ICAPreparation) -> Script:
+    """Ask for the covariance of all rows, and for the passes of the method."""
+    if preparation.method == "whitened":
+        return (yield from _refine_whitened(preparation))
+    return (yield from _refine_cumulant(preparation))
+
+
+def _refine_whitened(preparation: ICAPreparation) -> Script:
+    """Ask for fixed-point iterations over all rows, the first of them beside the covariance."""
+    settings, counted = preparation.settings, preparation.counted
+    sample = SampleRotation(preparation.mean, preparation.unmixing)
+
+    def contrast(unmixing: FloatArray, mean: FloatArray, axes: PrincipalAxes) -> Pass[Any]:
+        return contrast_pass(unmixing, mean, counted, products_in(axes, settings))
+
+    def solve(found: WhitenedSources) -> Solved:
+        components = of_rotation(
+            found.axes,
+            found.rotation,
+            found.kurtosis,
+            found.moments.mean,
+            settings.views,
+            settings.dtype,
+        )
+        told = {**preparation.pilot, **found.diagnostics, "method": preparation.method}
+        return judged(components, settings, found.axes, told)
+
+    passes = WhitenedPasses(
+        moments_pass(settings, sample.mean, sample.unmixing, counted),
+        lambda moments: axes_of(moments, settings),
+        contrast,
+        settings.polish_passes,
+    )
+    return solve((yield from whitened_sources(sample, passes, solve)))
+
+
+def _refine_cumulant(preparation: ICAPreparation) -> Script:
+    """Ask for the covariance of all rows, then for contractions of their fourth moment."""
+    sample = SampleSources(
+        preparation.mean, preparation.columns, preparation.weights, preparation.counted
+    )
+    settings = preparation.settings
+
+    def solve(found: CumulantSources) -> Solved:
+        told = {**preparation.pilot, **found.diagnostics, "method": preparation.method}
+        return judged(found.components, settings, found.axes, told)
+
+    remedy = "use more rows, or " + Setting("method", "whitened")
+    return solve(
+        (yield from cumulant_sources(settings, sample, settings.gauss_newton_steps, remedy, solve))
+    )

@@ -1,0 +1,53 @@
+"""Judgement of fitted sources: what should worry, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bigtensor.decomposition.sources.independent_components import PrincipalAxes
+from bigtensor.errors import Message, Setting
+from bigtensor.models.contract.script import Solved
+from bigtensor.models.contract.verdict import with_verdict
+from bigtensor.models.pilot.outliers import outlier_faults
+from bigtensor.models.sources.components import IndependentComponents
+from bigtensor.models.sources.faults import (
+    constant_features,
+    dependent_features,
+    fewer_sources,
+    gaussian_among,
+    unsettled,
+)
+from bigtensor.models.sources.ica.settings import ICASettings
+
+
+def judged(
+    components: IndependentComponents,
+    settings: ICASettings,
+    axes: PrincipalAxes,
+    diagnostics: dict[str, Any],
+) -> Solved:
+    """Return a solution with the verdict on it, and warn of faults.
+
+    Parameters
+    ----------
+    components : IndependentComponents
+    settings : ICASettings
+    axes : PrincipalAxes
+        Of all rows.
+    diagnostics : dict
+    """
+    remedy = Message("")
+    if settings.method != "cumulant":
+        remedy = " For more sources than axes, use " + Setting("method", "cumulant") + "."
+    k = components.n_components
+    faults = [
+        *constant_features(settings, axes.varying.tolist()),
+        *dependent_features(settings, int(axes.varying.sum()), axes.rank, remedy),
+        *outlier_faults(diagnostics),
+        *gaussian_among(diagnostics, k),
+        *unsettled(diagnostics),
+    ]
+    if diagnostics["method"] == "cumulant":
+        faults += fewer_sources(settings, axes.rank, k)
+    praise = f"{k} source{'s' * (k > 1)}, at most one of them Gaussian."
+    return with_verdict(components, faults, praise, {"rank": axes.rank, **diagnostics})

@@ -1,0 +1,85 @@
+"""Description of fitted sources of a kernel: how they were found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from bigtensor.decomposition.solution import FloatArray
+from bigtensor.models.sources.description import (
+    SourceDescription,
+    largest_kurtosis,
+)
+from bigtensor.models.words.description import Line
+from bigtensor.models.words.faults import verdict_words
+
+
+class KernelDescription(SourceDescription):
+    """Facts and words on sources of a kernel."""
+
+    variance_words = (
+        "The variance is the share that a source explains of the variance in the feature space of "
+        "the kernel."
+    )
+
+    def facts(self, model: Any) -> dict[str, Any]:
+        """Return facts as JSON holds them.
+
+        Parameters
+        ----------
+        model : fitted or prepared model
+        """
+        facts = super().facts(model)
+        if model.__sklearn_is_fitted__():
+            facts["explained_variance_ratio"] = model.explained_variance_ratio_.tolist()
+            facts["bandwidth"] = model.bandwidth_
+        return facts
+
+    def variance_shares(self, model: Any) -> FloatArray:
+        """Return the share of the variance in the feature space that every source explains.
+
+        Parameters
+        ----------
+        model : fitted model
+        """
+        return np.asarray(model.explained_variance_ratio_)
+
+    def method_in_words(self, model: Any) -> Iterator[str]:
+        """Return sentences on how a model was fitted.
+
+        Parameters
+        ----------
+        model : fitted model
+        """
+        found = model.diagnostics_
+        passes = len(found["turns"])
+        if model.landmarks_ is None:
+            yield "The features of the linear kernel are the standardised features of the data."
+        else:
+            yield (
+                f"The features of the {model.kernel} kernel of bandwidth {model.bandwidth_:.3g} "
+                f"standard deviations were approximated from {found['landmarks']:,} landmarks; a "
+                f"share of {found['trace_error']:.2g} of the kernel's trace is left out."
+            )
+        yield (
+            f"Their {found['n_components']} largest principal components were rotated to "
+            f"independent sources, first in {found['pilot_rows']:,} rows, then by {passes} "
+            f"fixed-point iteration{'s' * (passes > 1)} over all rows, with the contrast log cosh."
+        )
+
+
+def outcome_in_words(model: Any) -> list[Line]:
+    """Return how a fit ended, as names and words.
+
+    Parameters
+    ----------
+    model : fitted model
+    """
+    found = model.diagnostics_
+    return [
+        ("explained", f"{100 * found['explained']:.1f} % of the variance in the feature space"),
+        ("kurtosis", largest_kurtosis(model)),
+        ("verdict", verdict_words(found["verdict"])),
+    ]

@@ -1,0 +1,120 @@
+"""Resolved parameters of a kernel component analysis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bigtensor.errors import Message, ParameterError, Setting
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.declarations import check_declared
+from bigtensor.models.sources.kernel_ica.declared_parameters import PARAMETERS
+from bigtensor.models.sources.settings import (
+    ROWS_OF_ROTATION,
+    SourceSettings,
+    check_rows,
+    enough_rows,
+)
+
+LINEAR = "linear"
+"""Kernel whose features are the standardised features of the data."""
+
+AXES_BESIDE = 20
+"""Axes of the sample that are kept beside twice as many as sources, so that none is lost."""
+
+
+@dataclass(frozen=True)
+class KernelSettings(SourceSettings):
+    """Resolved parameters, and the size of the data.
+
+    Attributes
+    ----------
+    kernel : {"gaussian", "laplace", "linear"}
+    bandwidth : float, optional
+        In standard deviations of the features; None for the default of the number of features.
+    n_landmarks, polish_passes : int
+    """
+
+    kernel: str
+    bandwidth: float | None
+    n_landmarks: int
+    polish_passes: int
+
+    @property
+    def most_landmarks(self) -> int:
+        """Number of landmarks, or of features of the linear kernel."""
+        if self.kernel == LINEAR:
+            return self.n_features
+        return min(self.n_landmarks, self.pilot_rows)
+
+    @property
+    def most_axes(self) -> int:
+        """Number of axes of the sample along which the features of all rows are summed."""
+        return min(2 * self.most_components + AXES_BESIDE, self.most_landmarks)
+
+
+def settings_of(model: Any, shape: DataShape, effective_rows: float) -> KernelSettings:
+    """Return the resolved parameters of a model.
+
+    Raises
+    ------
+    ParameterError
+        When the kernel has fewer features than there are components.
+    DataError
+        When there are fewer rows than components.
+    """
+    d, k = len(shape.features), int(model.n_components)
+    check_rows(max(shape.rows, effective_rows), k)
+    enough = enough_rows(ROWS_OF_ROTATION * k, d)
+    settings = KernelSettings(
+        views=shape.views,
+        n_components=k,
+        kernel=str(model.kernel),
+        bandwidth=None if model.bandwidth == "auto" else float(model.bandwidth),
+        n_landmarks=int(model.n_landmarks),
+        polish_passes=int(model.polish_passes),
+        pilot_rows=min(
+            shape.most_occurrences, enough if model.pilot_rows is None else int(model.pilot_rows)
+        ),
+        rows=shape.rows,
+        dtype=shape.dtype,
+        has_weight=shape.has_weight,
+        random_state=model._seed,
+    )
+    if settings.kernel == LINEAR and k > d:
+        raise ParameterError(
+            Setting("n_components", k)
+            + f" exceeds the {d} feature{'s' * (d > 1)}, and the linear kernel has at most as many "
+            "sources as features: use fewer components, or " + Setting("kernel", "gaussian")
+        )
+    if settings.kernel != LINEAR and k > settings.n_landmarks:
+        raise ParameterError(
+            Setting("n_components", k)
+            + f" exceeds the {settings.n_landmarks} landmarks, of which there have to be as many "
+            "as sources: use fewer components, or more landmarks (" + Setting("n_landmarks") + ")"
+        )
+    return settings
+
+
+def check_parameters(model: Any) -> None:
+    """Raise a ParameterError for a parameter of a `KernelICA` that is out of range."""
+    if model.n_components is None:
+        raise ParameterError(
+            Setting("n_components") + " is needed: the number of sources of a KernelICA"
+        )
+    check_declared(model, PARAMETERS)
+
+
+def without_effect(model: Any) -> Message | None:
+    """Return a sentence on parameters that the linear kernel does not have, or None."""
+    if model.kernel != LINEAR:
+        return None
+    for name in ("bandwidth", "n_landmarks"):
+        if getattr(model, name) != next(p.default for p in PARAMETERS if p.name == name):
+            return (
+                Setting(name)
+                + " has no effect with "
+                + Setting("kernel", LINEAR)
+                + ", which is known without landmarks: leave it out"
+            )
+    return None

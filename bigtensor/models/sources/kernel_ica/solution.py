@@ -1,0 +1,115 @@
+"""Fitted sources of the features of a kernel, in their order and with their signs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bigtensor.decomposition.solution import FloatArray
+from bigtensor.features.group_map import GroupMap
+from bigtensor.features.kernels.nystroem import Nystroem
+from bigtensor.models.contract.data_shape import NamedViews
+from bigtensor.models.sources.components import order_and_signs
+from bigtensor.models.sources.kernel_ica.kernel_features import KernelFeatures, whole
+from bigtensor.models.sources.whitened_passes import WhitenedSources
+from bigtensor.statistics.sources.mapped_rows import MappedSources
+
+
+@dataclass(frozen=True, eq=False)
+class KernelComponents:
+    """Sources of unit variance, which are linear in the features of a kernel.
+
+    Attributes
+    ----------
+    unmixing : GroupMap
+        From all columns of a block to the k sources, but for a constant.
+    offset : (k,) float64 array
+        Subtracted.
+    kurtosis : (k,) float64 array
+        Excess kurtosis of the sources.
+    explained : (k,) float64 array
+        Variance in the feature space that every source explains.
+    variance : float
+        Of the rows in the feature space.
+    correlations : (d, k) float64 array
+        Of features of the data and sources, in the pilot sample.
+    scales : (d,) float64 array
+        Standard deviations of the features of the data.
+    bandwidth : float
+        In these units; NaN of the linear kernel.
+    views : tuple of (name, features)
+    dtype : str
+        Of the sources.
+    """
+
+    unmixing: GroupMap
+    offset: FloatArray
+    kurtosis: FloatArray
+    explained: FloatArray
+    variance: float
+    correlations: FloatArray
+    scales: FloatArray
+    bandwidth: float
+    views: NamedViews
+    dtype: str
+
+    @property
+    def n_components(self) -> int:
+        """Number of sources k."""
+        return len(self.kurtosis)
+
+    @property
+    def coefficients(self) -> FloatArray:
+        """Sources as a function of the kernel at the landmarks, ``(p, k)``."""
+        return self.unmixing.maps[0].mixing
+
+    @property
+    def landmarks(self) -> FloatArray | None:
+        """Points at which the kernel is evaluated, ``(p, d)``; None of the linear kernel."""
+        (feature_map,) = self.unmixing.maps
+        return feature_map.landmarks if isinstance(feature_map, Nystroem) else None
+
+    def sources(self) -> MappedSources:
+        """Return the function that gives the sources of every row."""
+        return MappedSources(self.unmixing, self.offset, self.dtype)
+
+
+def of_features(
+    features: KernelFeatures,
+    found: WhitenedSources,
+    covariances: FloatArray,
+    views: NamedViews,
+    dtype: str,
+) -> KernelComponents:
+    """Return the sources of whitened kernel features by descending absolute kurtosis.
+
+    A source correlates positively with the feature of the data that it correlates with most.
+
+    Parameters
+    ----------
+    features : KernelFeatures
+    found : WhitenedSources
+        Of these.
+    covariances : (d, q) array
+        Of standardised features of the data with the kernel features.
+    views : tuple of (name, features)
+    dtype : str
+        Of the sources.
+    """
+    unmixing = found.axes.whitening @ found.rotation
+    order, signs = order_and_signs(covariances @ unmixing, found.kurtosis)
+    unmixing = unmixing[:, order] * signs
+    mixing = found.axes.unwhitening @ found.rotation[:, order]
+    return KernelComponents(
+        unmixing=whole(features.features.maps[0].projected(unmixing)),
+        offset=found.moments.mean @ unmixing,
+        kurtosis=found.kurtosis[order],
+        explained=np.square(mixing).sum(axis=0),
+        variance=features.variance,
+        correlations=covariances @ unmixing,
+        scales=features.standard.scales,
+        bandwidth=features.bandwidth,
+        views=views,
+        dtype=dtype,
+    )

@@ -1,0 +1,119 @@
+"""Pilot sample of a model of independent sources: the rows that count, and their axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.rows.block import Block
+from bigtensor.decomposition.solution import FloatArray
+from bigtensor.decomposition.sources.independent_components import PrincipalAxes
+from bigtensor.features.column_order import content_order
+from bigtensor.models.contract.data_shape import view_slices
+from bigtensor.models.contract.script import Script
+from bigtensor.models.pilot.outliers import ordinary_rows
+from bigtensor.models.sources.passes import axes_of, pilot_pass, products_in
+from bigtensor.models.sources.settings import SourceSettings
+from bigtensor.models.sources.whitened_sample import (
+    WhitenedSample,
+    independent_rotation,
+)
+from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.moments.covariances import Covariances, CovariancesResult
+from bigtensor.statistics.row_sample import Sample
+from bigtensor.statistics.within_reach import Reach
+
+
+@dataclass(frozen=True, eq=False)
+class Pilot:
+    """Pilot sample without outlying rows.
+
+    Attributes
+    ----------
+    rows : Block
+    counted : Reach
+        The rows that count.
+    settings : SourceSettings
+    diagnostics : dict
+        ``pilot_rows``, and of them ``outlying_rows`` and ``first_outlying_rows``.
+    """
+
+    rows: Block
+    counted: Reach
+    settings: SourceSettings
+    diagnostics: dict[str, Any]
+
+    @cached_property
+    def moments(self) -> CovariancesResult:
+        """Mean and covariance of the rows."""
+        # of these rows alone, so that an outlying row changes no bit of a sum
+        point = np.median(self.rows.values, axis=0).astype(np.float64)
+        return sum_in_memory(Covariances(self.settings.columns, point), self.rows)
+
+    @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        """Order of the features by their content.
+
+        Iterations towards sources that are nearly Gaussian amplify rounding errors without bound.
+        Sums over features are therefore taken in an order that does not depend on positions.
+        """
+        columns = [slice(j, j + 1) for j in range(self.settings.n_features)]
+        return np.array(content_order(self.rows.values, columns, self.rows.weight), np.intp)
+
+    @cached_property
+    def _ordered(self) -> Pilot:
+        """The sample with features in the order of their content."""
+        rows = replace(self.rows, values=np.ascontiguousarray(self.rows.values[:, self._order]))
+        return replace(self, rows=rows)
+
+    @cached_property
+    def axes(self) -> PrincipalAxes:
+        """Principal axes of the rows."""
+        axes = axes_of(self._ordered.moments, self.settings)
+        return axes.of_features(np.argsort(self._order))
+
+    @cached_property
+    def whitened(self) -> WhitenedSample:
+        """The rows along all axes."""
+        dtype = products_in(self.axes, self.settings)
+        ordered = self._ordered
+        return WhitenedSample.of(
+            ordered.rows, self.axes.of_features(self._order), ordered.moments.mean, dtype
+        )
+
+
+def drawn_pilot(settings: SourceSettings) -> Script:
+    """Ask for a sample, and leave out outlying rows.
+
+    Parameters
+    ----------
+    settings : SourceSettings
+
+    Returns
+    -------
+    Pilot
+    """
+    sample: Sample = yield pilot_pass(settings)
+    ordinary = ordinary_rows(sample, settings.columns)
+    diagnostics = {"pilot_rows": len(sample.values), **ordinary.diagnostics}
+    rows = ordinary.sample.block(view_slices(settings.views))
+    return Pilot(rows, ordinary.reach, settings, diagnostics)
+
+
+def pilot_rotation(settings: SourceSettings, pilot: Pilot, n_components: int) -> FloatArray:
+    """Return the orthonormal columns along the first axes whose sources are least Gaussian.
+
+    Parameters
+    ----------
+    settings : SourceSettings
+    pilot : Pilot
+    n_components : int
+        At most the rank of the sample.
+    """
+    along = pilot.whitened.along(n_components)
+    thinned = along.part(0, max(1, pilot.rows.rows // settings.rows_of_rotation))
+    return independent_rotation(thinned, n_components, settings.random_state)

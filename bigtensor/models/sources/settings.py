@@ -1,0 +1,140 @@
+"""Resolved parameters that all models of independent sources have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+
+from bigtensor.errors import DataError, ParameterError, Setting
+from bigtensor.models.contract.data_shape import NamedViews
+
+ROWS_A_SOURCE = 1000
+ROWS_A_SOURCE_OF_MANY = 500
+"""Rows of the pilot sample for every source: a fourth cumulant needs many."""
+
+MANY_ROWS = 100_000
+
+ROWS_OF_ROTATION = 200
+"""Rows of the sample for every whitened source."""
+
+ROWS_A_FEATURE = 5
+
+LEAST_PILOT_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class SourceSettings:
+    """Resolved parameters, and the size of the data.
+
+    Attributes
+    ----------
+    views : tuple of (name, features)
+    n_components : int, optional
+        None for the rank of the data.
+    pilot_rows : int
+    rows : int
+    dtype : str
+    has_weight : bool
+    random_state : int
+    """
+
+    views: NamedViews
+    n_components: int | None
+    pilot_rows: int
+    rows: int
+    dtype: str
+    has_weight: bool
+    random_state: int
+
+    @property
+    def n_features(self) -> int:
+        """Number of features d."""
+        return sum(len(members) for _, members in self.views)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(name for _, members in self.views for name in members)
+
+    @property
+    def most_components(self) -> int:
+        """Number of sources, or of features where it is not given."""
+        return self.n_components or self.n_features
+
+    @property
+    def rows_of_rotation(self) -> int:
+        """Rows in which whitened sources are found."""
+        return enough_rows(ROWS_OF_ROTATION * self.most_components, self.n_features)
+
+    @property
+    def columns(self) -> tuple[tuple[int, int], ...]:
+        """First and last column of all features, which are one group."""
+        return ((0, self.n_features),)
+
+
+def rows_for_cumulant(n_components: int) -> int:
+    """Return the rows in which the terms of a fourth cumulant can be found.
+
+    Parameters
+    ----------
+    n_components : int
+    """
+    k = n_components
+    return min(ROWS_A_SOURCE * k, max(ROWS_A_SOURCE_OF_MANY * k, MANY_ROWS))
+
+
+def enough_rows(for_sources: int, n_features: int) -> int:
+    """Return the rows of a sample, of which there are some for sources and for features.
+
+    Parameters
+    ----------
+    for_sources, n_features : int
+    """
+    return max(for_sources, ROWS_A_FEATURE * n_features, LEAST_PILOT_ROWS)
+
+
+def check_rows(rows: float, n_components: int) -> None:
+    """Raise a DataError if there are fewer rows than sources.
+
+    Parameters
+    ----------
+    rows : float
+        Sum of the weights of the rows.
+    n_components : int
+    """
+    least = max(n_components, 2)
+    if rows < least:
+        raise DataError(
+            f"the data have {rows:,.0f} rows, fewer than the {least} that {n_components} sources "
+            "need: use more rows, or fewer sources (" + Setting("n_components") + ")"
+        )
+
+
+def most_sources(n_features: int) -> int:
+    """Return the largest number of sources that a fourth cumulant can tell apart.
+
+    A symmetric tensor of order four has ``comb(d + 3, 4)`` entries, which d numbers a source have
+    to leave free, and the norms of the columns follow from a covariance of d (d + 1) / 2 entries.
+
+    Parameters
+    ----------
+    n_features : int
+    """
+    d = n_features
+    return max(1, min((comb(d + 3, 4) - 1) // d, d * (d + 1) // 2))
+
+
+def check_identifiable(n_components: int, n_features: int) -> None:
+    """Raise a ParameterError if a fourth cumulant cannot tell so many sources apart.
+
+    Parameters
+    ----------
+    n_components, n_features : int
+    """
+    k, d = n_components, n_features
+    if k > most_sources(d):
+        raise ParameterError(
+            Setting("n_components", k)
+            + f" exceeds {most_sources(d)}, the number of sources that the fourth cumulant of {d} "
+            f"feature{'s' * (d > 1)} can tell apart: use fewer components or more features"
+        )

@@ -1,0 +1,153 @@
+"""Sparse independent component analysis: rows that are made of few of many sources."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.models.answers.transform import MixingAnswers
+from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.parameters import RandomState
+from bigtensor.models.contract.scripted_fit import FitSteps, ScriptedFit
+from bigtensor.models.sources.sparse_ica.description import SparseDescription, outcome_in_words
+from bigtensor.models.sources.sparse_ica.planned_passes import (
+    planned_preparation,
+    planned_refinement,
+)
+from bigtensor.models.sources.sparse_ica.script import (
+    STORED_CLASSES,
+    prepare,
+    refine,
+)
+from bigtensor.models.sources.sparse_ica.settings import (
+    check_parameters,
+    settings_of,
+    without_effect,
+)
+from bigtensor.models.sources.sparse_ica.solution import SparseComponents
+
+
+class SparseICA(ScriptedFit, MixingAnswers):
+    r"""Sparse independent component analysis, also called dictionary learning.
+
+    Every row is :math:`x = o + A h + e`, with independent sources h of which most are zero, and
+    noise e. There may be more sources than features. Columns of A are found first as terms of the
+    fourth cumulant of a pilot sample, :math:`\sum_j \kappa_j a_j^{\otimes 4}` (Anandkumar, Ge and
+    Janzamin 2015, sec. 4.3), which needs no start near the solution. Then rows are encoded, few
+    sources for each, and the columns follow by least squares: first in the sample, then in passes
+    over all rows.
+
+    Sources do not depend on units, shifts or order of the features.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of sources k. By default the rank of the data. Fewer are returned where fewer stand
+        out from Gaussian noise in the fourth cumulant.
+    views : mapping of str to feature names or columns, optional
+        The features to use, in any number of views. By default every feature.
+    polish_passes : int, default 2
+        Passes over all rows that encode them and solve for the columns again. With 0 the columns
+        are terms of the fourth cumulant. Gaussian noise does not bias them, but their error is two
+        to five times as large in simulations.
+    gauss_newton_steps : int, default 2
+        Most Gauss-Newton steps over all rows, without polish passes.
+    pilot_rows : int, optional
+        Rows of the sample in which the sources are found first. By default 1,000 a source up to
+        100,000 rows, then 500 a source, five a feature, and at least 20,000.
+    missing : {"raise", "omit"}, default "raise"
+        Whether rows with missing entries are an error, or are left out and counted.
+    weights : {"counts", "relative"}, default "counts"
+        Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
+        weights only compare rows, and their unit has no effect: they are scaled so that their sum
+        is the effective sample size of Kish (1965).
+    sample_dim : str, default "sample"
+        Name of the sample dimension of labelled data.
+    random_state : int, RandomState or Generator, optional
+        Seed of the sample and of the starts. None stands for 0: the same data give the same model.
+
+    Attributes
+    ----------
+    mixing_ : (d, k) float64 array
+        Column of every source, of unit variance. Sources are in the order of their absolute
+        kurtosis, descending. Every source correlates positively with the feature that it
+        correlates with most.
+    components_ : (k, d) float64 array
+        The same columns as rows: the atoms of the dictionary.
+    mean_ : (d,) float64 array
+        Row without any source. It is the mean of the rows where sources have the mean zero.
+    kurtosis_ : (k,) float64 array
+        Excess kurtosis of the sources.
+    activity_ : (k,) float64 array
+        Share of the rows in which a source is not zero.
+    views_ : Views
+        The views as they were found in the data.
+    diagnostics_ : dict
+        Every decision taken on the way: rank, outlying rows, turns of the columns by the
+        passes, ``active`` sources of a typical row, ``noise`` in standard deviations of a feature,
+        the plan, and a ``verdict``.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        For labelled data.
+
+    Examples
+    --------
+    >>> from bigtensor import SparseICA, simulate
+    >>> data = simulate.ica(40_000, 15, n_features=10, sources="sparse", random_state=1)
+    >>> model = SparseICA(15).fit(data)
+    >>> model.components_.shape
+    (15, 10)
+    """
+
+    takes = Data(kinds={"measured"})
+    stored_classes = STORED_CLASSES
+    _steps = FitSteps(settings_of, prepare, refine, planned_preparation, planned_refinement)
+    description = SparseDescription()
+
+    mixing_: NDArray[np.float64]
+    components_: NDArray[np.float64]
+    mean_: NDArray[np.float64]
+    kurtosis_: NDArray[np.float64]
+    activity_: NDArray[np.float64]
+    _fitted: SparseComponents | None
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        views: Any = None,
+        *,
+        polish_passes: int = 2,
+        gauss_newton_steps: int = 2,
+        pilot_rows: int | None = None,
+        missing: str = "raise",
+        weights: str = "counts",
+        sample_dim: str = "sample",
+        random_state: RandomState = None,
+    ) -> None:
+        self.n_components = n_components
+        self.views = views
+        self.polish_passes = polish_passes
+        self.gauss_newton_steps = gauss_newton_steps
+        self.pilot_rows = pilot_rows
+        self.missing = missing
+        self.weights = weights
+        self.sample_dim = sample_dim
+        self.random_state = random_state
+
+    def _adopt(self, fitted: SparseComponents) -> None:
+        """Set `_fitted` and the fitted attributes."""
+        self._fitted = fitted
+        self.mixing_ = fitted.mixing
+        self.components_ = fitted.mixing.T
+        self.mean_ = fitted.mean
+        self.kurtosis_ = fitted.kurtosis
+        self.activity_ = fitted.activity
+
+    _check_parameters = check_parameters
+    _without_effect = without_effect
+
+    def _outcome_in_words(self) -> list[tuple[str, str]]:
+        """Return how the fit ended, as names and words."""
+        return outcome_in_words(self)

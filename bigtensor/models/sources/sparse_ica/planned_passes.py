@@ -1,0 +1,28 @@
+"""Passes that a fit may ask for, with statistics of the sizes to come."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bigtensor.models.contract.script import PlannedPass
+from bigtensor.models.sources.passes import blank_reach, moments_pass
+from bigtensor.models.sources.planned_passes import planned_contractions, planned_pilot
+from bigtensor.models.sources.sparse_ica.dictionary import SparseDictionary
+from bigtensor.models.sources.sparse_ica.script import codes_pass
+from bigtensor.models.sources.sparse_ica.settings import SparseSettings
+
+
+def planned_preparation(settings: SparseSettings) -> list[PlannedPass]:
+    """Return upper bounds of the passes before the sums over all rows."""
+    return [planned_pilot(settings)]
+
+
+def planned_refinement(settings: SparseSettings) -> list[PlannedPass]:
+    """Return upper bounds of the sums over all rows."""
+    d, k = settings.n_features, settings.most_components
+    counted = blank_reach(d)
+    if settings.polish_passes:
+        dictionary = SparseDictionary(np.zeros((d, k)), np.zeros(d), np.ones(d), 1.0)
+        return [PlannedPass(codes_pass(settings, dictionary, counted), settings.polish_passes)]
+    moments = moments_pass(settings, np.zeros(d), np.zeros((d, 0)), counted)
+    return [PlannedPass(moments), planned_contractions(settings, settings.gauss_newton_steps)]

@@ -1,0 +1,185 @@
+"""Script of a sparse component analysis: a pilot sample, then codes of all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from bigtensor.decomposition.sample_tensors.terms import Terms
+from bigtensor.errors import IdentifiabilityError, Message
+from bigtensor.models.contract.script import Estimate, Script, Solved, Step
+from bigtensor.models.sources.components import of_terms
+from bigtensor.models.sources.cumulant_passes import (
+    CumulantSources,
+    SampleSources,
+    cumulant_sources,
+)
+from bigtensor.models.sources.pilot import Pilot, drawn_pilot, pilot_rotation
+from bigtensor.models.sources.sparse_ica.dictionary import SparseDictionary, activity_of
+from bigtensor.models.sources.sparse_ica.settings import SparseSettings
+from bigtensor.models.sources.sparse_ica.solution import SparseComponents, of_codes, of_cumulant
+from bigtensor.models.sources.sparse_ica.verdict import judged
+from bigtensor.models.sources.whitened_sample import (
+    cumulant_terms,
+    embedded,
+    standing_out,
+)
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.combinators import Together
+from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.moments.covariances import Covariances
+from bigtensor.statistics.moments.tensor_contractions import TensorContractions
+from bigtensor.statistics.sources.sparse_code_sums import SparseCodeSums, SparseCodeSumsResult
+from bigtensor.statistics.sources.sparse_codes import SparseCoder
+from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
+
+PILOT_POLISHES = 20
+"""Most times that the rows of the sample are encoded, with a new dictionary after each."""
+
+STILL = 0.005
+"""Mean sine of the turn of the columns that is the last in the sample."""
+
+_REMEDY = Message("use more rows, or the model ICA, which needs no sparse sources")
+
+
+@dataclass(frozen=True, eq=False)
+class SparsePreparation:
+    """Sources of the pilot sample, and the rows that count.
+
+    Attributes
+    ----------
+    settings : SparseSettings
+    sources : SampleSources
+        Terms of the fourth cumulant.
+    dictionary : SparseDictionary
+    pilot : dict
+        Its ``rank``, for every feature whether it is ``varying``, and the number of sources with
+        ``light_tails``, which are left out; ``active_by_kurtosis``, the sources that are not
+        zero in a typical row if they are Gaussian where they are not zero.
+    diagnostics : dict
+        The same.
+    """
+
+    settings: SparseSettings
+    sources: SampleSources
+    dictionary: SparseDictionary
+    pilot: dict[str, Any]
+    diagnostics: dict[str, Any]
+
+
+STORED_CLASSES = (
+    *(SparseComponents, SparsePreparation, SparseSettings, SampleSources, SparseDictionary),
+    *(Reach, WithinReach, Together, Covariances, TensorContractions, SparseCodeSums, SparseCoder),
+)
+"""Dataclasses that a saved model, prepared or fitted, is made of."""
+
+
+def prepare(settings: SparseSettings) -> Script:
+    """Ask for a pilot sample, and find sources with heavy tails in it."""
+    pilot: Pilot = yield from drawn_pilot(settings)
+    terms = yield from _pilot_terms(settings, pilot)
+    sparse = terms.take(terms.weights > 0)
+    if not sparse.n_terms:
+        raise IdentifiabilityError("no source of the sample is sparse: " + _REMEDY)
+    axes, moments = pilot.axes, pilot.moments
+    components, _ = of_terms(
+        axes, sparse, moments.covariance, moments.mean, settings.views, settings.dtype
+    )
+    dictionary = SparseDictionary.of_components(components)
+    if settings.polish_passes:
+        dictionary = yield from _polished(dictionary, pilot, settings.dtype)
+    columns = axes.unwhitening @ sparse.factors[0]
+    sources = SampleSources(moments.mean, columns, sparse.weights, pilot.counted)
+    told = {
+        **pilot.diagnostics,
+        "rank": axes.rank,
+        "varying": axes.varying.tolist(),
+        "light_tails": terms.n_terms - sparse.n_terms,
+        "active_by_kurtosis": float(activity_of(components.kurtosis).sum()),
+    }
+    return SparsePreparation(settings, sources, dictionary, told, told)
+
+
+def _pilot_terms(settings: SparseSettings, pilot: Pilot) -> Generator[Step, None, Terms]:
+    """Return the terms of the fourth cumulant that stand out in the sample."""
+    k, rotation = settings.most_components, None
+    if k <= settings.n_features:
+        k = min(k, pilot.axes.rank)
+        yield Step("finding sources in the sample")
+        rotation = embedded(pilot_rotation(settings, pilot, k), pilot.axes.rank)
+    terms = yield from cumulant_terms(pilot.whitened, k, rotation, settings.random_state)
+    return standing_out(terms, pilot.moments.weight)
+
+
+def _polished(
+    dictionary: SparseDictionary, pilot: Pilot, dtype: str
+) -> Generator[Step, None, SparseDictionary]:
+    """Return the dictionary that fits the codes of the sample."""
+    for polish in range(PILOT_POLISHES):
+        yield Step(f"encoding the sample: {polish + 1} of at most {PILOT_POLISHES} times")
+        sums = sum_in_memory(SparseCodeSums(dictionary.coder(dtype)), pilot.rows)
+        updated = dictionary.after(sums)
+        turn, dictionary = dictionary.turn_to(updated), updated
+        if turn <= STILL:
+            break
+    return dictionary
+
+
+def refine(preparation: SparsePreparation) -> Script:
+    """Ask for codes of all rows, and for the terms of their cumulant where nothing polishes it."""
+    settings, counted = preparation.settings, preparation.sources.counted
+    if not settings.polish_passes:
+        return (yield from _refine_cumulant(preparation))
+    dictionary, turns = preparation.dictionary, list[float]()
+    for _ in range(settings.polish_passes):
+        seen = yield codes_pass(settings, dictionary, counted)
+        updated = dictionary.after(seen.result)
+        turns.append(dictionary.turn_to(updated))
+        dictionary = updated
+        told = {"turns": list(turns), "outlying_rows": seen.left_out}
+        solve = partial(_solution, preparation, dictionary, seen.result, told)
+        yield Estimate(solve)
+    return solve()
+
+
+def codes_pass(
+    settings: SparseSettings, dictionary: SparseDictionary, counted: Reach
+) -> Pass[ResultWithin[SparseCodeSumsResult]]:
+    """Return the pass that encodes all rows.
+
+    Parameters
+    ----------
+    settings : SparseSettings
+    dictionary : SparseDictionary
+    counted : Reach
+    """
+    return Pass("codes", WithinReach(SparseCodeSums(dictionary.coder(settings.dtype)), counted))
+
+
+def _solution(
+    preparation: SparsePreparation,
+    dictionary: SparseDictionary,
+    sums: SparseCodeSumsResult,
+    told: dict[str, Any],
+) -> Solved:
+    """Return the sources after some passes."""
+    settings = preparation.settings
+    components, unused = of_codes(dictionary, sums, settings.views, settings.dtype)
+    return judged(components, settings, {**preparation.pilot, **told, "unused": unused})
+
+
+def _refine_cumulant(preparation: SparsePreparation) -> Script:
+    """Ask for Gauss-Newton steps on the fourth cumulant of all rows."""
+    settings = preparation.settings
+
+    def solve(found: CumulantSources) -> Solved:
+        components = of_cumulant(found.components)
+        if not components.n_components:
+            raise IdentifiabilityError("no source is sparse: " + _REMEDY)
+        told = {**preparation.pilot, **found.diagnostics, "rank": found.axes.rank}
+        return judged(components, settings, told)
+
+    steps, sources = settings.gauss_newton_steps, preparation.sources
+    return solve((yield from cumulant_sources(settings, sources, steps, _REMEDY, solve)))

@@ -1,0 +1,89 @@
+"""Judgement of fitted sparse sources: what should worry, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bigtensor.errors import ConditioningWarning, Message, Setting
+from bigtensor.models.contract.script import Solved
+from bigtensor.models.contract.verdict import with_verdict
+from bigtensor.models.pilot.outliers import outlier_faults
+from bigtensor.models.sources.faults import (
+    constant_features,
+    fewer_sources,
+    unsettled,
+)
+from bigtensor.models.sources.sparse_ica.settings import SparseSettings
+from bigtensor.models.sources.sparse_ica.solution import SparseComponents
+from bigtensor.models.words.faults import Fault
+
+MOST_ACTIVE = 1 / 3
+"""Sources of a row that are not zero, over the rank, above which codes mislead the columns."""
+
+MANY_LIGHT = 0.25
+"""Share of sources with light tails that is a warning."""
+
+
+def judged(
+    components: SparseComponents, settings: SparseSettings, diagnostics: dict[str, Any]
+) -> Solved:
+    """Return a solution with the verdict on it, and warn of faults.
+
+    Parameters
+    ----------
+    components : SparseComponents
+    settings : SparseSettings
+    diagnostics : dict
+        With ``rank``, ``varying``, ``light_tails``, ``outlying_rows``, and
+        ``turns`` of polish passes.
+    """
+    k = components.n_components
+    varying = diagnostics["varying"]
+    light = diagnostics["light_tails"]
+    active = float(components.activity.sum())
+    faults = [
+        *constant_features(settings, varying),
+        *outlier_faults(diagnostics),
+        *fewer_sources(settings, diagnostics["rank"], k + light),
+        *_light_tails(light, k + light),
+        *_many_active(diagnostics["active_by_kurtosis"], diagnostics["rank"]),
+        *unsettled(diagnostics),
+    ]
+    praise = f"{k} source{'s' * (k > 1)}, of which {active:.1f} are active in a typical row."
+    told = {**diagnostics, "active": active, "noise": components.noise}
+    return with_verdict(components, faults, praise, told)
+
+
+def _light_tails(light: int, found: int) -> list[Fault]:
+    """Return a sentence on sources that are left out because they are not sparse."""
+    if not light:
+        return []
+    # few of many are common in real data
+    many = light >= MANY_LIGHT * found
+    return [
+        (
+            ConditioningWarning if many else None,
+            Message(
+                f"{light} source{'s have' if light > 1 else ' has'} lighter tails than a Gaussian, "
+                "which no sparse source has, and had to be left out: use the model ICA."
+            ),
+        )
+    ]
+
+
+def _many_active(active: float, rank: int) -> list[Fault]:
+    """Return a sentence on rows that are made of many sources."""
+    if active <= MOST_ACTIVE * rank:
+        return []
+    return [
+        (
+            ConditioningWarning,
+            Message(
+                f"By their kurtosis, {active:.1f} sources are active in a typical row of {rank} "
+                "axes: they are hardly sparse, and codes of few sources turn the columns away from "
+                "them. Use the model ICA, or "
+            )
+            + Setting("polish_passes", 0)
+            + ".",
+        )
+    ]

@@ -1,0 +1,139 @@
+"""Whitened sources of all rows, by fixed-point iterations of one pass each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bigtensor.decomposition.solution import FloatArray
+from bigtensor.decomposition.sources.independent_components import (
+    PrincipalAxes,
+    mean_turn,
+    part_of_turn,
+    symmetric_orthogonalisation,
+)
+from bigtensor.models.contract.script import Estimate, Script, Solved
+from bigtensor.models.sources.whitened_sample import (
+    gaussian_sources,
+    non_gaussianity,
+    tanh_update,
+)
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.moments.covariances import CovariancesResult
+from bigtensor.statistics.sources.contrast_sums import ContrastSumsResult
+from bigtensor.statistics.within_reach import ResultWithin
+
+SETTLED = 0.03
+"""Turn of the sources by a pass, in units of one over the root of the rows, that is the last."""
+
+_LEAST_TURN = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class SampleRotation:
+    """Whitened sources of a pilot sample.
+
+    Attributes
+    ----------
+    mean : (d,) float64 array
+        Of the sample.
+    unmixing : (d, k) float64 array
+        Sources are ``(x - mean) @ unmixing``.
+    """
+
+    mean: FloatArray
+    unmixing: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class WhitenedPasses:
+    """Passes over all rows that the iterations ask for.
+
+    Attributes
+    ----------
+    moments : Pass
+        Covariance of the rows, and contrast of the sources of the sample.
+    axes : callable
+        Gives the principal axes from the covariance.
+    contrast : callable
+        Gives the pass of one iteration from unmixing, mean and axes.
+    most : int
+        Most iterations, of which the first takes place beside the covariance.
+    step : float, default 1.0
+        Part of an update that is made, below one where whole updates oscillate.
+    """
+
+    moments: Pass[ResultWithin[dict[str, Any]]]
+    axes: Callable[[CovariancesResult], PrincipalAxes]
+    contrast: Callable[[FloatArray, FloatArray, PrincipalAxes], Pass[ResultWithin[Any]]]
+    most: int
+    step: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class WhitenedSources:
+    """Orthonormal columns along the principal axes of all rows.
+
+    Attributes
+    ----------
+    axes : PrincipalAxes
+        The k largest.
+    rotation : (k, k) float64 array
+    moments : CovariancesResult
+    kurtosis : (k,) float64 array
+    diagnostics : dict
+        ``turns`` of the iterations, ``outlying_rows`` and ``gaussian_sources``.
+    """
+
+    axes: PrincipalAxes
+    rotation: FloatArray
+    moments: CovariancesResult
+    kurtosis: FloatArray
+    diagnostics: dict[str, Any]
+
+
+def whitened_sources(
+    sample: SampleRotation, passes: WhitenedPasses, solve: Callable[[WhitenedSources], Solved]
+) -> Script:
+    """Ask for fixed-point iterations over all rows, the first of them beside the covariance.
+
+    Parameters
+    ----------
+    sample : SampleRotation
+    passes : WhitenedPasses
+    solve : callable
+        Gives the solution that holds if no pass follows.
+
+    Returns
+    -------
+    WhitenedSources
+    """
+    seen = yield passes.moments
+    moments: CovariancesResult = seen.result["covariance"]
+    axes = passes.axes(moments).largest(sample.unmixing.shape[1])
+    rotation = symmetric_orthogonalisation(axes.unwhitening.T @ sample.unmixing)
+    sums: ContrastSumsResult = seen.result["contrast"]
+    sums = sums.about(moments.mean - sample.mean)
+    turns: list[float] = []
+    for visit in range(passes.most):
+        if visit:
+            sums = (yield passes.contrast(axes.whitening @ rotation, moments.mean, axes)).result
+        sums = replace(sums, rows_by_tanh=axes.whitening.T @ sums.rows_by_tanh)
+        updated = symmetric_orthogonalisation(tanh_update(rotation, sums))
+        distances = non_gaussianity(rotation, sums)
+        turns.append(mean_turn(rotation, updated))
+        rotation = part_of_turn(rotation, updated, passes.step)
+        told = {
+            "turns": list(turns),
+            "outlying_rows": seen.left_out,
+            "gaussian_sources": gaussian_sources(distances, moments.weight),
+        }
+        found = WhitenedSources(axes, rotation, moments, sums.kurtosis, told)
+        yield Estimate(partial(solve, found))
+        if turns[-1] <= max(SETTLED / np.sqrt(moments.weight), _LEAST_TURN):
+            break
+    return found

@@ -1,0 +1,387 @@
+"""Sources of a pilot sample: fixed-point iterations on whitened rows, terms of the cumulant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bigtensor.data.rows.block import Block
+from bigtensor.decomposition.sample_tensors.discovery import DiscoverySettings, Starts
+from bigtensor.decomposition.sample_tensors.gauss_newton import descended
+from bigtensor.decomposition.sample_tensors.joint_least_squares import (
+    joint_sweeps,
+    least_squares_weights,
+)
+from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms
+from bigtensor.decomposition.solution import FloatArray
+from bigtensor.decomposition.sources.independent_components import (
+    PrincipalAxes,
+    mean_turn,
+    symmetric_orthogonalisation,
+)
+from bigtensor.models.contract.script import Step
+from bigtensor.models.moment_tensors.sample_tensor import (
+    Correction,
+    SampleTensor,
+    discover_terms,
+    nearest,
+)
+from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.moments.covariances import Covariances
+from bigtensor.statistics.sources.contrast_sums import ContrastSums, ContrastSumsResult
+from bigtensor.statistics.within_reach import Reach
+
+ORDERS = (4,)
+
+UPDATES = 20
+"""Power updates from random columns."""
+
+COSINE = 0.6
+"""Absolute cosine above which the ends of two starts are one term."""
+
+_CUMULANT_UPDATES = 10
+_FEW_UPDATES = 10
+_FIXED_POINT_UPDATES = 200
+_NEAR = 0.02
+_SETTLED = 1e-4
+"""Mean sine of a turn, before one of several starts is chosen and after."""
+
+_ROWS_A_START = 10_000
+_ROWS_A_SOURCE = 200
+"""Rows in which starts are compared, which need no more: at least, and for every source."""
+
+GAUSSIAN_DEVIATION = 0.3535
+"""Standard deviation of y tanh(y) + tanh(y)^2 of a Gaussian y, once its variance is made one."""
+
+_STARTS = 3
+_SAME = 0.01
+"""Difference of the non-Gaussianity of two starts, relative, that is none."""
+
+_SWEEPS = 3
+_LEAST_WEIGHT = 1e-12
+_LEAST_DEVIATIONS = 3.0
+_HEAVY = 2.0
+"""Weight of a term of heavy tails."""
+
+
+def gaussian_part(covariance: FloatArray) -> Correction:
+    """Return the contraction of the fourth moment of centred Gaussian rows of a covariance.
+
+    Parameters
+    ----------
+    covariance : (q, q) array
+    """
+
+    def contract(factors: Factors) -> Factors:
+        (columns,) = factors
+        spread = covariance @ columns
+        return (3 * spread * (columns * spread).sum(axis=0),)
+
+    return contract
+
+
+@dataclass(frozen=True, eq=False)
+class WhitenedSample:
+    """Rows of a sample along principal axes: their mean is zero, their covariance the identity.
+
+    Attributes
+    ----------
+    block : Block
+        Of q features.
+    axes : PrincipalAxes
+    mean : (d,) float64 array
+        Of the rows before.
+    """
+
+    block: Block
+    axes: PrincipalAxes
+    mean: FloatArray
+
+    @classmethod
+    def of(cls, block: Block, axes: PrincipalAxes, mean: FloatArray, dtype: str) -> WhitenedSample:
+        """Whiten rows.
+
+        Parameters
+        ----------
+        block : Block
+        axes : PrincipalAxes
+        mean : (d,) float64 array
+        dtype : str
+            Of the whitened rows.
+        """
+        values = (block.values[: block.rows] - mean) @ axes.whitening
+        whole = {"sample": slice(0, values.shape[1])}
+        return cls(replace(block, values=values.astype(dtype), slices=whole), axes, mean)
+
+    @property
+    def n_axes(self) -> int:
+        """Number of axes q."""
+        return int(self.block.values.shape[1])
+
+    def contrast(self, rotation: FloatArray) -> ContrastSumsResult:
+        """Return the sums of the fixed-point iteration.
+
+        Parameters
+        ----------
+        rotation : (q, k) array
+            Orthonormal columns.
+        """
+        point = np.zeros(self.n_axes)
+        return sum_in_memory(
+            ContrastSums(rotation, point, str(self.block.values.dtype)), self.block
+        )
+
+    def cumulant(self) -> Contract:
+        """Return the contraction of the fourth cumulant, about the mean of these rows."""
+        q = self.n_axes
+        moments = sum_in_memory(Covariances(((0, q),), np.zeros(q)), self.block)
+        tensor = SampleTensor(
+            ((0, q),),
+            ORDERS,
+            (moments.mean,),
+            np.zeros(1),
+            Reach.unbounded(((0, q),)),
+            str(self.block.values.dtype),
+            (np.ones(q),),
+        )
+        return tensor.contract_in_memory(self.block, gaussian_part(moments.covariance))
+
+    def part(self, which: int, parts: int) -> WhitenedSample:
+        """Return every second, or third, ... row.
+
+        Parameters
+        ----------
+        which : int
+            From 0.
+        parts : int
+        """
+        if parts == 1:
+            return self
+        return replace(self, block=self.block.keep(np.arange(self.block.rows) % parts == which))
+
+    def along(self, n_axes: int) -> WhitenedSample:
+        """Return the rows along the first axes alone, on which their variance is largest.
+
+        Parameters
+        ----------
+        n_axes : int
+        """
+        if n_axes == self.n_axes:
+            return self
+        values = np.ascontiguousarray(self.block.values[:, :n_axes])
+        whole = {"sample": slice(0, n_axes)}
+        return replace(self, block=replace(self.block, values=values, slices=whole))
+
+
+def independent_rotation(
+    sample: WhitenedSample, n_components: int, random_state: int
+) -> FloatArray:
+    """Return the orthonormal columns whose sources are farthest from Gaussian ones.
+
+    From several random starts, orthogonal updates of the fourth cumulant lead near the solution,
+    and the fixed-point iteration with tanh to it. It finds sources of lighter and of heavier tails.
+
+    Parameters
+    ----------
+    sample : WhitenedSample
+    n_components : int
+        At most the number of axes.
+    random_state : int
+    """
+    random = np.random.default_rng([random_state, 11])
+    enough = max(_ROWS_A_START, _ROWS_A_SOURCE * n_components)
+    thinned = sample.part(0, max(1, sample.block.rows // enough))
+    contract = thinned.cumulant()
+    found: list[tuple[float, FloatArray]] = []
+
+    def update(rotation: FloatArray) -> FloatArray:
+        return tanh_update(rotation, thinned.contrast(rotation))
+
+    while not _agreed(found):
+        start = random.standard_normal((sample.n_axes, n_components))
+        rotation = symmetric_orthogonalisation(start)
+        rotation = _settled(rotation, lambda r: contract((r,))[0], _CUMULANT_UPDATES, _NEAR)
+        rotation = _settled(rotation, update, _FEW_UPDATES, _NEAR)
+        sums = thinned.contrast(rotation)
+        distance = float(np.square(non_gaussianity(rotation, sums)).sum())
+        found.append((distance, rotation))
+    return settled_rotation(sample, max(found, key=lambda entry: entry[0])[1])
+
+
+def _agreed(found: list[tuple[float, FloatArray]]) -> bool:
+    """Return True if the best start was found twice, or starts have been enough."""
+    if len(found) == _STARTS:
+        return True
+    best = max((distance for distance, _ in found), default=np.inf)
+    return sum(distance >= (1 - _SAME) * best for distance, _ in found) > 1
+
+
+def embedded(rotation: FloatArray, n_axes: int) -> FloatArray:
+    """Return columns along the first axes as columns along all axes.
+
+    Parameters
+    ----------
+    rotation : (m, k) array
+    n_axes : int
+        At least m.
+    """
+    columns = np.zeros((n_axes, rotation.shape[1]))
+    columns[: len(rotation)] = rotation
+    return columns
+
+
+def settled_rotation(sample: WhitenedSample, rotation: FloatArray) -> FloatArray:
+    """Return orthonormal columns after fixed-point iterations with tanh.
+
+    Parameters
+    ----------
+    sample : WhitenedSample
+    rotation : (q, k) array
+        Orthonormal columns near the solution.
+    """
+    return _settled(
+        rotation,
+        lambda columns: tanh_update(columns, sample.contrast(columns)),
+        _FIXED_POINT_UPDATES,
+        _SETTLED,
+    )
+
+
+def tanh_update(rotation: FloatArray, sums: ContrastSumsResult) -> FloatArray:
+    """Return the columns of the fixed-point iteration before they are made orthonormal.
+
+    Parameters
+    ----------
+    rotation : (q, k) array
+    sums : ContrastSumsResult
+        Of whitened rows.
+    """
+    return sums.rows_by_tanh - rotation * sums.slope
+
+
+def non_gaussianity(rotation: FloatArray, sums: ContrastSumsResult) -> FloatArray:
+    """Return the mean of y tanh(y) less the mean slope of tanh: zero of a Gaussian source.
+
+    Parameters
+    ----------
+    rotation : (q, k) array
+    sums : ContrastSumsResult
+        Of whitened rows.
+    """
+    return np.asarray((rotation * sums.rows_by_tanh).sum(axis=0) - sums.slope)
+
+
+def gaussian_sources(distances: FloatArray, weight: float) -> int:
+    """Return the number of sources that are Gaussian within the noise.
+
+    The rotation looks for the largest distances, which are larger the more directions there are.
+
+    Parameters
+    ----------
+    distances : (k,) array
+        Mean of y tanh(y) less the mean slope of tanh.
+    weight : float
+        Of the rows.
+    """
+    deviations = _LEAST_DEVIATIONS + np.sqrt(len(distances))
+    most = deviations * GAUSSIAN_DEVIATION / np.sqrt(weight)
+    return int(np.count_nonzero(np.abs(distances) <= most))
+
+
+def _settled(
+    rotation: FloatArray, update: Callable[[FloatArray], FloatArray], most: int, still: float
+) -> FloatArray:
+    """Return orthonormal columns after updates, until one turns them by little."""
+    for _ in range(most):
+        updated = symmetric_orthogonalisation(update(rotation))
+        turn = mean_turn(rotation, updated)
+        rotation = updated
+        if turn <= still:
+            break
+    return rotation
+
+
+def rotation_terms(contract: Contract, rotation: FloatArray) -> Terms:
+    """Return the terms of the cumulant along orthonormal columns.
+
+    Parameters
+    ----------
+    contract : callable
+    rotation : (q, k) array
+    """
+    terms = Terms(np.ones(rotation.shape[1]), (rotation,), ORDERS)
+    weights = least_squares_weights(terms, contract(terms.factors))
+    return replace(terms, weights=np.where(weights == 0, _LEAST_WEIGHT, weights))
+
+
+def standing_out(terms: Terms, weight: float) -> Terms:
+    """Return the terms that are heavier than Gaussian noise makes them.
+
+    The fourth cumulant of n Gaussian values has the variance 24 / n. The search looks for the
+    largest ones, which grow with the number of axes; sources with heavy tails make them up to
+    twice as large.
+
+    Parameters
+    ----------
+    terms : Terms
+        Along principal axes.
+    weight : float
+        Of the rows.
+    """
+    growth = 1 + np.sqrt(2 * len(terms.factors[0])) / 3
+    tails = 1 + float(np.clip(terms.weights.max(initial=0.0) / _HEAVY, 0.0, 1.0))
+    least = _LEAST_DEVIATIONS * growth * tails * np.sqrt(24 / weight)
+    return terms.take(np.abs(terms.weights) > least)
+
+
+def random_starts(n_axes: int, random_state: int) -> Starts:
+    """Return starts that are random columns.
+
+    Parameters
+    ----------
+    n_axes : int
+    random_state : int
+    """
+    random = np.random.default_rng([random_state, 13])
+    return lambda n_starts: (random.standard_normal((n_axes, n_starts)),)
+
+
+def freed_terms(contract: Contract, rotation: FloatArray) -> Terms:
+    """Return the terms near orthonormal columns, which need not be orthogonal.
+
+    Noise makes the columns of whitened rows oblique. Sweeps of least squares lead to them from
+    farther away than Gauss-Newton steps alone.
+
+    Parameters
+    ----------
+    contract : callable
+    rotation : (q, k) array
+    """
+    swept = joint_sweeps(contract, rotation_terms(contract, rotation), _SWEEPS)
+    return descended(contract, swept)
+
+
+def cumulant_terms(
+    sample: WhitenedSample, n_components: int, rotation: FloatArray | None, random_state: int
+) -> Generator[Step, None, Terms]:
+    """Find the terms of the fourth cumulant of a sample.
+
+    Parameters
+    ----------
+    sample : WhitenedSample
+    n_components : int
+    rotation : (q, k) array, optional
+        Orthonormal columns near which there may be terms.
+    random_state : int
+    """
+    contract = sample.cumulant()
+    starts = random_starts(sample.n_axes, random_state)
+    search = DiscoverySettings(n_components, UPDATES, COSINE)
+    none = Terms.empty((sample.n_axes,), ORDERS)
+    found = yield from discover_terms(contract, starts, none, search)
+    candidates = [found.terms]
+    if rotation is not None:
+        candidates.append(freed_terms(contract, rotation))
+    return candidates[nearest(contract, candidates)]

@@ -1,0 +1,1 @@
+"""Words about a fitted model: faults, descriptions and blocks of a report."""

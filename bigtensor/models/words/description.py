@@ -1,0 +1,205 @@
+"""Description of a fitted model: facts for the command line, HTML, and its parts of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from bigtensor.errors import ParameterError, Setting
+from bigtensor.models.words.report_blocks import ReportParts
+from bigtensor.models.words.sampled_rows import SampledRows
+from bigtensor.models.words.wording import names_in_words, passes_in_words, sentence_of
+
+Facts = dict[str, Any]
+Line = tuple[str, str]
+"""A name and words."""
+
+_STYLE = (
+    ".bigtensor-summary{font-family:sans-serif;font-size:13px;margin:6px 0}"
+    ".bigtensor-summary table{border-collapse:collapse;margin:4px 0}"
+    ".bigtensor-summary th,.bigtensor-summary td{border:1px solid #bbb;padding:2px 8px;"
+    "text-align:left;vertical-align:top}"
+)
+
+
+class ModelDescription:
+    """Facts and words on any model, for `info`, `fit`, `predict` and `report`.
+
+    A model declares its own in `description`. Each method may be overridden by itself.
+    """
+
+    def facts(self, model: Any) -> Facts:
+        """Return facts of a fitted or a prepared model, as JSON holds them.
+
+        `bigtensor info` shows them besides parameters, data, passes and views.
+
+        Parameters
+        ----------
+        model : fitted or prepared model
+        """
+        fitted = model.__sklearn_is_fitted__()
+        return {"outcome": dict(model._outcome_in_words()) if fitted else {}}
+
+    def size(self, facts: Mapping[str, Any]) -> str:  # noqa: ARG002
+        """Return the size of a model in words, such as ``"4 components"``; empty for none.
+
+        Parameters
+        ----------
+        facts : mapping
+            From `facts`.
+        """
+        return ""
+
+    def lines(self, facts: Mapping[str, Any]) -> Iterator[str]:
+        """Return the facts of a fitted model in words, line by line.
+
+        Parameters
+        ----------
+        facts : mapping
+            From `facts`.
+        """
+        yield from outcome_lines(facts)
+
+    def fit_facts(self, model: Any) -> Facts:
+        """Return facts that ``bigtensor fit --json`` prints.
+
+        Parameters
+        ----------
+        model : fitted model
+        """
+        return self.facts(model)
+
+    def fit_size(self, model: Any) -> str:
+        """Return the size of a model as the end of a fit tells it.
+
+        Parameters
+        ----------
+        model : fitted model
+        """
+        return self.size(self.facts(model))
+
+    def fit_lines(self, model: Any) -> Iterator[Line]:
+        """Return names and words for the result of a fit.
+
+        Parameters
+        ----------
+        model : fitted model
+        """
+        yield from model._outcome_in_words()
+
+    def row_outputs(
+        self,
+        model: Any,
+        level: str | None = None,  # noqa: ARG002
+        *,
+        probabilities: bool = False,  # noqa: ARG002
+    ) -> tuple[str, ...]:
+        """Return the names of the answers that ``bigtensor predict`` writes for every row.
+
+        Parameters
+        ----------
+        model : fitted model
+        level : {"population", "component"}, optional
+        probabilities : bool, default False
+
+        Raises
+        ------
+        ParameterError
+            When the model gives no labels.
+        """
+        raise ParameterError(
+            f"a {type(model).__name__} gives no labels; write its answers with model.write in "
+            "Python"
+        )
+
+    def report(self, model: Any, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
+        """Return the parts of the report that only the model knows.
+
+        Parameters
+        ----------
+        model : fitted model
+        rows : SampledRows, optional
+            Sample of rows of the data; of a mixture LabelledRows.
+        """
+        told = model._outcome_in_words()
+        return ReportParts(method=tuple(sentence_of(f"{name}: {words}") for name, words in told))
+
+
+def refuse_levels(answers: str, level: str | None, *, probabilities: bool) -> None:
+    """Refuse what only mixtures have.
+
+    Parameters
+    ----------
+    answers : str
+        Answers of the model with their verb, such as ``"sources have"``.
+    level : str, optional
+    probabilities : bool
+
+    Raises
+    ------
+    ParameterError
+        When a level or probabilities are asked for.
+    """
+    if level is not None or probabilities:
+        raise ParameterError(
+            answers
+            + " neither levels nor probabilities: leave "
+            + (Setting("level") if level is not None else Setting("probabilities"))
+            + " out"
+        )
+
+
+def outcome_lines(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Return how the fit ended, in the words of the model.
+
+    Parameters
+    ----------
+    facts : mapping
+        With ``outcome``, from `ModelDescription.facts`.
+    """
+    for name, words in facts["outcome"].items():
+        yield f"{name:<10} {words}"
+
+
+def summary_html(model: Any) -> str:
+    """Return tables of the data, the passes and the components or populations of a fitted model.
+
+    Parameters
+    ----------
+    model : LatentVariableModel
+        Fitted.
+
+    Returns
+    -------
+    str
+        Complete in itself: no script, no link, everything that came from the data escaped.
+    """
+    found = model.diagnostics_
+    views = model.views_.as_mapping()
+    facts = [
+        ("data", found["data"]),
+        ("rows", f"{found['rows']:,} ({found['rows_left_out']:,} left out)"),
+        ("features", f"{model.n_features_in_} ({len(model.views_.feature_names)} used)"),
+        ("views", "; ".join(f"{name}: {names_in_words(own)}" for name, own in views.items())),
+        ("passes", f"{len(found['passes'])}: {passes_in_words(found['passes'])}"),
+        *((name, text) for name, text in model._outcome_in_words()),
+    ]
+    return (
+        f'<style>{_STYLE}</style><div class="bigtensor-summary">'
+        f"<strong>Fitted {escape(type(model).__name__)}</strong>"
+        f"{_table((), facts)}{_table(*model._summary_table())}</div>"
+    )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table of escaped text; nothing without rows."""
+    if not rows:
+        return ""
+    body = "".join(_row("td", row) for row in rows)
+    return f"<table>{_row('th', head) if head else ''}{body}</table>"
+
+
+def _row(tag: str, cells: Iterable[str]) -> str:
+    """Return one row of a table."""
+    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"

@@ -1,0 +1,216 @@
+"""Sample of rows for a report, with their labels, probabilities and classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bigtensor.data.rows.block import Block
+from bigtensor.data.rows.samples import Samples
+from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.sub_blocks import sub_blocks
+from bigtensor.statistics.validity import usable_rows
+
+_BLOCK_ROWS = 16_384
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of the rows by a variable of the data.
+
+    Attributes
+    ----------
+    codes : (n,) int64 array
+        Positions in ``names``; -1 for none.
+    names : tuple of str
+    """
+
+    codes: NDArray[np.int64]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class SampledRows:
+    """Rows of the data, spread evenly over them.
+
+    Attributes
+    ----------
+    values : (n, p) array, or CSR array
+        Features one view beside the other, as in ``model.views_.feature_names``. None is missing,
+        unless the model sums over missing codes.
+    weight : (n,) float64 array
+        Sample weights; ones where the data have none.
+    truth : Groups, optional
+        Known classes of the rows.
+    sample_id : Groups, optional
+        Of the variable ``sample_id`` of the data.
+    total : int
+        Rows of the data.
+    left_out : int
+        Rows of the sample with missing values, which are not among the rows.
+    samples : Samples, optional
+        The data, of which a model may ask passes over all rows.
+    """
+
+    values: Any
+    weight: NDArray[np.float64]
+    truth: Groups | None
+    sample_id: Groups | None
+    total: int
+    left_out: int
+    samples: Samples | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows(SampledRows):
+    """Sampled rows with the answers of a mixture.
+
+    Attributes
+    ----------
+    label : (n,) int64 array
+        Population of every row where the model has any, else component; -1 for none.
+    probability : (n, m) float64 array
+        Posterior probability of every one.
+    label_weights : (m,) float64 array, optional
+        Sum of the sample weights of all rows of the data with each label. None where only the
+        sampled rows have labels.
+    """
+
+    label: NDArray[np.int64]
+    probability: NDArray[np.float64]
+    label_weights: NDArray[np.float64] | None = field(default=None, kw_only=True)
+
+    @property
+    def certainty(self) -> NDArray[np.float64]:
+        """Posterior probability of the most probable component, or population, of every row."""
+        return np.asarray(self.probability.max(axis=1))
+
+    @property
+    def counts_all_labels(self) -> bool:
+        """True if labels of all rows are counted, and not only labels of the sampled rows."""
+        return self.label_weights is not None
+
+    def shares(self, n_labels: int) -> NDArray[np.float64]:
+        """Return the weighted share of every label among the rows with a label: ``(n_labels,)``."""
+        totals = self.label_weights
+        if totals is None:
+            totals = summed_weights(self.label, self.weight, n_labels)
+        return np.asarray(totals / max(float(totals.sum()), np.finfo(np.float64).tiny))
+
+
+def summed_weights(
+    label: NDArray[np.integer], weight: NDArray[np.float64] | None, n_labels: int
+) -> NDArray[np.float64]:
+    """Return the sum of the weights of the rows with each label.
+
+    Parameters
+    ----------
+    label : (n,) int array
+        Negative for none.
+    weight : (n,) float64 array or None
+        None stands for ones.
+    n_labels : int
+
+    Returns
+    -------
+    (n_labels,) float64 array
+    """
+    has_label = label >= 0
+    weights = None if weight is None else weight[has_label]
+    return np.bincount(label[has_label], weights, minlength=n_labels).astype(np.float64)
+
+
+def samples_of_model(model: Any, data: Any) -> Samples:
+    """Return data as the answers of a fitted model read them, without reading a row.
+
+    Parameters
+    ----------
+    model : fitted model
+    data : path, xarray, AnnData, array-like, or a list of these
+        As for `fit`.
+
+    Raises
+    ------
+    DataError, LayoutError, StoreReadError, ViewError
+        When the data cannot be used, or lack features of the fit.
+    """
+    samples: Samples = model._with_features_of_fit(data)
+    return samples
+
+
+def read_windows(
+    samples: Samples, windows: Sequence[slice], *, marginalised: bool = False
+) -> tuple[Block, NDArray[np.bool_]]:
+    """Read windows of rows, one after the other.
+
+    Parameters
+    ----------
+    samples : Samples
+    windows : sequence of slice
+        Disjoint and ascending, in global row indices.
+    marginalised : bool, default False
+        Rows with missing codes or NaN are valid.
+
+    Returns
+    -------
+    rows : Block
+    valid : (rows,) bool array
+        False for rows with missing values.
+    """
+    edges = [*samples.offsets, samples.rows]
+    ranges = [
+        (max(window.start, first), min(window.stop, last))
+        for window in windows
+        for first, last in pairwise(edges)
+        if max(window.start, first) < min(window.stop, last)
+    ]
+    values, weights, work = [], [], Workspace()
+    valid = np.ones(sum(stop - start for start, stop in ranges), np.bool_)
+    done = 0
+    for block in samples.blocks(ranges, _BLOCK_ROWS):
+        shown = slice(done, done + block.rows)
+        finite = usable_rows(block, work, marginalised=marginalised)
+        if finite is not None:
+            valid[shown] = finite[: block.rows]
+        # a block is a window on a buffer that is used again
+        values.append(block.values[: block.rows].copy())
+        weights.append(
+            np.ones(block.rows) if block.weight is None else block.weight[: block.rows].copy()
+        )
+        done += block.rows
+    joined = sp.vstack(values, "csr") if sp.issparse(values[0]) else np.concatenate(values)
+    weight = np.concatenate(weights) if samples.has_weight else None
+    return Block(joined, samples.views.slices, 0, len(valid), weight), valid
+
+
+def row_answers(model: Any, rows: Block, outputs: tuple[str, ...]) -> dict[str, NDArray[Any]]:
+    """Return several answers of a fitted model for rows in memory, in one evaluation.
+
+    Parameters
+    ----------
+    model : fitted model
+    rows : Block
+        All valid.
+    outputs : tuple of str
+        Such as ``("label", "probability")``.
+    """
+    function = model._row_function(outputs)
+    found = {
+        output.name: np.empty((rows.rows, *output.dims.values()), output.dtype)
+        for output in function.outputs
+    }
+    work = Workspace()
+    for window, block in sub_blocks(rows, function.block_rows):
+        function.evaluate(block, {name: array[window] for name, array in found.items()}, work)
+    return found
+
+
+def kept_rows(rows: Block, kept: NDArray[np.bool_]) -> Block:
+    """Return the rows where `kept` is true, as if they followed each other."""
+    return replace(rows.keep(kept), index=None)

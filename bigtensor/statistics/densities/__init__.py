@@ -1,0 +1,1 @@
+"""Densities of mixtures, posterior probabilities, and sums over them."""

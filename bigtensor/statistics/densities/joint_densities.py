@@ -1,0 +1,84 @@
+"""Contract of the densities of a mixture: all that labels and posterior probabilities need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.rows.block import Block
+from bigtensor.statistics.base import Workspace
+
+
+class JointTile(Protocol):
+    """Log joint densities of a few rows, computed in buffers of a workspace."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def block(self) -> Block:
+        """The rows."""
+
+    @property
+    def mixture(self) -> JointDensities:
+        """The densities."""
+
+    @property
+    def log_common(self) -> NDArray[np.float64] | None:
+        """Log of the factor that all components of a row share: ``(rows,)``, or None for one.
+
+        Valid after `write_log_joint`, which leaves this factor out.
+        """
+
+    def write_log_joint(self, out: NDArray[Any]) -> None:
+        """Write the log joint densities of every row and component less `log_common`.
+
+        Parameters
+        ----------
+        out : (rows, width) array
+            C-contiguous, of the dtype of the mixture.
+        """
+
+
+class JointDensities(Protocol):
+    """Joint densities of components and rows: ``log pi_h + log p(x | h)``."""
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Positive mixing weights: ``(components,)``."""
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+
+    @property
+    def width(self) -> int:
+        """Length of the rows of joint densities: the components, and padding after them."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of joint densities and posterior probabilities: float32 or float64."""
+
+    @property
+    def log_volume(self) -> float:
+        """Natural logarithm of the volume, in units of the data, that densities are relative to."""
+
+    @property
+    def tile_rows(self) -> int:
+        """Rows that are evaluated at once."""
+
+    def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
+        """Write the log joint densities of all rows into ``(rows, components)``.
+
+        Densities are relative to `log_volume`. A row with a NaN receives NaN.
+        """
+
+    def tiles(self, block: Block, work: Workspace) -> Iterator[tuple[slice, JointTile]]:
+        """Yield a block in tiles of `tile_rows` rows. Every tile is valid until the next one."""
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the workspace of tiles of blocks of ``rows`` rows."""

@@ -1,0 +1,375 @@
+"""Densities of a mixture: log densities of all views at a block of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.rows.block import Block
+from bigtensor.errors import ParameterError
+from bigtensor.features.buffers import (
+    Buffers,
+    aligned_empty,
+    buffers_nbytes,
+    merge_buffers,
+    padded_width,
+)
+from bigtensor.features.maps import FeatureMap
+from bigtensor.features.row_loops import reducing_row_loop, row_loop
+from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.codes.code_tables import CodeLookup, CodeTables
+from bigtensor.statistics.densities.tabulated_densities import Lookup, TabulatedDensities
+from bigtensor.statistics.sub_blocks import sub_blocks
+
+_TILE_BYTES = 3 * 1024**2
+"""Buffers of one tile: few enough to stay near the processor, many enough to hide the calls."""
+
+_TILE_STEP = 480
+"""Tiles are multiples of it: a power of two would put all views on the same cache lines."""
+
+_MOST_STEPS = 8
+"""Longest tile, in steps."""
+
+HOPELESS = float(np.exp(-40.0))
+"""Least part of the largest posterior probability of a row, in float32.
+
+Smaller ones, their products and their shares would be denormal numbers, with which many processors
+are a hundred times slower; a thousand components at this floor are less than the rounding of one.
+"""
+
+_LANES = 16
+"""Entries of a row that are compared at once: a vector of the processor in float32."""
+
+_LOWEST_EXPONENT = {np.dtype("float32"): float(np.log(HOPELESS)), np.dtype("float64"): -np.inf}
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddedDensities:
+    """Densities of one wider view as linear functions of its features, with floors.
+
+    The density of component h is ``max(y(x)' c_h, floor_h)`` (Song et al. 2014, sec. 3), in the
+    unit of volume of the features.
+
+    Parameters
+    ----------
+    view : str
+    feature_map : FeatureMap
+        Of the view, with p features.
+    coefficients : (p, components) float64 array
+    floor : (components,) float64 array
+        Positive.
+
+    Raises
+    ------
+    ParameterError
+        When the shapes do not belong together or a floor is not positive.
+    """
+
+    view: str
+    feature_map: FeatureMap
+    coefficients: NDArray[np.float64]
+    floor: NDArray[np.float64]
+    factor: NDArray[Any] = field(init=False, repr=False)
+    smallest: NDArray[Any] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        coefficients = np.asarray(self.coefficients, np.float64)
+        floor = np.asarray(self.floor, np.float64)
+        p = self.feature_map.n_features
+        if (
+            coefficients.ndim != 2
+            or len(coefficients) != p
+            or floor.shape != coefficients.shape[1:]
+        ):
+            raise ParameterError(
+                f"view {self.view!r}: coefficients {coefficients.shape} and floor {floor.shape} do "
+                f"not belong to {p} features: (p, components) and (components,) are needed"
+            )
+        if not np.all(floor > 0):
+            raise ParameterError(f"view {self.view!r}: floors of densities must be positive")
+        object.__setattr__(self, "coefficients", coefficients)
+        object.__setattr__(self, "floor", floor)
+        factor = self.feature_map.mixing @ coefficients
+        dtype = np.dtype(self.feature_map.dtype)
+        object.__setattr__(self, "factor", np.ascontiguousarray(factor, dtype))
+        # a floor that is zero in float32 would be no floor
+        smallest = np.maximum(floor, np.finfo(dtype).tiny).astype(dtype)
+        object.__setattr__(self, "smallest", smallest)
+
+    def work_arrays(self, rows: int) -> Buffers:
+        """Return the buffers that the densities of ``rows`` rows need, the map's apart."""
+        width, dtype = padded_width(rows), self.feature_map.dtype
+        return {
+            f"densities.basis.{self.view}": ((self.feature_map.n_basis, width), dtype),
+            f"densities.values.{self.view}": ((rows, len(self.floor)), dtype),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureDensities:
+    """Weights of the components and their densities in every view.
+
+    Arrays with one entry for every row and component have the components last: the tables do, and
+    what is added to a row lies side by side.
+
+    Parameters
+    ----------
+    weights : (components,) float64 array
+        Positive.
+    tables : TabulatedDensities or CodeTables, optional
+        All one-dimensional views, or all views of codes; None when there are none.
+    embedded : tuple of EmbeddedDensities, default ()
+        The wider views.
+
+    Raises
+    ------
+    ParameterError
+        When a weight is not positive, there is no view, or the numbers of components differ.
+    """
+
+    weights: NDArray[np.float64]
+    tables: TabulatedDensities | CodeTables | None = None
+    embedded: tuple[EmbeddedDensities, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", np.asarray(self.weights, np.float64))
+        counts = [len(part.floor) for part in self.embedded]
+        counts += [] if self.tables is None else [self.tables.n_components]
+        if not counts or {*counts} != {self.weights.size}:
+            raise ParameterError(
+                f"a mixture needs at least one view and the same components everywhere, got "
+                f"{self.weights.size} weights and {counts} components in the densities"
+            )
+        if not np.all(self.weights > 0):
+            raise ParameterError(
+                f"weights of a mixture must be positive, got {self.weights}; put a floor under them"
+            )
+
+    @property
+    def n_components(self) -> int:
+        """The number of components."""
+        return int(self.weights.size)
+
+    @property
+    def width(self) -> int:
+        """Length of the rows of joint densities: the components, and padding of the tables."""
+        return self.n_components if self.tables is None else self.tables.width
+
+    @property
+    def log_volume(self) -> float:
+        """Natural logarithm of the volume, in units of the data, that densities are relative to.
+
+        Subtract it from a log density for one in the units of the data.
+        """
+        views = sum(part.feature_map.log_volume for part in self.embedded)
+        return views + (0.0 if self.tables is None else self.tables.log_volume)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of joint densities and posterior probabilities.
+
+        Float32 where the densities of all views are.
+        """
+        parts = [part.feature_map.dtype for part in self.embedded]
+        parts += [] if self.tables is None else [self.tables.dtype]
+        return np.result_type(*parts)
+
+    @property
+    def tile_rows(self) -> int:
+        """Rows that are evaluated at once."""
+        # a tile's own array, and those that are made of it
+        arrays = 2 * self.dtype.itemsize * self.width
+        per_row = buffers_nbytes(self._buffers(_TILE_STEP)) / _TILE_STEP + arrays
+        return _TILE_STEP * int(np.clip(_TILE_BYTES / per_row / _TILE_STEP, 1, _MOST_STEPS))
+
+    def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
+        """Write ``log pi_h + sum_t log p_t(x_t | h)`` for every component and row.
+
+        Densities are relative to the volume of `log_volume`.
+
+        Parameters
+        ----------
+        block : Block
+            Dense; a row with a NaN receives NaN.
+        out : (rows, components) array
+            Of `dtype` or float64.
+        work : Workspace
+        """
+        padded = aligned_empty((min(block.rows, self.tile_rows), self.width), self.dtype)
+        for window, tile in self.tiles(block, work):
+            joint = padded[: tile.rows]
+            tile.write_log_joint(joint)
+            np.copyto(out[window], joint[:, : self.n_components])
+
+    def tiles(self, block: Block, work: Workspace) -> Iterator[tuple[slice, Tile]]:
+        """Yield a block in tiles of `tile_rows` rows, which use the same memory one by one.
+
+        Yields
+        ------
+        slice
+            The rows of the tile, counted from the first row of ``block``.
+        Tile
+            Valid until the next one.
+        """
+        tile: Tile | None = None
+        for window, rows in sub_blocks(block, self.tile_rows):
+            if tile is None or tile.rows != rows.rows:
+                tile = Tile(self, rows.rows, work)
+            tile.block = rows
+            yield window, tile
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes that blocks of ``rows`` rows need."""
+        return buffers_nbytes(self._buffers(min(rows, self.tile_rows)))
+
+    def _buffers(self, rows: int) -> Buffers:
+        """Return the buffers of a tile."""
+        needs = [part.work_arrays(rows) for part in self.embedded]
+        needs += [part.feature_map.work_arrays(rows) for part in self.embedded]
+        if self.tables is not None:
+            needs.append(self.tables.lookup_arrays(rows))
+        return merge_buffers(needs)
+
+
+class Tile:
+    """The densities of a few rows, with the buffers they are computed in.
+
+    Attributes
+    ----------
+    mixture : MixtureDensities
+    block : Block
+        The rows.
+    lookup : Lookup or CodeLookup, optional
+        After `write_log_joint`: the rows in the tables.
+    log_common : None
+        Components share no factor.
+    bases : mapping of str to (n_basis, width) arrays
+        After `write_log_joint`: the basis functions of every wider view. Columns after the last
+        row mean nothing.
+    """
+
+    block: Block
+    log_common: ClassVar[None] = None
+
+    def __init__(self, mixture: MixtureDensities, rows: int, work: Workspace) -> None:
+        self.rows = rows
+        self.mixture = mixture
+        self._work = work
+        # the padding is no component
+        self._log_weights = np.full(mixture.width, -np.inf, mixture.dtype)
+        self._log_weights[: mixture.n_components] = np.log(mixture.weights)
+        self.lookup: Lookup | CodeLookup | None = None
+        if mixture.tables is not None:
+            self.lookup = mixture.tables.lookup(rows, work)
+        self.bases: dict[str, NDArray[Any]] = {}
+        self._values: dict[str, NDArray[Any]] = {}
+        for part in mixture.embedded:
+            self.bases[part.view], self._values[part.view] = (
+                work.take(name, shape, dtype)
+                for name, (shape, dtype) in part.work_arrays(rows).items()
+            )
+
+    def write_log_joint(self, out: NDArray[Any]) -> None:
+        """Write ``log pi_h + sum_t log p_t(x_t | h)`` into ``(rows, width)``, C-contiguous."""
+        if self.lookup is None:
+            out[:] = self._log_weights
+        else:
+            self.lookup.locate(self.block.values[: self.rows])
+            self.lookup.write_log_joint(self._log_weights, out)
+        of_components = out[:, : self.mixture.n_components]
+        for part in self.mixture.embedded:
+            basis, density = self.bases[part.view], self._values[part.view]
+            part.feature_map.write_basis(self.block.view(part.view)[: self.rows], basis, self._work)
+            np.matmul(basis[:, : self.rows].T, part.factor, out=density)
+            np.maximum(density, part.smallest, out=density)
+            np.log(density, out=density)
+            np.add(of_components, density, out=of_components)
+
+
+def normalise(
+    log_joint: NDArray[Any],
+    log_density: NDArray[np.float64],
+    label: NDArray[np.intp] | None = None,
+) -> None:
+    """Turn log joint densities into posterior probabilities, in place.
+
+    Parameters
+    ----------
+    log_joint : (rows, width) float64 or float32 array
+        Receives ``P(h | x)``; every row sums to one. In float32 none is less than `HOPELESS` times
+        the largest of its row.
+    log_density : (rows,) float64 array
+        Receives ``log sum_h exp(log_joint_h)``.
+    label : (rows,) intp array, optional
+        Receives the first most probable component.
+    """
+    if label is None:
+        _write_largest(log_joint, log_density)
+    else:
+        np.argmax(log_joint, axis=1, out=label)
+        _write_labelled(log_joint, label, log_density)
+    # the largest term becomes one: many views would underflow otherwise
+    lowest = log_joint.dtype.type(_LOWEST_EXPONENT[log_joint.dtype])
+    _subtract_largest(log_joint, log_density, lowest)
+    # between two loops, because exponentials of NumPy are five times as fast as those inside one
+    np.exp(log_joint, out=log_joint)
+    _divide_by_total(log_joint, log_density)
+
+
+@row_loop
+def _write_largest(joint: NDArray[Any], largest: NDArray[np.float64]) -> None:
+    """Write the largest entry of every row, in half the time that its place takes."""
+    lanes = np.empty(_LANES, joint.dtype)
+    for row in range(joint.shape[0]):
+        of_row = joint[row]
+        lanes[:] = of_row[0]
+        whole = of_row.size - of_row.size % _LANES
+        for first in range(0, whole, _LANES):
+            part = of_row[first : first + _LANES]
+            for lane in range(_LANES):
+                lanes[lane] = part[lane] if part[lane] > lanes[lane] else lanes[lane]
+        of_lanes = lanes[0]
+        for lane in range(1, _LANES):
+            of_lanes = lanes[lane] if lanes[lane] > of_lanes else of_lanes
+        for h in range(whole, of_row.size):
+            of_lanes = of_row[h] if of_row[h] > of_lanes else of_lanes
+        largest[row] = of_lanes
+
+
+@row_loop
+def _write_labelled(
+    joint: NDArray[Any], label: NDArray[np.intp], labelled: NDArray[np.float64]
+) -> None:
+    """Write the entry at the label of every row."""
+    for row in range(joint.shape[0]):
+        labelled[row] = joint[row, label[row]]
+
+
+@row_loop
+def _subtract_largest(
+    log_joint: NDArray[Any], largest: NDArray[np.float64], lowest: np.floating
+) -> None:
+    """Subtract its largest entry from every row, down to a lowest difference."""
+    for row in range(log_joint.shape[0]):
+        of_row = log_joint[row]
+        of_largest = log_joint.dtype.type(largest[row])
+        for h in range(of_row.size):
+            difference = of_row[h] - of_largest
+            of_row[h] = lowest if difference < lowest else difference
+
+
+@reducing_row_loop
+def _divide_by_total(joint: NDArray[Any], log_density: NDArray[np.float64]) -> None:
+    """Scale every row to a sum of one, and add the logarithm of its sum before."""
+    for row in range(joint.shape[0]):
+        of_row = joint[row]
+        total = joint.dtype.type(0)
+        for h in range(of_row.size):
+            total += of_row[h]
+        log_density[row] += np.log(np.float64(total))
+        for h in range(of_row.size):
+            of_row[h] /= total

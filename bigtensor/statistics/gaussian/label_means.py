@@ -1,0 +1,91 @@
+"""Means of the rows of every label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.rows.block import Block
+from bigtensor.features.row_loops import row_loop
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+
+
+@dataclass(frozen=True)
+class LabelMeansResult:
+    """Means by label.
+
+    Attributes
+    ----------
+    weights : (labels,) float64 array
+        Sums of the weights of the rows.
+    means : (labels, d) float64 array
+        NaN for a label without weight.
+    """
+
+    weights: NDArray[np.float64]
+    means: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelMeans(SumStatistic[LabelMeansResult]):
+    """Weighted sums of the rows of every label, about a point.
+
+    `Block.group` holds the label of every row, from 0, and -1 for none.
+
+    Parameters
+    ----------
+    n_labels : int
+        Larger labels count nowhere.
+    point : (d,) float64 array
+    """
+
+    n_labels: int
+    point: NDArray[np.float64]
+
+    def state_arrays(self) -> Mapping[str, ArraySpec]:
+        """Return the arrays of the state."""
+        shape = (self.n_labels, len(self.point))
+        return {"sums": (shape, "float64"), "weights": ((self.n_labels,), "float64")}
+
+    def update(self, state: State, block: Block, work: Workspace) -> None:
+        """Add one block."""
+        assert block.group is not None
+        weight = block.weight
+        if weight is None:
+            weight = work.take("label_means.ones", (block.rows,), "float64")
+            weight[:] = 1
+        rows = block.values[: block.rows]
+        _add_rows(rows, block.group, weight, self.point, state["sums"], state["weights"])
+
+    def finalize(self, state: State) -> LabelMeansResult:
+        """Divide by the weights."""
+        weights = state["weights"]
+        safe = np.where(weights > 0, weights, np.nan)[:, None]
+        return LabelMeansResult(weights.copy(), self.point + state["sums"] / safe)
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of weights of one."""
+        return 8 * rows
+
+
+@row_loop
+def _add_rows(
+    rows: NDArray[Any],
+    labels: NDArray[Any],
+    weight: NDArray[np.float64],
+    point: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> None:
+    """Add labelled rows to the sums of their labels."""
+    for row in range(rows.shape[0]):
+        label = labels[row]
+        if label < 0 or label >= weights.size:
+            continue
+        weights[label] += weight[row]
+        for i in range(rows.shape[1]):
+            sums[label, i] += weight[row] * (rows[row, i] - point[i])

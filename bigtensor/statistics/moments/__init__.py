@@ -1,0 +1,1 @@
+"""Moments: covariances, third moments and contractions of moment tensors."""

@@ -1,0 +1,1 @@
+"""Statistics of independent component analysis and sparse coding."""

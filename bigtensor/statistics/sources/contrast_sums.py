@@ -1,0 +1,168 @@
+"""Sums of the fixed-point iteration of independent component analysis, with tanh."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.rows.block import Block
+from bigtensor.errors import DataError
+from bigtensor.features.buffers import Buffers, buffers_nbytes
+from bigtensor.features.row_loops import row_loop
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+
+
+@dataclass(frozen=True)
+class ContrastSumsResult:
+    """Moments of sources y and of their hyperbolic tangents.
+
+    Attributes
+    ----------
+    rows_by_tanh : (d, k) float64 array
+        Mean of the centred row times tanh(y).
+    tanh : (k,) float64 array
+        Mean of tanh(y).
+    slope : (k,) float64 array
+        Mean of the derivative, 1 - tanh(y)^2.
+    second, fourth : (k,) float64 arrays
+        Mean of y^2 and of y^4.
+    weight : float
+    """
+
+    rows_by_tanh: NDArray[np.float64]
+    tanh: NDArray[np.float64]
+    slope: NDArray[np.float64]
+    second: NDArray[np.float64]
+    fourth: NDArray[np.float64]
+    weight: float
+
+    @property
+    def kurtosis(self) -> NDArray[np.float64]:
+        """Excess kurtosis of the sources, if the point of the rows is their mean."""
+        return np.asarray(self.fourth / np.square(self.second) - 3)
+
+    def about(self, shift: NDArray[np.float64]) -> ContrastSumsResult:
+        """Return the sums with rows about a shifted point, and sources as they are.
+
+        Parameters
+        ----------
+        shift : (d,) float64 array
+            New point less the old one.
+        """
+        return replace(self, rows_by_tanh=self.rows_by_tanh - np.outer(shift, self.tanh))
+
+
+@dataclass(frozen=True, eq=False)
+class ContrastSums(SumStatistic[ContrastSumsResult]):
+    """Sums over rows of the fixed-point iteration with the contrast log cosh.
+
+    The iteration is of Hyvarinen, *Fast and robust fixed-point algorithms for independent component
+    analysis*, IEEE Transactions on Neural Networks 1999, eq. 20.
+
+    Parameters
+    ----------
+    unmixing : (d, k) float64 array
+        Sources are y = (x - point) @ unmixing.
+    point : (d,) float64 array
+        Mean of the rows, or near it.
+    dtype : str, default "float32"
+        Of the products of one block. Their sums are float64.
+    """
+
+    unmixing: NDArray[np.float64]
+    point: NDArray[np.float64]
+    dtype: str = "float32"
+
+    def state_arrays(self) -> Mapping[str, ArraySpec]:
+        """Return the arrays of the state."""
+        d, k = self.unmixing.shape
+        of_sources = ("tanh", "slope", "second", "fourth")
+        return {
+            "rows_by_tanh": ((d, k), "f8"),
+            **dict.fromkeys(of_sources, ((k,), "f8")),
+            "weight": ((), "f8"),
+        }
+
+    def update(self, state: State, block: Block, work: Workspace) -> None:
+        """Add one block."""
+        arrays = self._buffers(block.rows).items()
+        unmixing, centred, sources, tanh, weight, product = (
+            work.take(name, shape, dtype) for name, (shape, dtype) in arrays
+        )
+        unmixing[:] = self.unmixing
+        if block.weight is None:
+            weight[:] = 1
+        else:
+            weight[:] = block.weight[: block.rows]
+        values = block.values[: block.rows]
+        np.subtract(values, self.point, out=centred, casting="same_kind")
+        np.matmul(centred, unmixing, out=sources)
+        np.tanh(sources, out=tanh)
+        _add_moments(
+            sources,
+            tanh,
+            weight,
+            state["tanh"],
+            state["slope"],
+            state["second"],
+            state["fourth"],
+        )
+        np.matmul(centred.T, tanh, out=product)
+        state["rows_by_tanh"] += product
+        state["weight"] += block.total_weight()
+
+    def finalize(self, state: State) -> ContrastSumsResult:
+        """Divide by the weight.
+
+        Raises
+        ------
+        DataError
+            When the weight is not positive.
+        """
+        weight = float(state["weight"])
+        if not weight > 0:
+            raise DataError("the rows have no positive weight, so that they have no sources")
+        means = {name: array / weight for name, array in state.items() if name != "weight"}
+        return ContrastSumsResult(**means, weight=weight)
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes of the workspace for blocks of ``rows`` rows."""
+        return buffers_nbytes(self._buffers(rows))
+
+    def _buffers(self, rows: int) -> Buffers:
+        """Return the buffers of a block."""
+        d, k = self.unmixing.shape
+        return {
+            "contrast.unmixing": ((d, k), self.dtype),
+            "contrast.centred": ((rows, d), self.dtype),
+            "contrast.sources": ((rows, k), self.dtype),
+            "contrast.tanh": ((rows, k), self.dtype),
+            "contrast.weight": ((rows,), "float64"),
+            "contrast.product": ((d, k), self.dtype),
+        }
+
+
+@row_loop
+def _add_moments(
+    sources: NDArray[np.floating],
+    tanh: NDArray[np.floating],
+    weight: NDArray[np.float64],
+    first: NDArray[np.float64],
+    slope: NDArray[np.float64],
+    second: NDArray[np.float64],
+    fourth: NDArray[np.float64],
+) -> None:
+    """Add the moments of every source, and multiply the tangents by the weights."""
+    for row in range(sources.shape[0]):
+        share = weight[row]
+        for j in range(sources.shape[1]):
+            tangent = np.float64(tanh[row, j])
+            square = np.float64(sources[row, j]) * np.float64(sources[row, j])
+            first[j] += share * tangent
+            slope[j] += share * (1 - tangent * tangent)
+            second[j] += share * square
+            fourth[j] += share * square * square
+            tanh[row, j] = share * tangent

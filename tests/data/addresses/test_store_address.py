@@ -1,0 +1,119 @@
+"""Addresses of stores that lead nowhere, each with its own remedy."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from bigtensor.data.addresses.store_address import check_store_address
+from bigtensor.data.anndata.files import StoredMatrix
+from bigtensor.data.opening import open_samples
+from bigtensor.data.sources.anndata_source import AnndataFileSource
+from bigtensor.data.sources.row_sources import ZarrSource
+from bigtensor.errors import MissingDependencyError, StoreReadError
+
+NOBODY = 65534
+
+
+@contextmanager
+def unprivileged() -> Iterator[None]:
+    """Give up the rights of root, for whom every file is open."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+def store(path: Path) -> Path:
+    """Write a small store."""
+    xr.Dataset({"X": (("sample", "feature"), np.ones((4, 2)))}).to_zarr(path, consolidated=False)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("address", "package"),
+    [
+        ("s3://bucket/cells.zarr", "s3fs"),
+        ("gs://bucket/cells.zarr", "gcsfs"),
+        ("https://host/cells.zarr", "aiohttp requests"),
+    ],
+)
+def test_address__names_the_package_of_a_protocol(address: str, package: str) -> None:
+    if find_spec(package.split()[0]) is not None:
+        pytest.skip(f"{package} is installed")
+    with pytest.raises(MissingDependencyError, match=f"pip install {package}$"):
+        open_samples(address)
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("tape://cells.zarr", "Protocol not known: tape.*, or a URL"),
+        ("memory://cells.zarr", "no store at memory://cells.zarr"),
+        ("", "'' is no address of a store"),
+        ("cells\0.zarr", "there is no store"),
+        ("c" * 5000, "there is no store"),
+    ],
+)
+def test_address__is_checked_before_a_store_is_opened(address: str, message: str) -> None:
+    with pytest.raises(StoreReadError, match=message):
+        open_samples(address)
+
+
+def test_address__is_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "cells.csv").write_text("a,b\n")
+    with pytest.raises(StoreReadError, match=r"cells\.csv is a file; .*import'"):
+        open_samples(tmp_path / "cells.csv")
+    with pytest.raises(StoreReadError, match="there is no store"):
+        open_samples(tmp_path / "cells.csv" / "x")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StoreReadError, match="cannot be opened as a Zarr group"):
+        open_samples(tmp_path / "empty")
+
+
+def test_address__names_the_target_of_a_broken_link(tmp_path: Path) -> None:
+    (tmp_path / "link.zarr").symlink_to(tmp_path / "gone.zarr")
+    with pytest.raises(StoreReadError, match=r"link to .*gone\.zarr, .* not exist"):
+        open_samples(tmp_path / "link.zarr")
+    store(tmp_path / "gone.zarr")
+    check_store_address(str(tmp_path / "link.zarr"))
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="permissions of POSIX")
+def test_address__may_be_read(tmp_path: Path) -> None:
+    path = store(tmp_path / "cells.zarr")
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    samples = open_samples(path)
+    path.chmod(0o600)
+    with unprivileged(), pytest.raises(StoreReadError, match="may not be read"):
+        open_samples(path)
+    with unprivileged(), pytest.raises(StoreReadError, match=r"rows 0 to 3 of .* may not be"):
+        samples.sources[0].read(0, 4)
+    path.chmod(0o700)
+    pytest.importorskip("h5py")
+    file = tmp_path / "cells.h5ad"
+    file.write_bytes(b"")
+    file.chmod(0o600)
+    source = AnndataFileSource(str(file), StoredMatrix("X", "dense", 4, np.dtype("f4"), ("a",), 4))
+    with unprivileged(), pytest.raises(StoreReadError, match="h5ad may not be read"):
+        source.read(0, 4)
+
+
+def test_description__of_a_source_holds_no_password():
+    matrix = StoredMatrix("X", "dense", 5, np.dtype("f4"), ("a",), 5)
+    url = "sftp://me:secret@host:22/cells.zarr"
+    for source in (
+        ZarrSource(url, "X", 5, ("a",), np.dtype("f4"), 5),
+        AnndataFileSource(url, matrix),
+    ):
+        assert "sftp://me:***@host:22/cells.zarr" in source.describe()
+        assert "secret" not in source.describe()

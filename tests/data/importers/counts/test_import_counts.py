@@ -1,0 +1,202 @@
+"""Import of sparse counts: every kind of file gives the same store, and damage is told."""
+
+import gzip
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.random import default_rng
+from scipy.io import mmwrite
+from scipy.sparse import csr_array, csr_matrix, save_npz
+
+from bigtensor import open_samples
+from bigtensor.data.importers.counts import text_lines
+from bigtensor.data.importers.counts.import_counts import import_counts
+from bigtensor.errors import DataError, FileFormatError, OutputError, ParameterError
+
+WORDS = [f"w{i}" for i in range(15)]
+
+
+@pytest.fixture(scope="module")
+def counts():
+    rows = default_rng(0).poisson(0.6, (60, 15))
+    rows[[3, 58, 59]] = 0
+    return csr_array(rows)
+
+
+def triplets(counts):
+    coo = counts.tocoo()
+    order = np.lexsort((coo.col, coo.row))
+    return np.stack([coo.row + 1, coo.col + 1, coo.data], axis=1)[order]
+
+
+def docword(counts, path, lines=None):
+    lines = triplets(counts) if lines is None else lines
+    head = f"{counts.shape[0]}\n{counts.shape[1]}\n{counts.nnz}\n"
+    text = head + "".join(f"{a} {b} {c}\n" for a, b, c in lines)
+    data = text.encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+def long_table(counts):
+    found = triplets(counts)
+    return pd.DataFrame(
+        {
+            "document": [f"d{row:02}" for row in found[:, 0] - 1],
+            "word": [WORDS[word] for word in found[:, 1] - 1],
+            "count": found[:, 2],
+        }
+    )
+
+
+def written(kind, counts, folder):
+    """Write counts to a file of a kind; return its path and further arguments."""
+    if kind.startswith("docword"):
+        (folder / "vocab.x.txt").write_text("\n".join(WORDS))
+        return docword(counts, folder / kind), {}
+    path = folder / kind
+    if kind == "scipy.npz":
+        save_npz(path, csr_matrix(counts))
+    elif kind == "bag.npz":
+        parts = {name: getattr(counts, name) for name in ("data", "indices", "indptr")}
+        np.savez(path, shape=counts.shape, vocab=np.array(WORDS), **parts)
+    elif kind == "rows.mtx":
+        mmwrite(path, counts, field="integer")
+    elif kind == "cells.mtx":
+        mmwrite(path, counts.T.tocsc(), field="integer")
+        return path, {"documents": "columns"}
+    elif kind == "long.parquet":
+        long_table(counts).to_parquet(path)
+    else:
+        long_table(counts).to_csv(path, index=False)
+    return path, {}
+
+
+KINDS = [
+    "docword.x.txt",
+    "docword.x.txt.gz",
+    "scipy.npz",
+    "bag.npz",
+    "rows.mtx",
+    "cells.mtx",
+    "long.parquet",
+    "long.csv",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind__gives_the_same_store(counts, tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(text_lines, "BATCH_NBYTES", 200)
+    path, settings = written(kind, counts, tmp_path)
+    calls = []
+    summary = import_counts(
+        path, tmp_path / "out.zarr", **settings, progress=lambda *now: calls.append(now)
+    )
+    found = anndata.io.read_zarr(tmp_path / "out.zarr")
+    expected = pd.DataFrame(counts.toarray(), columns=WORDS)
+    if kind.startswith("long"):
+        # a long table has no empty documents, and words in the order in which they appear
+        expected = expected[expected.sum(axis=1) > 0]
+        assert list(found.obs_names) == [f"d{row:02}" for row in expected.index]
+        got = pd.DataFrame(found.X.toarray(), columns=found.var_names)[WORDS]
+    else:
+        got = pd.DataFrame(found.X.toarray(), columns=WORDS)
+    assert np.array_equal(got.to_numpy(), expected.to_numpy())
+    if kind.startswith(("docword", "bag")):
+        assert list(found.var_names) == WORDS
+    assert (summary.rows, summary.words) == found.shape
+    assert summary.stored == counts.nnz
+    assert calls[-1][0] == len(expected)
+    assert open_samples(tmp_path / "out.zarr").dtype == np.int32
+
+
+def test_vocabulary__is_one_name_a_line(counts, tmp_path):
+    path = docword(counts, tmp_path / "counts.txt")
+    names = tmp_path / "features.tsv.gz"
+    names.write_bytes(gzip.compress("\n".join(f"{w}\tx\ty" for w in WORDS).encode()))
+    import_counts(path, tmp_path / "out.zarr", vocabulary=names)
+    assert list(anndata.io.read_zarr(tmp_path / "out.zarr").var_names) == WORDS
+    names.write_bytes(gzip.compress(b"a\nb"))
+    with pytest.raises(FileFormatError, match=r"15 words, .* names has 2"):
+        import_counts(path, tmp_path / "other.zarr", vocabulary=names)
+
+
+def test_damaged_files__are_refused(counts, tmp_path):
+    lines, path = triplets(counts), tmp_path / "docword.y.txt"
+    out = tmp_path / "out.zarr"
+    cases = [
+        (lines[:-4], "truncated"),
+        (lines[::-1], "not consecutive"),
+        (np.vstack([lines[:-1], [[60, 99, 1]]]), r"entry \d+ has the word number 99, .*1 to 15"),
+        (np.vstack([lines[:-1], [[61, 1, 1]]]), "document number 61, .*1 to 60"),
+        (np.vstack([lines[:-1], [[60, 1, -2]]]), "negative"),
+        (np.vstack([lines[:-1], [[60, 1, 0.5]]]), "not whole numbers"),
+    ]
+    for bad, message in cases:
+        as_whole = [[int(a), int(b), c if c % 1 else int(c)] for a, b, c in bad]
+        with pytest.raises(DataError, match=message):
+            import_counts(docword(counts, path, as_whole), out)
+        assert not out.exists()
+    path.write_text("60\n15\n3\n1 2 x\n")
+    with pytest.raises(FileFormatError, match="three numbers document, word"):
+        import_counts(path, out)
+    path.write_text("some words\nthat are\nno counts\n")
+    with pytest.raises(FileFormatError, match="give a UCI docword file"):
+        import_counts(path, out)
+    packed = docword(counts, tmp_path / "docword.y.txt.gz")
+    packed.write_bytes(packed.read_bytes()[:-30])
+    with pytest.raises(FileFormatError, match="damaged"):
+        import_counts(packed, out)
+    assert not [entry for entry in tmp_path.iterdir() if "unfinished" in entry.name]
+
+
+def test_other_files__are_told(counts, tmp_path):
+    out = tmp_path / "out.zarr"
+    with pytest.raises(FileFormatError, match="there is no file"):
+        import_counts(tmp_path / "no.mtx", out)
+    (tmp_path / "x.pdf").write_text("")
+    with pytest.raises(FileFormatError, match="of no known kind of counts"):
+        import_counts(tmp_path / "x.pdf", out)
+    (tmp_path / "x.h5ad").write_text("")
+    with pytest.raises(FileFormatError, match="read in place"):
+        import_counts(tmp_path / "x.h5ad", out)
+    mmwrite(tmp_path / "dense.mtx", counts.toarray())
+    with pytest.raises(FileFormatError, match="Matrix Market file"):
+        import_counts(tmp_path / "dense.mtx", out)
+    pd.DataFrame({"doc": [1], "word": ["a"]}).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(FileFormatError, match="and not document, count"):
+        import_counts(tmp_path / "t.csv", out)
+    with pytest.raises(ParameterError, match="for Matrix Market files"):
+        import_counts(tmp_path / "t.csv", out, documents="columns")
+    np.savez(tmp_path / "a.npz", data=[1.0])
+    with pytest.raises(FileFormatError, match="has no indices, indptr, shape"):
+        import_counts(tmp_path / "a.npz", out)
+
+
+def test_existing_store__is_kept(counts, tmp_path):
+    path, _ = written("rows.mtx", counts, tmp_path)
+    import_counts(path, tmp_path / "out.zarr")
+    with pytest.raises(OutputError, match="exists already"):
+        import_counts(path, tmp_path / "out.zarr")
+    import_counts(path, tmp_path / "out.zarr", overwrite=True)
+
+
+def test_sizes_on_one_line_and_patterns__are_read(tmp_path):
+    path = tmp_path / "pattern.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate pattern general\n% x\n3 4 2\n1 2\n3 1\n")
+    import_counts(path, tmp_path / "out.zarr")
+    found = anndata.io.read_zarr(tmp_path / "out.zarr").X.toarray()
+    assert found.tolist() == [[0, 1, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]]
+
+
+def test_spaces_and_comments_between_entries__are_read(tmp_path):
+    path = tmp_path / "spaced.mtx"
+    path.write_text(
+        "%%MatrixMarket matrix coordinate integer general\n%\n 3  4\t3\n"
+        "1  2 5\n% in between\n2\t3 1  \r\n\n  % indented\n 3 1   7 "
+    )
+    import_counts(path, tmp_path / "out.zarr")
+    found = anndata.io.read_zarr(tmp_path / "out.zarr").X.toarray()
+    assert found.tolist() == [[0, 5, 0, 0], [0, 0, 1, 0], [7, 0, 0, 0]]

@@ -1,0 +1,57 @@
+"""A model says what data it takes, and refuses others with the option that makes them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from bigtensor import KernelMixture
+from bigtensor.data.opening import open_samples
+from bigtensor.errors import DataError
+from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.latent_variable_model import shape_of
+
+VALUES = np.random.default_rng(0).normal(size=(500, 3))
+VALUES[:250] += 4
+CODES = xr.DataArray(
+    np.zeros((500, 3), np.int16),
+    dims=("sample", "feature"),
+    name="X",
+    attrs={"categories": {"x0": ["a"], "x1": ["b"], "x2": ["c"]}},
+)
+
+
+@pytest.fixture(scope="module")
+def model() -> KernelMixture:
+    return KernelMixture(2, n_landmarks=20, start="kmeans", random_state=0).fit(VALUES)
+
+
+def test_kernel_mixture__refuses_codes_in_every_call(model: KernelMixture, tmp_path: Path) -> None:
+    words = r"are int16, codes of categories .*KernelMixture takes measured .*without --codes"
+    grouped = CODES.to_dataset().assign(donor=("sample", ["ann"] * 500))
+    for call in (
+        KernelMixture(2).fit,
+        KernelMixture(2).plan,
+        KernelMixture(2).prepare,
+        model.predict,
+        model.score_samples,
+        lambda data: model.write(data, tmp_path / "labels.zarr"),
+        lambda _: model.weights_by(grouped, "donor"),
+    ):
+        with pytest.raises(DataError, match=words):
+            call(CODES)
+
+
+def test_check__asks_for_codes_with_categories() -> None:
+    takes = Data(kinds={"codes"})
+    samples = open_samples(CODES)
+    assert takes.check(samples, "M") is samples
+    assert shape_of(samples).categories == (("a",), ("b",), ("c",))
+    assert shape_of(open_samples(VALUES)).categories == ()
+    with pytest.raises(DataError, match=r"no categories; .* with --codes"):
+        takes.check(open_samples(CODES.drop_attrs().chunk({"sample": 100})), "M")
+    with pytest.raises(DataError, match=r"M takes codes .* with --codes"):
+        takes.check(open_samples(VALUES), "M")
+    with pytest.raises(DataError, match=r"codes .* --codes .*; .*csr_array"):
+        Data(kinds={"codes", "counts"}).check(open_samples(VALUES), "M")

@@ -1,0 +1,160 @@
+"""Declared parameters: ranges, words, and what options read."""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+
+from bigtensor.decomposition.merging.component_merging import CRITERIA
+from bigtensor.decomposition.merging.consensus_tree import CONSENSUS
+from bigtensor.errors import ParameterError
+from bigtensor.features.kernels.kernel import KERNELS
+from bigtensor.features.kernels.landmarks import METHODS
+from bigtensor.models.contract.declarations import (
+    Choice,
+    Flag,
+    Option,
+    Parameter,
+    Positive,
+    Whole,
+    option_type,
+)
+from bigtensor.models.contract.registry import (
+    MODELS,
+    command_name,
+    declared_parameters,
+    memory_parameters,
+    model_class,
+)
+from bigtensor.models.kernel_mixture import declared_parameters as kernel_mixture
+from bigtensor.models.kernel_mixture.choices.bandwidth import CHOICES
+
+SHARED = {"views", "missing", "weights", "sample_dim", "random_state"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        (Choice(("a", "b")), ["a", "b"], ["c", "", 1, True, np.array("a")]),
+        (Whole(2, 9, ("auto",)), [2, 9, np.int32(5), "auto"], [1, 10, 2.0, True, "5", "all", []]),
+        (Whole(), [1, 10**30], [0, -1, np.float64(3), None]),
+        (Positive(), [0.1, 3, np.float32(2)], [0, -1.0, np.inf, np.nan, True, "1", None]),
+        (Positive(1, ("rule",)), [0.5, "rule"], [1, 1.5, "gap"]),
+    ],
+)
+def test_kind__accepts_its_values_alone(kind, good, bad):
+    parameter = Parameter("p", good[0], kind)
+    for value in good:
+        parameter.check(value)
+    for value in bad:
+        with pytest.raises(ParameterError, match=r"p is .*; expected ") as raised:
+            parameter.check(value)
+        assert str(raised.value).endswith(kind.expected)
+
+
+def test_none__is_a_value_of_optional_parameters():
+    for parameter in (Parameter("p", None, Whole()), Parameter("p", 3, Whole(), optional=True)):
+        parameter.check(None)
+    with pytest.raises(ParameterError):
+        Parameter("p", 3, Whole()).check(None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts"),
+    [
+        (Whole(words=("auto",)), {"12": 12, "1e6": 10**6, "1_000": 1000, "auto": "auto"}),
+        (Positive(words=("gap",)), {"0.5": 0.5, "gap": "gap", "none": None}),
+        (Choice(("a", "b")), {"b": "b"}),
+    ],
+)
+def test_option__reads_what_the_kind_accepts(kind, texts):
+    read = option_type(Parameter("p", "a", kind, Option(("--p",), "", none="none")))
+    for text, value in texts.items():
+        assert read(text) == value
+        assert type(read(text)) is type(value)
+    for text in ("0", "-1", "nan", "inf", "", "some"):
+        with pytest.raises(ValueError, match=f"{re.escape(text)} is not .*, or none"):
+            read(text)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_model__declares_all_its_parameters(name):
+    declared = declared_parameters(name)
+    given = inspect.signature(model_class(name)).parameters
+    assert {parameter.name for parameter in declared} == set(given) - SHARED
+    for parameter in declared:
+        default = given[parameter.name].default
+        if parameter.required:
+            assert default is inspect.Parameter.empty
+            with pytest.raises(ParameterError, match=parameter.name):
+                parameter.check(None)
+            continue
+        assert parameter.default == default, parameter.name
+        parameter.check(parameter.default)
+        if parameter.option is not None and not isinstance(parameter.kind, Flag):
+            read = option_type(parameter)
+            if parameter.default is not None:
+                assert read(str(parameter.default)) == parameter.default
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_docstring__names_the_words_and_the_defaults(name):
+    described = inspect.getdoc(model_class(name)) or ""
+    for parameter in declared_parameters(name):
+        (line,) = re.findall(rf"^{parameter.name} : (.+(?:\n\S.*)?)$", described, re.MULTILINE)
+        for word in getattr(parameter.kind, "words", ()):
+            assert f'"{word}"' in described, (parameter.name, word)
+        default = parameter.default
+        if parameter.required:
+            assert "optional" not in line
+            assert "default" not in line
+        elif default is None:
+            assert "optional" in line
+        else:
+            shown = f'"{default}"' if isinstance(default, str) else str(default)
+            assert f"default {shown}" in line, parameter.name
+
+
+def test_words__are_those_of_the_rooms_that_use_them():
+    assert kernel_mixture.LANDMARKS == METHODS
+    assert set(kernel_mixture.MERGING) == {CONSENSUS, *CRITERIA}
+    assert ("rule", *CHOICES) == kernel_mixture.BANDWIDTHS
+    (kernels,) = (one for one in kernel_mixture.PARAMETERS if one.name == "kernels")
+    assert kernels.option.kind.words == KERNELS
+
+
+def test_command_names__are_words_with_hyphens():
+    assert command_name("KernelMixture") == "kernel-mixture"
+    assert command_name("HiddenMarkovModel") == "hidden-markov"
+    assert command_name("ICA") == "ica"
+    assert command_name("SparseICA") == "sparse-ica"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model__tells_what_makes_its_states_smaller(name):
+    found = memory_parameters(name)
+    assert set(found) <= {"states", "workspaces", "driver"}
+    assert found["states"]
+    assert memory_parameters("AModelOfAnother") == {}
+
+
+OWN_WORDS = {"bandwidth": "bandwidth", "landmarks": "n_landmarks", "grids": "bins"}
+"""Words for parts of kernel models, and the parameter of the models that have them."""
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_methods__documentation_names_only_parts_that_the_model_has(name):
+    model = model_class(name)
+    parameters = inspect.signature(model).parameters
+    for method in ("fit", "prepare", "accumulate", "solve", "partial_fit"):
+        text = inspect.getdoc(getattr(model, method)).lower()
+        named = {word for word in OWN_WORDS if re.search(rf"\b{word}", text)}
+        assert all(OWN_WORDS[word] in parameters for word in named), (method, named)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_fit__documentation_names_no_type_that_the_model_refuses(name):
+    model = model_class(name)
+    if "measured" not in model.takes.kinds:
+        assert "float32" not in inspect.getdoc(model.fit)

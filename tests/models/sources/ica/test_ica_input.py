@@ -1,0 +1,137 @@
+"""Bad input of independent component analysis, and data that do not support it."""
+
+import numpy as np
+import pytest
+
+from bigtensor import ICA
+from bigtensor.errors import (
+    ConditioningWarning,
+    ConstantFeatureWarning,
+    DataError,
+    IdentifiabilityError,
+    MissingValueError,
+    ParameterError,
+)
+from bigtensor.models.sources.settings import most_sources
+from tests.models.sources.ica.problems import column_error, problem
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return problem("laplace", 4, 4, 20_000, seed=1)[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_components": 0}, "n_components is 0; .* at least 1"),
+        ({"n_components": 2.5}, "n_components is 2.5"),
+        ({"method": "fast"}, "method is 'fast'; .* auto, whitened, "),
+        ({"polish_passes": 0}, "polish_passes is 0"),
+        ({"gauss_newton_steps": -1}, "gauss_newton_steps is -1"),
+        (
+            {"n_components": 5, "method": "whitened"},
+            "n_components=5 .*4 f.*method='cumulant'",
+        ),
+        (
+            {"n_components": 9},
+            "n_components=9 exceeds 8, .*cumulant",
+        ),
+    ],
+)
+def test_parameters__out_of_range_are_errors(rows, settings, message):
+    with pytest.raises(ParameterError, match=message):
+        ICA(**settings).fit(rows)
+
+
+def test_most_sources__leave_the_cumulant_more_entries_than_columns():
+    assert [most_sources(d) for d in (1, 2, 3, 4, 10)] == [1, 2, 4, 8, 55]
+
+
+def test_few_rows__are_an_error(rows):
+    with pytest.raises(DataError, match="3 rows, fewer than the 4 "):
+        ICA().fit(rows[:3])
+    with pytest.raises(DataError, match="have 1 row"):
+        ICA(1).fit(rows[:1])
+
+
+def test_missing_values__are_an_error(rows):
+    bad = rows.copy()
+    bad[7, 2] = np.nan
+    with pytest.raises(MissingValueError, match="row 7"):
+        ICA().fit(bad)
+
+
+def test_constant_features__are_named_and_have_no_part(rows):
+    wide = np.insert(rows, 2, 5.0, axis=1)
+    with pytest.warns(ConstantFeatureWarning, match="Feature 'x2' has one value only"):
+        found = ICA(random_state=0).fit(wide)
+    assert found.mixing_.shape == (5, 4)
+    assert not found.mixing_[2].any()
+    assert not found.components_[:, 2].any()
+    alone = ICA(random_state=0).fit(rows)
+    assert np.allclose(np.delete(found.mixing_, 2, axis=0), alone.mixing_, atol=1e-4)
+
+
+def test_features_that_are_all_constant__are_an_error():
+    with pytest.raises(DataError, match="all features are constant"):
+        ICA().fit(np.full((100, 3), 7.0))
+
+
+def test_duplicated_features__lower_the_rank(rows):
+    wide = np.hstack([rows, rows[:, :2] * 3 - 1])
+    found = ICA(random_state=0).fit(wide)
+    assert found.mixing_.shape == (6, 4)
+    assert found.diagnostics_["rank"] == 4
+    assert "have the rank 4" in found.diagnostics_["verdict"]["sentences"][0]
+    assert found.mixing_[4:] == pytest.approx(3 * found.mixing_[:2], abs=1e-4)
+    with pytest.warns(ConditioningWarning, match="have the rank 4.*method='cumulant'"):
+        assert ICA(6, random_state=0).fit(wide).mixing_.shape == (6, 4)
+
+
+def test_gaussian_sources__are_told():
+    gaussian = np.random.default_rng(0).standard_normal((20_000, 4))
+    with pytest.warns(ConditioningWarning, match="4 of the 4 sources are Gaussian within"):
+        ICA(method="whitened", random_state=0).fit(gaussian)
+    mixed = np.hstack([gaussian[:, :2], problem("laplace", 4, 4, 20_000, seed=2)[0]])
+    found = ICA(method="whitened", random_state=0).fit(mixed)
+    sentences = " ".join(found.diagnostics_["verdict"]["sentences"])
+    assert "2 of the 6 sources are Gaussian" in sentences
+    assert found.diagnostics_["gaussian_sources"] == 2
+    assert np.abs(found.kurtosis_[-2:]).max() < 0.2
+
+
+def test_fewer_sources_than_asked__are_returned_as_fewer():
+    values, mixing, _ = problem("laplace", 12, 5, 60_000, noise=0.3, seed=3)
+    with pytest.warns(ConditioningWarning, match="5 of 8 sources .*n_components=5"):
+        found = ICA(8, method="cumulant", random_state=0).fit(values)
+    assert found.mixing_.shape == (12, 5)
+    assert column_error(mixing, found.mixing_) < 0.06
+    # as many as there are, without a warning
+    found = ICA(method="cumulant", random_state=0).fit(values)
+    assert found.mixing_.shape == (12, 5)
+    sentences = " ".join(found.diagnostics_["verdict"]["sentences"])
+    assert "5 of 12 sources stand out" in sentences
+
+
+def test_gaussian_rows__have_no_cumulant():
+    gaussian = np.random.default_rng(1).standard_normal((20_000, 4))
+    with pytest.raises(IdentifiabilityError, match=r"no source stands out.*method='whitened'"):
+        ICA(method="cumulant", random_state=0).fit(gaussian)
+
+
+@pytest.mark.parametrize("method", ["whitened", "cumulant"])
+def test_an_outlier_of_a_million__changes_nothing_but_a_warning(rows, method):
+    bad = np.vstack([rows, np.full((1, 4), 1e6, "f4")])
+    with pytest.warns(ConditioningWarning, match="1 row lies far from all others"):
+        found = ICA(method=method, random_state=0).fit(bad)
+    alone = ICA(method=method, random_state=0).fit(rows)
+    assert column_error(alone.mixing_, found.mixing_) < 0.02
+    assert found.diagnostics_["outlying_rows"] == 1
+
+
+def test_offsets__in_float32_cost_few_digits(rows):
+    far = (rows.astype("f8") + 1e4).astype("f4")
+    near = far.astype("f8") - 1e4
+    moved, still = (ICA(random_state=0).fit(part) for part in (far, near))
+    assert column_error(still.mixing_, moved.mixing_) < 1e-3
