@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from bigtensor import KernelMixture, simulate
 from bigtensor.errors import MissingValueError, ParameterError, ViewError
-from tests.models.test_kernel_mixture_queries import (
+from tests.models.kernel_mixture.test_queries import (
     VIEWS,
     Mixed,
     columns_of,

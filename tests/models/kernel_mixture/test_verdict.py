@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from bigtensor import KernelMixture, simulate
 from bigtensor.errors import BigtensorWarning, ConditioningWarning, RefinementWarning
 
-DATA = Path(__file__).parents[2] / ".." / "shared" / "data"
+DATA = Path(__file__).parents[3] / ".." / "shared" / "data"
 
 
 def fit(model, rows):

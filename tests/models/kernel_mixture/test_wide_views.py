@@ -12,7 +12,7 @@ from bigtensor.decomposition.multiview.mixture_checks import check_rank
 from bigtensor.decomposition.multiview.subspaces import Subspaces
 from bigtensor.errors import IdentifiabilityError
 
-DIGITS = Path(__file__).parents[2] / ".." / "shared" / "data" / "mfeat.npz"
+DIGITS = Path(__file__).parents[3] / ".." / "shared" / "data" / "mfeat.npz"
 
 
 def accuracy(label, found):
