@@ -28,9 +28,8 @@ from bigtensor.data.importers.files import import_files
 from bigtensor.data.stores.count_stores import CountStoreWriter
 from bigtensor.errors import CheckpointError, OutputError
 from bigtensor.report.html import write_report
-
-from .data.exporters.conftest import FEATURES, ROWS, write_labels
-from .data.importers.conftest import _write_fcs
+from tests.data.exporters.conftest import FEATURES, ROWS, write_labels
+from tests.data.importers.conftest import _write_fcs
 
 LIMITS = {"at once": 0, "midway": 600}
 """Bytes of a file, by the time at which a disk that it stands for is full."""

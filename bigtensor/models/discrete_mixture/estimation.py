@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -14,7 +14,8 @@ from bigtensor.decomposition.discrete.discrete_core import DiscreteFactors
 from bigtensor.decomposition.discrete.discrete_spectral import spectral_factors
 from bigtensor.decomposition.exterior_point import exterior_point, literal_exterior_point
 from bigtensor.errors import IdentifiabilityError
-from bigtensor.models.contract.script import Estimate, Solved
+from bigtensor.models.contract.iteration import Iterations, climb, relative_change_below
+from bigtensor.models.contract.script import Estimate, Script, Solved
 from bigtensor.models.discrete_mixture.core import Moments, moments_of, unscaled_moments_of
 from bigtensor.models.discrete_mixture.solution import DiscreteSolution
 from bigtensor.statistics.base import Pass
@@ -75,6 +76,9 @@ class Estimated:
 
 Conclude = Callable[[Estimated], Solved]
 """Makes the fitted mixture of an estimate."""
+
+_Weighted = tuple[DiscreteSolution, float]
+"""A mixture, and the weight of the rows that it was estimated from."""
 
 
 @dataclass(frozen=True)
@@ -220,17 +224,33 @@ def em_iterations(
     ending : Ending
     diagnostics : dict
     """
-    current, likelihoods, weight = start, list[float](), problem.weight
-    for _ in range(ending.most):
-        if problem.conclude is not None:
-            known = Estimated(current.by_weight(), list(likelihoods), diagnostics, weight)
-            yield Estimate(partial(problem.conclude, known))
-        sums = yield Pass("posterior", PosteriorSums(current.mixture()))
-        current, weight = updated(sums, current, smoothing), sums.weight
-        likelihoods.append(sums.log_likelihood / weight)
-        if _settled(likelihoods, ending.tolerance):
-            break
-    return Estimated(current.by_weight(), likelihoods, diagnostics, weight)
+
+    def estimated(iterations: Iterations[_Weighted]) -> Estimated:
+        mixture, weight = iterations.state
+        return Estimated(mixture.by_weight(), iterations.measures, diagnostics, weight)
+
+    def update(before: _Weighted, sums: PosteriorSumsResult) -> tuple[_Weighted, float]:
+        mixture = updated(sums, before[0], smoothing)
+        return (mixture, sums.weight), sums.log_likelihood / sums.weight
+
+    conclude = problem.conclude
+    initial: _Weighted = (start, problem.weight)
+    if conclude is not None and ending.most:
+        yield Estimate(partial(conclude, estimated(Iterations(initial, []))))
+    iterations = yield from climb(
+        initial,
+        _posterior_sums,
+        update,
+        most=ending.most,
+        until=relative_change_below(ending.tolerance),
+        conclude=None if conclude is None else lambda ended: conclude(estimated(ended)),
+    )
+    return estimated(iterations)
+
+
+def _posterior_sums(before: _Weighted, _: int) -> Script:
+    """Ask for the posterior sums of an iteration."""
+    return (yield Pass("posterior", PosteriorSums(before[0].mixture())))
 
 
 def updated(
@@ -252,13 +272,6 @@ def updated(
     return DiscreteSolution(
         _shares(sums.mass + smoothing), tuple(_shares(table + smoothing) for table in counts)
     ).floored(LOWEST)
-
-
-def _settled(likelihoods: Sequence[float], tolerance: float) -> bool:
-    """Return True if the last iteration hardly changed the log-likelihood."""
-    if len(likelihoods) < 2:
-        return False
-    return abs(likelihoods[-1] - likelihoods[-2]) <= tolerance * abs(likelihoods[-2])
 
 
 def _best_of_random_starts(

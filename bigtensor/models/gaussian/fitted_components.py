@@ -16,6 +16,7 @@ from bigtensor.decomposition.gaussian.shared_covariance_em import (
     m_step,
 )
 from bigtensor.models.contract.data_shape import NamedViews, view_slices
+from bigtensor.models.contract.iteration import climb, gain_below
 from bigtensor.models.contract.script import Estimate, Script, Solved
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
@@ -211,16 +212,26 @@ def em_iterations(
     log_likelihoods : list of float
         Mean over the rows before every iteration, in nats.
     """
-    likelihoods: list[float] = []
-    for _ in range(iterations):
-        if conclude is not None:
-            yield Estimate(partial(conclude, components, list(likelihoods)))
-        within: ResultWithin[GaussianPosteriorSumsResult] = yield posterior_pass(components, reach)
-        components, likelihood = iterated(components, within.result, total, form)
-        likelihoods.append(likelihood)
-        if len(likelihoods) > 1 and likelihoods[-1] - likelihoods[-2] < tolerance:
-            break
-    return components, likelihoods
+
+    def ask(components: GaussianComponents, _: int) -> Script:
+        return (yield posterior_pass(components, reach))
+
+    def update(
+        components: GaussianComponents, within: ResultWithin[GaussianPosteriorSumsResult]
+    ) -> tuple[GaussianComponents, float]:
+        return iterated(components, within.result, total, form)
+
+    if conclude is not None and iterations:
+        yield Estimate(partial(conclude, components, []))
+    climbed = yield from climb(
+        components,
+        ask,
+        update,
+        most=iterations,
+        until=gain_below(tolerance),
+        conclude=None if conclude is None else lambda it: conclude(it.state, it.measures),
+    )
+    return climbed.state, climbed.measures
 
 
 def iterated(

@@ -14,7 +14,8 @@ from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments
 from bigtensor.features.column_order import content_order
 from bigtensor.models.contract.data_shape import view_slices
-from bigtensor.models.contract.script import Estimate, Script, Solved, Step
+from bigtensor.models.contract.iteration import Iterations, climb, gain_below
+from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.models.gaussian.component_shapes import component_shapes
 from bigtensor.models.gaussian.fitted_components import (
     CovarianceForm,
@@ -119,27 +120,44 @@ def _content_order(rows: Block) -> NDArray[np.intp]:
 
 def refine(preparation: GaussianPreparation) -> Script:
     """Ask for posterior sums over all rows until the likelihood settles."""
-    settings, components = preparation.settings, preparation.components
-    form, likelihoods = CovarianceForm(settings.spherical), list[float]()
-    total: TotalMoments | None = None
-    left_out = 0
-    for visit in range(settings.em_iterations):
-        seen: ResultWithin[dict[str, Any]] = yield em_pass(
-            components, preparation.reach, settings, with_total=not visit
-        )
+    settings, reach = preparation.settings, preparation.reach
+    form = CovarianceForm(settings.spherical)
+
+    def ask(state: _Iterate, number: int) -> Script:
+        return (yield em_pass(state.components, reach, settings, with_total=not number))
+
+    def update(before: _Iterate, within: ResultWithin[dict[str, Any]]) -> tuple[_Iterate, float]:
+        total, left_out = before.total, before.outlying_rows
         if total is None:
-            of_all, left_out = seen.result["total"], seen.left_out
-            total = TotalMoments(of_all.mean, of_all.covariance)
-        components, likelihood = iterated(components, seen.result["posterior"], total, form)
-        likelihoods.append(likelihood)
-        settled = bool(visit) and likelihoods[-1] - likelihoods[-2] < TOLERANCE
-        conclude = partial(
-            _concluded, components, preparation, list(likelihoods), settled, left_out
+            moments, left_out = within.result["total"], within.left_out
+            total = TotalMoments(moments.mean, moments.covariance)
+        components, likelihood = iterated(
+            before.components, within.result["posterior"], total, form
         )
-        if settled:
-            break
-        yield Estimate(conclude)
-    return conclude()
+        return _Iterate(components, total, left_out), likelihood
+
+    conclude = partial(_concluded, preparation)
+    return conclude(
+        (
+            yield from climb(
+                _Iterate(preparation.components),
+                ask,
+                update,
+                most=settings.em_iterations,
+                until=gain_below(TOLERANCE),
+                conclude=conclude,
+            )
+        )
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Iterate:
+    """Components after an iteration, with the moments of all rows and the number of outliers."""
+
+    components: GaussianComponents
+    total: TotalMoments | None = None
+    outlying_rows: int = 0
 
 
 def pilot_pass(settings: GaussianSettings) -> Pass[Sample]:
@@ -182,21 +200,16 @@ def _starts(
     return starts
 
 
-def _concluded(
-    components: GaussianComponents,
-    preparation: GaussianPreparation,
-    likelihoods: list[float],
-    settled: bool,
-    left_out: int,
-) -> Solved:
+def _concluded(preparation: GaussianPreparation, iterations: Iterations[_Iterate]) -> Solved:
     """Return the fitted mixture with its diagnostics, and warn of its faults."""
-    told = {
+    components = iterations.state.components
+    diagnostics = {
         "n_components": components.n_components,
         "covariance_type": "tied" if preparation.settings.tied else "shared_spherical",
         "pilot": preparation.pilot,
-        "outlying_rows": left_out,
+        "outlying_rows": iterations.state.outlying_rows,
         "first_outlying_rows": preparation.pilot["first_outlying_rows"],
-        "mean_log_likelihood": likelihoods,
-        "converged": settled,
+        "mean_log_likelihood": iterations.measures,
+        "converged": iterations.converged,
     }
-    return judged(components.by_weight(), preparation.settings, told)
+    return judged(components.by_weight(), preparation.settings, diagnostics)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,13 @@ from numpy.typing import NDArray
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
 from bigtensor.errors import ParameterError
-from bigtensor.models.contract.script import in_memory
+from bigtensor.models.contract.iteration import climb, relative_change_below
+from bigtensor.models.contract.script import Script, in_memory
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.codes.triple_posteriors import TriplePosteriorSums
+from bigtensor.statistics.codes.triple_posteriors import (
+    TriplePosteriorSums,
+    TriplePosteriorSumsResult,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,23 +109,24 @@ def em_iterations(
             "smoothing, most and tolerance must not be negative, got "
             f"{smoothing}, {most} and {tolerance}"
         )
-    current, likelihoods = start, list[float]()
-    for _ in range(most):
-        sums = yield Pass(
-            "posterior",
-            TriplePosteriorSums(current.window_start, current.transition, current.emission),
-        )
-        current = MarkovParameters(
+
+    def update(
+        _: MarkovParameters, sums: TriplePosteriorSumsResult
+    ) -> tuple[MarkovParameters, float]:
+        estimated = MarkovParameters(
             sums.window_start + smoothing, sums.transitions + smoothing, sums.emissions + smoothing
-        ).clipped()
-        likelihoods.append(sums.log_likelihood / sums.weight)
-        if _settled(likelihoods, tolerance):
-            return TripleEstimate(current, likelihoods, converged=True)
-    return TripleEstimate(current, likelihoods, converged=False)
+        )
+        return estimated.clipped(), sums.log_likelihood / sums.weight
+
+    iterations = yield from climb(
+        start, _posterior_sums, update, most=most, until=relative_change_below(tolerance)
+    )
+    return TripleEstimate(iterations.state, iterations.measures, iterations.converged)
 
 
-def _settled(likelihoods: Sequence[float], tolerance: float) -> bool:
-    """Return True if the last iteration hardly changed the log-likelihood."""
-    if len(likelihoods) < 2:
-        return False
-    return abs(likelihoods[-1] - likelihoods[-2]) <= tolerance * abs(likelihoods[-2])
+def _posterior_sums(parameters: MarkovParameters, _: int) -> Script:
+    """Ask for the posterior sums of an iteration."""
+    statistic = TriplePosteriorSums(
+        parameters.window_start, parameters.transition, parameters.emission
+    )
+    return (yield Pass("posterior", statistic))

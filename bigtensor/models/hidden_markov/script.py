@@ -24,7 +24,6 @@ from bigtensor.models.hidden_markov.kernel_preparation import (
     prepare_densities,
 )
 from bigtensor.models.hidden_markov.sequence_iterations import (
-    Iterations,
     operators_of,
     sequence_iterations,
 )
@@ -115,7 +114,11 @@ def refine(preparation: MarkovPreparation) -> Script:
         family.emissions(found.emission),
     )
     end, likelihoods = yield from sequence_iterations(
-        start, Iterations(settings.em_iterations, of_triples.smoothing, family, settings.rows)
+        start,
+        family,
+        smoothing=of_triples.smoothing,
+        most=settings.em_iterations,
+        rows=settings.rows,
     )
     fit = end.finished()
     return judged(

@@ -3,82 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import Any
 
 from bigtensor.decomposition.discrete.discrete_core import distributions
+from bigtensor.models.contract.iteration import change_below, climb
+from bigtensor.models.contract.script import Script
 from bigtensor.models.hidden_markov.emissions import Family
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.sequences.chain import HiddenChain
 from bigtensor.statistics.sequences.entries import most_blocks
-from bigtensor.statistics.sequences.expectation import SequencePosteriorSums
+from bigtensor.statistics.sequences.expectation import (
+    SequencePosteriorSums,
+    SequencePosteriorSumsResult,
+)
 from bigtensor.statistics.sequences.transfer import TransferOperators
 
 
-@dataclass(frozen=True, eq=False)
-class Iterations:
-    """EM iterations that may follow on the estimate from triples.
-
-    Attributes
-    ----------
-    most : int
-        Largest number.
-    smoothing : float
-        Pseudo-count of every transition and category.
-    family : Family
-    rows : int
-    """
-
-    most: int
-    smoothing: float
-    family: Family
-    rows: int
-
-
 def sequence_iterations(
-    fit: MarkovFit, iterations: Iterations
+    fit: MarkovFit, family: Family, *, smoothing: float, most: int, rows: int
 ) -> Generator[Any, Any, tuple[MarkovFit, list[float]]]:
-    """Ask for expected counts along sequences, and update a model until it settles.
+    """Ask for expected counts along sequences, and update a model until it converges.
 
     Parameters
     ----------
     fit : MarkovFit
-    iterations : Iterations
+        Initialisation.
+    family : Family
+        Re-estimates emissions, and says which change of the log-likelihood is the last.
+    smoothing : float
+        Pseudo-count of every transition and category.
+    most : int
+        Largest number of iterations.
+    rows : int
+        Of the data.
 
     Returns
     -------
     fit : MarkovFit
-        The start of windows stays.
+        The distribution of the first state of a window stays.
     likelihoods : list of float
         Mean log-likelihood of a row before every iteration, in nats.
     """
-    likelihoods = list[float]()
-    while len(likelihoods) < iterations.most and not _has_settled(likelihoods, iterations):
+
+    def ask(fit: MarkovFit, number: int) -> Script:
         chain = fit.chain()
-        number = len(likelihoods) + 1
-        boundaries = yield Pass(f"messages {number}", operators_of(chain, iterations.rows))
-        statistic = SequencePosteriorSums(chain, boundaries, iterations.family.out_maps)
-        sums = yield Pass(f"expectation {number}", statistic)
+        boundaries = yield Pass(f"messages {number + 1}", operators_of(chain, rows))
+        statistic = SequencePosteriorSums(chain, boundaries, family.out_maps)
+        return (yield Pass(f"expectation {number + 1}", statistic))
+
+    def update(fit: MarkovFit, sums: SequencePosteriorSumsResult) -> tuple[MarkovFit, float]:
         # one sequence is added, which starts as a window does
         initial = sums.initial + fit.window_start
-        fit = MarkovFit(
+        updated = MarkovFit(
             initial / initial.sum(),
             fit.window_start,
-            distributions((sums.transition + iterations.smoothing).T, 0.0).T,
-            iterations.family.reestimated(sums.emissions, iterations.smoothing),
+            distributions((sums.transition + smoothing).T, 0.0).T,
+            family.reestimated(sums.emissions, smoothing),
         )
-        likelihoods.append(sums.emissions.log_likelihood / sums.emissions.weight)
-    return fit, likelihoods
+        return updated, sums.emissions.log_likelihood / sums.emissions.weight
+
+    iterations = yield from climb(fit, ask, update, most=most, until=change_below(family.settled))
+    return iterations.state, iterations.measures
 
 
 def operators_of(chain: HiddenChain, rows: int) -> TransferOperators:
     """Return the statistic of the operators of all blocks of some rows."""
     return TransferOperators(chain, most_blocks(rows))
-
-
-def _has_settled(likelihoods: list[float], iterations: Iterations) -> bool:
-    """Return True if the last iteration changed the mean log-likelihood too little to go on."""
-    if len(likelihoods) < 2:
-        return False
-    return abs(likelihoods[-1] - likelihoods[-2]) <= iterations.family.settled

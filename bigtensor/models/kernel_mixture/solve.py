@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,8 @@ from bigtensor.decomposition.multiview.multiview_mixture import (
 from bigtensor.decomposition.multiview.regression import regress_embeddings
 from bigtensor.decomposition.multiview.symmetric_mixture import solve_symmetric_mixture
 from bigtensor.features.maps import FeatureMap
-from bigtensor.models.contract.script import Estimate, Solved
+from bigtensor.models.contract.iteration import Iterations, change_below, climb
+from bigtensor.models.contract.script import Estimate, Script, Solved
 from bigtensor.models.kernel_mixture.embedded_view import (
     DENSITY_FLOOR,
     EmbeddedView,
@@ -254,31 +254,53 @@ def posterior_solution(
     -------
     Refinement
     """
-    likelihoods: list[float] = []
-    while True:
-        number = len(likelihoods) + 1
+
+    def ask(state: _Pass, number: int) -> Script:
         # components are merged by the sums of the last pass alone
-        may_be_last = stage.settle or preparation.pilot is None or number == stage.most
+        may_be_last = stage.settle or preparation.pilot is None or number + 1 == stage.most
         statistic = PosteriorSums(
-            mixture,
+            state.next_mixture(),
             preparation.embedded_maps,
             co_posterior=stage.co_posterior and may_be_last,
             products=preparation.settings.merges_by_products,
         )
-        name = f"{stage.name} {number}"
-        sums = yield Pass(name, statistic, stage.windows)
-        solution = refined(sums, preparation)
-        likelihoods = [*likelihoods, sums.log_likelihood / sums.weight]
-        passes = Refinement(solution, mixture, sums, likelihoods)
-        yield Estimate(partial(conclude, passes))
-        if (stage.settle and has_settled(likelihoods)) or len(likelihoods) == stage.most:
-            return passes
-        mixture = solution.mixture()
+        sums = yield Pass(f"{stage.name} {number + 1}", statistic, stage.windows)
+        return statistic.mixture, sums
+
+    def update(
+        _: _Pass, result: tuple[MixtureDensities, PosteriorSumsResult]
+    ) -> tuple[_Pass, float]:
+        mixture, sums = result
+        return _Pass(mixture, sums, refined(sums, preparation)), sums.log_likelihood / sums.weight
+
+    def refinement(iterations: Iterations[_Pass]) -> Refinement:
+        last = iterations.state
+        assert last.solution is not None
+        assert last.sums is not None
+        return Refinement(last.solution, last.mixture, last.sums, iterations.measures)
+
+    iterations = yield from climb(
+        _Pass(mixture),
+        ask,
+        update,
+        most=stage.most,
+        until=change_below(SETTLED) if stage.settle else None,
+        conclude=lambda iterations: conclude(refinement(iterations)),
+    )
+    return refinement(iterations)
 
 
-def has_settled(likelihoods: list[float]) -> bool:
-    """Return True if the last pass changed the mean log-likelihood too little to go on."""
-    return len(likelihoods) > 1 and abs(likelihoods[-1] - likelihoods[-2]) < SETTLED
+@dataclass(frozen=True, eq=False)
+class _Pass:
+    """A mixture, the posterior sums under it, and the solution from these sums."""
+
+    mixture: MixtureDensities
+    sums: PosteriorSumsResult | None = None
+    solution: KernelSolution | None = None
+
+    def next_mixture(self) -> MixtureDensities:
+        """Return the mixture of the next pass."""
+        return self.mixture if self.solution is None else self.solution.mixture()
 
 
 def refined(sums: PosteriorSumsResult, preparation: Preparation) -> KernelSolution:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,8 @@ from bigtensor.decomposition.sample_tensors.gauss_newton import (
 from bigtensor.decomposition.sample_tensors.joint_least_squares import least_squares_weights
 from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms
 from bigtensor.decomposition.solution import FloatArray
-from bigtensor.models.contract.script import Estimate, Script, Solved, Step
+from bigtensor.models.contract.iteration import climb
+from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.statistics.base import Pass, Statistic
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.in_memory import sum_in_memory
@@ -241,40 +241,77 @@ def refined(
     -------
     Refined
     """
-    told: dict[str, list[Any]] = {"objective": [], "accepted": [], "movement": []}
-    found = Refined(start, {}, 0.0, 0, told)
+
+    def ask(state: _Descent, number: int) -> Script:
+        factors = state.refined.terms.factors
+        return (yield contraction_pass(tensor, factors, {} if number else beside))
+
+    def update(state: _Descent, within: ResultWithin[dict[str, Any]]) -> tuple[_Descent, float]:
+        sums: Contractions = within.result.pop("contractions")
+        if state.step is None:
+            first = replace(
+                state.refined, first=within.result, weight=sums.weight, left_out=within.left_out
+            )
+            state = _Descent(first, correct(within.result))
+        moments = tensor.moments(sums)
+        return _stepped(
+            state, _corrected(moments, state.refined.terms.factors, state.correction), steps
+        )
+
+    iterations = yield from climb(
+        _Descent(Refined(start, {}, 0.0, 0, {"objective": [], "accepted": [], "movement": []})),
+        ask,
+        update,
+        most=steps + 1,
+        until=lambda iterations: iterations.state.converged,
+        conclude=lambda iterations: solve(iterations.state.refined),
+    )
+    return iterations.state.refined
+
+
+@dataclass(frozen=True, eq=False)
+class _Descent:
+    """Terms between two passes, and the step that leads to them.
+
+    Attributes
+    ----------
+    refined : Refined
+    correction : callable, optional
+        Part of the contractions that noise makes up.
+    step : GaussNewtonStep, optional
+        None before the first pass.
+    converged : bool
+    """
+
+    refined: Refined
     correction: Correction | None = None
     step: GaussNewtonStep | None = None
-    for visit in range(steps + 1):
-        seen = yield contraction_pass(tensor, found.terms.factors, {} if visit else beside)
-        sums: Contractions = seen.result.pop("contractions")
-        if not visit:
-            found = replace(found, first=seen.result, weight=sums.weight, left_out=seen.left_out)
-            correction = correct(found.first)
-        moments = _corrected(tensor.moments(sums), found.terms.factors, correction)
-        if not visit:
-            found = replace(found, terms=_with_weights(found.terms, moments))
-        value = objective(found.terms, moments)
-        accepted = step is None or step.accepts(value)
-        told["objective"].append(value)
-        told["accepted"].append(accepted)
-        if step is not None and not accepted:
-            if visit == steps:
-                return replace(found, terms=step.start)
-            step = step.more_damped()
-            found = replace(found, terms=step.terms)
-            continue
-        step = gauss_newton_step(found.terms, moments)
-        movement = _movement(found.terms, step.terms)
-        few = _SETTLED * told["movement"][0] if visit else _STILL
-        told["movement"].append(movement)
-        settled = movement <= max(few, _STILL)
-        if settled or visit < steps:
-            found = replace(found, terms=step.terms)
-        if settled:
-            return found
-        yield Estimate(partial(solve, found))
-    return found
+    converged: bool = False
+
+
+def _stepped(state: _Descent, moments: Factors, steps: int) -> tuple[_Descent, float]:
+    """Return the terms after the sums of a pass, and the objective before."""
+    refined, step = state.refined, state.step
+    if step is None:
+        refined = replace(refined, terms=_with_weights(refined.terms, moments))
+    value = objective(refined.terms, moments)
+    accepted = step is None or step.accepts(value)
+    record = refined.diagnostics
+    is_last = len(record["objective"]) == steps
+    record["objective"].append(value)
+    record["accepted"].append(accepted)
+    if step is not None and not accepted:
+        damped = step if is_last else step.more_damped()
+        terms = step.start if is_last else damped.terms
+        return replace(state, refined=replace(refined, terms=terms), step=damped), value
+    following = gauss_newton_step(refined.terms, moments)
+    movement = _movement(refined.terms, following.terms)
+    few = _STILL if step is None else _SETTLED * record["movement"][0]
+    record["movement"].append(movement)
+    converged = movement <= max(few, _STILL)
+    if converged or not is_last:
+        refined = replace(refined, terms=following.terms)
+    return _Descent(refined, state.correction, following, converged), value
 
 
 def contraction_pass(

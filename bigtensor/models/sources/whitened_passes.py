@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,8 @@ from bigtensor.decomposition.sources.independent_components import (
     part_of_turn,
     symmetric_orthogonalisation,
 )
-from bigtensor.models.contract.script import Estimate, Script, Solved
+from bigtensor.models.contract.iteration import Iterations, climb, measure_below
+from bigtensor.models.contract.script import Script, Solved
 from bigtensor.models.sources.whitened_sample import (
     gaussian_sources,
     non_gaussianity,
@@ -96,6 +96,18 @@ class WhitenedSources:
     diagnostics: dict[str, Any]
 
 
+@dataclass(frozen=True, eq=False)
+class _Rotated:
+    """Sources after an iteration.
+
+    Their kurtosis and the number of Gaussian ones were measured before it.
+    """
+
+    rotation: FloatArray
+    kurtosis: FloatArray
+    gaussian_sources: int
+
+
 def whitened_sources(
     sample: SampleRotation, passes: WhitenedPasses, solve: Callable[[WhitenedSources], Solved]
 ) -> Script:
@@ -112,28 +124,43 @@ def whitened_sources(
     -------
     WhitenedSources
     """
-    seen = yield passes.moments
-    moments: CovariancesResult = seen.result["covariance"]
+    first = yield passes.moments
+    moments: CovariancesResult = first.result["covariance"]
     axes = passes.axes(moments).largest(sample.unmixing.shape[1])
     rotation = symmetric_orthogonalisation(axes.unwhitening.T @ sample.unmixing)
-    sums: ContrastSumsResult = seen.result["contrast"]
-    sums = sums.about(moments.mean - sample.mean)
-    turns: list[float] = []
-    for visit in range(passes.most):
-        if visit:
-            sums = (yield passes.contrast(axes.whitening @ rotation, moments.mean, axes)).result
+    contrast: ContrastSumsResult = first.result["contrast"]
+
+    def ask(state: _Rotated, number: int) -> Script:
+        if not number:
+            return contrast.about(moments.mean - sample.mean)
+        unmixing = axes.whitening @ state.rotation
+        return (yield passes.contrast(unmixing, moments.mean, axes)).result
+
+    def update(before: _Rotated, sums: ContrastSumsResult) -> tuple[_Rotated, float]:
         sums = replace(sums, rows_by_tanh=axes.whitening.T @ sums.rows_by_tanh)
-        updated = symmetric_orthogonalisation(tanh_update(rotation, sums))
-        distances = non_gaussianity(rotation, sums)
-        turns.append(mean_turn(rotation, updated))
-        rotation = part_of_turn(rotation, updated, passes.step)
-        told = {
-            "turns": list(turns),
-            "outlying_rows": seen.left_out,
-            "gaussian_sources": gaussian_sources(distances, moments.weight),
+        updated = symmetric_orthogonalisation(tanh_update(before.rotation, sums))
+        state = _Rotated(
+            part_of_turn(before.rotation, updated, passes.step),
+            sums.kurtosis,
+            gaussian_sources(non_gaussianity(before.rotation, sums), moments.weight),
+        )
+        return state, mean_turn(before.rotation, updated)
+
+    def sources(iterations: Iterations[_Rotated]) -> WhitenedSources:
+        state = iterations.state
+        diagnostics = {
+            "turns": iterations.measures,
+            "outlying_rows": first.left_out,
+            "gaussian_sources": state.gaussian_sources,
         }
-        found = WhitenedSources(axes, rotation, moments, sums.kurtosis, told)
-        yield Estimate(partial(solve, found))
-        if turns[-1] <= max(SETTLED / np.sqrt(moments.weight), _LEAST_TURN):
-            break
-    return found
+        return WhitenedSources(axes, state.rotation, moments, state.kurtosis, diagnostics)
+
+    iterations = yield from climb(
+        _Rotated(rotation, np.empty(0), 0),
+        ask,
+        update,
+        most=passes.most,
+        until=measure_below(max(SETTLED / np.sqrt(moments.weight), _LEAST_TURN)),
+        conclude=lambda ended: solve(sources(ended)),
+    )
+    return sources(iterations)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,8 @@ from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.kernels.kernel_basis import KernelBasis
 from bigtensor.features.modes import Locator, Modes, Nodes, Symbols
 from bigtensor.features.normal_scores import NormalScores
-from bigtensor.models.contract.script import Estimate, Script, Solved, Step
+from bigtensor.models.contract.iteration import Iterations, climb, gain_below
+from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.models.pilot.outliers import ordinary_rows
 from bigtensor.models.tensor_train_density.choice import Validated, choose, problem_of
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
@@ -119,16 +119,44 @@ def refine(preparation: TrainPreparation) -> Script:
         if preparation.pilot["steps"]:
             density = density.updated(found, PRIOR_WEIGHT)
         return _solved(density, preparation, [])
-    before, scores = density, []
-    for _ in range(settings.passes):
-        found = yield from _counted(density, settings, HOLD_OUT)
-        scores.append(found.held_out)
-        if len(scores) > 1 and scores[-1] - scores[-2] < LEAST_GAIN:
-            density = density if scores[-1] > scores[-2] else before
-            break
-        before, density = density, density.updated(found, PRIOR_WEIGHT)
-        yield Estimate(partial(_solved, density, preparation, list(scores)))
-    return _solved(density, preparation, scores)
+
+    def ask(state: _Stepped, _: int) -> Script:
+        return _counted(state.density, settings, HOLD_OUT)
+
+    def solved(iterations: Iterations[_Stepped]) -> Solved:
+        return _solved(iterations.state.density, preparation, iterations.measures)
+
+    return solved(
+        (
+            yield from climb(
+                _Stepped(density),
+                ask,
+                _step,
+                most=settings.passes,
+                until=gain_below(LEAST_GAIN),
+                conclude=solved,
+            )
+        )
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Stepped:
+    """A density, the density before it, and the score of held-out rows under that one."""
+
+    density: TrainDensity
+    before: TrainDensity | None = None
+    score: float = -np.inf
+
+
+def _step(state: _Stepped, sums: TrainCountsResult) -> tuple[_Stepped, float]:
+    """Return the density after a step, or the better one of the last two without a gain."""
+    score = sums.held_out
+    if state.before is not None and score - state.score < LEAST_GAIN:
+        better = state.density if score > state.score else state.before
+        return _Stepped(better, state.density, score), score
+    updated = state.density.updated(sums, PRIOR_WEIGHT)
+    return _Stepped(updated, state.density, score), score
 
 
 def _counted(

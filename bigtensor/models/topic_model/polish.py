@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,13 @@ from bigtensor.decomposition.topics.topic_update import (
     updated_prior,
     updated_topics,
 )
-from bigtensor.models.contract.script import Estimate, Solved
+from bigtensor.models.contract.iteration import Iterations, climb
+from bigtensor.models.contract.script import Script, Solved
 from bigtensor.models.topic_model.settings import MOST_POLISHES, TopicSettings
 from bigtensor.models.topic_model.solution import Topics
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
+from bigtensor.statistics.topics.document_completion import DocumentCompletionResult
 from bigtensor.statistics.topics.held_out_documents import OfDocuments
 from bigtensor.statistics.topics.topic_counts import TopicCounts, TopicCountsResult
 
@@ -81,37 +82,91 @@ def polished(
         Returns the solution with the verdict on it.
     """
     first = start.solution
-    k = first.n_components
     # topics that moments take for rare ones must not be lost
     prior = (first.prior + first.prior.mean()) / 2
-    topics, solution = first.topics, replace(first, prior=prior)
-    scores = list[float]()
     most = MOST_POLISHES if settings.polish_passes is None else settings.polish_passes
-    step, closing = 0, max(most - CLOSING, 0)
-    while step < most:
-        if settings.polish_passes is None and step < closing:
-            found = yield judged_pass(settings, topics, prior, solution, step)
-            completion, counts = found["completion"], found["counts"]
-            scores.append(completion.mean)
-            if completion.words < LEAST_HELD_OUT_WORDS:
-                scores.clear()
-                closing, most = FEW - CLOSING, FEW
-            elif _is_settled(scores):
-                closing, most = step + 1, step + 1 + CLOSING
-        else:
-            counts = yield counts_pass(settings, topics, prior, step)
+    initial = _Polished(replace(first, prior=prior), first.topics, (), max(most - CLOSING, 0), most)
+
+    def ask(state: _Polished, number: int) -> Script:
+        topics, solution = state.topics, state.solution
+        if settings.polish_passes is None and number < state.closing:
+            return (yield judged_pass(settings, topics, solution.prior, solution, number))
+        return {"counts": (yield counts_pass(settings, topics, solution.prior, number))}
+
+    def update(before: _Polished, sums: dict[str, Any]) -> tuple[_Polished, float]:
+        completion: DocumentCompletionResult | None = sums.get("completion")
+        state, counts = before.judged(completion), sums["counts"]
         updated = updated_topics(counts.counts, settings.pseudo_count)
-        prior = _prior_after(counts, prior, settings)
+        prior = _prior_after(counts, state.solution.prior, settings)
         words = counts.counts.sum(axis=0)
         solution = Topics(updated, prior, words, first.mean_length, first.views)
-        topics = overrelaxed_topics(topics, updated) if step < closing else updated
-        step += 1
-        told = {"completion": list(scores), "polish_passes": step, "n_topics": k}
-        final = replace(solution, prior=_settled_prior(prior, start.moment_concentration))
-        solve = partial(conclude, final, told)
-        if step < most:
-            yield Estimate(solve)
-    return solve()
+        relaxed = state.passes < state.closing
+        topics = overrelaxed_topics(state.topics, updated) if relaxed else updated
+        passes = state.passes + 1
+        score = np.nan if completion is None else completion.mean
+        return replace(state, solution=solution, topics=topics, passes=passes), score
+
+    def solved(iterations: Iterations[_Polished]) -> Solved:
+        state = iterations.state
+        diagnostics = {
+            "completion": list(state.scores),
+            "polish_passes": state.passes,
+            "n_topics": first.n_components,
+        }
+        prior = _settled_prior(state.solution.prior, start.moment_concentration)
+        return conclude(replace(state.solution, prior=prior), diagnostics)
+
+    return solved(
+        (
+            yield from climb(
+                initial,
+                ask,
+                update,
+                most=most,
+                until=lambda iterations: iterations.state.passes == iterations.state.most,
+                conclude=solved,
+            )
+        )
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Polished:
+    """Topics after some passes.
+
+    Attributes
+    ----------
+    solution : Topics
+        Estimate of the last pass.
+    topics : (words, k) float64 array
+        Topics that the next pass starts from, beyond the estimate where steps are long.
+    scores : tuple of float
+        Log-probability of a held-out word before every judged pass, in nats.
+    closing : int
+        Number of the first pass that leaves out no documents.
+    most : int
+        Number of passes.
+    passes : int
+        Finished passes.
+    """
+
+    solution: Topics
+    topics: FloatArray
+    scores: tuple[float, ...]
+    closing: int
+    most: int
+    passes: int = 0
+
+    def judged(self, completion: DocumentCompletionResult | None) -> _Polished:
+        """Return the plan of the passes after documents have been held out of one, if any."""
+        if completion is None:
+            return self
+        if completion.words < LEAST_HELD_OUT_WORDS:
+            return replace(self, scores=(), closing=FEW - CLOSING, most=FEW)
+        scores = (*self.scores, completion.mean)
+        if not _is_settled(scores):
+            return replace(self, scores=scores)
+        return replace(self, scores=scores, closing=self.passes + 1, most=self.passes + 1 + CLOSING)
 
 
 def counts_pass(
@@ -139,7 +194,7 @@ def _name(step: int) -> str:
     return "topics" if not step else f"topics {step + 1}"
 
 
-def _is_settled(scores: list[float]) -> bool:
+def _is_settled(scores: Sequence[float]) -> bool:
     """Return True if held-out documents gained little by the last update."""
     return len(scores) >= LEAST_JUDGED and scores[-1] - scores[-2] < STILL
 

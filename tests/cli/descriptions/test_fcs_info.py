@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from ..data.importers.conftest import _write_fcs
+from tests.data.importers.conftest import _write_fcs
 
 COLUMNS = [np.array([1, 2, 3], "<u2")] * 4
 NAMES = ["FSC-A", "FL1-A", "FL2-A", "Time"]

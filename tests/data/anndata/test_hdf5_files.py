@@ -218,7 +218,7 @@ def start_check(path: Path, seconds: float) -> tuple[subprocess.Popen[bytes], ps
         # a shell starts commands in its background with the signal ignored
         "import signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from bigtensor.data import hdf5_files\n"
+        "from bigtensor.data.anndata import hdf5_files\n"
         f"hdf5_files.SECONDS_A_STEP = {seconds}\n"
         f"hdf5_files.check_structure({str(path)!r})\n"
     )

@@ -18,8 +18,7 @@ from zarr.codecs import Crc32cCodec
 
 from bigtensor.data.exporters.anndata import write_answers_to_anndata
 from bigtensor.errors import DataError, FileFormatError, OutputError
-
-from .conftest import FEATURES, ROWS, write_labels
+from tests.data.exporters.conftest import FEATURES, ROWS, write_labels
 
 MODEL = {"description": "{}", "arrays": {"weights": np.array([0.5, 0.3, 0.2]), "k": np.array(3)}}
 KINDS = ["cells.h5ad", "cells2.zarr", "cells3.zarr"]

@@ -19,9 +19,8 @@ from bigtensor.errors import (
     OutputError,
     StoreReadError,
 )
-
-from ..importers.conftest import _write_fcs
-from .conftest import write_labels
+from tests.data.exporters.conftest import write_labels
+from tests.data.importers.conftest import _write_fcs
 
 RNG = np.random.default_rng(5)
 ROWS = 400

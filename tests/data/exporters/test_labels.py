@@ -4,8 +4,7 @@ import zarr
 
 from bigtensor.data.exporters.labels import open_labels
 from bigtensor.errors import DataError, StoreReadError
-
-from .conftest import write_labels
+from tests.data.exporters.conftest import write_labels
 
 
 def test_blocks__are_the_rows_in_order(labels, answers):

@@ -25,8 +25,7 @@ from bigtensor.errors import BigtensorError, StoreReadError
 from bigtensor.report.rows import _beside, _label_dataset
 from bigtensor.store import Contents, read_group, write_group
 from tests import unsafe_stores
-
-from .exporters.conftest import write_labels
+from tests.data.exporters.conftest import write_labels
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from typing import Any
 
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.errors import IdentifiabilityError, Message
-from bigtensor.models.contract.script import Estimate, Script, Solved, Step
+from bigtensor.models.contract.iteration import Iterations, climb
+from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.models.sources.components import of_terms
 from bigtensor.models.sources.cumulant_passes import (
     CumulantSources,
@@ -127,21 +128,34 @@ def _polished(
     return dictionary
 
 
+@dataclass(frozen=True, eq=False)
+class _Encoded:
+    """A dictionary, and the sums of the codes that it was made from."""
+
+    dictionary: SparseDictionary
+    codes: ResultWithin[SparseCodeSumsResult] | None
+
+
 def refine(preparation: SparsePreparation) -> Script:
     """Ask for codes of all rows, and for the terms of their cumulant where nothing polishes it."""
     settings, counted = preparation.settings, preparation.sources.counted
     if not settings.polish_passes:
         return (yield from _refine_cumulant(preparation))
-    dictionary, turns = preparation.dictionary, list[float]()
-    for _ in range(settings.polish_passes):
-        seen = yield codes_pass(settings, dictionary, counted)
-        updated = dictionary.after(seen.result)
-        turns.append(dictionary.turn_to(updated))
-        dictionary = updated
-        told = {"turns": list(turns), "outlying_rows": seen.left_out}
-        solve = partial(_solution, preparation, dictionary, seen.result, told)
-        yield Estimate(solve)
-    return solve()
+
+    def ask(state: _Encoded, _: int) -> Script:
+        return (yield codes_pass(settings, state.dictionary, counted))
+
+    def update(
+        before: _Encoded, within: ResultWithin[SparseCodeSumsResult]
+    ) -> tuple[_Encoded, float]:
+        dictionary = before.dictionary.after(within.result)
+        return _Encoded(dictionary, within), before.dictionary.turn_to(dictionary)
+
+    conclude = partial(_solution, preparation)
+    initial = _Encoded(preparation.dictionary, None)
+    return conclude(
+        (yield from climb(initial, ask, update, most=settings.polish_passes, conclude=conclude))
+    )
 
 
 def codes_pass(
@@ -158,16 +172,20 @@ def codes_pass(
     return Pass("codes", WithinReach(SparseCodeSums(dictionary.coder(settings.dtype)), counted))
 
 
-def _solution(
-    preparation: SparsePreparation,
-    dictionary: SparseDictionary,
-    sums: SparseCodeSumsResult,
-    told: dict[str, Any],
-) -> Solved:
-    """Return the sources after some passes."""
-    settings = preparation.settings
-    components, unused = of_codes(dictionary, sums, settings.views, settings.dtype)
-    return judged(components, settings, {**preparation.pilot, **told, "unused": unused})
+def _solution(preparation: SparsePreparation, iterations: Iterations[_Encoded]) -> Solved:
+    """Return the sources after iterations over all rows."""
+    settings, state = preparation.settings, iterations.state
+    assert state.codes is not None
+    components, unused = of_codes(
+        state.dictionary, state.codes.result, settings.views, settings.dtype
+    )
+    diagnostics = {
+        **preparation.pilot,
+        "turns": iterations.measures,
+        "outlying_rows": state.codes.left_out,
+        "unused": unused,
+    }
+    return judged(components, settings, diagnostics)
 
 
 def _refine_cumulant(preparation: SparsePreparation) -> Script:

@@ -1,0 +1,115 @@
+"""Iterations of passes: ask for a pass, update with its sums, and stop by a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from bigtensor.models.contract.script import Estimate, Script, Solved
+
+_State = TypeVar("_State")
+
+
+@dataclass(frozen=True, eq=False)
+class Iterations(Generic[_State]):
+    """Iterations up to now.
+
+    Attributes
+    ----------
+    state : Any
+        Estimate after the last iteration.
+    measures : list of float
+        Number by which every iteration is judged, such as the mean log-likelihood before it.
+    converged : bool
+        True if the stopping rule ended them, and not their largest number.
+    """
+
+    state: _State
+    measures: list[float]
+    converged: bool = False
+
+
+StoppingRule = Callable[[Iterations[Any]], bool]
+"""Returns True if the last iteration was the last."""
+
+
+def climb(
+    state: _State,
+    ask: Callable[[_State, int], Script],
+    update: Callable[[_State, Any], tuple[_State, float]],
+    *,
+    most: int,
+    until: StoppingRule | None = None,
+    conclude: Callable[[Iterations[_State]], Solved] | None = None,
+) -> Generator[Any, Any, Iterations[_State]]:
+    """Ask for passes and update an estimate after each of them.
+
+    Every iterative fit of the package is this generator with functions of its own.
+
+    Parameters
+    ----------
+    state : Any
+        Estimate to start from.
+    ask : callable (state, number) -> Script
+        Asks for the pass of an iteration, whose number counts from 0, and returns its result.
+    update : callable (state, result) -> (state, measure)
+    most : int
+        Largest number of iterations.
+    until : callable, optional
+        Stopping rule, asked after every iteration. None stands for the largest number alone.
+    conclude : callable, optional
+        Makes the solution of a fit that ends after an iteration, for fits in rounds.
+
+    Returns
+    -------
+    Iterations
+    """
+    iterations = Iterations(state, list[float]())
+    for number in range(most):
+        result = yield from ask(iterations.state, number)
+        state, measure = update(iterations.state, result)
+        iterations = Iterations(state, [*iterations.measures, measure])
+        if conclude is not None:
+            yield Estimate(partial(conclude, iterations))
+        if until is not None and until(iterations):
+            return Iterations(iterations.state, iterations.measures, converged=True)
+    return iterations
+
+
+def gain_below(tolerance: float) -> StoppingRule:
+    """Return the rule that an iteration has raised the measure by less than the tolerance."""
+
+    def rule(iterations: Iterations[Any]) -> bool:
+        measures = iterations.measures
+        return len(measures) > 1 and measures[-1] - measures[-2] < tolerance
+
+    return rule
+
+
+def change_below(tolerance: float) -> StoppingRule:
+    """Return the rule that an iteration has changed the measure by at most the tolerance."""
+
+    def rule(iterations: Iterations[Any]) -> bool:
+        measures = iterations.measures
+        return len(measures) > 1 and abs(measures[-1] - measures[-2]) <= tolerance
+
+    return rule
+
+
+def relative_change_below(tolerance: float) -> StoppingRule:
+    """Return the rule that the measure has changed by at most this share of its value before."""
+
+    def rule(iterations: Iterations[Any]) -> bool:
+        measures = iterations.measures
+        if len(measures) < 2:
+            return False
+        return abs(measures[-1] - measures[-2]) <= tolerance * abs(measures[-2])
+
+    return rule
+
+
+def measure_below(threshold: float) -> StoppingRule:
+    """Return the rule that the measure of an iteration is at most the threshold."""
+    return lambda iterations: iterations.measures[-1] <= threshold
