@@ -13,7 +13,7 @@ import bigtensor
 from bigtensor import KernelMixture, simulate
 from bigtensor.errors import ModelFileError, OutputError, ViewError
 
-SMALL = {"n_landmarks": 40, "bins": 512, "sample_size": 2000, "random_state": 0}
+SMALL = {"n_landmarks": 40, "bins": 512, "pilot_rows": 2000, "random_state": 0}
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,6 @@ from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import ConditioningWarning
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.script import Estimate, Step
-from bigtensor.models.kernel_mixture.stages import pilot_windows
 from bigtensor.statistics.base import Pass, Statistic
 
 PILOT_ROWS = 20_000
@@ -52,9 +51,10 @@ def statistic_of(model: KernelMixture, samples: Samples, name: str) -> Statistic
     shape = DataShape(
         samples.rows, samples.views.features, str(samples.dtype), False, samples.effective_rows
     )
-    windows, runtime = pilot_windows(samples.rows, PILOT_ROWS), ThreadedRuntime(1)
+    runtime = ThreadedRuntime(1)
     script = model._script(shape)
     result: Any = None
+    windows: tuple[tuple[int, int], ...] | None = None
     with single_blas_thread(), doubtful_starts_allowed():
         while True:
             wanted = script.send(result)
@@ -64,4 +64,6 @@ def statistic_of(model: KernelMixture, samples: Samples, name: str) -> Statistic
             if wanted.name == name:
                 statistic: Statistic[Any] = wanted.statistic
                 return statistic
+            if wanted.name == "pilot":
+                windows = wanted.rows
             result = run_pass(samples, Pass(wanted.name, wanted.statistic, windows), runtime)

@@ -29,7 +29,7 @@ def model(name: str) -> Any:
     """Return the unfitted model of a name, for stores of its simulator."""
     if name == "kernel":
         return KernelMixture(
-            3, sample_size=2000, n_landmarks=20, bins=128, posterior_passes=3, random_state=4
+            3, pilot_rows=2000, n_landmarks=20, bins=128, posterior_passes=3, random_state=4
         )
     if name == "linear":
         views = {view: [f"{view}{i}" for i in range(6)] for view in "abc"}

@@ -31,7 +31,7 @@ NAMES = ["CD3", "CD4", "CD19"]
 
 
 def model(**options: Any) -> KernelMixture:
-    small = {"sample_size": 1000, "n_landmarks": 15, "bins": 64, "posterior_passes": 1}
+    small = {"pilot_rows": 1000, "n_landmarks": 15, "bins": 64, "posterior_passes": 1}
     return KernelMixture(3, **small | options)
 
 

@@ -30,7 +30,7 @@ VALUES = DATA["X"].to_numpy()
 
 
 def model(start: str, **options: Any) -> KernelMixture:
-    small = {"sample_size": 3000, "n_landmarks": 25, "bins": 128, "posterior_passes": 2}
+    small = {"pilot_rows": 3000, "n_landmarks": 25, "bins": 128, "posterior_passes": 2}
     return KernelMixture(3, start=start, random_state=1, **small | options)
 
 

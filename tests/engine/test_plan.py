@@ -24,7 +24,7 @@ PASSES = [
 TASKS = 192
 """Tasks of a pass over the rows of these plans."""
 
-SMALLER = {"states": ("bins", "n_components"), "driver": ("sample_size",)}
+SMALLER = {"states": ("bins", "n_components"), "driver": ("pilot_rows",)}
 
 
 def plan_of(
@@ -78,7 +78,7 @@ def test_plan__counts_what_the_driver_holds_where_tasks_run_beside_it() -> None:
     assert here.driver_nbytes >= 90 * MiB
     assert here.projected_nbytes == elsewhere.projected_nbytes + here.driver_nbytes
     tight = make_plan(samples, passes, ThreadedRuntime(1, 560 * MiB), (), SMALLER)
-    with pytest.raises(PlanError, match=r"what the driver holds takes .* a smaller sample_size"):
+    with pytest.raises(PlanError, match=r"what the driver holds takes .* a smaller pilot_rows"):
         tight.check()
 
 

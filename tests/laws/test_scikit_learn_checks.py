@@ -152,7 +152,7 @@ SHORT_SEQUENCES = {
 
 def small_kernel_mixture(n_components: int, **parameters: Any) -> KernelMixture:
     """Return a kernel mixture that is fitted quickly."""
-    small = {"n_landmarks": 20, "bins": 64, "sample_size": 200, "posterior_passes": 2}
+    small = {"n_landmarks": 20, "bins": 64, "pilot_rows": 200, "posterior_passes": 2}
     return KernelMixture(n_components, **small, **parameters)
 
 

@@ -6,7 +6,7 @@ import xarray as xr
 
 from bigtensor import KernelMixture, simulate
 
-SMALL = {"n_landmarks": 40, "bins": 512, "sample_size": 2000, "random_state": 0}
+SMALL = {"n_landmarks": 40, "bins": 512, "pilot_rows": 2000, "random_state": 0}
 
 
 @pytest.fixture(scope="session")

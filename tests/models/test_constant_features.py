@@ -15,7 +15,7 @@ from bigtensor.engine.events import Event
 from bigtensor.errors import ConstantFeatureWarning, ViewError
 from bigtensor.features.kernels.custom_kernel import CustomKernel
 
-SMALL = {"n_landmarks": 20, "bins": 128, "sample_size": 500, "random_state": 0}
+SMALL = {"n_landmarks": 20, "bins": 128, "pilot_rows": 500, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,7 @@ def test_constant_in_the_pilot__is_left_out_whatever_the_other_rows_hold():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(3000, 4)) + 5.0 * rng.integers(2, size=3000)[:, None]
     rows[:, 3] = 0
-    pilot = KernelMixture(2, **(SMALL | {"sample_size": 100}))
+    pilot = KernelMixture(2, **(SMALL | {"pilot_rows": 100}))
     with pytest.warns(ConstantFeatureWarning, match="in all 100 rows of the pilot sample"):
         before = pilot.fit(rows).weights_
     differs = 0
@@ -184,7 +184,7 @@ def test_constant_in_the_pilot__is_left_out_whatever_the_other_rows_hold():
         changed[first + 3, 3] = 1.0
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = KernelMixture(2, **(SMALL | {"sample_size": 100})).fit(changed)
+            model = KernelMixture(2, **(SMALL | {"pilot_rows": 100})).fit(changed)
         if any(entry.category is ConstantFeatureWarning for entry in caught):
             assert_array_equal(model.weights_, before)
             assert len(model.predict(changed)) == last - first + 2500
@@ -195,7 +195,7 @@ def test_constant_in_the_pilot__is_left_out_whatever_the_other_rows_hold():
 
 def test_digits__can_be_fitted_as_they_are():
     digits = load_digits()
-    model = KernelMixture(30, n_populations=10, **(SMALL | {"sample_size": 2000}))
+    model = KernelMixture(30, n_populations=10, **(SMALL | {"pilot_rows": 2000}))
     with pytest.warns(ConstantFeatureWarning, match="'x0', 'x32', 'x39'"):
         model.fit(digits.data)
     assert len(model.views_.names) == 61

@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 import bigtensor
 from bigtensor import KernelMixture
 
-SETTINGS = {"n_components": 8, "n_populations": 2, "sample_size": 20_000, "random_state": 0}
+SETTINGS = {"n_components": 8, "n_populations": 2, "pilot_rows": 20_000, "random_state": 0}
 
 
 def two_populations(correlation: float, views: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -27,7 +27,7 @@ from bigtensor.store import read_group
 PRECISE = {
     "n_landmarks": 40,
     "bins": 512,
-    "sample_size": 2000,
+    "pilot_rows": 2000,
     "random_state": 0,
     "feature_dtype": "float64",
 }
@@ -185,7 +185,7 @@ def test_wide_views__answer_from_landmarks_without_rows(wide_rows, posterior_rou
 
 def test_rows__are_in_no_file(rows, tmp_path):
     for start in ("spectral", "kmeans"):
-        settings = PRECISE | {"sample_size": 1777}
+        settings = PRECISE | {"pilot_rows": 1777}
         model = KernelMixture(3, views=WIDE_VIEWS, start=start, **settings).prepare(rows)
         files = [model.save(tmp_path / f"{start} prepared.zarr")]
         statistics = model.accumulate(rows[:1999])

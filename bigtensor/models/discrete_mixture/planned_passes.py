@@ -7,9 +7,9 @@ import numpy as np
 from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.discrete_mixture.core import EXACT_SYMBOLS, POWER_PASSES
 from bigtensor.models.discrete_mixture.estimation import EM_PASSES
-from bigtensor.models.discrete_mixture.script import pilot_pass
 from bigtensor.models.discrete_mixture.settings import PILOT_ROWS, Settings, three_groups
 from bigtensor.models.discrete_mixture.solution import DiscreteSolution
+from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.codes.code_counts import CodeCounts, table_cells
 from bigtensor.statistics.codes.code_moments import Groups, ProjectedSymbols, SketchedPairs

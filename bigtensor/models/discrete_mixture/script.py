@@ -27,6 +27,7 @@ from bigtensor.models.discrete_mixture.estimation import (
 from bigtensor.models.discrete_mixture.settings import PILOT_ROWS, Settings, three_groups
 from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
 from bigtensor.models.discrete_mixture.verdict import judged
+from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.codes.code_counts import CodeCounts, CodeCountsResult
 from bigtensor.statistics.codes.code_moments import (
@@ -38,8 +39,7 @@ from bigtensor.statistics.codes.code_moments import (
 from bigtensor.statistics.codes.code_tables import CodeTables
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.densities.view_densities import MixtureDensities
-from bigtensor.statistics.row_sample import RowSample, Sample
-from bigtensor.statistics.windows import sample_windows
+from bigtensor.statistics.row_sample import Sample
 
 START_ROWS = 20_000
 """Distinct rows that random starts of more than three views compete on."""
@@ -101,14 +101,6 @@ def prepare(settings: Settings, *, in_rounds: bool) -> Script:
     if settings.rows <= PILOT_ROWS and not in_rounds:
         return Preparation(settings, rows=rows)
     return (yield from _prepared_from(rows, settings))
-
-
-def pilot_pass(settings: Settings) -> Pass[Sample]:
-    """Return the pass that draws the sample."""
-    statistic = RowSample(
-        PILOT_ROWS, len(settings.views), settings.dtype, settings.random_state, settings.has_weight
-    )
-    return Pass("pilot", statistic, sample_windows(settings.rows, PILOT_ROWS))
 
 
 def refine(preparation: Preparation) -> Script:

@@ -94,6 +94,11 @@ class Settings:
         )
 
     @property
+    def pilot_rows(self) -> int:
+        """Rows of the pilot sample."""
+        return PILOT_ROWS
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """Number of categories of every view."""
         return tuple(map(len, self.categories))

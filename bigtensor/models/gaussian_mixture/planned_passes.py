@@ -6,8 +6,9 @@ import numpy as np
 
 from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
-from bigtensor.models.gaussian_mixture.script import em_pass, label_pass, pilot_pass
+from bigtensor.models.gaussian_mixture.script import em_pass, label_pass
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
+from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.within_reach import Reach
 
 _STARTS = 4

@@ -35,6 +35,7 @@ from bigtensor.models.gaussian_mixture.starts import (
 from bigtensor.models.gaussian_mixture.verdict import judged
 from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor
 from bigtensor.models.pilot.outliers import ordinary_rows
+from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
@@ -42,8 +43,7 @@ from bigtensor.statistics.gaussian.gaussian_posterior import GaussianPosteriorSu
 from bigtensor.statistics.gaussian.label_means import LabelMeans, LabelMeansResult
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.moments.covariances import Covariances
-from bigtensor.statistics.row_sample import RowSample, Sample
-from bigtensor.statistics.windows import sample_windows
+from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
 
 TOLERANCE = 1e-5
@@ -158,18 +158,6 @@ class _Iterate:
     components: GaussianComponents
     total: TotalMoments | None = None
     outlying_rows: int = 0
-
-
-def pilot_pass(settings: GaussianSettings) -> Pass[Sample]:
-    """Return the pass that draws the sample."""
-    statistic = RowSample(
-        settings.pilot_rows,
-        settings.n_features,
-        settings.dtype,
-        settings.random_state,
-        settings.has_weight,
-    )
-    return Pass("pilot", statistic, sample_windows(settings.rows, settings.pilot_rows))
 
 
 def label_pass(settings: GaussianSettings, point: np.ndarray) -> Pass[LabelMeansResult]:

@@ -139,7 +139,7 @@ PARAMETERS = (
     ),
     Parameter("n_directions", None, Whole(), memory=("states",)),
     Parameter("bins", None, Whole(least=16, most=MOST_BINS), memory=("states",)),
-    Parameter("sample_size", "auto", Whole(least=100, words=("auto",)), memory=("driver",)),
+    Parameter("pilot_rows", None, Whole(least=100), memory=("driver",)),
     Parameter("feature_dtype", "float32", Choice(("float32", "float64"))),
 )
 """Parameters of this model alone.

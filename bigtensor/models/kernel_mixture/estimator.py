@@ -140,9 +140,9 @@ class KernelMixture(MixtureAnswers):
     bins : int, optional
         Bins of the histograms of views of one feature. By default 2048, and 512 from 50 components
         on or below 2,000 rows.
-    sample_size : int or "auto", default "auto"
-        Rows of the pilot sample, from which bandwidths, landmarks and directions are chosen.
-        ``"auto"`` is 20,000, and 50,000 with ``n_populations``.
+    pilot_rows : int, optional
+        Rows of the pilot sample, from which bandwidths, landmarks and directions are chosen. By
+        default 20,000, and 50,000 with ``n_populations``.
     feature_dtype : {"float32", "float64"}, default "float32"
         Precision of kernel features, densities and posterior probabilities of rows. Sums over rows
         are float64.
@@ -209,7 +209,7 @@ class KernelMixture(MixtureAnswers):
         n_landmarks: int = 100,
         n_directions: int | None = None,
         bins: int | None = None,
-        sample_size: int | str = "auto",
+        pilot_rows: int | None = None,
         feature_dtype: str = "float32",
         missing: str = "raise",
         weights: str = "counts",
@@ -235,7 +235,7 @@ class KernelMixture(MixtureAnswers):
         self.n_landmarks = n_landmarks
         self.n_directions = n_directions
         self.bins = bins
-        self.sample_size = sample_size
+        self.pilot_rows = pilot_rows
         self.feature_dtype = feature_dtype
         self.missing = missing
         self.weights = weights

@@ -53,8 +53,8 @@ def without_effect(model: Any) -> Message | None:
 
 def _check_against_components(model: Any, k: int) -> None:
     """Raise a ParameterError for a number that does not go with the number of components."""
-    if model.sample_size != "auto":
-        check_integer("sample_size", model.sample_size, max(100, k))
+    if model.pilot_rows is not None:
+        check_integer("pilot_rows", model.pilot_rows, max(100, k))
     if model.n_directions is not None:
         check_integer("n_directions", model.n_directions, k, 3 * k)
     if model.n_populations not in (None, "auto") and int(model.n_populations) > k:

@@ -28,12 +28,13 @@ from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.settings import DELTA, Settings
 from bigtensor.models.kernel_mixture.solve import Stage
 from bigtensor.models.kernel_mixture.stages import (
+    LEAST_CANDIDATES,
     longest_stages,
     moments_pass,
     moments_windows,
-    pilot_pass,
     settling_windows,
 )
+from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
@@ -47,7 +48,7 @@ def planned_preparation(shape: DataShape, settings: Settings) -> list[PlannedPas
     shape : DataShape
     settings : Settings
     """
-    sample = pilot_pass(shape, settings.sample_size, 0)
+    sample = pilot_pass(settings, least_candidates=LEAST_CANDIDATES)
     planned = [PlannedPass(sample, driver_nbytes=_sample_nbytes(shape, settings))]
     if settings.spectral and settings.bandwidth == "cross-validation":
         names, windows = candidate_names(), moments_windows(settings, shape.rows)
@@ -109,7 +110,7 @@ def _sample_nbytes(shape: DataShape, settings: Settings) -> int:
 
 def _held_rows(settings: Settings) -> int:
     """Return the largest number of rows of the sample after rows are repeated by their weights."""
-    return min(settings.sample_size, max(settings.rows, math.ceil(settings.effective_rows)))
+    return min(settings.pilot_rows, max(settings.rows, math.ceil(settings.effective_rows)))
 
 
 def _blank_posterior(stage: Stage, settings: Settings) -> Pass[Any]:

@@ -49,10 +49,10 @@ from bigtensor.models.kernel_mixture.solve import (
     spectral_start,
 )
 from bigtensor.models.kernel_mixture.stages import (
+    LEAST_CANDIDATES,
     moments_pass,
     moments_reason,
     moments_windows,
-    pilot_pass,
     posterior_stages,
     rounds_stage,
 )
@@ -63,6 +63,7 @@ from bigtensor.models.kernel_mixture.verdict import (
     moments_verdict,
 )
 from bigtensor.models.pilot.outliers import ordinary_rows, sample_outliers
+from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Narrowing, Pass
 from bigtensor.statistics.densities.co_posterior import CoPosteriorSumsResult
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
@@ -85,13 +86,13 @@ def prepare(settings: Settings, shape: DataShape) -> Script:
     Constant features are left out of the sample, the settings, the preparation, and all later
     passes.
     """
-    pilot = counted((yield pilot_pass(shape, settings.sample_size, settings.random_state)))
+    pilot = counted((yield pilot_pass(settings, least_candidates=LEAST_CANDIDATES)))
     columns = tuple((piece.start, piece.stop) for piece in settings.slices.values())
     ignored = tuple(settings.categorical_columns)
     # bandwidths, grids and components are made from the ordinary rows
     ordinary = ordinary_rows(pilot, columns, ignored=ignored)
     outliers = {"drawn_rows": len(pilot.values), **ordinary.diagnostics}
-    sample = ordinary.sample.by_occurrence(settings.sample_size)
+    sample = ordinary.sample.by_occurrence(settings.pilot_rows)
     varying = varying_columns(sample)
     left_out: LeftOut = {}
     if not varying.all():

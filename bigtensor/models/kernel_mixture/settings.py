@@ -76,7 +76,7 @@ class Settings:
     decomposition : {"jacobi", "power"}
     landmarks : {"kmeans", "kmeans++", "uniform", "cholesky"}
     landmark_tolerance : float, optional
-    n_landmarks, sample_size : int
+    n_landmarks, pilot_rows : int
     wanted_bins : int, optional
         Bins of the histograms.
     wanted_directions : int, optional
@@ -112,8 +112,10 @@ class Settings:
     n_landmarks: int
     wanted_directions: int | None
     wanted_bins: int | None
-    sample_size: int
+    pilot_rows: int
     feature_dtype: str
+    dtype: str
+    has_weight: bool
     random_state: int
     notes: tuple[str, ...] = ()
     if_dependent: Settings | None = None
@@ -304,8 +306,10 @@ def settings_of(model: Any, shape: DataShape, *, least_views: int | None = None)
         n_landmarks=int(model.n_landmarks),
         wanted_directions=model.n_directions,
         wanted_bins=model.bins,
-        sample_size=_sample_size(model),
+        pilot_rows=_pilot_rows(model),
         feature_dtype=model.feature_dtype,
+        dtype=shape.dtype,
+        has_weight=shape.has_weight,
         random_state=model._seed,
         notes=_notes(model, shape),
         if_dependent=_settings_if_dependent(model, shape),
@@ -330,10 +334,10 @@ def _settings_if_dependent(model: Any, shape: DataShape) -> Settings | None:
     return settings_of(merged, shape)
 
 
-def _sample_size(model: Any) -> int:
+def _pilot_rows(model: Any) -> int:
     """Return the rows of the pilot sample."""
-    if model.sample_size != "auto":
-        return int(model.sample_size)
+    if model.pilot_rows is not None:
+        return int(model.pilot_rows)
     return PILOT_ROWS if model.n_populations is None else PILOT_ROWS_OF_POPULATIONS
 
 

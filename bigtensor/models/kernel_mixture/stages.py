@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bigtensor.errors import Setting
-from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solve import Stage
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.moments.triple_moments import TripleMoments, TripleMomentsResult
-from bigtensor.statistics.row_sample import RowSample, Sample
 from bigtensor.statistics.windows import sample_windows
 
 POLISHING_PASSES = 2
@@ -47,7 +45,7 @@ cytometry of ten million rows, the start is doubtful with all rows too, and the 
 SETTLING_WINDOWS = 32
 """Ranges that these rows lie in, about as long as the chunks of a store."""
 
-PILOT_ROWS_SEEN = 1_000_000
+LEAST_CANDIDATES = 1_000_000
 """Rows that a pilot sample is drawn from at least; of fewer rows all are looked at.
 
 A window holds rows of one file and one time. The F1 of 600,000 activated T cells of 12 files in
@@ -57,23 +55,11 @@ tenth of a microsecond.
 """
 
 
-def pilot_pass(shape: DataShape, size: int, random_state: int) -> Pass[Sample]:
-    """Return the pass that draws the sample from which everything is prepared."""
-    statistic = RowSample(size, len(shape.features), shape.dtype, random_state, shape.has_weight)
-    return Pass("pilot", statistic, pilot_windows(shape.rows, size))
-
-
 def moments_pass(
     groups: Groups, rows: tuple[tuple[int, int], ...] | None = None
 ) -> Pass[TripleMomentsResult]:
     """Return the pass that a spectral start needs."""
     return Pass("moments", TripleMoments(groups), rows)
-
-
-def pilot_windows(rows: int, size: int) -> tuple[tuple[int, int], ...] | None:
-    """Return the rows that a pilot sample of so many rows is drawn from; None for all."""
-    # windows hold at least twice the sample that they are chosen for
-    return sample_windows(rows, max(size, PILOT_ROWS_SEEN // 2))
 
 
 def rounds_stage(settings: Settings) -> Stage:

@@ -27,10 +27,11 @@ from bigtensor.models.linear_mixture.method_choice import (
     tensor_entries,
 )
 from bigtensor.models.linear_mixture.pilot_search import label_pass
-from bigtensor.models.linear_mixture.script import ORDERS, pilot_pass
+from bigtensor.models.linear_mixture.script import ORDERS
 from bigtensor.models.linear_mixture.search import UPDATES
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.moment_tensors.sample_tensor import SampleTensor, contraction_pass
+from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.within_reach import Reach, ResultWithin
 

@@ -34,7 +34,7 @@ from bigtensor.models.linear_mixture.verdict import is_too_few, judged
 from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor
 from bigtensor.models.moment_tensors.sample_tensor import SampleTensor
 from bigtensor.models.pilot.outliers import ordinary_rows
-from bigtensor.statistics.base import Pass
+from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
 from bigtensor.statistics.gaussian.gaussian_posterior import GaussianPosteriorSums
@@ -42,8 +42,7 @@ from bigtensor.statistics.gaussian.label_means import LabelMeans
 from bigtensor.statistics.moments.covariances import Covariances, CovariancesResult
 from bigtensor.statistics.moments.projected_moment import ProjectedMoment
 from bigtensor.statistics.moments.tensor_contractions import TensorContractions
-from bigtensor.statistics.row_sample import RowSample, Sample
-from bigtensor.statistics.windows import sample_windows
+from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.within_reach import Reach, WithinReach
 
 ORDERS = (1, 1, 1)
@@ -131,18 +130,6 @@ def _located(preparation: LinearPreparation, solve: Callable[[Located], Solved])
         case "passes":
             return from_passes(preparation)
     return from_power_updates(preparation)
-
-
-def pilot_pass(settings: LinearSettings) -> Pass[Sample]:
-    """Return the pass that draws the sample."""
-    statistic = RowSample(
-        settings.pilot_rows,
-        sum(len(members) for _, members in settings.views),
-        settings.dtype,
-        settings.random_state,
-        settings.has_weight,
-    )
-    return Pass("pilot", statistic, sample_windows(settings.rows, settings.pilot_rows))
 
 
 def _mixture(located: Located, preparation: LinearPreparation) -> LinearTerms:

@@ -12,27 +12,13 @@ from bigtensor.models.sources.settings import SourceSettings
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.moments.covariances import Covariances, CovariancesResult
-from bigtensor.statistics.row_sample import RowSample, Sample
 from bigtensor.statistics.sources.contrast_sums import ContrastSums, ContrastSumsResult
-from bigtensor.statistics.windows import sample_windows
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
 
 MOST_SINGLE_CONDITION = 1e3
 """Condition of a whitening above which products in float32 lose too many digits."""
 
 _ROUNDING_UNITS = 2.0
-
-
-def pilot_pass(settings: SourceSettings) -> Pass[Sample]:
-    """Return the pass that draws the sample."""
-    statistic = RowSample(
-        settings.pilot_rows,
-        settings.n_features,
-        settings.dtype,
-        settings.random_state,
-        settings.has_weight,
-    )
-    return Pass("pilot", statistic, sample_windows(settings.rows, settings.pilot_rows))
 
 
 def moments_pass(

@@ -16,7 +16,8 @@ from bigtensor.features.column_order import content_order
 from bigtensor.models.contract.data_shape import view_slices
 from bigtensor.models.contract.script import Script
 from bigtensor.models.pilot.outliers import ordinary_rows
-from bigtensor.models.sources.passes import axes_of, pilot_pass, products_in
+from bigtensor.models.pilot.sample import pilot_pass
+from bigtensor.models.sources.passes import axes_of, products_in
 from bigtensor.models.sources.settings import SourceSettings
 from bigtensor.models.sources.whitened_sample import (
     WhitenedSample,

@@ -6,7 +6,8 @@ import numpy as np
 
 from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.moment_tensors.sample_tensor import contraction_pass
-from bigtensor.models.sources.passes import blank_reach, pilot_pass
+from bigtensor.models.pilot.sample import pilot_pass
+from bigtensor.models.sources.passes import blank_reach
 from bigtensor.models.sources.settings import SourceSettings
 from bigtensor.models.sources.whitened_tensor import WhitenedTensor
 

@@ -10,8 +10,8 @@ from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import Locator
 from bigtensor.features.normal_scores import NormalScores
 from bigtensor.models.contract.script import PlannedPass
+from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.models.tensor_train_density.sample_fit import REACH, ROWS_OF_ORDER, STRUCTURES
-from bigtensor.models.tensor_train_density.script import pilot_pass
 from bigtensor.models.tensor_train_density.settings import TrainSettings
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.tensor_train.located_rows import RowLocator

@@ -17,6 +17,7 @@ from bigtensor.features.normal_scores import NormalScores
 from bigtensor.models.contract.iteration import Iterations, climb, gain_below
 from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.models.pilot.outliers import ordinary_rows
+from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.models.tensor_train_density.choice import Validated, choose, problem_of
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
 from bigtensor.models.tensor_train_density.embedding import embed, measured_rows
@@ -27,11 +28,10 @@ from bigtensor.models.tensor_train_density.settings import HOLD_OUT, TrainSettin
 from bigtensor.models.tensor_train_density.solution import TrainDensity
 from bigtensor.models.tensor_train_density.verdict import judged
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.row_sample import RowSample, Sample
+from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
 from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 from bigtensor.statistics.tensor_train.train_counts import TrainCounts, TrainCountsResult
-from bigtensor.statistics.windows import sample_windows
 
 MORE_STARTS = 3
 """Starts beside as many as trains, of which those with the smallest likelihood are left out."""
@@ -67,15 +67,6 @@ STORED_CLASSES = (
     *(EmbeddedDensity, SignedTrain, KernelBasis),
 )
 """Dataclasses that a saved model, prepared or fitted, is made of."""
-
-
-def pilot_pass(settings: TrainSettings) -> Pass[Sample]:
-    """Return the pass that draws the sample."""
-    statistic = RowSample(
-        *(settings.pilot_rows, len(settings.features), settings.dtype),
-        *(settings.random_state, settings.has_weight),
-    )
-    return Pass("pilot", statistic, sample_windows(settings.rows, settings.pilot_rows))
 
 
 def prepare(settings: TrainSettings) -> Script:

@@ -263,7 +263,7 @@ def test_weights_by__are_at_most_half_as_far_as_counted_labels_where_components_
 def test_weights_by__intervals_cover_the_weights_of_many_groups(small):
     """Of 95 % intervals of 400 groups of 500 rows, 92 to 98 % hold the weight drawn with."""
     X, _, label = overlapping_rows("pair", 3, groups=20)
-    model = KernelMixture(2, **small | {"sample_size": 10_000}).fit(X)
+    model = KernelMixture(2, **small | {"pilot_rows": 10_000}).fit(X)
     ours = int(model.predict(X[label == 0]).mean() > 0.5)
     rng = np.random.default_rng(1)
     weight = rng.uniform(0.1, 0.9, 400)

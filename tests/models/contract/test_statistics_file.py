@@ -148,7 +148,7 @@ def test_sums__of_disjoint_rows_are_those_of_a_direct_formula(tmp_path):
     rng = np.random.default_rng(5)
     rows = rng.normal(size=(500, 3)) + rng.choice(3, size=500)[:, None] * 4.0
     model = KernelMixture(
-        2, n_landmarks=12, sample_size=500, feature_dtype="float64", random_state=1
+        2, n_landmarks=12, pilot_rows=500, feature_dtype="float64", random_state=1
     ).prepare(rows)
     cuts = (0, 37, 37, 500)
     paths = [

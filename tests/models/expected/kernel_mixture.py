@@ -10,7 +10,7 @@ import bigtensor
 from bigtensor import KernelMixture, simulate
 from tests.models.expected.expected_fit import ExpectedFit
 
-SMALL = {"n_landmarks": 40, "bins": 512, "sample_size": 2000, "random_state": 0}
+SMALL = {"n_landmarks": 40, "bins": 512, "pilot_rows": 2000, "random_state": 0}
 
 
 def rows(count: int = 4000) -> np.ndarray:

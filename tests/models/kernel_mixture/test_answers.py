@@ -228,7 +228,7 @@ def test_sample__restores_the_columns_of_the_data(wide_model, wide_rows):
 def test_sample_weight__of_integers_repeats_rows(data, small, start):
     rows, label = data["X"].to_numpy(), data["label"].to_numpy()
     times = np.array([3, 1, 0])[label] + (np.arange(len(rows)) % 2)
-    settings = {**small, "sample_size": 20_000}
+    settings = {**small, "pilot_rows": 20_000}
     weighted = KernelMixture(3, start=start, **settings).fit(rows, sample_weight=times)
     repeated = KernelMixture(3, start=start, **settings).fit(np.repeat(rows, times, axis=0))
     alone = KernelMixture(3, start=start, **settings).fit(rows)
@@ -242,7 +242,7 @@ def test_sample_weight__of_zero_leaves_rows_out(data, small, start):
     rows = data["X"].to_numpy()
     junk = np.full((500, 3), 1e4) * np.arange(1, 501)[:, None]
     weight = np.r_[np.ones(len(rows)), np.zeros(len(junk))]
-    settings = {**small, "sample_size": 20_000}
+    settings = {**small, "pilot_rows": 20_000}
     fitted = KernelMixture(3, start=start, **settings).fit(
         np.concatenate([rows, junk]), sample_weight=weight
     )

@@ -141,7 +141,7 @@ def test_saved_model__can_be_cut_automatically(fresh, fitted, cells, tmp_path):
     assert again.diagnostics_["population_count"] == fitted.diagnostics_["population_count"]
 
 
-SMALL = {"n_components": 60, "n_populations": "auto", "bins": 256, "sample_size": 6000}
+SMALL = {"n_components": 60, "n_populations": "auto", "bins": 256, "pilot_rows": 6000}
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,7 @@ def test_rows_given_twice__make_the_same_populations(few, of_few):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 def test_merging_none__never_merges(few):
-    small = {"bins": 128, "sample_size": 2000, "random_state": 0, "posterior_passes": 2}
+    small = {"bins": 128, "pilot_rows": 2000, "random_state": 0, "posterior_passes": 2}
     for components in (8, "auto"):
         model = KernelMixture(components, merging=None, **small).fit(few)
         assert not hasattr(model, "population_weights_")

@@ -137,7 +137,7 @@ def test_given_count__is_not_counted(model, data):
 
 @pytest.mark.parametrize("parameters", [{}, {"n_directions": 6}, {"start": "kmeans"}])
 def test_plan__bounds_what_is_read_once_the_components_are_counted(data, parameters):
-    model = KernelMixture(**{**COUNTED, "n_landmarks": 40, "sample_size": 2000, **parameters})
+    model = KernelMixture(**{**COUNTED, "n_landmarks": 40, "pilot_rows": 2000, **parameters})
     samples = open_samples(data, None)
     shape = shape_of(samples)
     planned = {size.name.split(",")[0]: size for size in sizes_of(model, shape)}

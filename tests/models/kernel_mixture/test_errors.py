@@ -57,7 +57,7 @@ def make(small):
         ),
         ({"bins": 8}, "bins is 8; .* from 16 to 1048576"),
         ({"bins": 2**40}, "bins is 1099511627776; .* to 1048576"),
-        ({"sample_size": 50}, "sample_size is 50; .* at least 100"),
+        ({"pilot_rows": 50}, "pilot_rows is 50; .* at least 100"),
         ({"feature_dtype": "float16"}, "feature_dtype is 'float16'; .* one of"),
         ({"missing": "drop"}, "missing is 'drop'; .* raise, omit"),
         ({"sample_dim": None}, "sample_dim is None; .* a dimension"),
@@ -334,7 +334,7 @@ def test_memory_limit__that_is_too_small_is_refused_before_a_row_is_read(make, v
         da.from_array(values, chunks=(1000, 3)),
         meta=np.empty((0, 0)),
     )
-    model = make(n_landmarks=2000, sample_size=20_000)
+    model = make(n_landmarks=2000, pilot_rows=20_000)
     assert "NO: a process needs" in str(model.plan(lazy, memory_limit="1MB"))
     with pytest.raises(PlanError, match=r"does not fit: .* [\d.]+ GiB a process"):
         model.fit(lazy, memory_limit="1MB")

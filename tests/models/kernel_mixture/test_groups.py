@@ -128,7 +128,7 @@ def mixed_model(**parameters) -> KernelMixture:
         views=KINDS,
         kernels={"code": "delta"},
         groups=[["a"], ["b"], ["c"]],
-        **{"bins": 512, "sample_size": 2000, "random_state": 0, **parameters},
+        **{"bins": 512, "pilot_rows": 2000, "random_state": 0, **parameters},
     )
 
 

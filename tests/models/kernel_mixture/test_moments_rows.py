@@ -1,5 +1,7 @@
 """The rows that the moments of a spectral start are summed over."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,8 @@ from bigtensor import KernelMixture, simulate
 from bigtensor.errors import ParameterError
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.kernel_mixture import stages
+from bigtensor.models.kernel_mixture.stages import LEAST_CANDIDATES
+from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.windows import MIN_WINDOW_ROWS
 from tests.models.scripts import sizes_of
 
@@ -135,9 +139,14 @@ def test_moments_rows__that_cannot_be_are_refused(wrong):
 
 
 @pytest.mark.parametrize("size", [20_000, 50_000, 600_000])
-def test_pilot_windows__look_at_a_million_rows_and_at_all_of_fewer(size):
-    assert stages.pilot_windows(stages.PILOT_ROWS_SEEN, size) is None
-    windows = stages.pilot_windows(10**8, size)
-    assert windows is not None
-    seen = sum(stop - start for start, stop in windows)
-    assert max(stages.PILOT_ROWS_SEEN, 2 * size) <= seen <= 4 * max(stages.PILOT_ROWS_SEEN, size)
+def test_pilot__looks_at_a_million_rows_and_at_all_of_fewer(size):
+    def windows_of(rows):
+        views = (("view", ("feature",)),)
+        settings = SimpleNamespace(
+            views=views, pilot_rows=size, rows=rows, dtype="f4", has_weight=False, random_state=0
+        )
+        return pilot_pass(settings, least_candidates=LEAST_CANDIDATES).rows
+
+    assert windows_of(LEAST_CANDIDATES) is None
+    candidates = sum(stop - start for start, stop in windows_of(10**8))
+    assert max(LEAST_CANDIDATES, 2 * size) <= candidates <= 4 * max(LEAST_CANDIDATES, size)

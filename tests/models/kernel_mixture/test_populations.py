@@ -14,7 +14,7 @@ import bigtensor
 from bigtensor import KernelMixture, simulate
 from bigtensor.errors import NoPopulationsError, ParameterError
 
-SETTINGS = {"start": "kmeans", "bins": 512, "sample_size": 2000, "random_state": 0}
+SETTINGS = {"start": "kmeans", "bins": 512, "pilot_rows": 2000, "random_state": 0}
 CRITERIA = ("misclassification", "mean_misclassification", "overlap")
 
 
@@ -65,7 +65,7 @@ def test_populations__that_are_no_products_need_more_components(merging):
 def test_auto__counts_simulated_populations():
     for seed in range(3):
         cells = simulate.cytometry(6000, 6, samples=1, random_state=seed)
-        settings = SETTINGS | {"sample_size": 6000}
+        settings = SETTINGS | {"pilot_rows": 6000}
         model = KernelMixture(18, n_populations="auto", **settings).fit(cells)
         assert len(model.population_weights_) == 6
         assert model.diagnostics_["n_populations"] == 6

@@ -51,7 +51,7 @@ def mixed_model(seed: int, kernel: str = "gaussian", **parameters) -> Mixed:
         3,
         views=VIEWS,
         kernels={"code": "delta", "pair": kernel, "d": "laplace"},
-        **{"bins": 512, "sample_size": 2000, "random_state": 0, **parameters},
+        **{"bins": 512, "pilot_rows": 2000, "random_state": 0, **parameters},
     ).fit(values)
     return Mixed(values, label, model)
 

@@ -20,7 +20,7 @@ pytestmark = [
 ]
 
 ROWS = 600
-SMALL = {"n_landmarks": 20, "bins": 128, "sample_size": 400, "random_state": 0}
+SMALL = {"n_landmarks": 20, "bins": 128, "pilot_rows": 400, "random_state": 0}
 WIDE = {"a": [0], "b": [1, 2], "c": [3, 4]}
 PAIRS = {"a": [0, 1], "b": [2, 3], "c": [4, 5]}
 CODES = {"a": [0], "b": [1, 2], "c": [3], "code": [6]}

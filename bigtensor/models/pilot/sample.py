@@ -1,0 +1,59 @@
+"""Pass that draws the pilot sample."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from bigtensor.models.contract.data_shape import NamedViews
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.row_sample import RowSample, Sample
+from bigtensor.statistics.windows import sample_windows
+
+
+class PilotSettings(Protocol):
+    """Settings of a fit that draws a pilot sample."""
+
+    @property
+    def views(self) -> NamedViews:
+        """Features of every view."""
+
+    @property
+    def pilot_rows(self) -> int:
+        """Largest number of rows of the sample."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the data."""
+
+    @property
+    def dtype(self) -> str:
+        """Type of the values."""
+
+    @property
+    def has_weight(self) -> bool:
+        """True if rows have weights."""
+
+    @property
+    def random_state(self) -> int:
+        """Seed of the model."""
+
+
+def pilot_pass(settings: PilotSettings, *, least_candidates: int = 0) -> Pass[Sample]:
+    """Return the pass that draws the pilot sample.
+
+    Parameters
+    ----------
+    settings : PilotSettings
+    least_candidates : int, default 0
+        Number of rows that the sample is drawn from at least, if the data have so many.
+    """
+    statistic = RowSample(
+        settings.pilot_rows,
+        sum(len(features) for _, features in settings.views),
+        settings.dtype,
+        settings.random_state,
+        settings.has_weight,
+    )
+    # windows hold at least twice the sample that they are chosen for
+    size = max(settings.pilot_rows, least_candidates // 2)
+    return Pass("pilot", statistic, sample_windows(settings.rows, size))
