@@ -46,7 +46,9 @@ class ClippedDensity:
     Attributes
     ----------
     train : SignedTrain
+        Train whose conditional densities are clipped.
     grids : tuple of VariableGrid
+        Points of every variable.
     share : float
         Of the densities of single variables.
     """
