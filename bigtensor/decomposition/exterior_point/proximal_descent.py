@@ -21,7 +21,7 @@ class Expansion:
     Attributes
     ----------
     value : float
-        Value at the point.
+        Value of the function.
     gradient : ndarray
         Of the shape of the point.
     curvature : ndarray

@@ -48,7 +48,7 @@ class ClippedDensity:
     train : SignedTrain
         Train whose conditional densities are clipped.
     grids : tuple of VariableGrid
-        Points of every variable.
+        Grid of every variable, with its basis functions and its density.
     share : float
         Of the densities of single variables.
     """
