@@ -95,18 +95,10 @@ def _rotate_planes(
 ) -> None:
     """Rotate all slices in one plane after the other, by its best angle.
 
-    Parameters
-    ----------
-    planes : (n, 2) integer array
-    negligible : float
-        A plane whose squared entries sum to less holds nothing but rounding errors. It has no best
-        angle and would never settle.
-    slices : (k, k, k) array
-        Slice i is ``[:, :, i]``: an entry of all slices is one run of memory. Rotated in place, and
-        `rotation` with them.
-    rotation : (k, k) array
-    largest_sine : (1,) array
-        Receives the largest sine of an angle.
+    Slice i is ``slices[:, :, i]``, so that an entry of all slices is one run of memory. The slices
+    and ``rotation`` are rotated in place, and ``largest_sine`` receives the largest sine of an
+    angle. If the squared entries of a plane sum to less than ``negligible``, it holds nothing but
+    rounding errors. Such a plane has no best angle and would never settle.
     """
     size = slices.shape[0]
     largest_sine[0] = 0

@@ -81,13 +81,15 @@ def newton_step(weights: FloatArray, sums: ProportionSums) -> tuple[FloatArray, 
     scaled = sums.information * scale * scale[:, None]
     scaled[np.diag_indices_from(scaled)] = 1.0 + _RIDGE
     factor = cholesky(scaled + _RIDGE * np.eye(len(scaled)), lower=True)
-    found = least + scale * nnls(factor.T, solve_triangular(factor, scale * linear, lower=True))[0]
-    if not found.sum() > 0:
+    new_weights = (
+        least + scale * nnls(factor.T, solve_triangular(factor, scale * linear, lower=True))[0]
+    )
+    if not new_weights.sum() > 0:
         return em_step(weights, sums), float("inf")
-    found /= found.sum()
-    step = found - weights
+    new_weights /= new_weights.sum()
+    step = new_weights - weights
     decrement = float(step @ sums.information @ step)
-    return found, float(np.sqrt(max(decrement, 0.0)))
+    return new_weights, float(np.sqrt(max(decrement, 0.0)))
 
 
 def proportion_covariance(weights: FloatArray, information: FloatArray) -> FloatArray:

@@ -118,10 +118,6 @@ def ordered_decomposition(
         Steps or sweeps taken.
     converged : bool
         Whether the iteration settled.
-
-    Returns
-    -------
-    OrthogonalDecomposition
     """
     order = np.argsort(-np.abs(eigenvalues), kind="stable")
     signs = np.where(eigenvalues < 0, -1.0, 1.0)

@@ -56,10 +56,6 @@ def whiten(pair: FloatArray, n_components: int) -> Whitening:
     n_components : int
         Number of eigenpairs k to keep.
 
-    Returns
-    -------
-    Whitening
-
     Raises
     ------
     ParameterError
@@ -89,6 +85,7 @@ class SquareRoots(NamedTuple):
     Attributes
     ----------
     root : ndarray of shape (r, r)
+        Symmetric square root.
     inverse : ndarray of shape (r, r)
         The pseudo-inverse of `root`.
     condition : float
@@ -110,10 +107,6 @@ def square_roots(second: FloatArray) -> SquareRoots:
     ----------
     second : ndarray of shape (r, r)
         Symmetric positive semidefinite.
-
-    Returns
-    -------
-    SquareRoots
 
     Raises
     ------

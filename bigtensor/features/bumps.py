@@ -46,6 +46,7 @@ def bumps_on(mode: Mode, widths: Sequence[float]) -> Floats:
     Parameters
     ----------
     mode : Nodes or Symbols
+        Nodes of a measured or symbols of a categorical variable.
     widths : sequence of float
         Standard deviations, ascending.
     """

@@ -45,10 +45,13 @@ class Cells:
         Parameters
         ----------
         values : (n, features) array
+            Sample of rows.
         low, high : (features,) float64 array
+            Range of every feature, in the units of the data.
         cells : int
             Largest number of cells.
         random_state : int
+            Seed of k-means.
         """
         positions = (np.clip(values, low, high) - low) / (high - low)
         distinct = len(np.unique(positions, axis=0))
@@ -71,6 +74,7 @@ class Cells:
         Parameters
         ----------
         values : (rows, features) array
+            Rows in the units of the data. Values out of range are clipped.
         """
         codes = np.empty(len(values), np.int32)
         write_cells(values, self.low, self.scale, self.centres, codes)
@@ -90,10 +94,13 @@ def write_cells(
     Parameters
     ----------
     values : (rows, features) array
+        Rows in the units of the data.
     low, scale : (features,) float64 array
         Positions are ``(x - low) * scale``, between zero and one.
     centres : (cells, features) float64 array
+        Centres in parts of the range.
     codes : (rows,) int32 array
+        Receives the position of the nearest centre.
     """
     for row in range(codes.size):
         nearest, least = 0, np.inf

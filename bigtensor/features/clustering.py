@@ -70,16 +70,15 @@ def kmeans(
     Parameters
     ----------
     values : (n, d) array
+        Rows to cluster.
     n_clusters : int
+        Number of clusters.
     random_state : int
         The result is a function of the arguments.
     weight : (n,) array, optional
         Weights of the rows, not negative; None stands for ones.
     n_starts : int, default 4
-
-    Returns
-    -------
-    Clustering
+        Number of initialisations by k-means++. The result of the least inertia is returned.
 
     Raises
     ------
@@ -129,13 +128,16 @@ def plus_plus_rows(values: NDArray[Any], count: int, random_state: int) -> Label
     Parameters
     ----------
     values : (n, d) array
+        Rows to choose from.
     count : int
         At most the number of distinct rows.
     random_state : int
+        Seed of the random numbers.
 
     Returns
     -------
     (count,) integer array
+        Positions of the chosen rows.
 
     References
     ----------
@@ -259,7 +261,7 @@ def _plus_plus(values: Floats, weight: Floats, n_clusters: int, rng: np.random.G
     return np.array(chosen, np.intp)
 
 
-def _squared_distances(values: Floats, squares: Floats, chosen: Any) -> Floats:
+def _squared_distances(values: Floats, squares: Floats, chosen: Labels | list[np.intp]) -> Floats:
     """Return the squared distance of every row to every chosen row: ``(chosen, n)``."""
     products: Floats = values[chosen] @ values.T
     products *= -2

@@ -31,6 +31,7 @@ class Coordinates:
     axes : (m, m) float64 array, optional
         Coordinates are ``(s - mean) @ axes``. A rotated row needs all its entries.
     mean : (m,) float64 array
+        Subtracted from the scores before the rotation.
     """
 
     measured: NDArray[np.int64]
@@ -57,9 +58,11 @@ class Coordinates:
         rows : (n, d) array
             NaN is missing.
         out : (n, d) float64 array
+            Receives the coordinates. Columns of categorical variables are copied.
         log_slope : (n,) float64 array
             Of the entries that are not missing; NaN for rotated rows that are not complete.
         work : Scratch
+            Buffers that are reused from block to block.
         """
         n, m = len(rows), len(self.measured)
         np.copyto(out, rows)
@@ -99,7 +102,7 @@ class Coordinates:
         rows[:, self.measured] = values * self.scale + self.centre
         return rows
 
-    def some(self, variables: NDArray[np.int64]) -> Coordinates:
+    def select(self, variables: NDArray[np.int64]) -> Coordinates:
         """Return the coordinates of some variables, without axes.
 
         Parameters
@@ -108,7 +111,7 @@ class Coordinates:
             Ascending.
         """
         at = np.flatnonzero(np.isin(self.measured, variables))
-        scores = None if self.scores is None else self.scores.some(at)
+        scores = None if self.scores is None else self.scores.select(at)
         columns = np.searchsorted(variables, self.measured[at])
         return Coordinates(columns, self.centre[at], self.scale[at], scores, None, self.mean[at])
 

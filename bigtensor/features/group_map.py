@@ -74,13 +74,13 @@ class GroupMap:
                 f"features (got {sorted(lengths)}) and dtype (got {sorted(dtypes)})"
             )
         tables = [tabulate(feature_map) for feature_map in self.maps]
-        found = [table for table in tables if table is not None]
+        interpolations = [table for table in tables if table is not None]
         computed = tuple(view for view, table in enumerate(tables) if table is None)
         empty = np.empty((0, self.n_features))
         stacked = np.vstack([empty, *(self.maps[view].mixing for view in computed)])
         for name, value in (
             ("tabulated", tuple(view for view in range(len(tables)) if view not in computed)),
-            ("tables", InterpolatedFeatures.stack(found) if found else None),
+            ("tables", InterpolatedFeatures.stack(interpolations) if interpolations else None),
             ("computed", computed),
             ("mixing", np.ascontiguousarray(stacked.T, self.dtype)),
         ):
@@ -111,6 +111,7 @@ class GroupMap:
         out : (rows, q) array of `dtype`
             May be a slice; the transpose of a ``(q, rows)`` buffer is fastest.
         work : Scratch
+            Buffers that are reused from block to block.
         """
         if self.computed:
             self._project([values[view] for view in self.computed], out, work)

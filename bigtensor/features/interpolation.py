@@ -79,7 +79,9 @@ class InterpolatedFeatures:
         out : (rows, q) float32 array
             The transpose of a ``(q, rows)`` buffer is fastest.
         work : Scratch
+            Buffers that are reused from block to block.
         add : bool
+            If True, add to `out`, otherwise overwrite it.
         """
         position, interval, distance, features = (
             work.take(name, shape, dtype)
@@ -118,6 +120,7 @@ def tabulate(feature_map: FeatureMap) -> InterpolatedFeatures | None:
     Parameters
     ----------
     feature_map : FeatureMap
+        Map of one view.
 
     Returns
     -------
@@ -168,7 +171,9 @@ def locate_intervals(
     Parameters
     ----------
     values : (views, rows) float64 array
+        Values of every view.
     low, step : (views,) float64 arrays
+        Middle of the first interval and length of an interval, of every view.
     counts : (views,) int64 array
         The number of intervals of every view.
     interval : (views, rows) int32 array
@@ -202,9 +207,13 @@ def add_polynomials(
     Parameters
     ----------
     interval : (views, rows) int32 array
+        Position of the interval among the intervals of all views.
     distance : (views, rows) float32 array
+        Distance from the middle of the interval, in steps.
     polynomials : (intervals, TERMS, q) float32 array
+        Coefficients of the features by powers of the distance.
     features : (rows, q) float32 array
+        The cubics are added to it.
     """
     for view in range(interval.shape[0]):
         for row in range(interval.shape[1]):

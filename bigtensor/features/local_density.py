@@ -48,6 +48,7 @@ def sparse_row_weights(rows: Floats, weight: Floats | None, random_state: int) -
     weight : (n,) float64 array, optional
         Weights of the rows; None stands for ones.
     random_state : int
+        Seed of the sample of rows and of k-means.
 
     Returns
     -------
@@ -72,9 +73,11 @@ def log_density(rows: Floats, weight: Floats, random_state: int) -> Floats:
     Parameters
     ----------
     rows : (n, d) float64 array
+        Rows in the coordinates that are clustered.
     weight : (n,) float64 array
         Positive.
     random_state : int
+        Seed of the sample of rows and of k-means.
 
     Returns
     -------
@@ -87,13 +90,13 @@ def log_density(rows: Floats, weight: Floats, random_state: int) -> Floats:
         chosen = np.sort(rng.choice(len(rows), CLUSTERED_ROWS, replace=False))
     sample, sample_weight = rows[chosen], weight[chosen]
     count = max(1, min(MOST_CLUSTERS, len(sample) // ROWS_OF_A_CLUSTER))
-    found = kmeans(sample, count, random_state, weight=sample_weight, n_starts=1)
+    clusters = kmeans(sample, count, random_state, weight=sample_weight, n_starts=1)
     indicator = np.zeros((len(sample), count))
-    indicator[np.arange(len(sample)), found.labels] = sample_weight
-    squares = indicator.T @ (sample - found.centres[found.labels]) ** 2
+    indicator[np.arange(len(sample)), clusters.labels] = sample_weight
+    squares = indicator.T @ (sample - clusters.centres[clusters.labels]) ** 2
     # k-means leaves clusters empty where rows are equal
     occupied = indicator.any(axis=0)
-    mass, means = indicator.sum(axis=0)[occupied], found.centres[occupied]
+    mass, means = indicator.sum(axis=0)[occupied], clusters.centres[occupied]
     variance = squares[occupied] / mass[:, None]
     variance += COMMON_SPREAD * (mass @ variance / mass.sum())
     spread = rows.var(axis=0)

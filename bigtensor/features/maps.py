@@ -59,9 +59,11 @@ class FeatureMap(ABC):
         Parameters
         ----------
         values : (rows, n_inputs) array
+            Rows of one view.
         out : (n_basis, width) array of `dtype`, ``width = padded_width(rows)``
             Columns after the last row receive finite values without meaning.
         work : Scratch
+            Buffers that are reused from block to block.
         """
 
     def work_arrays(self, rows: int) -> Buffers:  # noqa: ARG002
@@ -75,6 +77,7 @@ class FeatureMap(ABC):
         Parameters
         ----------
         basis : (n_features, q) float64 array
+            Columns onto which the features are projected.
         """
 
     @property

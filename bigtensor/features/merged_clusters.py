@@ -24,6 +24,7 @@ class MergedClusters:
     Attributes
     ----------
     centres : (n_clusters, d) float64 array
+        Weighted mean of the rows of every cluster.
     masses : (n_clusters,) float64 array
         Sums of the weights of the rows.
     """
@@ -46,17 +47,19 @@ def merged_clusters(
     Parameters
     ----------
     values : (n, d) array
+        Rows to cluster.
     n_clusters : int
         At most n.
     random_state : int
+        Seed of k-means.
     weight : (n,) array, optional
         Of the rows.
     """
     many = min(_MORE * n_clusters, len(np.unique(values, axis=0)))
-    found = kmeans(values, max(many, n_clusters), random_state, weight=weight, n_starts=1)
-    masses = np.bincount(found.labels, weight, len(found.centres)).astype(np.float64)
+    clusters = kmeans(values, max(many, n_clusters), random_state, weight=weight, n_starts=1)
+    masses = np.bincount(clusters.labels, weight, len(clusters.centres)).astype(np.float64)
     filled = masses > 0
-    return _merged(found.centres[filled].astype(np.float64), masses[filled], n_clusters)
+    return _merged(clusters.centres[filled].astype(np.float64), masses[filled], n_clusters)
 
 
 def _merged(

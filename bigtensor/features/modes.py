@@ -97,14 +97,14 @@ class Nodes:
         above = heights[rows, np.minimum(point + 1, self.count - 1)]
         rise = above - heights[rows, point]
         inside = self.step * right * (heights[rows, point] + rise * right / 2)
-        found = tail + before[rows, point] + inside
+        mass = tail + before[rows, point] + inside
         # shares in a tail are powers of the distance
         outside = (right == 0) & (left < 1)
         part = np.where(outside, left, 1.0) ** (TAIL_MOMENTS / (TAIL_MOMENTS + 1))
         low, high = outside & (point == 0), outside & (point == self.count - 1)
         beyond = heights[rows, point] * self.tail / TAIL_MOMENTS
-        found = np.where(low, beyond * part, found)
-        return np.asarray(np.where(high, found + beyond * (1 - part), found))
+        mass = np.where(low, beyond * part, mass)
+        return np.asarray(np.where(high, mass + beyond * (1 - part), mass))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +137,7 @@ class Modes:
     Attributes
     ----------
     modes : tuple of Nodes or Symbols
+        Nodes of measured and symbols of categorical variables.
     """
 
     modes: tuple[Mode, ...]
@@ -170,7 +171,7 @@ class Modes:
         )
         return Locator(self.first, np.array(is_nodes), numbers, values)
 
-    def some(self, variables: Sequence[int]) -> Modes:
+    def select(self, variables: Sequence[int]) -> Modes:
         """Return the modes of some variables."""
         return Modes(tuple(self.modes[j] for j in variables))
 
@@ -182,7 +183,9 @@ class Locator:
     Attributes
     ----------
     first : (d + 1,) int64 array
+        First point of every variable, and the number of all points.
     is_nodes : (d,) bool array
+        True for measured variables.
     numbers : (d, 3) float64 array
         First node, step and tail of measured variables.
     values : (points,) float64 array
@@ -208,7 +211,9 @@ class Locator:
         rows : (n, d) array
             NaN is missing.
         point : (n, d) int32 array
+            Receives the point at or below every value.
         left, right : (n, d) float array
+            Receive the shares of this point and of the next one.
         """
         _locate(rows, self.first, self.is_nodes, self.numbers, self.values, point, left, right)
 

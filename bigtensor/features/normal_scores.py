@@ -71,7 +71,7 @@ class NormalScores:
         slopes = np.stack([_slopes(row, scores) for row in knots])
         return cls(knots, np.tile(scores, (len(knots), 1)), slopes)
 
-    def some(self, variables: NDArray[np.integer]) -> NormalScores:
+    def select(self, variables: NDArray[np.integer]) -> NormalScores:
         """Return the splines of some variables."""
         return NormalScores(self.knots[variables], self.scores[variables], self.slopes[variables])
 
@@ -83,6 +83,7 @@ class NormalScores:
         values : (n, d) float64 array
             NaN stays, and counts as a derivative of one.
         log_slope : (n,) float64 array
+            The logarithms of the derivatives of a row are added to it.
         """
         _write_scores(self.knots, self.scores, self.slopes, values, log_slope)
 
@@ -166,13 +167,13 @@ def _write_scores(
 
 @row_loop
 def _write_values(
-    knots: Floats, scores: Floats, slopes: Floats, given: Floats, values: Floats
+    knots: Floats, scores: Floats, slopes: Floats, row_scores: Floats, values: Floats
 ) -> None:
     """Write the values of scores; see `NormalScores.inverse`."""
     last = knots.shape[1] - 1
-    for row in range(given.shape[0]):
-        for j in range(given.shape[1]):
-            score = given[row, j]
+    for row in range(row_scores.shape[0]):
+        for j in range(row_scores.shape[1]):
+            score = row_scores[row, j]
             if np.isnan(score):
                 values[row, j] = np.nan
             elif score <= scores[j, 0]:

@@ -31,6 +31,7 @@ def find_categories(values: NDArray[Any]) -> NDArray[np.float64]:
     Returns
     -------
     (c,) float64 array
+        Distinct codes.
 
     Raises
     ------
@@ -70,6 +71,7 @@ class Identity(FeatureMap):
     projection : (width, q) array, optional
         The features are ``projection' x``; None stands for the unit matrix.
     dtype : str, default "float32"
+        Precision in which blocks of features are computed.
     """
 
     width: int
@@ -127,11 +129,13 @@ class Standardised(FeatureMap):
     Parameters
     ----------
     centre : (d,) float64 array
+        Point that is subtracted from the rows.
     scale : (d,) float64 array
         Positive.
     projection : (d, q) array, optional
         None stands for the unit matrix.
     dtype : str, default "float32"
+        Precision in which blocks of features are computed.
     """
 
     centre: NDArray[np.float64]
@@ -199,6 +203,7 @@ class OneHot(FeatureMap):
     projection : (c, q) array, optional
         The features of a category are its row; None stands for the unit matrix.
     dtype : str, default "float32"
+        Precision in which blocks of features are computed.
 
     Raises
     ------
@@ -254,15 +259,15 @@ class OneHot(FeatureMap):
         """Write ones where a row has the category and zeros elsewhere."""
         rows = len(values)
         codes = work.take("features.codes", (rows,), "float64")
-        found = work.take("features.found", (self.n_basis, rows), "bool")
+        indicators = work.take("features.indicators", (self.n_basis, rows), "bool")
         np.copyto(codes, values[:, 0])
-        np.equal(codes, self.categories[:, None], out=found)
-        np.copyto(out[:, :rows], found)
+        np.equal(codes, self.categories[:, None], out=indicators)
+        np.copyto(out[:, :rows], indicators)
         out[:, rows:] = 0
 
     def work_arrays(self, rows: int) -> Buffers:
         """Return the buffers of the codes and of the comparison."""
         return {
             "features.codes": ((rows,), "float64"),
-            "features.found": ((self.n_basis, rows), "bool"),
+            "features.indicators": ((self.n_basis, rows), "bool"),
         }

@@ -54,7 +54,7 @@ class RowLoop(Generic[_Arguments]):
     ) -> None:
         self._function = function
         self._fast = {
-            flag for flag, wanted in (("reassoc", any_order), ("contract", fused)) if wanted
+            flag for flag, enabled in (("reassoc", any_order), ("contract", fused)) if enabled
         }
         self._compiled: dict[tuple[Any, ...], Callable[_Arguments, None]] = {}
         update_wrapper(self, function)
@@ -118,7 +118,7 @@ def fused_row_loop(function: Callable[_Arguments, None]) -> RowLoop[_Arguments]:
     return RowLoop(function, fused=True)
 
 
-def _type_of(value: Any) -> Any:
+def _type_of(value: object) -> type | tuple[np.dtype[Any], int, int]:
     """Return the type that machine code depends on."""
     if isinstance(value, np.ndarray):
         return value.dtype, value.ndim, value.flags.num & _LAYOUT

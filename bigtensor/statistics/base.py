@@ -50,7 +50,9 @@ class Workspace:
         name : str
             Names the buffer; two arrays that are in use together need two names.
         shape : tuple of int
+            Shape of the array.
         dtype : dtype-like
+            Type of the entries.
 
         Returns
         -------
@@ -183,7 +185,9 @@ class RowOutput:
     Attributes
     ----------
     name : str
+        Name of the output in the result.
     dtype : str
+        Type of the entries.
     dims : mapping of str to int
         Names and lengths of the dimensions after the sample dimension.
     fill : int or float

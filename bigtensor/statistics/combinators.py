@@ -27,6 +27,7 @@ class Together(Statistic[dict[str, Any]]):
     Parameters
     ----------
     parts : tuple of (name, statistic) pairs
+        Statistics with their names.
 
     Raises
     ------
@@ -48,7 +49,7 @@ class Together(Statistic[dict[str, Any]]):
         object.__setattr__(self, "halo", max(part.halo for part in statistics))
 
     @classmethod
-    def of(cls, **statistics: Statistic[Any]) -> Together:
+    def named(cls, **statistics: Statistic[Any]) -> Together:
         """Return the statistics of these names together."""
         return cls(tuple(statistics.items()))
 
@@ -95,6 +96,7 @@ class FoldResults(Generic[_Result]):
     Attributes
     ----------
     statistic : Statistic
+        Statistic that the states belong to.
     states : tuple of states
         One a fold.
     """
@@ -140,6 +142,7 @@ class Folded(Statistic[FoldResults[_Result]], Generic[_Result]):
     folds : int
         At least two.
     random_state : int, default 0
+        Seed of the folds.
 
     Raises
     ------

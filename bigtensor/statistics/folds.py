@@ -47,6 +47,7 @@ class OfFold(Statistic[Result]):
     inside : bool
         If True, the rows of the fold, otherwise all other rows.
     random_state : int, default 0
+        Seed of the folds.
 
     Raises
     ------

@@ -13,7 +13,9 @@ def sum_in_memory(statistic: Statistic[Result], rows: Block) -> Result:
     Parameters
     ----------
     statistic : Statistic
+        Statistic to compute.
     rows : Block
+        All rows, as one block.
     """
     state, work = statistic.init(), Workspace()
     for _, block in sub_blocks(rows, statistic.block_rows, statistic.halo):

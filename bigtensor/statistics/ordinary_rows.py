@@ -80,6 +80,7 @@ def most_outliers(rows: float) -> int:
     Parameters
     ----------
     rows : float
+        Number of rows of the sample.
     """
     return max(int(SHARE * rows), min(FEW, int(SHARE_OF_FEW * rows)))
 

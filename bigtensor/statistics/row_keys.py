@@ -50,7 +50,9 @@ def keys_at(random_state: int, purpose: str, index: NDArray[Any]) -> NDArray[np.
     Parameters
     ----------
     random_state : int
+        Seed of the random numbers.
     purpose : str
+        Name of the use of the keys. Different purposes have independent keys.
     index : (rows,) integer array
         Global row indices, in any order.
 

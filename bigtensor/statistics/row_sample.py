@@ -103,6 +103,7 @@ class RowSample(Statistic[Sample]):
     dtype : str, default "float32"
         Of the kept values.
     random_state : int, default 0
+        Seed of the keys.
     has_weight : bool, default False
         If True, keep the sample weights. Rows without a weight have weight one.
 

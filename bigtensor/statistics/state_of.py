@@ -20,7 +20,9 @@ class KeptState:
     Attributes
     ----------
     state : dict of str to ndarray
+        Arrays of the state.
     rows : int
+        Number of rows.
     weight : float
         The sum of the sample weights of these rows.
     """
@@ -37,6 +39,7 @@ class StateOf(Statistic[KeptState]):
     Parameters
     ----------
     statistic : Statistic
+        Statistic whose state is kept.
     """
 
     statistic: Statistic[Any]

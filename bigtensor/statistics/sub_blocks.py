@@ -13,6 +13,7 @@ def sub_blocks(block: Block, rows: int, halo: int = 0) -> Iterator[tuple[slice, 
     Parameters
     ----------
     block : Block
+        Block to cut.
     rows : int
         Rows of every window but the last, which may be shorter.
     halo : int, default 0

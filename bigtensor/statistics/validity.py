@@ -82,6 +82,7 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
     Parameters
     ----------
     statistic : Statistic
+        Statistic that is shown the valid rows.
     marginalised : bool, default False
         Show missing codes and NaN to the statistic, which sums over them.
     weighted : bool, default True
@@ -142,12 +143,12 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
         """Return the counts of missing values and the result of the valid rows."""
         names = (*_COUNTS, *_OF_FIRST_ROW, *_FIRSTS)
         number = {name: int(state[_PREFIX + name]) for name in names}
-        found = number["first_row"] != _NEVER
+        has_invalid_value = number["first_row"] != _NEVER
         validity = Validity(
             rows=number["rows"],
             dropped=number["dropped"],
-            first_row=number["first_row"] if found else None,
-            first_column=number["first_column"] if found else None,
+            first_row=number["first_row"] if has_invalid_value else None,
+            first_column=number["first_column"] if has_invalid_value else None,
             bad_weights=number["bad_weights"],
             first_bad_weight=(
                 None if number["first_bad_weight"] == _NEVER else number["first_bad_weight"]
@@ -172,7 +173,9 @@ def usable_rows(block: Block, work: Workspace, *, marginalised: bool) -> NDArray
     Parameters
     ----------
     block : Block
+        Rows with a halo, if they have one.
     work : Workspace
+        Buffers that are reused from block to block.
     marginalised : bool
         Rows with missing codes or NaN can be used.
 
@@ -196,6 +199,7 @@ def finite_rows(
         Dense or CSR values. Dense integers are codes, of which negative ones are missing. Integers
         in CSR values are counts.
     work : Workspace
+        Buffers that are reused from block to block.
     marginalised : bool, default False
         NaN is usable.
 
@@ -330,6 +334,7 @@ def explain(validity: Validity, features: Sequence[str]) -> str:
     Parameters
     ----------
     validity : Validity
+        Counts of a pass.
     features : sequence of str
         The features of all views, one view beside the other.
     """

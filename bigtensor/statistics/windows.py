@@ -31,8 +31,8 @@ def sample_windows(
         two, and they start at multiples of it: in a store whose chunks are longer powers of two a
         window then lies in one chunk, and nothing else is decoded for it.
     """
-    wanted = max(MIN_WINDOW_ROWS, -(-2 * size // windows))
-    length = 1 << (wanted - 1).bit_length()
+    least_length = max(MIN_WINDOW_ROWS, -(-2 * size // windows))
+    length = 1 << (least_length - 1).bit_length()
     if rows <= windows * length:
         return None
     last = rows - length

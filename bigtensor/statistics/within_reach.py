@@ -25,6 +25,7 @@ class Reach:
     columns : tuple of (start, stop)
         Columns of a block that every group is of.
     points : tuple of (d_g,) float64 arrays
+        Point of every group, in the units of the data.
     scales : tuple of (d_g,) float64 arrays
         Units of the columns; infinite for a column that is ignored.
     distances : tuple of float
@@ -43,6 +44,7 @@ class Reach:
         Parameters
         ----------
         columns : tuple of (start, stop)
+            Columns of every group.
         """
         sizes = [stop - start for start, stop in columns]
         zeros = tuple(np.zeros(size) for size in sizes)
@@ -66,6 +68,7 @@ class Reach:
         Parameters
         ----------
         rows : (n, d) array
+            Rows in the units of the data.
         """
         near = np.ones(len(rows), bool)
         self.mark(rows, near)
@@ -77,6 +80,7 @@ class Reach:
         Parameters
         ----------
         rows : (n, d) array
+            Rows in the units of the data.
         near : (n,) bool array
             Changed in place.
         """
@@ -92,7 +96,9 @@ class ResultWithin(Generic[_Result]):
     Attributes
     ----------
     result : object
+        Result of the statistic.
     left_out : int
+        Number of rows out of reach.
     """
 
     result: _Result
@@ -111,6 +117,7 @@ class WithinReach(Statistic[ResultWithin[_Result]]):
     statistic : Statistic
         Of rows; without a halo.
     reach : Reach
+        Points and distances of the groups.
     """
 
     statistic: Statistic[_Result]

@@ -19,7 +19,7 @@ from bigtensor.testing.row_function_laws import check_row_function
 @model_law
 def answers_have_one_entry_for_every_row(case: ModelCase) -> None:
     """Assert that answers are arrays with the rows first, and lack no entry."""
-    for name, answer in case.found.items():
+    for name, answer in case.fitted_answers.items():
         require(
             answer.ndim >= 1 and len(answer) == case.rows, f"{name} has the shape {answer.shape}"
         )
@@ -33,13 +33,13 @@ def answers_move_with_their_rows(case: ModelCase) -> None:
     if case.in_order:
         return
     order = np.random.default_rng(0).permutation(case.rows)
-    wanted = {name: answer[order] for name, answer in case.found.items()}
-    found = case.answers_of(case.fitted, case.data[order])
-    require_close_answers(found, wanted, case, "answers for permuted rows")
+    permuted = {name: answer[order] for name, answer in case.fitted_answers.items()}
+    answers = case.answers_of(case.fitted, case.data[order])
+    require_close_answers(answers, permuted, case, "answers for permuted rows")
     few = case.rows // 3
-    head = {name: answer[:few] for name, answer in case.found.items()}
-    found = case.answers_of(case.fitted, case.data[:few])
-    require_close_answers(found, head, case, "answers for the first rows alone")
+    head = {name: answer[:few] for name, answer in case.fitted_answers.items()}
+    answers = case.answers_of(case.fitted, case.data[:few])
+    require_close_answers(answers, head, case, "answers for the first rows alone")
 
 
 @model_law
@@ -47,8 +47,8 @@ def labelled_features_are_found_by_name(case: ModelCase) -> None:
     """Assert that labelled features may come in any order."""
     if not case.is_labelled:
         return
-    found = case.answers_of(case.fitted, case.data[:, ::-1])
-    require_close_answers(found, case.found, case, "answers for permuted features")
+    answers = case.answers_of(case.fitted, case.data[:, ::-1])
+    require_close_answers(answers, case.fitted_answers, case, "answers for permuted features")
 
 
 @model_law
@@ -65,8 +65,8 @@ def lazy_data_give_lazy_answers(case: ModelCase) -> None:
             answer = getattr(case.fitted, name)(data)
             require(isinstance(answer, container), f"{name} of {container} is {type(answer)}")
             require(bool(answer.chunks), f"{name} of chunked data is computed")
-            found, wanted = {name: np.asarray(answer)}, {name: case.found[name]}
-            require_close_answers(found, wanted, case, "answers for chunked data")
+            computed, expected = {name: np.asarray(answer)}, {name: case.fitted_answers[name]}
+            require_close_answers(computed, expected, case, "answers for chunked data")
 
 
 @model_law
@@ -110,7 +110,10 @@ def answers_keep_the_names_of_their_rows(case: ModelCase) -> None:
         dim = case.fitted.sample_dim
         require(isinstance(answer, xr.DataArray), f"{name} of AnnData is {type(answer)}")
         require_close_answers(
-            {name: answer.to_numpy()}, {name: case.found[name]}, case, "answers for AnnData"
+            {name: answer.to_numpy()},
+            {name: case.fitted_answers[name]},
+            case,
+            "answers for AnnData",
         )
         if dim in answer.dims:
             require(answer.indexes[dim].tolist() == names, f"{name} of AnnData has other names")
@@ -176,5 +179,5 @@ def _require_labelled(case: ModelCase, name: str, answer: Any) -> None:
     require(answer.dims[0] == first, f"{name} has the dimensions {answer.dims}, expected {first}")
     require(answer.chunks is None, f"{name} of data in memory is lazy")
     require_close_answers(
-        {name: answer.to_numpy()}, {name: case.found[name]}, case, "labelled answers"
+        {name: answer.to_numpy()}, {name: case.fitted_answers[name]}, case, "labelled answers"
     )

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.block import Block
@@ -28,6 +29,7 @@ class StatisticCase:
     Attributes
     ----------
     statistic : Statistic
+        Statistic under test.
     rows : Block, or whatever `bigtensor.open_samples` takes
         A few hundred rows. Weights, groups, sequences and missing values are part of them.
     views : mapping, optional
@@ -81,6 +83,7 @@ class RowFunctionCase:
     Attributes
     ----------
     function : RowFunction
+        Row function under test.
     rows, views, rtol
         As for `StatisticCase`; `rtol` holds for outputs in float64, and float32 is compared with
         at least 1e-5.
@@ -137,7 +140,7 @@ class ModelCase:
         return fitted(self.make(), self.data)
 
     @cached_property
-    def found(self) -> dict[str, Any]:
+    def fitted_answers(self) -> dict[str, Any]:
         """Answers of `fitted` for all rows."""
         return self.answers_of(self.fitted, self.data)
 
@@ -165,7 +168,7 @@ class ModelCase:
         """Return the answers of a model for every row, as NumPy arrays."""
         return {name: np.asarray(getattr(model, name)(data)) for name in self.methods}
 
-    def tolerance(self, answer: Any) -> float:
+    def tolerance(self, answer: NDArray[Any]) -> float:
         """Return the tolerance of an answer by its type."""
         return max(self.rtol, 1e-5) if answer.dtype == np.float32 else self.rtol
 
@@ -186,7 +189,9 @@ def whole_block(rows: Any, views: ViewsLike | None) -> Block:
     Parameters
     ----------
     rows : Block, or one data set that `open_samples` takes
+        Rows of the case.
     views : mapping, optional
+        Views as for `bigtensor.open_samples`. Not read for a Block.
     """
     if isinstance(rows, Block):
         return rows

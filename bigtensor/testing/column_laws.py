@@ -57,10 +57,10 @@ def _require_same_fit(
     """Raise an AssertionError unless a model of permuted columns is the expected one."""
     answers = case.answers_of(model, moved)
     if "predict" in answers:
-        agreement = adjusted_rand_score(case.found["predict"], answers["predict"])
+        agreement = adjusted_rand_score(case.fitted_answers["predict"], answers["predict"])
         require(agreement == 1, f"labels of permuted columns have a Rand index of {agreement:.4f}")
     of_words = case.samples.kind == "counts"
-    for name, answer in case.found.items():
+    for name, answer in case.fitted_answers.items():
         if answer.dtype.kind == "f":
             tolerance = WORD_TOLERANCE if of_words else max(case.tolerance(answer), LEAST_RTOL)
             _require_permuted(name, answers[name], answer, order, tolerance)
@@ -74,7 +74,7 @@ def _require_same_fit(
 
 def _require_permuted(
     name: str,
-    found: NDArray[Any],
+    actual: NDArray[Any],
     expected: NDArray[Any],
     order: NDArray[np.intp],
     tolerance: float,
@@ -82,9 +82,10 @@ def _require_permuted(
     """Raise an AssertionError unless an array is the expected one with its features permuted."""
     most = tolerance * float(np.abs(expected).max(initial=0.0))
     equal = any(
-        np.allclose(found, permuted, rtol=0.0, atol=most) for permuted in _permuted(expected, order)
+        np.allclose(actual, permuted, rtol=0.0, atol=most)
+        for permuted in _permuted(expected, order)
     )
-    require(equal, f"{name} of permuted columns is {found}, expected {expected} permuted")
+    require(equal, f"{name} of permuted columns is {actual}, expected {expected} permuted")
 
 
 def _permuted(array: NDArray[Any], order: NDArray[np.intp]) -> list[NDArray[Any]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 Case = TypeVar("Case")
 
@@ -43,7 +44,9 @@ def require(holds: bool, message: str) -> None:
 
 
 @contextmanager
-def expected_error(kinds: type[Exception] | tuple[type[Exception], ...], call: str) -> Any:
+def expected_error(
+    kinds: type[Exception] | tuple[type[Exception], ...], call: str
+) -> Iterator[None]:
     """Raise an AssertionError unless the body raises an error of these kinds."""
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     names = " or ".join(kind.__name__ for kind in kinds)
@@ -55,23 +58,24 @@ def expected_error(kinds: type[Exception] | tuple[type[Exception], ...], call: s
 
 
 def require_close(
-    found: Mapping[str, Any], wanted: Mapping[str, Any], rtol: float, what: str
+    actual: Mapping[str, Any], expected: Mapping[str, Any], rtol: float, what: str
 ) -> None:
     """Raise an AssertionError unless named arrays agree.
 
     Parameters
     ----------
-    found, wanted : mapping of str to array
+    actual, expected : mapping of str to array
+        Arrays by name. Names, shapes and dtypes have to agree.
     rtol : float
         Tolerance of floating point numbers, relative to the largest number of the array. Other
         types have to be equal. NaN equals NaN.
     what : str
         What was computed in two ways, for the message.
     """
-    if set(found) != set(wanted):
-        raise AssertionError(f"{what}: arrays {sorted(found)}, expected {sorted(wanted)}")
-    for name in wanted:
-        left, right = np.asarray(found[name]), np.asarray(wanted[name])
+    if set(actual) != set(expected):
+        raise AssertionError(f"{what}: arrays {sorted(actual)}, expected {sorted(expected)}")
+    for name in expected:
+        left, right = np.asarray(actual[name]), np.asarray(expected[name])
         if (left.shape, left.dtype) != (right.shape, right.dtype):
             raise AssertionError(
                 f"{what}: {name!r} is {left.dtype} {left.shape}, "
@@ -80,12 +84,12 @@ def require_close(
         _require_close_array(left, right, rtol, f"{what}: {name!r}")
 
 
-def require_same(found: Mapping[str, Any], wanted: Mapping[str, Any], what: str) -> None:
+def require_same(actual: Mapping[str, Any], expected: Mapping[str, Any], what: str) -> None:
     """Raise an AssertionError unless named arrays are equal bit for bit; NaN equals NaN."""
-    require_close(found, wanted, 0.0, what)
+    require_close(actual, expected, 0.0, what)
 
 
-def _require_close_array(left: Any, right: Any, rtol: float, what: str) -> None:
+def _require_close_array(left: NDArray[Any], right: NDArray[Any], rtol: float, what: str) -> None:
     """Compare two arrays of one shape and type."""
     if left.dtype.kind not in "fc":
         differ = left != right

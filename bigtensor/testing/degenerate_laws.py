@@ -78,7 +78,7 @@ def any_unit_is_answered_or_refused(case: ModelCase) -> None:
     """Assert that values near 1e-300 or 1e300 have the labels of other units, or are refused."""
     if case.samples.kind != "measured":
         return
-    labels = case.found.get("predict")
+    labels = case.fitted_answers.get("predict")
     scaled = [(scale, "float64") for scale in SCALES]
     for scale, dtype in [*scaled, *((scale, "float32") for scale in SINGLE_SCALES)]:
         data = (case.data.astype("float64") * scale).astype(dtype)
@@ -122,15 +122,7 @@ def _answers_or_none(
 ) -> Answers | None:
     """Return the answers of a model for the rows of its fit; None if it refuses them.
 
-    Parameters
-    ----------
-    case : ModelCase
-    model : model
-        Unfitted.
-    data : DataArray or CSR array
-    what : str
-        Name of the data, for messages.
-    sample_weight : (rows,) float64 array, optional
+    ``model`` is unfitted, and ``what`` names the data in messages.
 
     Raises
     ------
@@ -174,11 +166,7 @@ def _values(case: ModelCase) -> NDArray[Any]:
 def _with_values(case: ModelCase, values: NDArray[Any]) -> Any:
     """Return rows of other values as data of the kind of a case.
 
-    Parameters
-    ----------
-    case : ModelCase
-    values : (rows, features) array
-        Codes are those of the first feature of the case.
+    Codes in ``values`` are those of the first feature of the case.
     """
     data = case.data
     values = values.astype(data.dtype)

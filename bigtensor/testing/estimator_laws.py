@@ -37,13 +37,15 @@ def the_constructor_stores_parameters_only(case: ModelCase) -> None:
     names = [*model.get_params(deep=False)]
     set_ = sorted(name for name in vars(model) if name not in names and name.endswith("_"))
     require(not set_, f"attributes {set_} are set before the fit")
-    given = {name: object() for name in names}
-    stored = type(model)(**given)
-    for name, value in given.items():
-        found = getattr(stored, name)
-        require(found is value, f"{name} is {found!r} and not the object that was given, {value!r}")
-    found, wanted = repr(clone(model).get_params()), repr(model.get_params())
-    require(found == wanted, f"a clone has the parameters {found}, expected {wanted}")
+    parameters = {name: object() for name in names}
+    stored = type(model)(**parameters)
+    for name, value in parameters.items():
+        actual = getattr(stored, name)
+        require(
+            actual is value, f"{name} is {actual!r} and not the object that was given, {value!r}"
+        )
+    actual, expected = repr(clone(model).get_params()), repr(model.get_params())
+    require(actual == expected, f"a clone has the parameters {actual}, expected {expected}")
 
 
 @model_law
@@ -81,10 +83,11 @@ def fit_returns_the_model(case: ModelCase) -> None:
         model.n_features_in_ == features,
         f"n_features_in_ is {model.n_features_in_}, expected {features}",
     )
-    told = model.diagnostics_
-    json.dumps(told)
-    require(told["rows"] == case.rows, f"diagnostics tell {told['rows']} rows of {case.rows}")
-    require(bool(told["passes"]), "diagnostics tell no pass")
+    diagnostics = model.diagnostics_
+    json.dumps(diagnostics)
+    rows = diagnostics["rows"]
+    require(rows == case.rows, f"diagnostics tell {rows} rows of {case.rows}")
+    require(bool(diagnostics["passes"]), "diagnostics tell no pass")
     words = model._outcome_in_words()
     require(
         all(len(entry) == 2 and all(isinstance(word, str) for word in entry) for entry in words),

@@ -47,21 +47,21 @@ def the_plan_covers_the_passes(case: ModelCase) -> None:
             result = yield item
 
     model._run(samples, watched(model._script(shape)), planned)
-    for wanted in ran:
-        own = [entry for entry in planned if _is_planned(wanted.name, entry)]
-        require(bool(own), f"the pass {wanted.name!r} is not planned")
-        size = PlannedPass(wanted).size(samples.rows)
+    for pass_ in ran:
+        own = [entry for entry in planned if _is_planned(pass_.name, entry)]
+        require(bool(own), f"the pass {pass_.name!r} is not planned")
+        size = PlannedPass(pass_).size(samples.rows)
         for what in ("rows", "state_nbytes", "work_nbytes"):
             most = max(getattr(entry.size(samples.rows), what) for entry in own)
-            found = getattr(size, what)
-            require(found <= most, f"{what} of the pass {wanted.name!r}: {found:,} of {most:,}")
+            amount = getattr(size, what)
+            require(amount <= most, f"{what} of the pass {pass_.name!r}: {amount:,} of {most:,}")
         times = sum(any(_is_planned(other.name, entry) for entry in own) for other in ran)
         most = sum(entry.times for entry in own)
-        require(times <= most, f"passes like {wanted.name!r} ran {times} times of {most}")
-    told = case.make().plan(case.data, scheduler="threads", workers=1)
+        require(times <= most, f"passes like {pass_.name!r} ran {times} times of {most}")
+    plan = case.make().plan(case.data, scheduler="threads", workers=1)
     require(
-        [size.name for size in told.passes] == [entry.wanted.name for entry in planned],
-        f"plan() tells the passes {[size.name for size in told.passes]}",
+        [size.name for size in plan.passes] == [entry.wanted.name for entry in planned],
+        f"plan() tells the passes {[size.name for size in plan.passes]}",
     )
 
 
@@ -114,8 +114,10 @@ def a_saved_model_is_the_same(case: ModelCase) -> None:
         path = case.fitted.save(folder / "model.zarr")
         loaded = type(case.fitted).from_contents(read_group(path))
     require_same_model(loaded, case.fitted, case, "saved model")
-    found, wanted = fitted_arrays(loaded), fitted_arrays(case.fitted)
-    require(set(found) == set(wanted), f"attributes {sorted(found)}, expected {sorted(wanted)}")
+    actual, expected = fitted_arrays(loaded), fitted_arrays(case.fitted)
+    require(
+        set(actual) == set(expected), f"attributes {sorted(actual)}, expected {sorted(expected)}"
+    )
     for name in ("diagnostics_", "views_"):
         one, other = getattr(loaded, name), getattr(case.fitted, name)
         require(one == other, f"{name} is {one}, expected {other}")
@@ -130,12 +132,12 @@ def missing_rows_are_refused_or_left_out(case: ModelCase) -> None:
     gaps = with_missing(case.data, row)
     with expected_error(MissingValueError, "fit with a missing value"):
         _fit(case, gaps, "raise")
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         model = _fit(case, gaps, "omit")
         answers = case.answers_of(model, gaps)
     require(
-        any(issubclass(entry.category, MissingValueWarning) for entry in told),
+        any(issubclass(entry.category, MissingValueWarning) for entry in records),
         "missing='omit' warned of no missing value",
     )
     left_out = model.diagnostics_["rows_left_out"]

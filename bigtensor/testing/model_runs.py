@@ -50,37 +50,41 @@ def values_of(data: Any) -> dict[str, Any]:
 
 
 def require_same_model(
-    found: LatentVariableModel, wanted: LatentVariableModel, case: ModelCase, what: str
+    model: LatentVariableModel, reference: LatentVariableModel, case: ModelCase, what: str
 ) -> None:
     """Raise an AssertionError unless two models are equal bit for bit, and so are their answers."""
-    require_same(contents(found), contents(wanted), what)
+    require_same(contents(model), contents(reference), what)
     require_same(
-        case.answers_of(found, case.data), case.answers_of(wanted, case.data), f"answers of {what}"
+        case.answers_of(model, case.data),
+        case.answers_of(reference, case.data),
+        f"answers of {what}",
     )
 
 
 def require_close_answers(
-    found: dict[str, Any], wanted: dict[str, Any], case: ModelCase, what: str
+    actual: dict[str, Any], expected: dict[str, Any], case: ModelCase, what: str
 ) -> None:
     """Raise an AssertionError unless answers agree to the tolerance of their type."""
-    for name, answer in wanted.items():
-        require_close({name: found[name]}, {name: answer}, case.tolerance(answer), what)
+    for name, answer in expected.items():
+        require_close({name: actual[name]}, {name: answer}, case.tolerance(answer), what)
 
 
 def require_close_model(
-    found: LatentVariableModel, wanted: LatentVariableModel, case: ModelCase, what: str
+    model: LatentVariableModel, reference: LatentVariableModel, case: ModelCase, what: str
 ) -> None:
     """Raise an AssertionError unless fitted attributes and answers of two models agree."""
-    require_close(fitted_arrays(found), fitted_arrays(wanted), case.rtol, what)
-    answers = case.answers_of(found, case.data)
-    require_close_answers(answers, case.answers_of(wanted, case.data), case, f"answers of {what}")
+    require_close(fitted_arrays(model), fitted_arrays(reference), case.rtol, what)
+    answers = case.answers_of(model, case.data)
+    require_close_answers(
+        answers, case.answers_of(reference, case.data), case, f"answers of {what}"
+    )
 
 
 def fitted_arrays(model: LatentVariableModel) -> dict[str, Any]:
     """Return the fitted attributes that are numbers or arrays of numbers."""
-    found = {
+    values = {
         name: np.asarray(value)
         for name, value in vars(model).items()
         if name.endswith("_") and isinstance(value, np.ndarray | int | float | list | tuple)
     }
-    return {name: array for name, array in found.items() if array.dtype.kind in "biuf"}
+    return {name: array for name, array in values.items() if array.dtype.kind in "biuf"}

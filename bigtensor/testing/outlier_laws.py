@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score
 
@@ -49,25 +50,25 @@ def a_single_outlier_is_left_out_and_reported(case: ModelCase) -> None:
     require(is_named and not verdict["good"], f"the verdict does not name row {row}: {verdict}")
     for name, differ in _COMPARISONS.items():
         if name in answers:
-            differ(np.delete(answers[name], row, 0), np.delete(case.found[name], row, 0))
+            differ(np.delete(answers[name], row, 0), np.delete(case.fitted_answers[name], row, 0))
 
 
 OUTLIER_LAWS: tuple[Callable[[ModelCase], None], ...] = (a_single_outlier_is_left_out_and_reported,)
 
 
-def _require_labels(answer: Any, expected: Any) -> None:
+def _require_labels(answer: NDArray[Any], expected: NDArray[Any]) -> None:
     """Raise an AssertionError unless two sets of labels agree."""
     agreement = adjusted_rand_score(expected, answer)
     require(agreement >= LEAST_AGREEMENT, f"labels agree with a Rand index of {agreement:.3f}")
 
 
-def _require_log_densities(answer: Any, expected: Any) -> None:
+def _require_log_densities(answer: NDArray[Any], expected: NDArray[Any]) -> None:
     """Raise an AssertionError unless log densities are about equal."""
     shift = float(np.abs(answer - expected).mean())
     require(shift <= MOST_SHIFT, f"log densities differ by {shift:.3f} nats")
 
 
-def _require_sources(answer: Any, expected: Any) -> None:
+def _require_sources(answer: NDArray[Any], expected: NDArray[Any]) -> None:
     """Raise an AssertionError unless sources are about equal, in any order."""
     require(answer.shape == expected.shape, f"sources have the shape {answer.shape}")
     k = answer.shape[1]
@@ -76,7 +77,7 @@ def _require_sources(answer: Any, expected: Any) -> None:
     require(least >= LEAST_AGREEMENT, f"a source has the correlation {least:.3f}")
 
 
-_COMPARISONS: dict[str, Callable[[Any, Any], None]] = {
+_COMPARISONS: dict[str, Callable[[NDArray[Any], NDArray[Any]], None]] = {
     "predict": _require_labels,
     "score_samples": _require_log_densities,
     "transform": _require_sources,

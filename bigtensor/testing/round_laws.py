@@ -94,10 +94,10 @@ def _solved_from_a_file(model: LatentVariableModel, sums: Statistics) -> LatentV
 
 
 def _require_close_if_solved(
-    case: ModelCase, found: LatentVariableModel, wanted: LatentVariableModel, what: str
+    case: ModelCase, model: LatentVariableModel, reference: LatentVariableModel, what: str
 ) -> None:
     """Compare answers, of models that have a solution after this round."""
-    one, other = _answers_if_solved(case, found), _answers_if_solved(case, wanted)
+    one, other = _answers_if_solved(case, model), _answers_if_solved(case, reference)
     require(
         (one is None) == (other is None), f"{what}: one model has a solution, the other has none"
     )

@@ -42,8 +42,8 @@ def a_block_is_not_modified(case: RowFunctionCase) -> None:
     """Assert that ``evaluate`` writes into the outputs only."""
     block = copy.deepcopy(case.block)
     evaluated(case.function, block, uneven_cut(block.rows))
-    values, wanted = ({"values": _dense(one.values)} for one in (block, case.block))
-    require_same(values, wanted, "block after evaluate")
+    values, original = ({"values": _dense(one.values)} for one in (block, case.block))
+    require_same(values, original, "block after evaluate")
 
 
 @law
@@ -97,6 +97,7 @@ def check_row_function(function: RowFunction, rows: Any, **settings: Any) -> Non
     Parameters
     ----------
     function : RowFunction
+        Row function under test.
     rows : Block, or whatever `bigtensor.open_samples` takes
         A few hundred rows without missing values.
     **settings

@@ -21,8 +21,11 @@ def small_data(kind: Kind, rows: int = 600, random_state: int = 0) -> Any:
     Parameters
     ----------
     kind : {"measured", "codes", "counts"}
+        Type of the values.
     rows : int
+        Number of rows.
     random_state : int
+        Seed of the random numbers.
 
     Returns
     -------

@@ -190,6 +190,7 @@ def check_statistic(statistic: Statistic[Any], rows: Any, **settings: Any) -> No
     Parameters
     ----------
     statistic : Statistic
+        Statistic under test.
     rows : Block, or whatever `bigtensor.open_samples` takes
         A few hundred rows.
     **settings

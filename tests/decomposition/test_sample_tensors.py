@@ -170,7 +170,7 @@ def flat(factors):
 @pytest.mark.parametrize("orders", ORDERS)
 def test_normal_equations__are_those_of_the_dense_jacobian(orders):
     tensor, terms = tensor_of(orders), drawn(orders, 3)
-    scaled = Scaled.of(terms)
+    scaled = Scaled.from_terms(terms)
     dense = jacobian(scaled)
     system = NormalEquations(scaled, 0.0)
     direction = tuple(default_rng(4).normal(size=factor.shape) for factor in terms.factors)

@@ -70,7 +70,7 @@ def test_missing_entries__stay_and_have_no_slope(rows):
     holes[:, 2] = np.nan
     at, slope = written(found, holes)
     assert np.isnan(at[:, 2]).all()
-    alone = found.some(np.array([2]))
+    alone = found.select(np.array([2]))
     own = written(alone, values[:, [2]])[1]
     assert slope + own == pytest.approx(written(found, values)[1], abs=1e-12)
 

@@ -319,13 +319,13 @@ CASES = [
     Case("folded", lambda offset: Folded(posterior_sums(offset), 3, random_state=1)),
     Case(
         "together",
-        lambda offset: Together.of(moments=triple_moments(offset), sample=row_sample(offset)),
+        lambda offset: Together.named(moments=triple_moments(offset), sample=row_sample(offset)),
         moves=False,
     ),
     Case(
         "checked_together_folded",
         lambda offset: Checked(
-            Together.of(folds=Folded(triple_moments(offset), 2), sums=posterior_sums(offset))
+            Together.named(folds=Folded(triple_moments(offset), 2), sums=posterior_sums(offset))
         ),
         bad_rows=True,
     ),

@@ -119,7 +119,7 @@ def test_law__any_cut_of_sparse_rows_gives_the_sums_of_dense_ones(data):
         patch.setattr(samples_module, "READ_NBYTES", data.draw(st.integers(1, 500)))
         statistic = Checked(CountMoments(data.draw(st.integers(1, 20))))
         validity, found = run(samples, statistic, borders)
-        again, folded = run(samples, Checked(Together.of(f=Folded(CountMoments(4), 2))), borders)
+        again, folded = run(samples, Checked(Together.named(f=Folded(CountMoments(4), 2))), borders)
     wanted = expected(values, weight, coded)
     assert (validity.rows, validity.dropped) == (again.rows, again.dropped) == (n, 0)
     assert_sums(found, wanted)

@@ -110,7 +110,7 @@ def test_law__every_window_of_valid_rows_is_summed_once(kind, together, data):
     n = len(rows.values)
     samples = rows.samples(kind, data.draw(st.integers(1, n), label="chunk"))
     inner = WindowProducts(data.draw(st.integers(1, 12), label="block rows"))
-    statistic = Checked(Together.of(windows=inner, rows=ColumnSums(2)) if together else inner)
+    statistic = Checked(Together.named(windows=inner, rows=ColumnSums(2)) if together else inner)
     state = statistic.init()
     borders = data.draw(cuts(n))
     with pytest.MonkeyPatch.context() as patch:

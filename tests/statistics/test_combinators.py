@@ -70,7 +70,7 @@ def accumulate(statistic, rows, halo=0, work=None):
 
 
 def test_together__gives_every_result_and_every_part_the_blocks_it_wants():
-    statistic = Together.of(
+    statistic = Together.named(
         mean=Mean(), again=Mean("float32"), lagged=Lagged(), few=RowSample(5, 2)
     )
     assert statistic.halo == 1

@@ -125,10 +125,6 @@ class DiscreteFactors:
         weight_floor : float, optional
             Smallest weight; `floor` by default.
 
-        Returns
-        -------
-        DiscreteFactors
-
         Raises
         ------
         ParameterError
@@ -171,10 +167,6 @@ def core_of_table(
         If True, all views have the same symbols, as the steps of a sequence have, and one scale:
         the root of the mean of their marginals.
 
-    Returns
-    -------
-    DiscreteCore
-
     Raises
     ------
     ParameterError
@@ -189,7 +181,7 @@ def core_of_table(
     sums = _pair_sums(table)
     scaled = by_view(lambda p: sums[p] * inverses[PAIRS[p][0]][:, None] * inverses[PAIRS[p][1]])
     directions = cross_covariance_subspaces(dict(zip(PAIRS, scaled, strict=True)), r).bases
-    bases = by_view(lambda t: _of_seen_symbols(directions[t], marginals[t]))
+    bases = by_view(lambda t: _of_occurring_symbols(directions[t], marginals[t]))
     tensor = multiply_modes(table, *by_view(lambda t: bases[t] * inverses[t][:, None]))
     return DiscreteCore(tensor, bases, scales, marginals, _projected_pairs(scaled, bases))
 
@@ -201,10 +193,6 @@ def unscaled_core(table: FloatArray) -> DiscreteCore:
     ----------
     table : ndarray of shape (n_1, n_2, n_3)
         Joint probabilities.
-
-    Returns
-    -------
-    DiscreteCore
 
     Raises
     ------
@@ -241,7 +229,9 @@ def bases_of_sketches(
     Returns
     -------
     bases : tuple of three ndarrays of shape (n_t, r)
+        Orthonormal columns in scaled symbols.
     scales : tuple of three ndarrays of shape (n_t,)
+        Square roots of the damped marginals.
 
     Raises
     ------
@@ -254,7 +244,7 @@ def bases_of_sketches(
     def basis(t: int) -> FloatArray:
         scaled = sketches[t] * inverse_scale(scales[t])[:, None]
         vectors = np.linalg.svd(scaled, full_matrices=False)[0]
-        return _of_seen_symbols(vectors[:, :r], marginals[t])
+        return _of_occurring_symbols(vectors[:, :r], marginals[t])
 
     return by_view(basis), scales
 
@@ -302,10 +292,12 @@ def distributions(columns: FloatArray, floor: float) -> FloatArray:
     columns : ndarray of shape (n, m)
         A column without a positive entry becomes uniform.
     floor : float
+        Smallest entry of a distribution.
 
     Returns
     -------
     ndarray of shape (n, m)
+        Columns that sum to one.
 
     Raises
     ------
@@ -326,7 +318,9 @@ def check_components(core: DiscreteCore, k: int) -> None:
     Parameters
     ----------
     core : DiscreteCore
+        Scaled table of three views.
     k : int
+        Number of components.
 
     Raises
     ------
@@ -408,7 +402,7 @@ def _scales(marginal: FloatArray, damping: float) -> FloatArray:
     return np.asarray(np.sqrt(marginal + damping / len(marginal)), dtype=np.float64)
 
 
-def _of_seen_symbols(basis: FloatArray, marginal: FloatArray) -> FloatArray:
+def _of_occurring_symbols(basis: FloatArray, marginal: FloatArray) -> FloatArray:
     """Directions of a basis, of at most as many as there are symbols with rows.
 
     Further directions hold nothing. An eigenvalue of zero there would stand before the negative

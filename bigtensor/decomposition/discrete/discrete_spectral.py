@@ -91,6 +91,7 @@ def spectral_factors(
     Parameters
     ----------
     core : DiscreteCore
+        Scaled table of three views.
     k : int
         Number of components.
     view : int
@@ -100,10 +101,6 @@ def spectral_factors(
         or the robust tensor power method.
     rng : numpy.random.Generator
         For the random combination and the starts of the power method.
-
-    Returns
-    -------
-    SpectralFactors
 
     Raises
     ------

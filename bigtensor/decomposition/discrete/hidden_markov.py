@@ -115,12 +115,12 @@ class MarkovParameters:
         weights = self.occupancy
         before = self.window_start[:, None] * self.transition
         first = self.emission.T @ before
-        seen = weights != 0
+        has_weight = weights != 0
         overall = np.broadcast_to((self.window_start @ self.emission)[:, None], first.shape)
         return DiscreteFactors(
             weights,
             (
-                np.where(seen, first / np.where(seen, weights, 1.0), overall),
+                np.where(has_weight, first / np.where(has_weight, weights, 1.0), overall),
                 np.ascontiguousarray(self.emission.T),
                 np.ascontiguousarray((self.transition @ self.emission).T),
             ),

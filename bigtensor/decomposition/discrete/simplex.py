@@ -39,7 +39,9 @@ def simplex_least_squares(matrix: FloatArray, targets: FloatArray) -> FloatArray
     Parameters
     ----------
     matrix : ndarray of shape (n, k)
+        Columns A that are mixed.
     targets : ndarray of shape (n, m)
+        One target b a column.
 
     Returns
     -------

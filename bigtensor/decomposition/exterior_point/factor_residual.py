@@ -17,6 +17,7 @@ class FactorGradients:
     Attributes
     ----------
     value : float
+        Half the squared residual.
     rows : ndarray of shape (n_1 + n_2 + n_3, k)
         Derivatives by the entries of the factors, which lie one below the other.
     gradients : tuple of three ndarrays of shape (n_t, k)
@@ -42,6 +43,7 @@ class FactorResidual:
     Parameters
     ----------
     tensor : ndarray of shape (r_1, r_2, r_3)
+        Coordinates of the tensor in the bases.
     bases : tuple of three ndarrays of shape (n_t, r_t)
         Orthonormal columns.
     """
@@ -105,20 +107,11 @@ def _write_residual(
 ) -> None:
     """Write the terms of the squared residual, and the gradients of half of it.
 
-    Parameters
-    ----------
-    factors : (rows, k) array
-        Of all views, one below the other.
-    starts : (4,) int64 array
-        First row of every view, and the number of rows.
-    bases : (rows, r) array
-    tensor : (r, r, r) array
-    with_gradients : bool
-    terms : (2,) array
-        Receives the inner product of model and tensor, and the squared norm of the model.
-    grams : (3, k, k) array
-        Receives the inner products of the columns of every factor.
-    gradients : (rows, k) array
+    The lines of all views lie one below the other in ``factors`` and ``gradients``, (rows, k), and
+    in ``bases``, (rows, r). ``starts`` holds the first line of every view and the number of lines.
+    ``terms`` receives the inner product of the model and the tensor, and the squared norm of the
+    model. ``grams`` receives the inner products of the columns of every factor. Gradients are
+    written only ``with_gradients``.
     """
     directions, k = tensor.shape[0], factors.shape[1]
     projected = np.zeros((3, directions, k))

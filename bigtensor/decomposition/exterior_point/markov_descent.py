@@ -90,6 +90,7 @@ def markov_exterior_point(
     most_iterations : int
         Of every descent in the parameters of the hidden Markov model.
     rng : numpy.random.Generator
+        Source of the random numbers of the spectral solutions.
     candidates : SpectralCandidates, optional
         Of the same core and number of states; found anew by default.
 
@@ -108,12 +109,12 @@ def markov_exterior_point(
     check_components(core, k)
     if starts < 1:
         raise ParameterError(f"starts must be at least 1, got {starts}")
-    found = spectral_candidates(core, k, rng) if candidates is None else candidates
+    candidates = spectral_candidates(core, k, rng) if candidates is None else candidates
     projected = core_of_descents(core, k)
     ranking = MarkovObjective(projected, k, sum_penalty=1.0)
     ends: dict[str, MarkovExteriorPoint] = {}
     descents: Diagnostics = {}
-    for candidate in found.ranked[:starts]:
+    for candidate in candidates.ranked[:starts]:
         mixture = exterior_point_from(
             projected, candidate.factors, ridge=ridge, most_iterations=MIXTURE_ITERATIONS
         )
@@ -139,9 +140,9 @@ def markov_exterior_point(
         "chosen": name,
         "candidates": {
             candidate.name: {"residual": candidate.residual, **candidate.diagnostics}
-            for candidate in found.ranked
+            for candidate in candidates.ranked
         },
-        "discarded": found.discarded,
+        "discarded": candidates.discarded,
         "descents": descents,
         "directions": list(projected.tensor.shape),
         "subspace_defects": projected.subspace_defects,
@@ -172,6 +173,7 @@ def markov_exterior_point_from(
     ridge : float
         As for :func:`markov_exterior_point`.
     most_iterations : int
+        Largest number of iterations of the descent.
 
     Returns
     -------

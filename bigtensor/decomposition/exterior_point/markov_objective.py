@@ -38,6 +38,7 @@ class MarkovObjective:
     core : DiscreteCore
         With one scale for all views.
     n_states : int
+        Number of states k.
     sum_penalty : float
         Price lambda of sums that are not one.
     ridge : float

@@ -104,6 +104,7 @@ def exterior_point(
     Parameters
     ----------
     core : DiscreteCore
+        Scaled table of three views.
     k : int
         Number of components.
     ridge : float
@@ -114,6 +115,7 @@ def exterior_point(
     most_iterations : int
         Of every descent.
     rng : numpy.random.Generator
+        Source of the random numbers of the spectral solutions.
     candidates : SpectralCandidates, optional
         Of the same core and number of components; found anew by default.
 
@@ -132,13 +134,13 @@ def exterior_point(
     check_components(core, k)
     if starts < 1:
         raise ParameterError(f"starts must be at least 1, got {starts}")
-    found = spectral_candidates(core, k, rng) if candidates is None else candidates
+    candidates = spectral_candidates(core, k, rng) if candidates is None else candidates
     projected = core_of_descents(core, k)
     ends = {
         candidate.name: exterior_point_from(
             projected, candidate.factors, ridge=ridge, most_iterations=most_iterations
         )
-        for candidate in found.ranked[:starts]
+        for candidate in candidates.ranked[:starts]
     }
     residuals = {name: end.residual for name, end in ends.items()}
     name = by_residual(residuals)[0]
@@ -148,9 +150,9 @@ def exterior_point(
         "chosen": name,
         "candidates": {
             candidate.name: {"residual": candidate.residual, **candidate.diagnostics}
-            for candidate in found.ranked
+            for candidate in candidates.ranked
         },
-        "discarded": found.discarded,
+        "discarded": candidates.discarded,
         "descents": {
             name: {
                 "residual": end.residual,
@@ -189,6 +191,7 @@ def exterior_point_from(
     ridge : float
         As for :func:`exterior_point`.
     most_iterations : int
+        Largest number of iterations of the descent.
 
     Returns
     -------
@@ -222,6 +225,7 @@ def literal_exterior_point(
     Parameters
     ----------
     core : DiscreteCore
+        Table of three views, scaled or not.
     start : DiscreteFactors
         May be negative.
     sum_penalty : float
@@ -231,6 +235,7 @@ def literal_exterior_point(
     tolerance : float
         Relative change of the objective that ends the descent.
     most_iterations : int
+        Largest number of iterations of the descent.
 
     Returns
     -------
@@ -259,13 +264,11 @@ def spectral_candidates(core: DiscreteCore, k: int, rng: np.random.Generator) ->
     Parameters
     ----------
     core : DiscreteCore
+        Scaled table of three views.
     k : int
         Number of components.
     rng : numpy.random.Generator
-
-    Returns
-    -------
-    SpectralCandidates
+        Source of the random numbers.
 
     Raises
     ------
@@ -277,7 +280,7 @@ def spectral_candidates(core: DiscreteCore, k: int, rng: np.random.Generator) ->
     sizes = {"all directions": core, "k directions": core.leading(k)}
     if max(core.tensor.shape) == k:
         del sizes["k directions"]
-    found: dict[str, _Candidate] = {}
+    candidates: dict[str, _Candidate] = {}
     discarded: dict[str, str] = {}
     for directions, projected in sizes.items():
         for view in GROUPS:
@@ -289,14 +292,14 @@ def spectral_candidates(core: DiscreteCore, k: int, rng: np.random.Generator) ->
                 continue
             valid = spectral.factors.clipped(weight_floor=RANKING_WEIGHT / k)
             residual = ranking.relative_residual(valid)
-            found[name] = _Candidate(name, spectral.factors, residual, spectral.diagnostics)
-    if not found:
+            candidates[name] = _Candidate(name, spectral.factors, residual, spectral.diagnostics)
+    if not candidates:
         raise IdentifiabilityError(
             f"no view gives a spectral solution of {k} components "
             f"({'; '.join(discarded.values())}): use fewer components or more rows"
         )
-    residuals = {name: candidate.residual for name, candidate in found.items()}
-    return SpectralCandidates([found[name] for name in by_residual(residuals)], discarded)
+    residuals = {name: candidate.residual for name, candidate in candidates.items()}
+    return SpectralCandidates([candidates[name] for name in by_residual(residuals)], discarded)
 
 
 def core_of_descents(core: DiscreteCore, k: int) -> DiscreteCore:
@@ -307,12 +310,9 @@ def core_of_descents(core: DiscreteCore, k: int) -> DiscreteCore:
     Parameters
     ----------
     core : DiscreteCore
+        Scaled table of three views.
     k : int
         Number of components.
-
-    Returns
-    -------
-    DiscreteCore
     """
     leading = core.leading(k)
     try:
@@ -328,10 +328,7 @@ def by_residual(residuals: dict[str, float]) -> list[str]:
     Parameters
     ----------
     residuals : dict of str to float
-
-    Returns
-    -------
-    list of str
+        Residual of every named candidate.
     """
     left, ranked = dict(residuals), []
     while left:

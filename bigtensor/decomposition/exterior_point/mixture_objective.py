@@ -33,6 +33,7 @@ class MixtureObjective:
     Parameters
     ----------
     core : DiscreteCore
+        Scaled table of three views.
     sum_penalty : float
         Price lambda of sums that are not one.
     ridge : float
@@ -157,22 +158,11 @@ def _write_expansion(
 ) -> None:
     """Write the penalties, the gradient of residual and penalties, and bounds of its curvature.
 
-    Parameters
-    ----------
-    point : (rows + 1, k) array
-    view_of_row : (rows + 1,) int64 array
-        0, 1 or 2, and 3 for the weights.
-    scale, target : (rows,) arrays
-    prices : (2,) array
-        Of sums that are not one, and of the distance from the targets.
-    residual_gradients : (rows, k) array
-        Of the residual by the factors, of which the first carries the weights.
-    grams : (3, k, k) array
-        Of these factors.
-    penalty : (1,) array
-    gradient : (rows + 1, k) array
-    bounds : (4, k) array
-        Row sums of magnitudes of the second derivatives within every block.
+    The last line of ``point`` and ``gradient`` holds the weights. ``view_of_row`` is 0, 1 or 2 for
+    the lines of a view, and 3 for the weights. ``prices`` are the penalties of sums that are not
+    one and of the distance from ``target``. ``residual_gradients`` and ``grams`` belong to the
+    factors, of which the first carries the weights. ``bounds`` receives row sums of magnitudes of
+    the second derivatives within every block, (4, k).
     """
     rows, k = residual_gradients.shape
     sum_penalty, ridge = prices[0], prices[1]

@@ -21,6 +21,7 @@ class Expansion:
     Attributes
     ----------
     value : float
+        Value of the function.
     gradient : ndarray
         Of the shape of the point.
     curvature : ndarray
@@ -67,6 +68,7 @@ class DescentRule:
     momentum : bool
         If True, steps are extrapolated (FISTA), with a restart whenever the objective rises.
     most_iterations : int
+        Largest number of iterations of a descent.
     """
 
     negative_penalty: float
@@ -84,12 +86,15 @@ class Descent:
     Attributes
     ----------
     point : ndarray
+        Parameters at the end. Entries may be negative.
     value : float
         Smooth part plus the penalty of negative mass.
     iterations : int
+        Number of iterations.
     converged : bool
         False if the descent ended at its largest number of iterations.
     negative_mass : float
+        Sum of the magnitudes of the negative entries.
     """
 
     point: FloatArray
@@ -115,13 +120,11 @@ def proximal_descent(objective: Objective, start: FloatArray, rule: DescentRule)
     Parameters
     ----------
     objective : Objective
+        Smooth part of the function.
     start : ndarray
         Not modified.
     rule : DescentRule
-
-    Returns
-    -------
-    Descent
+        Penalty of negative entries, steps and stopping rule.
     """
     mass = negative_mass(start)
     here = _Step(start, objective.value(start) + rule.negative_penalty * mass, mass, 1.0)

@@ -20,6 +20,7 @@ class DistinctComponents:
     Attributes
     ----------
     weights : (m,) float64 array
+        Sums of the weights of the members.
     points : (m, d) float64 array
         Whitened means.
     members : (k,) integer array

@@ -51,6 +51,7 @@ class TotalMoments:
     Attributes
     ----------
     mean : (d,) float64 array
+        Mean of all rows.
     covariance : (d,) or (d, d) float64 array
         About the mean, divided by the sum of the weights: variances, or the full matrix.
     """
@@ -74,6 +75,7 @@ class SharedCovarianceStep:
     weights : (components,) float64 array
         Positive, of sum one.
     means : (components, d) float64 array
+        Means of the components.
     covariance : (d,) or (d, d) float64 array
         Variances, constant within a view, or the full matrix. Positive definite.
     empty : (components,) bool array
@@ -159,6 +161,7 @@ def within_covariance(
     Parameters
     ----------
     total : TotalMoments
+        Mean and covariance of all rows.
     shares : (components,) float64 array
         Of all rows; they sum to one.
     deviations : (components, d) float64 array
@@ -169,7 +172,9 @@ def within_covariance(
     Returns
     -------
     covariance : (d,) or (d, d) float64 array
+        Variances, or the full matrix.
     is_floored : bool
+        True if a variance would be less than the floor.
 
     Raises
     ------

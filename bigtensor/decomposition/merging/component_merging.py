@@ -107,10 +107,6 @@ def merge_components(
     least_mass : float, default 0.0
         Mass below which a population is merged before all others.
 
-    Returns
-    -------
-    MergeTree
-
     Raises
     ------
     ParameterError

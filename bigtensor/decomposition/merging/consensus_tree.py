@@ -71,8 +71,8 @@ def consensus_tree(
             f"components, got {[share.shape for share in shares]}"
         )
     total, counted = np.zeros((k, k)), np.zeros((k, k))
-    for tree, share, known in zip(trees, shares, reliability, strict=True):
-        of_pair = np.minimum.outer(known, known)
+    for tree, share, component_reliability in zip(trees, shares, reliability, strict=True):
+        of_pair = np.minimum.outer(component_reliability, component_reliability)
         total += of_pair * (share @ joining_counts(tree) @ share.T)
         counted += of_pair
     return _average_linkage(total / counted, np.asarray(weights, np.float64), least_weight)

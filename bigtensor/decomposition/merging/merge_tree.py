@@ -73,10 +73,10 @@ class MergeTree:
                 f"{self.weights.shape} do not belong together: (k - 1, 2), (k - 1,) and (k,) with "
                 "at least one component are needed"
             )
-        known = np.arange(k, 2 * k - 1)
+        new_nodes = np.arange(k, 2 * k - 1)
         if not (
             np.array_equal(np.sort(self.merges, axis=None), np.arange(2 * k - 2))
-            and (self.merges.max(axis=1, initial=-1) < known).all()
+            and (self.merges.max(axis=1, initial=-1) < new_nodes).all()
         ):
             raise ParameterError(
                 "merges must use every component and every earlier merge exactly once; use the "

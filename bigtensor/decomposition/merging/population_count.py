@@ -98,10 +98,6 @@ def choose_population_count(
         Largest number of populations that is considered.
     unresolved : float, default 0.0
         Share of all rows below which halves cannot judge a population.
-
-    Returns
-    -------
-    PopulationCount
     """
     largest = min(
         [tree.n_components, most, *(side[0].n_components for pair in halves for side in pair)]
@@ -144,6 +140,7 @@ def finest_separate_cut(tree: MergeTree, assigned: FloatArray, most: int) -> int
     Parameters
     ----------
     tree : MergeTree
+        Tree to cut.
     assigned : (k, k) float64 array
         Of its components.
     most : int

@@ -97,12 +97,11 @@ def residual_norm(tensor: FloatArray, weights: FloatArray, factors: Sequence[Flo
     Parameters
     ----------
     tensor : ndarray of shape (r_0, r_1, r_2)
+        Third-order tensor.
     weights : ndarray of shape (k,)
+        Weights of the terms.
     factors : sequence of three ndarrays of shape (r_i, k)
-
-    Returns
-    -------
-    float
+        Terms as columns.
     """
     product = _khatri_rao(factors[1], factors[2])
     model = (factors[0] * weights) @ product.T
@@ -132,10 +131,10 @@ def _unit_columns(factor: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _check_shapes(tensor: FloatArray, weights: FloatArray, factors: Sequence[FloatArray]) -> None:
     """Raise unless the factors fit the tensor and the weights."""
-    wanted = [(size, len(weights)) for size in tensor.shape]
+    expected = [(size, len(weights)) for size in tensor.shape]
     received = [factor.shape for factor in factors]
-    if tensor.ndim != 3 or wanted != received:
+    if tensor.ndim != 3 or expected != received:
         raise ParameterError(
             f"a tensor of shape {tensor.shape} with {len(weights)} weights needs factors of shapes "
-            f"{wanted}, got {received}"
+            f"{expected}, got {received}"
         )

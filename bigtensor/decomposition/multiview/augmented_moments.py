@@ -38,12 +38,12 @@ class AugmentedMoments:
     count: float
 
     def __post_init__(self) -> None:
-        wanted = [(size, size) for size in self.triple.shape]
+        expected = [(size, size) for size in self.triple.shape]
         received = [second.shape for second in self.seconds]
-        if self.triple.ndim != 3 or min(self.triple.shape) < 2 or wanted != received:
+        if self.triple.ndim != 3 or min(self.triple.shape) < 2 or expected != received:
             raise ParameterError(
                 f"a triple moment of three groups of at least one feature and second moments of "
-                f"shapes {wanted} are needed, got shapes {self.triple.shape} and {received}"
+                f"shapes {expected} are needed, got shapes {self.triple.shape} and {received}"
             )
         if not self.count > 0:
             raise DataError(f"moments of at least one row are needed, got {self.count} rows")

@@ -67,6 +67,7 @@ def settle_mixture(
     Parameters
     ----------
     pool : CandidatePool
+        Candidates to choose from.
     projected : AugmentedMoments
         Moments of k features in each group.
     whitened : WhitenedTriple
@@ -74,6 +75,7 @@ def settle_mixture(
     subspaces : Subspaces
         The bases of the k features in those of the groups.
     masses : sequence of three ndarrays of shape (q_g,)
+        Integral of every feature of a group.
     method : {"jacobi", "power"}
         How the candidates were found, for the diagnostics.
 

@@ -78,6 +78,7 @@ def permuted_null_count(
     Parameters
     ----------
     features_1 : ndarray of shape (n, r_1)
+        Orthonormal kernel features or indicators, as `features_2`.
     features_2 : ndarray of shape (n, r_2)
         Orthonormal kernel features of the same rows, or indicators of categories.
     ratio : float
@@ -88,10 +89,6 @@ def permuted_null_count(
         Largest count that is looked for.
     random_state : int
         Seed of the permutations.
-
-    Returns
-    -------
-    ComponentCount
 
     Raises
     ------
@@ -138,10 +135,6 @@ def count_components(
     permutations, most, random_state
         As for :func:`permuted_null_count`.
 
-    Returns
-    -------
-    GroupedComponentCount
-
     Raises
     ------
     ParameterError
@@ -154,7 +147,7 @@ def count_components(
             f"dependence is between at least two groups of views, got {len(groups)}"
         )
     seeds = np.random.SeedSequence(random_state).generate_state(len(groups))
-    found = []
+    counts = []
     for group, (features, seed) in enumerate(zip(groups, seeds, strict=True)):
         others = [part for place, part in enumerate(groups) if place != group]
         if {len(part) for part in others} != {len(features)}:
@@ -162,7 +155,7 @@ def count_components(
                 "features of the same rows are needed, got groups of "
                 f"{', '.join(str(len(part)) for part in groups)} rows"
             )
-        found.append(
+        counts.append(
             permuted_null_count(
                 features,
                 np.hstack(others),
@@ -171,7 +164,7 @@ def count_components(
                 random_state=int(seed),
             )
         )
-    return GroupedComponentCount(max(one.count for one in found), tuple(found))
+    return GroupedComponentCount(max(one.count for one in counts), tuple(counts))
 
 
 def _check(

@@ -42,6 +42,7 @@ class Candidate:
     residual : float
         Relative norm of what the candidate leaves of the whitened augmented triple moment.
     diagnostics : dict
+        Numbers of the decomposition.
     """
 
     name: str
@@ -63,6 +64,7 @@ class WhitenedTriple:
     Parameters
     ----------
     moments : AugmentedMoments
+        Moments of three groups of features.
     """
 
     def __init__(self, moments: AugmentedMoments) -> None:
@@ -102,6 +104,7 @@ def spectral_candidate(
     target : int
         The group that is decomposed.
     method : {"jacobi", "power"}
+        Joint diagonalisation or the tensor power method.
     random_state : int
         Seed of the power method's starts.
 
@@ -149,6 +152,7 @@ def symmetric_candidate(
     whitened : WhitenedTriple
         The same moments, for the residual.
     method : {"jacobi", "power"}
+        Joint diagonalisation or the tensor power method.
     random_state : int
         Seed of the power method's starts.
 
@@ -209,6 +213,7 @@ def decompose_pair(
     third : ndarray of shape (k, k, k)
         :math:`\sum_h \pi_h m_h \otimes m_h \otimes m_h`.
     method : {"jacobi", "power"}
+        Joint diagonalisation or the tensor power method.
     random_state : int
         Seed of the power method's starts.
 
@@ -219,6 +224,7 @@ def decompose_pair(
     weights : ndarray of shape (k,)
         The inverse squared eigenvalues.
     diagnostics : dict
+        Numbers of the whitening and of the decomposition.
 
     Raises
     ------
@@ -227,20 +233,20 @@ def decompose_pair(
     """
     whitening = whiten(pair, len(pair))
     core = multiply_modes(third, whitening.matrix, whitening.matrix, whitening.matrix)
-    found = DECOMPOSITIONS[method](core, random_state)
-    floored = np.maximum(found.eigenvalues, EIGENVALUE_FLOOR)
-    mean = whitening.unwhitening @ (found.vectors * floored)
+    decomposition = DECOMPOSITIONS[method](core, random_state)
+    floored = np.maximum(decomposition.eigenvalues, EIGENVALUE_FLOOR)
+    mean = whitening.unwhitening @ (decomposition.vectors * floored)
     return (
         mean,
         floored**-2.0,
         {
             "pair_eigenvalues": whitening.eigenvalues.tolist(),
             "floored_eigenvalues": whitening.n_floored,
-            "tensor_eigenvalues": found.eigenvalues.tolist(),
-            "negative_eigenvalues": found.diagnostics["negative_eigenvalues"],
-            "decomposition_residual": found.diagnostics["residual"],
-            "iterations": found.diagnostics["iterations"],
-            "converged": found.diagnostics["converged"],
+            "tensor_eigenvalues": decomposition.eigenvalues.tolist(),
+            "negative_eigenvalues": decomposition.diagnostics["negative_eigenvalues"],
+            "decomposition_residual": decomposition.diagnostics["residual"],
+            "iterations": decomposition.diagnostics["iterations"],
+            "converged": decomposition.diagnostics["converged"],
         },
     )
 
@@ -251,7 +257,9 @@ def polished_candidate(whitened: WhitenedTriple, start: Candidate) -> Candidate:
     Parameters
     ----------
     whitened : WhitenedTriple
+        Moments that the candidate is fitted to.
     start : Candidate
+        Candidate that the iteration begins with.
 
     Returns
     -------

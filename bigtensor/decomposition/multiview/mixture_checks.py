@@ -21,12 +21,7 @@ def check_arguments(
 ) -> None:
     """Raise unless the arguments of a solve fit together.
 
-    Parameters
-    ----------
-    moments : AugmentedMoments
-    n_components : int
-    masses : sequence of three ndarrays of shape (q_g,)
-    method : str
+    The arguments are those of `solve_multiview_mixture`.
 
     Raises
     ------
@@ -61,6 +56,7 @@ def check_rank(subspaces: Subspaces, n_components: int) -> None:
     subspaces : Subspaces
         Of `n_components` directions.
     n_components : int
+        Number of components k.
 
     Raises
     ------

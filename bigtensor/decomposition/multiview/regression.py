@@ -39,12 +39,12 @@ def regress_embeddings(
         If the shapes do not fit together, or a weight is not positive.
     """
     k = len(weights)
-    wanted = [(len(mean), k) for mean in base_embeddings]
+    expected = [(len(mean), k) for mean in base_embeddings]
     received = [mean.shape for mean in base_embeddings]
     columns = [moment.shape[1] for moment in cross_moments]
     rows = {moment.shape[0] for moment in cross_moments}
     if (
-        wanted != received
+        expected != received
         or columns != [shape[0] for shape in received]
         or len(rows) != 1
         or not bool((np.asarray(weights) > 0).all())

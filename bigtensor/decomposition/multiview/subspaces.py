@@ -47,10 +47,6 @@ def cross_covariance_subspaces(
         Number of directions q wanted in each group. A group of fewer than q features gives a
         basis of all of its space.
 
-    Returns
-    -------
-    Subspaces
-
     Raises
     ------
     ParameterError

@@ -17,10 +17,7 @@ def symmetrise(tensor: FloatArray) -> FloatArray:
     Parameters
     ----------
     tensor : ndarray of shape (r, ..., r)
-
-    Returns
-    -------
-    ndarray of the same shape
+        Tensor of any order whose modes have one length.
     """
     orders = list(permutations(range(tensor.ndim)))
     total = np.zeros_like(tensor)
@@ -38,11 +35,14 @@ def multiply_modes(
     Parameters
     ----------
     tensor : ndarray of shape (a, b, c)
+        Third-order tensor.
     first, second, third : ndarrays of shape (a, i), (b, j) and (c, l)
+        Matrices of the three modes.
 
     Returns
     -------
     ndarray of shape (i, j, l)
+        Contracted tensor.
     """
     step = np.tensordot(tensor, third, axes=(2, 0))
     step = np.tensordot(step, second, axes=(1, 0))
@@ -72,7 +72,9 @@ def symmetrise_on_target(
     Returns
     -------
     pair : ndarray of shape (k, k)
+        Symmetric pair moment P.
     third : ndarray of shape (k, k, k)
+        Symmetric triple moment T.
 
     Raises
     ------

@@ -53,12 +53,15 @@ class ViewGroups:
     best : tuple of three tuples of int
         The groups with the largest score that was found.
     best_score : float
+        Score of `best`.
     neighbouring : tuple of three tuples of int
         Neighbouring views put together into groups of about equally many features.
     neighbouring_score : float
+        Score of `neighbouring`.
     picked : tuple of three tuples of int
         The best three single views.
     picked_score : float
+        Score of `picked`.
     trials : int
         How many assignments were scored.
     exhaustive : bool
@@ -100,10 +103,6 @@ def choose_view_groups(
     sizes : sequence of V ints
         Number of features of every view in the data, for the neighbouring split.
 
-    Returns
-    -------
-    ViewGroups
-
     Raises
     ------
     ParameterError
@@ -122,19 +121,19 @@ def choose_view_groups(
             best = scores.better(best, assignment)
     else:
         best = _climb(scores, neighbouring)
-    clearly = scores.of(best) > CLEARLY_BETTER * scores.of(neighbouring)
+    clearly = scores.score(best) > CLEARLY_BETTER * scores.score(neighbouring)
     chosen = best if clearly else neighbouring
     picked = _pick_three(scores, n_views)
     return ViewGroups(
         _groups(chosen),
-        scores.of(chosen),
+        scores.score(chosen),
         _groups(best),
-        scores.of(best),
+        scores.score(best),
         _groups(neighbouring),
-        scores.of(neighbouring),
+        scores.score(neighbouring),
         tuple((view,) for view in picked),
         scores.of_groups([(view,) for view in picked]),
-        len(scores.known),
+        len(scores.by_assignment),
         exhaustive,
     )
 
@@ -160,20 +159,17 @@ def _neighbouring(sizes: Sequence[int]) -> Assignment:
     ends = list(accumulate(sizes))
     edges = [0]
     for part in (1, 2):
-        wanted = ends[-1] * part / 3
+        border = ends[-1] * part / 3
         least, most = edges[-1] + 1, len(sizes) - (3 - part)
-        edges.append(min(range(least, most + 1), key=lambda edge: abs(ends[edge - 1] - wanted)))
+        edges.append(min(range(least, most + 1), key=lambda edge: abs(ends[edge - 1] - border)))
     return tuple((view >= edges[1]) + (view >= edges[2]) for view in range(len(sizes)))
 
 
 class _Scores:
     """Scores of assignments, each found once, from the leading directions of every view.
 
-    Attributes
-    ----------
-    n_components : int
-    known : dict
-        The score of every assignment, or a bound of it that was enough to turn it down.
+    ``by_assignment`` maps an assignment to its score, or to a bound that was enough to turn it
+    down.
     """
 
     def __init__(
@@ -183,7 +179,7 @@ class _Scores:
         n_views: int,
     ) -> None:
         self.n_components = n_components
-        self.known: dict[Assignment, float] = {}
+        self.by_assignment: dict[Assignment, float] = {}
         bases = []
         for view in range(n_views):
             others = [covariances[view, other] for other in range(n_views) if other != view]
@@ -196,11 +192,11 @@ class _Scores:
             place = np.ix_(self._directions[a], self._directions[b])
             self._moments[place] = bases[a].T @ covariances[a, b] @ bases[b]
 
-    def of(self, assignment: Assignment) -> float:
+    def score(self, assignment: Assignment) -> float:
         """Score of an assignment."""
-        if assignment not in self.known:
-            self.known[assignment] = self.of_groups(_groups(assignment))
-        return self.known[assignment]
+        if assignment not in self.by_assignment:
+            self.by_assignment[assignment] = self.of_groups(_groups(assignment))
+        return self.by_assignment[assignment]
 
     def of_groups(self, groups: Sequence[Sequence[int]], enough: float = 0.0) -> float:
         """Score of three groups, which need not hold all views.
@@ -227,11 +223,11 @@ class _Scores:
 
     def better(self, held: Assignment, other: Assignment) -> Assignment:
         """Return the other assignment where it is clearly better than the one held."""
-        wanted = self.of(held) * (1 + _ROUNDING)
-        if other not in self.known:
+        threshold = self.score(held) * (1 + _ROUNDING)
+        if other not in self.by_assignment:
             # what is held only gets better, so that a bound that was turned down stays so
-            self.known[other] = self.of_groups(_groups(other), wanted)
-        return other if self.known[other] > wanted else held
+            self.by_assignment[other] = self.of_groups(_groups(other), threshold)
+        return other if self.by_assignment[other] > threshold else held
 
 
 def _climb(scores: _Scores, start: Assignment) -> Assignment:
@@ -240,7 +236,7 @@ def _climb(scores: _Scores, start: Assignment) -> Assignment:
     while True:
         best = held
         for changed in _changes(held):
-            if len(scores.known) >= MOST_TRIALS and changed not in scores.known:
+            if len(scores.by_assignment) >= MOST_TRIALS and changed not in scores.by_assignment:
                 return best
             best = scores.better(best, changed)
         if best == held:

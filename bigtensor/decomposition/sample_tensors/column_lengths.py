@@ -29,6 +29,7 @@ def lengths_from_pairs(terms: Terms, second: FloatArray) -> tuple[FloatArray, li
     weights : (k,) float64 array
         Positive; terms without a valid length are left out.
     columns : list of three (d_v, k) float64 arrays
+        Columns with their lengths, one array a view.
     """
     stops = np.cumsum([len(factor) for factor in terms.factors]).tolist()
     parts = [slice(b - len(f), b) for f, b in zip(terms.factors, stops, strict=True)]
@@ -43,5 +44,5 @@ def lengths_from_pairs(terms: Terms, second: FloatArray) -> tuple[FloatArray, li
         lengths = terms.weights / coefficients
         weights = terms.weights / lengths.prod(axis=0)
     valid = np.isfinite(weights) & np.isfinite(lengths).all(axis=0) & (weights > 0)
-    columns = [(f * of)[:, valid] for f, of in zip(terms.factors, lengths, strict=True)]
+    columns = [(f * length)[:, valid] for f, length in zip(terms.factors, lengths, strict=True)]
     return weights[valid], columns

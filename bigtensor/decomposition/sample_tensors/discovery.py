@@ -78,10 +78,13 @@ def discover(
     Parameters
     ----------
     contract : callable
+        Contraction of the tensor with columns; see `terms.Contract`.
     starts : callable
+        Draws columns to start from; see `Starts`.
     none : Terms
         The sum of no terms, which has the sizes and orders of the factors.
     settings : DiscoverySettings
+        Number of terms and thresholds of the search.
 
     Yields
     ------
@@ -94,8 +97,8 @@ def discover(
         try:
             item = next(requests) if answer is None else requests.send(answer)
         except StopIteration as end:
-            found: Discovery = end.value
-            return found
+            discovery: Discovery = end.value
+            return discovery
         answer = None
         if isinstance(item, int):
             yield item
@@ -107,21 +110,21 @@ def requested_discovery(
     starts: Starts, none: Terms, settings: DiscoverySettings
 ) -> Generator[Factors | int, Any, Discovery]:
     """Ask for the contractions of `discover`, and yield the number of terms after every round."""
-    found, idle, rounds = none, 0, 0
+    terms, idle, rounds = none, 0, 0
     n_starts = _STARTS_PER_TERM * settings.n_terms + _MORE_STARTS
     while idle < _IDLE_ROUNDS and rounds < _MOST_ROUNDS:
-        new, heaviest = yield from _new_terms(starts(n_starts), found, settings)
-        weights = np.abs(found.weights)
-        if found.n_terms == settings.n_terms and heaviest < weights.min():
+        new, heaviest = yield from _new_terms(starts(n_starts), terms, settings)
+        weights = np.abs(terms.weights)
+        if terms.n_terms == settings.n_terms and heaviest < weights.min():
             break
-        candidates = yield from requested_sweeps(found.join(new), _SWEEPS)
+        candidates = yield from requested_sweeps(terms.join(new), _SWEEPS)
         grown = _heaviest(candidates, settings)
-        idle = 0 if grown.n_terms > found.n_terms else idle + 1
-        found, rounds = (yield from requested_sweeps(grown, 1)), rounds + 1
-        yield found.n_terms
-        missing = settings.n_terms - found.n_terms
+        idle = 0 if grown.n_terms > terms.n_terms else idle + 1
+        terms, rounds = (yield from requested_sweeps(grown, 1)), rounds + 1
+        yield terms.n_terms
+        missing = settings.n_terms - terms.n_terms
         n_starts = _STARTS_PER_MISSING * missing + max(_MORE_STARTS, settings.n_terms)
-    return Discovery(found, rounds)
+    return Discovery(terms, rounds)
 
 
 def most_contractions(updates: int) -> int:
@@ -136,14 +139,14 @@ def most_contractions(updates: int) -> int:
 
 
 def _new_terms(
-    starts: Factors, found: Terms, settings: DiscoverySettings
+    starts: Factors, terms: Terms, settings: DiscoverySettings
 ) -> Requests[tuple[Terms, float]]:
     """Return the terms that the starts of one round lead to, and the largest of their weights."""
-    weights, ends = yield from less_terms(requested_ends(starts, settings.updates), found)
-    new = distinct_terms(weights, ends, found.orders, settings.cosine)
+    weights, ends = yield from less_terms(requested_ends(starts, settings.updates), terms)
+    new = distinct_terms(weights, ends, terms.orders, settings.cosine)
     heaviest = float(np.abs(new.weights[0]))
-    missing = settings.n_terms - found.n_terms
-    weights = np.abs(np.concatenate([found.weights, new.weights[:missing]]))
+    missing = settings.n_terms - terms.n_terms
+    weights = np.abs(np.concatenate([terms.weights, new.weights[:missing]]))
     heavy = np.abs(new.weights) > settings.light * np.median(weights)
     # some more than are missing: the joint solution tells which of them are terms
     return new.take(np.flatnonzero(heavy)[: 2 * missing + _MORE_STARTS]), heaviest
@@ -167,10 +170,13 @@ def left_weight(
     Parameters
     ----------
     contract : callable
+        Contraction of the tensor with columns; see `terms.Contract`.
     starts : callable
+        Draws columns to start from; see `Starts`.
     terms : Terms
         At least one.
     settings : DiscoverySettings
+        Number of terms and updates of the search.
     """
     return answered(requested_left_weight(starts, terms, settings), contract)
 

@@ -41,9 +41,11 @@ class Scaled:
     Attributes
     ----------
     factors : tuple of (d_m, k) arrays
+        Columns of any length.
     signs : (k,) array
         Of the terms, 1 or -1.
     orders : tuple of int
+        Order of every factor in a term; see `terms.Terms`.
     """
 
     factors: Factors
@@ -51,7 +53,7 @@ class Scaled:
     orders: tuple[int, ...]
 
     @classmethod
-    def of(cls, terms: Terms) -> Scaled:
+    def from_terms(cls, terms: Terms) -> Scaled:
         """Spread the weights over the columns."""
         scale = np.abs(terms.weights) ** (1 / sum(terms.orders))
         signs = np.where(terms.weights < 0, -1.0, 1.0)
@@ -73,6 +75,7 @@ def objective(terms: Terms, moments: Factors) -> float:
     Parameters
     ----------
     terms : Terms
+        Terms that are compared with the tensor.
     moments : tuple of (d_m, k) arrays
         Contraction of the tensor with the columns of the terms.
     """
@@ -127,8 +130,9 @@ def gauss_newton_step(terms: Terms, moments: Factors, damping: float = FIRST_DAM
     moments : tuple of (d_m, k) arrays
         Contraction of the tensor with the columns of the terms.
     damping : float
+        Factor of the damping of the normal equations.
     """
-    start = Scaled.of(terms)
+    start = Scaled.from_terms(terms)
     system = NormalEquations(start, damping)
     direction = _conjugate_gradients(system, system.residual(terms, moments))
     after = start.moved(direction).terms()
@@ -147,6 +151,7 @@ def descended(contract: Contract, terms: Terms) -> Terms:
     contract : callable
         Evaluated once a step: of rows in memory.
     terms : Terms
+        Terms that the descent begins with.
     """
     return answered(requested_descent(terms), contract)
 
@@ -186,6 +191,7 @@ class NormalEquations:
     Parameters
     ----------
     scaled : Scaled
+        Terms at which the equations are formed.
     damping : float
         Raised until the blocks are positive definite.
     """

@@ -39,7 +39,9 @@ def spherical_noise(constant: float, variance: float) -> Contract:
     Parameters
     ----------
     constant : float
+        The constant feature c.
     variance : float
+        Variance of the noise, s^2.
 
     Returns
     -------
@@ -65,6 +67,7 @@ def columns_with_constant(terms: Terms, constant: float) -> CentredColumns:
         Unit columns u of weight W stand for the column ``c u[1:] / u[0]`` of weight
         ``W (u[0] / c)^3``.
     constant : float
+        The constant feature c.
     """
     (units,) = terms.factors
     head = np.where(np.abs(units[0]) < _LEAST, _LEAST, units[0])
@@ -81,6 +84,7 @@ def columns_of_spherical(terms: Terms, covariance: FloatArray) -> CentredColumns
     Parameters
     ----------
     terms : Terms
+        Terms of the centred third moment.
     covariance : (d, d) float64 array
         Of all rows.
     """

@@ -26,8 +26,11 @@ def joint_sweeps(contract: Contract, terms: Terms, sweeps: int) -> Terms:
     Parameters
     ----------
     contract : callable
+        Contraction of the tensor with columns; see `terms.Contract`.
     terms : Terms
+        Terms that the first sweep begins with.
     sweeps : int
+        Number of sweeps.
     """
     return answered(requested_sweeps(terms, sweeps), contract)
 
@@ -45,6 +48,7 @@ def least_squares_terms(terms: Terms, moments: Factors) -> Terms:
     Parameters
     ----------
     terms : Terms
+        Terms whose factors are updated.
     moments : tuple of (d_m, k) arrays
         Contraction of the tensor with the columns of the terms.
     """
@@ -69,6 +73,7 @@ def least_squares_weights(terms: Terms, moments: Factors) -> FloatArray:
     Parameters
     ----------
     terms : Terms
+        Terms whose columns are kept.
     moments : tuple of (d_m, k) arrays
         Contraction of the tensor with the columns of the terms.
     """

@@ -38,11 +38,15 @@ def power_method(
     Parameters
     ----------
     contract : callable
+        Contraction of the tensor with columns; see `terms.Contract`.
     starts : tuple of (d_m, L) float64 arrays
+        Columns to start from.
     orders : tuple of int
+        Order of every factor in a term; see `terms.Terms`.
     n_terms : int
         Most terms.
     updates : int
+        Power updates from every start.
     cosine : float, default 0.45
         Largest absolute cosine over the factors above which an end is removed: half of the
         incoherence parameter nu of the paper.
@@ -83,7 +87,9 @@ def singular_starts(
     sizes : tuple of int
         Lengths of the columns.
     n_starts : int
+        Number of columns L.
     random_state : int
+        Seed of the random numbers.
     """
     random = np.random.default_rng([random_state, 11])
     first, second, third = (random.standard_normal((size, n_starts)) for size in sizes)

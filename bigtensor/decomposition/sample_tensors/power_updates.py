@@ -24,8 +24,11 @@ def power_updates(contract: Contract, columns: Factors, updates: int) -> Factors
     Parameters
     ----------
     contract : callable
+        Contraction of the tensor with columns; see `terms.Contract`.
     columns : tuple of (d_m, L) arrays
+        Columns to start from.
     updates : int
+        Number of updates.
 
     Returns
     -------
@@ -51,9 +54,11 @@ def distinct_terms(
     Parameters
     ----------
     weights : (L,) float64 array
+        Weights of the columns.
     columns : tuple of (d_m, L) arrays
         Unit columns.
     orders : tuple of int
+        Order of every factor in a term; see `terms.Terms`.
     cosine : float
         Smallest absolute cosine over all factors above which two columns are one. Two terms may
         share the column of one factor.

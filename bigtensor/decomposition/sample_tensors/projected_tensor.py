@@ -16,7 +16,9 @@ def explicit_contraction(tensor: FloatArray, columns: Factors) -> Factors:
     Parameters
     ----------
     tensor : (q1, q2, q3) array
+        All entries of the tensor.
     columns : tuple of three (q_m, L) arrays
+        Columns of the three modes.
     """
     first, second, third = columns
     q1, q2, q3 = tensor.shape
@@ -49,7 +51,7 @@ class ProjectedTensor:
         """Return the contraction with whole columns; see `terms.Contract`."""
         if self.bases is None:
             return explicit_contraction(self.entries, columns)
-        inner = tuple(basis.T @ of for basis, of in zip(self.bases, columns, strict=True))
+        inner = tuple(basis.T @ factor for basis, factor in zip(self.bases, columns, strict=True))
         return self._lifted(explicit_contraction(self.entries, inner))
 
     def lifted(self, terms: Terms) -> Terms:
@@ -60,7 +62,7 @@ class ProjectedTensor:
         """Return whole columns."""
         if self.bases is None:
             return columns
-        return tuple(basis @ of for basis, of in zip(self.bases, columns, strict=True))
+        return tuple(basis @ factor for basis, factor in zip(self.bases, columns, strict=True))
 
 
 def extended(basis: FloatArray, constant: float) -> FloatArray:
@@ -69,7 +71,9 @@ def extended(basis: FloatArray, constant: float) -> FloatArray:
     Parameters
     ----------
     basis : (d + 1, q) array
+        Columns over the constant, which comes first, and the features.
     constant : float
+        The constant feature.
 
     Returns
     -------

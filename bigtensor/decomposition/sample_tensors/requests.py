@@ -23,8 +23,8 @@ def answered(requests: Requests[_Result], contract: Contract) -> _Result:
         while True:
             columns = requests.send(contract(columns))
     except StopIteration as end:
-        found: _Result = end.value
-        return found
+        result: _Result = end.value
+        return result
 
 
 def less_terms(requests: Requests[_Result], terms: Terms) -> Requests[_Result]:
@@ -34,9 +34,9 @@ def less_terms(requests: Requests[_Result], terms: Terms) -> Requests[_Result]:
         while True:
             moments = yield columns
             if terms.n_terms:
-                known = terms.contract(columns)
-                moments = tuple(m - k for m, k in zip(moments, known, strict=True))
+                contraction = terms.contract(columns)
+                moments = tuple(m - k for m, k in zip(moments, contraction, strict=True))
             columns = requests.send(moments)
     except StopIteration as end:
-        found: _Result = end.value
-        return found
+        result: _Result = end.value
+        return result

@@ -26,9 +26,11 @@ def subspace_terms(rows: Factors, constants: FloatArray, n_terms: int, random_st
     rows : tuple of three (d_m, n) float64 arrays
         Rows as columns, with the constant first.
     constants : (3,) float64 array
+        Constant feature of every view.
     n_terms : int
         At most the smallest d_m.
     random_state : int
+        Seed of the decomposition.
 
     Raises
     ------
@@ -67,7 +69,7 @@ def whitened_terms(
     """
     masses = [basis[0] / constant for basis, constant in zip(bases, constants, strict=True)]
     mixture = solve_multiview_mixture(moments, n_terms, masses, random_state=random_state)
-    columns = tuple(b @ of for b, of in zip(bases, mixture.embeddings, strict=True))
+    columns = tuple(b @ embedding for b, embedding in zip(bases, mixture.embeddings, strict=True))
     return Terms.of_columns(mixture.weights, columns, (1, 1, 1))
 
 

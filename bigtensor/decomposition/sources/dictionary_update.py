@@ -20,6 +20,7 @@ class Dictionary(NamedTuple):
     columns : (d, k) float64 array
         Unit columns.
     origin : (d,) float64 array
+        Row without any source.
     """
 
     columns: FloatArray
@@ -46,7 +47,9 @@ def updated_dictionary(
     products : (k, k) array
         Mean products of codes.
     row_mean : (d,) array
+        Mean row.
     code_mean : (k,) array
+        Mean code.
 
     References
     ----------
@@ -63,5 +66,7 @@ def updated_dictionary(
         columns[:, used] = np.linalg.solve(inner, across[:, used].T).T
     origin = row_mean - columns[:, used] @ code_mean[used]
     lengths = np.linalg.norm(columns, axis=0)
-    known = used & (lengths > 0)
-    return Dictionary(np.where(known, columns / np.where(known, lengths, 1.0), before), origin)
+    is_updated = used & (lengths > 0)
+    return Dictionary(
+        np.where(is_updated, columns / np.where(is_updated, lengths, 1.0), before), origin
+    )

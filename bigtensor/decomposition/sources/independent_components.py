@@ -63,6 +63,7 @@ class PrincipalAxes(NamedTuple):
         Parameters
         ----------
         n_axes : int
+            Number of axes to keep.
 
         Raises
         ------
@@ -102,6 +103,7 @@ def principal_axes(covariance: FloatArray, least_variances: FloatArray) -> Princ
     Parameters
     ----------
     covariance : (d, d) float64 array
+        Covariance of the features.
     least_variances : (d,) float64 array
         Variances that rounding alone may give a feature.
 
@@ -143,6 +145,7 @@ def unscaled_axes(covariance: FloatArray, cut: float) -> PrincipalAxes:
     Parameters
     ----------
     covariance : (d, d) float64 array
+        Covariance of the features.
     cut : float
         Eigenvalue, relative to the largest, below which it is zero.
 
@@ -211,6 +214,7 @@ def squared_lengths(columns: FloatArray, covariance: FloatArray) -> FloatArray:
     columns : (d, k) array
         Unit columns.
     covariance : (d, d) array
+        Covariance of the features.
 
     Returns
     -------

@@ -46,7 +46,9 @@ class ClippedDensity:
     Attributes
     ----------
     train : SignedTrain
+        Train whose conditional densities are clipped.
     grids : tuple of VariableGrid
+        Grid of every variable, with its basis functions and its density.
     share : float
         Of the densities of single variables.
     """

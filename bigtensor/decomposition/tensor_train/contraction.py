@@ -18,13 +18,7 @@ Floats = NDArray[np.float64]
 class _Part:
     """Node that is left, with the nodes that are left below it.
 
-    Attributes
-    ----------
-    variable : int, optional
-        None for a branching.
-    core : (r, p, r') array
-        Not scaled.
-    children : tuple of _Part
+    ``variable`` is None for a branching. ``core`` is (r, p, r') and not scaled.
     """
 
     variable: int | None
@@ -40,6 +34,7 @@ def contracted(
     Parameters
     ----------
     train : NonnegativeTrain
+        Train of all variables.
     matrices : mapping of int to (r, r') array
         From state to state, of every variable that is taken out: at its value if it is given, and
         summed over all values if not.
@@ -61,8 +56,8 @@ def contracted(
         elif j < 0:
             variable = None
         parts = [below[child] for child in children[: 2 if j < 0 else 1]]
-        found, scale = _scaled(_joined(variable, core, parts))
-        below[number] = found
+        part, scale = _scaled(_joined(variable, core, parts))
+        below[number] = part
         log_mass += scale
     root = below[0]
     assert isinstance(root, _Part)
@@ -105,13 +100,13 @@ def _joined(variable: int | None, core: Floats, below: list[Floats | _Part]) -> 
     return replace(parts[0], core=np.tensordot(onward, parts[0].core, 1))
 
 
-def _scaled(found: Floats | _Part) -> tuple[Floats | _Part, float]:
+def _scaled(part: Floats | _Part) -> tuple[Floats | _Part, float]:
     """Return a part or masses with a largest entry of one, and the logarithm of the factor."""
-    core = found.core if isinstance(found, _Part) else found
+    core = part.core if isinstance(part, _Part) else part
     largest = max(float(core.max()), np.finfo(np.float64).tiny)
     scaled = core / largest
     log = float(np.log(largest))
-    return (replace(found, core=scaled) if isinstance(found, _Part) else scaled), log
+    return (replace(part, core=scaled) if isinstance(part, _Part) else scaled), log
 
 
 def _flattened(root: _Part) -> tuple[list[_Part], Nodes]:
@@ -167,12 +162,17 @@ def drawn_points(
     Parameters
     ----------
     train : NonnegativeTrain
+        Train that the points are drawn from.
     tables : (points + 1, r, r) float64 array
+        Matrices from state to state at every point; see `node_tables`.
     first : (d + 1,) int64 array
+        First point of every variable.
     masses : list of (points,) float64 arrays
         Of every variable: integral of the function that is one at a point alone.
     count : int
+        Number of rows to draw.
     rng : Generator
+        Source of the random numbers.
     """
     states = {0: np.zeros(count, np.intp)}
     points = np.empty((count, len(masses)), np.int64)
@@ -194,18 +194,13 @@ def _drawn_pairs(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Draw two numbers of every row from the joint probabilities that its state has.
 
-    Parameters
-    ----------
-    core : (r, m, r') array
-        Not negative.
-    state : (n,) int array
-    rng : Generator
+    ``core`` is (r, m, r') and not negative. ``state`` holds the incoming state of every row.
     """
     uniform = rng.random(len(state))
     drawn = np.empty(len(state), np.intp)
     for z in np.unique(state):
         here = np.flatnonzero(state == z)
         steps = np.cumsum(core[z].ravel())
-        found = np.searchsorted(steps, uniform[here] * steps[-1], side="right")
-        drawn[here] = np.minimum(found, steps.size - 1)
+        cell = np.searchsorted(steps, uniform[here] * steps[-1], side="right")
+        drawn[here] = np.minimum(cell, steps.size - 1)
     return np.divmod(drawn, core.shape[2])

@@ -57,6 +57,7 @@ def node_tables(
     Parameters
     ----------
     train : NonnegativeTrain
+        Train whose cores draw the bumps.
     bumps : sequence of (p, points) float64 arrays
         Of every variable, by its number.
     first : (d + 1,) int64 array
@@ -85,6 +86,7 @@ def branch_tables(train: NonnegativeTrain) -> Floats:
     Parameters
     ----------
     train : NonnegativeTrain
+        Train of a tree or a chain.
     """
     r = train.rank
     cores = [core for j, core in zip(train.nodes[:, 0], train.cores, strict=True) if j < 0]
@@ -110,13 +112,17 @@ def updated(
     Parameters
     ----------
     train : NonnegativeTrain
+        Train before the step.
     bumps : sequence of (p, points) float64 arrays
+        Bumps of every variable, by its number.
     first : (d + 1,) int64 array
+        First point of every variable.
     sums : ((points + 1, r, r), (branchings, r, r, r)) float64 arrays
         Of states before and messages after, divided by the density, at every point and branching.
     background : sequence of (p,) float64 arrays
         Distribution of the bumps of every variable.
     weight : float
+        Observations that the prior adds to every state.
     """
     cores = []
     counts, branchings = sums

@@ -89,13 +89,8 @@ def nested_kernel_svd(
 def _leading(features: Floats, later: Floats, rank: int, *, keeps_mass: bool) -> Floats:
     """Return orthonormal directions of features that matter most to the later variables.
 
-    Parameters
-    ----------
-    features : (m, n) float64 array
-    later : (n, n) float64 array
-        Kernel of the later variables.
-    rank : int
-    keeps_mass : bool
+    ``later`` is the kernel of the later variables, (n, n). With ``keeps_mass`` the first direction
+    is that of the mean feature.
     """
     moment = features @ later @ features.T / features.shape[1] ** 2
     rank = min(rank, len(moment))

@@ -21,6 +21,7 @@ def background_weights(bumps: Floats, binned: Floats, least: float, iterations: 
     Parameters
     ----------
     bumps : (p, points) float64 array
+        Densities of the variable at its points.
     binned : (points,) float64 array
         Weight of the rows at every point.
     least : float
@@ -50,7 +51,9 @@ def train_of_clusters(
     nodes : (m, 3) int64 array
         From `structure`.
     bumps : sequence of (p, points) float64 arrays
+        Bumps of every variable, by its number.
     background : sequence of (p,) float64 arrays
+        Distribution of the bumps of every variable.
     binned : sequence of (points, r) float64 arrays
         Of every variable: weight of the rows of every cluster at every point.
     shares : (r,) float64 array

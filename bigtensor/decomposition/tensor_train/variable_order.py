@@ -37,6 +37,7 @@ def dependence(features: Iterable[Floats], weight: Floats) -> Floats:
     features : iterable of (n, p_j) float64 arrays
         Of every variable, one at a time.
     weight : (n,) float64 array
+        Weights of the rows.
     """
     share = weight / weight.sum()
     white = []

@@ -91,6 +91,7 @@ def solve_topics(
     Parameters
     ----------
     moments : WordMoments
+        Raw moments of words in r coordinates.
     n_topics : int
         Number of topics k, at most r.
     concentration : float
@@ -109,9 +110,9 @@ def solve_topics(
     white = whitening.matrix
     core = np.einsum("abc,ai,bj,ck->ijk", triple, white, white, white, optimize=True)
     start = None if near is None else _rotation_near(white.T @ near.topics)
-    found = joint_diagonalisation(core, start=start)
-    values = np.maximum(found.eigenvalues, _LEAST_VALUE)
-    topics = (a0 + 2) / 2 * values * (whitening.unwhitening @ found.vectors)
+    decomposition = joint_diagonalisation(core, start=start)
+    values = np.maximum(decomposition.eigenvalues, _LEAST_VALUE)
+    topics = (a0 + 2) / 2 * values * (whitening.unwhitening @ decomposition.vectors)
     prior = 4 * a0 * (a0 + 1) / ((a0 + 2) ** 2 * values**2)
     squares = float(np.square(core).sum())
     return TopicSolution(topics, prior, float(np.square(values).sum()) / squares)
@@ -126,7 +127,9 @@ def estimated_concentration(moments: WordMoments, n_topics: int, guess: float = 
     Parameters
     ----------
     moments : WordMoments
+        Raw moments of words in r coordinates.
     n_topics : int
+        Number of topics k, at most r.
     guess : float
         The answer is looked for within a factor of a thousand about it.
 
@@ -140,8 +143,8 @@ def estimated_concentration(moments: WordMoments, n_topics: int, guess: float = 
 
     def excess(log_concentration: float) -> float:
         """Return the logarithm of the ratio of the sum and the concentration."""
-        found = solve_topics(moments, n_topics, float(np.exp(log_concentration)), start)
-        return float(np.log(found.prior.sum()) - log_concentration)
+        solution = solve_topics(moments, n_topics, float(np.exp(log_concentration)), start)
+        return float(np.log(solution.prior.sum()) - log_concentration)
 
     grid = np.log(guess) + np.linspace(-_REACH, _REACH, _TRIALS)
     below = excess(grid[0])

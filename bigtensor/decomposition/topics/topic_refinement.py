@@ -41,11 +41,13 @@ class TopicObjective:
     moments : WordMoments
         In the coordinates of the span.
     prior : (k,) float64 array
+        Parameters of the Dirichlet prior.
     concentration : float
         a0, the sum of the parameters of the prior.
     span : (V, r) float64 array
         Orthonormal columns in scaled words.
     scales : (V,) float64 array
+        Factor of every word in scaled words; see `word_scales`.
     """
 
     def __init__(
@@ -128,10 +130,13 @@ def refined_topics(
     topics : (V, k) float64 array
         Start, as probabilities of words.
     prior : (k,) float64 array
+        Parameters of the Dirichlet prior.
     concentration : float
+        a0, the sum of the parameters of the prior.
     span : (V, r) float64 array
         Orthonormal columns in scaled words.
     scales : (V,) float64 array
+        Factor of every word in scaled words; see `word_scales`.
     """
     objective = TopicObjective(moments, prior, concentration, span, scales)
     if not np.isfinite(objective.value(scales[:, None] * topics)):

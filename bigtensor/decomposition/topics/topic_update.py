@@ -42,6 +42,7 @@ def overrelaxed_topics(topics: Floats, updated: Floats) -> Floats:
     Parameters
     ----------
     topics, updated : (V, k) float64 arrays
+        Topics before and after the update, as probabilities of words.
     """
     beyond = np.maximum(topics + _RELAXATION * (updated - topics), _LEAST_RATIO * updated)
     return np.asarray(beyond / beyond.sum(axis=0))
@@ -62,6 +63,7 @@ def updated_prior(
     Parameters
     ----------
     prior : (k,) float64 array
+        Parameters of the Dirichlet prior.
     slope, curvature : (k,) float64 arrays
         Sums over documents and drawn words n of every topic of ``1 / (prior + i)`` and
         ``1 / (prior + i)**2`` for i from 0 to n - 1.

@@ -35,11 +35,13 @@ def topic_span(
     contracted : (V, r) float64 array
         Pair moment of the words, E2, times columns.
     columns : (V, r) float64 array
+        Columns that the moment was contracted with.
     mean : (V,) float64 array
         M1.
     concentration : float
         a0, the sum of the parameters of the Dirichlet prior; infinite for the covariance of words.
     scales : (V,) float64 array
+        Factor of every word in scaled words; see `word_scales`.
     """
     corrected = contracted - np.outer(mean, mean @ columns) / (1 + 1 / concentration)
     return np.asarray(np.linalg.qr(scales[:, None] * corrected)[0])
@@ -53,7 +55,9 @@ def topics_of_words(coordinates: Floats, span: Floats, scales: Floats, floor: fl
     coordinates : (r, k) float64 array
         Topics in the span.
     span : (V, r) float64 array
+        Orthonormal columns in scaled words.
     scales : (V,) float64 array
+        Factor of every word in scaled words; see `word_scales`.
     floor : float
         Least probability of a word, in units of one over the vocabulary.
     """

@@ -62,17 +62,15 @@ def cluster_sample(
     sample : (n0, features) array
         Rows of all features.
     n_components : int
+        Number of clusters.
     random_state : int
+        Seed of k-means.
     names : sequence of str
         Names of the features, for messages.
     weight : (n0,) float64 array, optional
         Sample weights, for the clustering.
     standardise : bool, default True
         If True, features are compared in units of their standard deviation, otherwise as they are.
-
-    Returns
-    -------
-    SampleClusters
 
     Raises
     ------
@@ -121,10 +119,12 @@ def robust_spread(rows: NDArray[Any]) -> Floats:
     Parameters
     ----------
     rows : (n, features) array
+        Sample of rows.
 
     Returns
     -------
     (features,) float64 array
+        Spread of every feature, in the units of the data.
     """
     deviation = rows.std(axis=0)
     lower, upper = np.quantile(rows, [0.25, 0.75], axis=0)
@@ -138,10 +138,12 @@ def quantile_range(sample: NDArray[Any]) -> Floats:
     Parameters
     ----------
     sample : (n0, features) array
+        Sample of rows.
 
     Returns
     -------
     (features,) float64 array
+        Distance of the quantiles, in the units of the data.
     """
     lower, upper = np.quantile(np.asarray(sample, np.float64), [0.005, 0.995], axis=0)
     return np.asarray(upper - lower)
@@ -164,6 +166,7 @@ def rule_width(scale: Floats, rows: float, n_components: int) -> Floats:
     Returns
     -------
     (d,) float64 array
+        Bandwidth of every feature of the view, in the units of the data.
 
     References
     ----------
@@ -195,13 +198,16 @@ def coarse_width(
     rows, sample_rows : float
         The number of rows of the data and of the sample.
     n_components : int
+        Number of components k.
     span : (d,) float64 array
         `quantile_range` of the features of the view.
     n_landmarks : int
+        Number of landmarks of the view.
 
     Returns
     -------
     (d,) float64 array
+        Bandwidth of every feature of the view, in the units of the data.
     """
     width = np.maximum(
         2 * rule_width(scale, rows, n_components), rule_width(scale, sample_rows, n_components)
@@ -224,10 +230,12 @@ def component_width(spread: Floats, rows: Floats, bin_width: float) -> Floats:
     rows : (k,) float64 array
         Rows of every component: sums of posteriors.
     bin_width : float
+        Width of the bins of the histogram, in the units of the data.
 
     Returns
     -------
     (k,) float64 array
+        Bandwidth of every component, in the units of the data.
 
     References
     ----------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.features.buffers import Buffers, Scratch
@@ -227,12 +227,12 @@ class CustomKernel(Kernel):
     ) -> NDArray[Any]:
         """Return the kernel in its units, when it is one that ``dtype`` can hold."""
         kernel = np.asarray(self.function(rows, landmarks))
-        wanted = (len(rows), len(landmarks))
-        if kernel.shape != wanted or kernel.dtype.kind not in "fiub":
+        shape = (len(rows), len(landmarks))
+        if kernel.shape != shape or kernel.dtype.kind not in "fiub":
             raise DataError(
                 f"{self._name} returned an array of shape {kernel.shape} and dtype {kernel.dtype} "
-                f"for {wanted[0]} rows and {wanted[1]} landmarks; it must return real numbers of "
-                f"shape {wanted}"
+                f"for {shape[0]} rows and {shape[1]} landmarks; it must return real numbers of "
+                f"shape {shape}"
             )
         if self._factor != 1:
             kernel = np.multiply(kernel, self._factor, dtype=np.float64)
@@ -257,7 +257,9 @@ def _largest(values: NDArray[np.float64]) -> float:
     return float(np.abs(values).max(initial=0.0)) or 1.0
 
 
-def _checked_mass(mass: Any, width: int) -> NDArray[np.float64] | Literal["one"] | None:
+def _checked_mass(
+    mass: ArrayLike | None, width: int
+) -> NDArray[np.float64] | Literal["one"] | None:
     """Refuse what is no rule for a mass."""
     if mass is None:
         if width > 2:

@@ -49,10 +49,13 @@ def incomplete_cholesky(
     Parameters
     ----------
     rows : (n, d) array
+        Sample of the view.
     kernel : Kernel
         Of width d.
     most_pivots : int
+        Largest number of pivots.
     random_state : int
+        Seed of the random numbers.
     tolerance : float, default 0
         Stop at the first pivot that leaves a relative trace error of at most this.
 

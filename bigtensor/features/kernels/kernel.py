@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
 from bigtensor.errors import ParameterError, Setting
@@ -65,6 +65,7 @@ class Kernel(ABC):
         Parameters
         ----------
         landmarks : (p, d) array
+            Landmarks. A user-defined kernel takes its unit from them.
         """
 
     @abstractmethod
@@ -78,11 +79,14 @@ class Kernel(ABC):
         Parameters
         ----------
         x : (n, d) array
+            Rows.
         landmarks : (p, d) array
+            Landmarks.
 
         Returns
         -------
         (n, p) float64 array
+            Value of the kernel at every row and landmark.
         """
 
     @abstractmethod
@@ -92,6 +96,7 @@ class Kernel(ABC):
         Parameters
         ----------
         landmarks : (p, d) array
+            Landmarks in the units of the data.
         centre : (d,) array
             A point near the middle of the data: float32 loses the digits of a large offset.
         dtype : {"float32", "float64"}
@@ -112,13 +117,16 @@ class Kernel(ABC):
         Parameters
         ----------
         values : (rows, d) array
+            Rows of data.
         prepared : array
             From `prepare`, with the same centre and the dtype of ``out``.
         centre : (d,) float64 array
+            The point that `prepare` was called with.
         out : (p, width) array with ``width >= rows``
             Fast when it is C-contiguous; may be a slice ``buffer[a:b]`` of the first axis. Columns
             after the last row receive finite values without meaning.
         work : Scratch
+            Buffers that are reused from block to block.
         """
 
     @abstractmethod
@@ -138,7 +146,7 @@ class Kernel(ABC):
         return np.ones(len(landmarks))
 
 
-def positive_lengths(lengths: Any, what: str) -> NDArray[np.float64]:
+def positive_lengths(lengths: ArrayLike, what: str) -> NDArray[np.float64]:
     """Return one positive length a coordinate, ``(d,)``.
 
     Raises
@@ -164,7 +172,9 @@ def write_scaled(
     Parameters
     ----------
     values : (rows, d) array
+        Rows of data.
     centre, scale : (d,) float64 arrays
+        Subtracted from the rows, and then divided by.
     out : (d, rows) array
         May be of a smaller dtype: the difference is taken before it is rounded.
     scratch : (d, rows) float64 array
@@ -438,11 +448,7 @@ def _write_negative_distances(
 ) -> None:
     """Write minus the sum of the distances in every coordinate.
 
-    Parameters
-    ----------
-    inputs : (d, rows) array
-    landmarks : (d, p) array
-    out : (p, rows) array
+    ``inputs`` is (d, rows) and ``landmarks`` is (d, p), both scaled. ``out`` is (p, rows).
     """
     for landmark in range(landmarks.shape[1]):
         of_landmark = out[landmark]
@@ -467,10 +473,6 @@ def default_kernel(kind: str | Kernel, bandwidth: NDArray[Any]) -> Kernel:
         A kernel, such as a `CustomKernel`, is returned as it is.
     bandwidth : (d,) array
         s, one positive length a feature, in the units of the data.
-
-    Returns
-    -------
-    Kernel
 
     Raises
     ------

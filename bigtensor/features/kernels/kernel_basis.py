@@ -44,6 +44,7 @@ class KernelBasis:
         Parameters
         ----------
         low, high : float
+            Bounds of the values.
         width : float
             Standard deviation of the kernel.
         """

@@ -47,6 +47,7 @@ def integrate_around(
     Returns
     -------
     (p,) float64 array
+        Integral of the kernel at every landmark.
 
     Raises
     ------

@@ -78,6 +78,7 @@ def choose_landmarks(
     kernel : Kernel
         Of width d.
     random_state : int
+        Seed of the random numbers.
     tolerance : float, optional
         Take as few landmarks as leave a relative trace error of at most this: for ``"cholesky"``
         the first count that does, for the others the first of 25, 50, 100, ...
@@ -111,21 +112,22 @@ def choose_landmarks(
         )
     rows = _checked(values, n_landmarks)
     if method == "cholesky":
-        found = _cholesky_landmarks(rows, n_landmarks, kernel, random_state, tolerance)
+        landmarks = _cholesky_landmarks(rows, n_landmarks, kernel, random_state, tolerance)
     else:
         for count in _counts(n_landmarks, tolerance):
-            found = _landmarks_without_kernel(method, rows, count, within_sd, random_state)
-            error = trace_error(rows, found.points, kernel)
-            found = replace(found, trace_error=error, tolerance=tolerance)
-            if len(found.points) < count or (tolerance is not None and found.tolerance_met):
+            landmarks = _landmarks_without_kernel(method, rows, count, within_sd, random_state)
+            error = trace_error(rows, landmarks.points, kernel)
+            landmarks = replace(landmarks, trace_error=error, tolerance=tolerance)
+            if len(landmarks.points) < count or (tolerance is not None and landmarks.tolerance_met):
                 break
-    if found.tolerance_met:
-        return found
+    if landmarks.tolerance_met:
+        return landmarks
     missed = (
-        f"{len(found.points)} landmarks leave a relative trace error of {found.trace_error:.2g}, "
-        f"above the tolerance of {tolerance:g}: allow more landmarks or use a wider kernel"
+        f"{len(landmarks.points)} landmarks leave a relative trace error of "
+        f"{landmarks.trace_error:.2g}, above the tolerance of {tolerance:g}: allow more "
+        "landmarks or use a wider kernel"
     )
-    return replace(found, note="; ".join(filter(None, [found.note, missed])))
+    return replace(landmarks, note="; ".join(filter(None, [landmarks.note, missed])))
 
 
 def trace_error(sample: NDArray[Any], points: NDArray[np.float64], kernel: Kernel) -> float:
@@ -134,9 +136,11 @@ def trace_error(sample: NDArray[Any], points: NDArray[np.float64], kernel: Kerne
     Parameters
     ----------
     sample : (n0, d) array
+        Rows of one view.
     points : (p, d) float64 array
         The landmarks.
     kernel : Kernel
+        Kernel of width d.
 
     Returns
     -------
@@ -171,6 +175,7 @@ def uniform_landmarks(sample: NDArray[Any], count: int, random_state: int) -> La
     count : int
         How many landmarks are wanted.
     random_state : int
+        Seed of the random numbers.
 
     Returns
     -------
@@ -206,6 +211,7 @@ def kmeans_landmarks(
         Lengths by which the coordinates are divided before they are compared, for example the
         bandwidth.
     random_state : int
+        Seed of the random numbers.
 
     Returns
     -------
@@ -245,6 +251,7 @@ def plus_plus_landmarks(
     scale : (d,) float64 array
         Lengths by which the coordinates are divided before they are compared.
     random_state : int
+        Seed of the random numbers.
 
     Returns
     -------
@@ -291,9 +298,9 @@ def _cholesky_landmarks(
     tolerance: float | None,
 ) -> Landmarks:
     """Choose the pivots of an incomplete Cholesky factorisation."""
-    found = incomplete_cholesky(rows, kernel, count, random_state, tolerance or 0.0)
-    points = np.unique(rows[found.pivots], axis=0)
-    error = float(found.trace_errors[-1])
+    factorisation = incomplete_cholesky(rows, kernel, count, random_state, tolerance or 0.0)
+    points = np.unique(rows[factorisation.pivots], axis=0)
+    error = float(factorisation.trace_errors[-1])
     chosen = Landmarks(points, trace_error=error, tolerance=tolerance)
     if len(points) == count or (tolerance is not None and chosen.tolerance_met):
         return chosen
@@ -322,8 +329,10 @@ def _checked(sample: NDArray[Any], count: int) -> NDArray[np.float64]:
     return rows
 
 
-def _note(found: int, wanted: int) -> str | None:
-    """Say why there are fewer landmarks than wanted."""
-    if found == wanted:
+def _note(n_landmarks: int, n_requested: int) -> str | None:
+    """Say why there are fewer landmarks than requested."""
+    if n_landmarks == n_requested:
         return None
-    return f"{found} landmarks in place of {wanted}: the sample has no more distinct values"
+    return (
+        f"{n_landmarks} landmarks in place of {n_requested}: the sample has no more distinct values"
+    )

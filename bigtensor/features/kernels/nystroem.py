@@ -67,6 +67,7 @@ class Nystroem(FeatureMap):
     Parameters
     ----------
     landmarks : (p, d) array
+        Points at which the kernels are centred.
     kernel : Kernel
         Of width d.
     centre : (d,) array
@@ -74,6 +75,7 @@ class Nystroem(FeatureMap):
     projection : (p, q) array
         For example `nystroem_root`, or its product with a basis of a subspace.
     dtype : str, default "float32"
+        Precision in which blocks of features are computed.
 
     Raises
     ------

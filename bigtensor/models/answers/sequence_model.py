@@ -208,7 +208,7 @@ def _warn_of_returning_in(samples: Samples) -> None:
 
 def _in_words(found: SequenceIdsResult) -> str:
     """Return the number of ids that were looked at."""
-    return f"{found.seen:,}{'' if found.complete else ' looked at'}"
+    return f"{found.n_ids:,}{'' if found.complete else ' looked at'}"
 
 
 def _warn_of_returning(returning: int, ids: str) -> None:
@@ -231,7 +231,7 @@ def _looks_along(wanted: object) -> TypeGuard[Pass[Any]]:
 
 def _together(wanted: Pass[Any]) -> Pass[Any]:
     """Return a pass that also looks at the ids."""
-    return replace(wanted, statistic=Together.of(rows=wanted.statistic, ids=SequenceIds()))
+    return replace(wanted, statistic=Together.named(rows=wanted.statistic, ids=SequenceIds()))
 
 
 def _with_ids(script: Script) -> Generator[Any, Any, Solved]:

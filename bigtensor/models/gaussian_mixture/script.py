@@ -172,7 +172,7 @@ def em_pass(
     parts: dict[str, Any] = {"posterior": GaussianPosteriorSums(components.mixture())}
     if with_total:
         parts["total"] = Covariances(settings.columns, reach.points[0])
-    return Pass("posterior", WithinReach(Together.of(**parts), reach))
+    return Pass("posterior", WithinReach(Together.named(**parts), reach))
 
 
 def _starts(

@@ -475,7 +475,7 @@ class HiddenMarkovModel(SequenceModel):
         def script() -> SizedScript:
             boundaries = yield Pass("messages", operators)
             # the number of sequences is known now, and with it the size of the next state
-            statistic = SequenceEnds.of(chain, boundaries)
+            statistic = SequenceEnds.from_boundaries(chain, boundaries)
             ends = Pass("ends", statistic)
             return (yield PlannedPass(ends, driver_nbytes=statistic.state_nbytes()))
 

@@ -83,7 +83,7 @@ def choose_states(
     -------
     StateChoice
     """
-    judged = [_complete(folds.of(fold)) for fold in range(len(folds.tables))]
+    judged = [_complete(folds.counts_of_fold(fold)) for fold in range(len(folds.tables))]
     judged_by = [fold for fold, (_, weight) in enumerate(judged) if weight.sum() > 0]
     windows = sum(float(weight.sum()) for _, weight in judged)
     if windows < FEWEST_WINDOWS or len(judged_by) < 2:

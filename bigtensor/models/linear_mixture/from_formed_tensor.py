@@ -119,7 +119,7 @@ def from_compressed_tensor(
 def explicit_pass(tensor: SampleTensor) -> Pass[Any]:
     """Return the pass that forms the whole tensor."""
     whole = tuple(np.eye(size) for size in tensor.sizes)
-    together = Together.of(
+    together = Together.named(
         moment=projected_moment(tensor, whole),
         total=tensor.covariances(),
     )

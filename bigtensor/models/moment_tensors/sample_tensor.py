@@ -326,7 +326,7 @@ def contraction_pass(
     beside : dict of str to Statistic
         Computed in the same pass.
     """
-    together = Together.of(contractions=tensor.statistic(factors), **beside)
+    together = Together.named(contractions=tensor.statistic(factors), **beside)
     return Pass("contractions", WithinReach(together, tensor.within))
 
 

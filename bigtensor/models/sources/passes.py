@@ -40,7 +40,7 @@ def moments_pass(
         beside["contrast"] = ContrastSums(unmixing, mean, settings.dtype)
     # sums about the mean of all rows of the sample would be nothing but rounding
     point = np.asarray(counted.points[0])
-    together = Together.of(covariance=Covariances(settings.columns, point), **beside)
+    together = Together.named(covariance=Covariances(settings.columns, point), **beside)
     return Pass("moments", WithinReach(together, counted))
 
 

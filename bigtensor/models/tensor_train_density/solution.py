@@ -173,8 +173,8 @@ class TrainDensity:
         kept = np.array([j for j in range(d) if j not in values], np.int64)
         names = [self.features[j] for j in kept]
         return TrainDensity(
-            coordinates=self.coordinates.some(kept),
-            modes=self.modes.some(kept.tolist()),
+            coordinates=self.coordinates.select(kept),
+            modes=self.modes.select(kept.tolist()),
             bumps=tuple(self.bumps[j] for j in kept),
             background=tuple(self.background[j] for j in kept),
             trains=tuple(trains),

@@ -130,7 +130,7 @@ def spectrum_pass(settings: TopicSettings, columns: FloatArray) -> Pass[dict[str
     seed = settings.random_state
     choosing = OfDocuments(PairsOfGroups(columns, 1, seed), _HALF, True, seed)
     others = OfDocuments(PairsOfGroups(columns, GROUPS, seed), _HALF, False, seed)
-    return Pass("spectrum", Together.of(choosing=choosing, others=others))
+    return Pass("spectrum", Together.named(choosing=choosing, others=others))
 
 
 def _chosen(

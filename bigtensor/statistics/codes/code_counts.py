@@ -26,6 +26,7 @@ class CodeCountsResult:
     weight : (distinct,) float64 array
         Sum of the weights of the equal rows, positive.
     rows : int
+        Number of rows that were counted.
     """
 
     codes: NDArray[np.int32]
@@ -91,8 +92,11 @@ def write_cells(codes: NDArray[Any], shape: NDArray[np.int64], cell: NDArray[np.
     Parameters
     ----------
     codes : (rows, views) integer array
+        Codes of the rows; negative ones are missing.
     shape : (views,) int64 array
+        Categories of every view and one more.
     cell : (rows,) int64 array
+        Receives positions in the flat table.
     """
     for row in range(cell.size):
         place = np.int64(0)

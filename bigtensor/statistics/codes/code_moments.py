@@ -32,6 +32,7 @@ class SymbolGroup:
     Attributes
     ----------
     columns : tuple of int
+        Columns of the block.
     categories : tuple of int
         Number of categories of every column.
     """
@@ -54,10 +55,12 @@ class SymbolGroup:
         Parameters
         ----------
         probabilities : (size, components) array
+            Probabilities of the symbols of the group.
 
         Returns
         -------
         tuple of (categories, components) arrays
+            One table a column.
         """
         joint = probabilities.reshape(*self.categories, -1)
         axes = range(len(self.categories))
@@ -93,6 +96,7 @@ class SketchedPairs(SumStatistic[SymbolSketches]):
     Parameters
     ----------
     groups : three SymbolGroup
+        Columns of every view.
     projections : tuple of three (n_t, q_t) float64 arrays
         With unit matrices the sketches are the pair tables themselves.
     """
@@ -154,6 +158,7 @@ class ProjectedMoments:
     pairs : tuple of three (r_a, r_b) float64 arrays
         Of the views of `PAIRS`.
     tensor : (r_1, r_2, r_3) float64 array
+        Mean product of the projections of the three views.
     complete : float
         Weight of the rows that have all three views.
     """
@@ -170,7 +175,9 @@ class ProjectedSymbols(SumStatistic[ProjectedMoments]):
     Parameters
     ----------
     groups : three SymbolGroup
+        Columns of every view.
     projections : tuple of three (n_t, r_t) float64 arrays
+        The line of a symbol is its projection.
     """
 
     groups: Groups
@@ -196,7 +203,9 @@ class ProjectedSymbols(SumStatistic[ProjectedMoments]):
         symbols, weight = _read(self.groups, block, work)
         for start in range(0, block.rows, _SUB_BLOCK):
             window = slice(start, min(start + _SUB_BLOCK, block.rows))
-            self._add(state, [of[window] for of in symbols], weight[window], work)
+            self._add(
+                state, [view_symbols[window] for view_symbols in symbols], weight[window], work
+            )
 
     def _add(
         self,
@@ -314,9 +323,13 @@ def add_sketches(
     Parameters
     ----------
     symbol, other : (rows,) int64 arrays
+        Symbols of both views; negative ones are missing.
     weight : (rows,) float64 array
+        Weights of the rows.
     projection : (n_other, q) float64 array
+        Projections of the symbols of the other view.
     sketch : (n, q) float64 array
+        Is added to.
     total : (1,) float64 array
         Receives the weight of the rows that have both symbols.
     """
@@ -337,8 +350,11 @@ def write_features(
     Parameters
     ----------
     symbol : (rows,) int64 array
+        Symbols of one view; negative ones are missing.
     projection : (n, r) float64 array
+        Projections of the symbols.
     out : (rows, r) float64 array
+        Receives the projections.
     """
     for row in range(symbol.size):
         for feature in range(projection.shape[1]):

@@ -104,8 +104,11 @@ class CodeLookup:
     Parameters
     ----------
     tables : CodeTables
+        Log probabilities of the categories.
     rows : int
+        Number of rows that are looked up at once.
     work : Workspace
+        Holds the lines of the rows.
     """
 
     def __init__(self, tables: CodeTables, rows: int, work: Workspace) -> None:
@@ -123,6 +126,7 @@ class CodeLookup:
         Parameters
         ----------
         log_weights : (components,) array
+            Natural logarithms of the mixing weights.
         out : (rows, components) array
             C-contiguous.
         """
@@ -134,7 +138,9 @@ class CodeLookup:
         Parameters
         ----------
         weights : (rows, components) array
+            Posterior probabilities times the weights of the rows.
         histograms : (lines, components) array
+            Is added to.
         """
         add_to_lines(self._line, weights, histograms)
 
@@ -151,8 +157,11 @@ def write_lines(codes: NDArray[Any], starts: NDArray[np.int64], line: NDArray[np
     Parameters
     ----------
     codes : (rows, views) integer array
+        Codes of the rows; negative ones are missing.
     starts : (views + 1,) int64 array
+        First line of every view, and the number of lines.
     line : (views, rows) int32 array
+        Receives the lines. A missing code has the last line of its view.
     """
     for view in range(line.shape[0]):
         for row in range(line.shape[1]):
@@ -172,9 +181,13 @@ def write_sums_of_lines(
     Parameters
     ----------
     line : (views, rows) int32 array
+        Line of every code.
     table : (lines, components) float64 array
+        Log probabilities of all views, one below the other.
     log_weights : (components,) array
+        Natural logarithms of the mixing weights.
     out : (rows, components) array
+        Receives the sums.
     """
     for row in range(out.shape[0]):
         of_row = out[row]
@@ -193,8 +206,11 @@ def add_to_lines(line: NDArray[np.int32], weights: NDArray[Any], histograms: NDA
     Parameters
     ----------
     line : (views, rows) int32 array
+        Line of every code.
     weights : (rows, components) array
+        Posterior probabilities times the weights of the rows.
     histograms : (lines, components) array
+        Is added to.
     """
     for view in range(line.shape[0]):
         for row in range(line.shape[1]):

@@ -28,6 +28,7 @@ class FoldedTriplesResult:
     Attributes
     ----------
     counts : TripleCounts
+        Statistic that makes the counts of a table.
     tables : (folds, cells) float64 array
         Weights of windows by their three codes, of every fold.
     others : mapping of str to array
@@ -43,7 +44,7 @@ class FoldedTriplesResult:
         """Counts of all folds."""
         return self._counted(self.tables.sum(axis=0))
 
-    def of(self, fold: int) -> TripleCountsResult:
+    def counts_of_fold(self, fold: int) -> TripleCountsResult:
         """Return the windows of one fold."""
         return self._counted(self.tables[fold])
 
@@ -68,11 +69,13 @@ class FoldedTriples(SumStatistic[FoldedTriplesResult]):
     Parameters
     ----------
     categories : int
+        Number of categories.
     folds : int
         At least two.
     stretch : int
         Rows of a stretch.
     random_state : int, default 0
+        Seed of the hash that chooses folds.
 
     Raises
     ------
@@ -148,10 +151,15 @@ def write_folds(
     Parameters
     ----------
     sequence, index : (rows,) int64 arrays
+        Sequence and global index of every row.
     stretch : int
+        Rows of a stretch.
     seed : uint64
+        Seed of the hash.
     folds : int
+        Number of folds.
     fold : (rows,) int64 array
+        Receives numbers from 0 to ``folds - 1``.
     """
     for row in range(fold.size):
         mixed = seed

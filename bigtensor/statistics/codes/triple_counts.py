@@ -30,7 +30,9 @@ class TripleCountsResult:
         Weights of sequences by their first two codes. The last line and column are of missing
         codes, and of sequences of one row.
     rows : int
+        Number of rows.
     sequences : int
+        Number of sequences.
     single_rows : int
         Sequences of which one row is left, which give neither a pair nor a triple.
     """
@@ -83,15 +85,18 @@ class TripleCounts(SumStatistic[TripleCountsResult]):
         Parameters
         ----------
         state : mapping of str to array
+            Arrays of the state. Changed in place.
         block : Block
             With rows.
         work : Workspace
+            Buffers that are reused from block to block.
 
         Returns
         -------
         codes : (rows + halo,) int64 array
             The number of categories stands for a missing code.
         weight : (rows + halo,) float64 array
+            Weights of the rows; ones if there are none.
         """
         shown = len(block.values)
         codes = work.take("triples.codes", (shown,), "int64")
@@ -143,18 +148,19 @@ def first_rows(block: Block) -> NDArray[np.intp]:
     Returns
     -------
     (starts,) integer array
+        Ascending positions.
     """
     last = min(block.rows, len(block.values) - 1)
-    found = np.zeros(0, np.intp)
+    starts = np.zeros(0, np.intp)
     if block.sequence is not None:
         changed = block.sequence[1 : last + 1] != block.sequence[:last]
         if block.index is not None:
             changed &= block.index[1 : last + 1] == block.index[:last] + 1
-        found = 1 + np.flatnonzero(changed)
+        starts = 1 + np.flatnonzero(changed)
     first = block.start if block.index is None else int(block.index[0])
     if first == block.source_start:
-        found = np.append(0, found)
-    return found
+        starts = np.append(0, starts)
+    return starts
 
 
 def goes_on(block: Block, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -163,12 +169,9 @@ def goes_on(block: Block, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
     Parameters
     ----------
     block : Block
+        Rows with the ids of their sequences, and a halo.
     rows : (m,) integer array
         Positions in the rows that are shown.
-
-    Returns
-    -------
-    (m,) bool array
     """
     following = np.minimum(rows + 1, len(block.values) - 1)
     same = following > rows
@@ -194,10 +197,13 @@ def add_windows(
     codes : (rows + halo,) int64 array
         From 0, below ``size``.
     weight : (rows + halo,) float64 array
+        Weights of the rows.
     starts : (rows,) bool array
         True where a window starts.
     size : int
+        Number of codes, with the missing code.
     table : (size ** 3,) float64 array
+        Is added to.
     """
     for row in range(starts.size):
         if starts[row]:

@@ -36,6 +36,7 @@ class TriplePosteriorSumsResult:
     weight : float
         ``sum w``, of windows.
     windows : int
+        Number of windows.
     """
 
     window_start: NDArray[np.float64]
@@ -176,7 +177,9 @@ def add_triples(
     codes : (windows, 3) int64 array
         Negative ones are missing: their line is the last.
     weight : (windows,) float64 array
+        Weights of the windows.
     factors : (3, lines, k) float64 array
+        Factors of the joint probability of a window, by step, symbol and state.
     joint : (k,) float64 array
         Is written to.
     sums : (3, lines, k) float64 array

@@ -21,6 +21,7 @@ class ClassDensities:
     Parameters
     ----------
     mixture : JointDensities
+        Mixture of the components.
     populations : (components,) integer array, optional
         The population of every component, from 0. The density of a population is the mixture of
         its components in the proportions of their weights.

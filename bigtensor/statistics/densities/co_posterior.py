@@ -42,6 +42,7 @@ class CoPosteriorSumsResult:
     weight : float
         ``sum w``.
     rows : int
+        Number of rows.
     """
 
     products: NDArray[np.float64] | None
@@ -61,6 +62,7 @@ class CoPosteriorSumsResult:
         Parameters
         ----------
         order : (components,) integer array
+            Present position of every component.
         """
         square = np.ix_(order, order)
         products = None if self.products is None else self.products[square]
@@ -79,6 +81,7 @@ class CoPosteriorSums(SumStatistic[CoPosteriorSumsResult]):
     Parameters
     ----------
     mixture : JointDensities
+        Mixture that the posterior probabilities belong to.
     """
 
     mixture: JointDensities
@@ -150,6 +153,7 @@ def add_co_posterior(
     block : Block
         The rows, for their weights.
     work : Workspace
+        Buffers that are reused from block to block.
     """
     rows = len(label)
     weight = work.take("co_posterior.weight", *_label_buffers(rows)["co_posterior.weight"])

@@ -48,6 +48,7 @@ class GroupLikelihood(SumStatistic[GroupLikelihoodResult]):
     Parameters
     ----------
     classes : ClassDensities
+        Densities of the classes.
     weights : (groups, classes) float64 array
         Nonnegative. Rows of a group whose weights are all zero are skipped.
     """
@@ -72,10 +73,10 @@ class GroupLikelihood(SumStatistic[GroupLikelihoodResult]):
         if block.group is None:
             raise ParameterError("the rows have no groups; open them with " + Setting("groups"))
         ratios = self.weights / self.classes.weights
-        wanted = np.append(ratios.any(axis=1), False)
+        is_weighted = np.append(ratios.any(axis=1), False)
         for window, tile in self.classes.mixture.tiles(block, work):
             groups = block.group[window]
-            if not wanted[groups].any():
+            if not is_weighted[groups].any():
                 continue
             posterior = self.classes.posterior(tile, work)
             buffers = self._buffers(tile.rows).items()
@@ -91,7 +92,7 @@ class GroupLikelihood(SumStatistic[GroupLikelihoodResult]):
             np.copyto(ratio, posterior[order])
             for start, stop in pairwise((*starts, tile.rows)):
                 group, part = codes[start], slice(start, stop)
-                if wanted[group]:
+                if is_weighted[group]:
                     np.matmul(ratio[part], ratios[group], out=density[part])
                     self._add(state, group, ratio[part], density[part], weight[part], weighted)
 

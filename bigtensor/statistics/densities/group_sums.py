@@ -54,7 +54,9 @@ class GroupSums(SumStatistic[GroupSumsResult]):
     Parameters
     ----------
     classes : ClassDensities
+        Densities of the classes.
     n_groups : int
+        Number of groups.
     """
 
     classes: ClassDensities
@@ -139,11 +141,17 @@ def add_to_groups(
     groups : (n,) int64 array
         -1 for none.
     weight : (n,) float64 array
+        Weights of the rows.
     label : (n,) intp array
+        Most probable class of every row.
     posterior : (n, classes) array
+        Posterior probabilities of the classes, without the weights.
     mass, labelled : (groups, classes) float64 arrays
+        Sums as in `GroupSumsResult`. Added to.
     certainty, squared_weight : (groups,) float64 arrays
+        Sums as in `GroupSumsResult`. Added to.
     rows : (groups,) int64 array
+        Number of rows. Added to.
     """
     for row in range(groups.size):
         group = groups[row] if groups[row] >= 0 else mass.shape[0] - 1

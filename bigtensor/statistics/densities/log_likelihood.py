@@ -30,6 +30,7 @@ class LogLikelihoodResult:
     weight : float
         ``sum w``.
     rows : int
+        Number of rows.
     """
 
     log_likelihood: float
@@ -49,6 +50,7 @@ class LogLikelihood(SumStatistic[LogLikelihoodResult]):
     Parameters
     ----------
     mixture : JointDensities
+        Mixture whose density is evaluated.
     """
 
     mixture: JointDensities

@@ -31,7 +31,9 @@ class PosteriorMeans(SumStatistic[NDArray[np.float64]]):
     Parameters
     ----------
     mixture : JointDensities
+        Mixture that the posterior probabilities belong to.
     view : str
+        Name of the view.
     function : callable
         Of ``(rows, d)`` values; free to allocate.
     width : int

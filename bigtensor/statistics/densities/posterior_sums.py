@@ -52,6 +52,7 @@ class PosteriorSumsResult:
     weight : float
         ``sum w``.
     rows : int
+        Number of rows.
     co_posterior : CoPosteriorSumsResult, optional
         What the components share, where it was asked for.
     """

@@ -29,6 +29,7 @@ class Responsibilities(RowFunction):
     Parameters
     ----------
     mixture : JointDensities
+        Mixture that the posterior probabilities belong to.
     names : tuple of str, default ("label",)
         Any of ``"label"`` (int32, the first of equally probable components),
         ``"probability"`` (float32, one a component) and ``"log_density"`` (float64, in nats; good
@@ -54,10 +55,11 @@ class Responsibilities(RowFunction):
     block_rows: ClassVar[int] = 15360
 
     def __post_init__(self) -> None:
-        known = _ROW_NAMES if self.populations is None else _ROW_NAMES + _COMPONENT_NAMES
-        if not self.names or len({*self.names} & {*known}) < len(self.names):
+        choices = _ROW_NAMES if self.populations is None else _ROW_NAMES + _COMPONENT_NAMES
+        if not self.names or len({*self.names} & {*choices}) < len(self.names):
             raise ParameterError(
-                f"outputs of a row must be distinct and among {', '.join(known)}, got {self.names}"
+                f"outputs of a row must be distinct and among {', '.join(choices)}, "
+                f"got {self.names}"
             )
         if not self.temperature > 0:
             raise ParameterError(f"temperature must be positive, not {self.temperature!r}")
@@ -67,14 +69,14 @@ class Responsibilities(RowFunction):
         """Outputs for every row."""
         k = self.mixture.n_components
         dims = {"component": k} if self.populations is None else {"population": self._count}
-        known = (
+        choices = (
             RowOutput("label", "int32", fill=-1),
             RowOutput("probability", "float32", dims),
             RowOutput("log_density", "float64"),
             RowOutput("component_label", "int32", fill=-1),
             RowOutput("component_probability", "float32", {"component": k}),
         )
-        by_name = {output.name: output for output in known}
+        by_name = {output.name: output for output in choices}
         return tuple(by_name[name] for name in self.names)
 
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:

@@ -147,7 +147,9 @@ class Lookup:
     Parameters
     ----------
     tables : TabulatedDensities
+        Log densities on the grids.
     rows : int
+        Number of rows that are located at once.
     work : Workspace
         Holds the arrays below.
 
@@ -182,6 +184,7 @@ class Lookup:
         Parameters
         ----------
         log_weights : (width,) array
+            Natural logarithms of the mixing weights.
         out : (rows, width) array
             C-contiguous.
         """
@@ -193,7 +196,9 @@ class Lookup:
         Parameters
         ----------
         weights : (rows, width) array
+            Posterior probabilities times the weights of the rows.
         histograms : (views, points, width) array
+            Is added to.
         """
         add_binned(self.point, self.share, weights, histograms)
 
@@ -222,8 +227,11 @@ def locate_rows(
     Parameters
     ----------
     values : (views, rows) float64 array
+        Values of every view.
     low, step : (views,) float64 arrays
+        First grid point and distance of grid points, of every view.
     bins : int
+        Number of intervals of a grid.
     point : (views, rows) int32 array
         Receives numbers from 0 to ``bins - 1``, also for NaN.
     share : (views, rows) array
@@ -254,10 +262,15 @@ def write_interpolated(
     Parameters
     ----------
     point : (views, rows) int32 array
+        Grid point before every row.
     share : (views, rows) array
+        Weight of the grid point after the row.
     tables : (views, points, components) array
+        Log densities at the grid points.
     log_weights : (components,) array
+        Natural logarithms of the mixing weights.
     out : (rows, components) array
+        Receives the sums.
     """
     one = tables.dtype.type(1)
     odd = point.shape[0] % 2
@@ -301,9 +314,13 @@ def add_binned(
     Parameters
     ----------
     point : (views, rows) int32 array
+        Grid point before every row.
     share : (views, rows) array
+        Weight of the grid point after the row.
     weights : (rows, components) array
+        Posterior probabilities times the weights of the rows.
     histograms : (views, points, components) array
+        Is added to.
     """
     for view in range(point.shape[0]):
         for row in range(point.shape[1]):

@@ -39,7 +39,9 @@ def tile_posterior(
     Parameters
     ----------
     tile : JointTile
+        Log joint densities of a few rows.
     work : Workspace
+        Buffers that are reused from block to block.
     label : (rows,) intp array, optional
         Receives the first most probable component.
 
@@ -76,7 +78,9 @@ def write_posterior(
     state : State
         With the arrays of `tally_arrays`.
     tile : JointTile
+        Log joint densities of a few rows.
     work : Workspace
+        Buffers that are reused from block to block.
     label : (rows,) intp array, optional
         Receives the first most probable component.
 

@@ -57,9 +57,11 @@ class EmbeddedDensities:
     Parameters
     ----------
     view : str
+        Name of the view.
     feature_map : FeatureMap
         Of the view, with p features.
     coefficients : (p, components) float64 array
+        Coefficients c of every component.
     floor : (components,) float64 array
         Positive.
 
@@ -198,6 +200,7 @@ class MixtureDensities:
         out : (rows, components) array
             Of `dtype` or float64.
         work : Workspace
+            Buffers that are reused from block to block.
         """
         padded = aligned_empty((min(block.rows, self.tile_rows), self.width), self.dtype)
         for window, tile in self.tiles(block, work):
@@ -241,6 +244,7 @@ class Tile:
     Attributes
     ----------
     mixture : MixtureDensities
+        Mixture whose densities are computed.
     block : Block
         The rows.
     lookup : Lookup or CodeLookup, optional

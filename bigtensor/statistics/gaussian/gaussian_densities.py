@@ -136,6 +136,7 @@ class GaussianDensities:
         out : (rows, components) array
             Of `dtype` or float64.
         work : Workspace
+            Buffers that are reused from block to block.
         """
         longest = np.empty((min(block.rows, self.tile_rows), self.width), self.dtype)
         for window, tile in self.tiles(block, work):
@@ -179,6 +180,7 @@ class GaussianDensities:
         Parameters
         ----------
         vectors : (n, d) float64 array
+            Whitened vectors v, one a row.
 
         Returns
         -------
@@ -238,6 +240,7 @@ class GaussianTile:
     Attributes
     ----------
     mixture : GaussianDensities
+        Mixture whose densities are computed.
     block : Block
         The rows.
     whitened : (rows, d + 1) array

@@ -33,11 +33,13 @@ class GaussianPosteriorSumsResult:
     sums : (components, d) float64 array
         ``sum w r_h (x - reference)``, in the units of the data.
     reference : (d,) float64 array
+        Point that is subtracted from the rows, in the units of the data.
     log_likelihood : float
         ``sum w log p(x)`` under the mixture, in nats.
     weight : float
         ``sum w``.
     rows : int
+        Number of rows.
     """
 
     counts: NDArray[np.float64]
@@ -61,6 +63,7 @@ class GaussianPosteriorSums(SumStatistic[GaussianPosteriorSumsResult]):
     Parameters
     ----------
     mixture : GaussianDensities
+        Mixture that the posterior probabilities belong to.
     """
 
     mixture: GaussianDensities

@@ -41,6 +41,7 @@ class LabelMeans(SumStatistic[LabelMeansResult]):
     n_labels : int
         Larger labels count nowhere.
     point : (d,) float64 array
+        Point that is subtracted from the rows, in the units of the data.
     """
 
     n_labels: int

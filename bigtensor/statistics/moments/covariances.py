@@ -25,9 +25,11 @@ class CovariancesResult:
     Attributes
     ----------
     mean : (d,) float64 array
+        Weighted mean of the columns.
     covariance : (d, d) float64 array
         About the mean, divided by the weight; zero between groups.
     weight : float
+        Sum of the weights of the rows.
     """
 
     mean: NDArray[np.float64]

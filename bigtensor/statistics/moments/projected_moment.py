@@ -47,8 +47,11 @@ class ProjectedMoment(SumStatistic[ProjectedMomentResult]):
     columns : tuple of three (start, stop)
         Columns of a block that every view is of.
     references : tuple of three (d_v,) float64 arrays
+        Points m_v, in the units of the data.
     factors : tuple of three (d_v, q_v) float64 arrays
+        Projections F_v.
     offsets : tuple of three (q_v,) float64 arrays
+        Constants o_v that are added to the projections.
     dtype : {"float32", "float64"}, default "float32"
         Precision of the products of one block.
 

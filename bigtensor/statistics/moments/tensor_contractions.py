@@ -258,7 +258,9 @@ def subtract_reference(
     Parameters
     ----------
     values : (n, d) array
+        Rows of one view.
     reference : (d,) float64 array
+        Point that is subtracted from every row.
     centred : (n, d) array
         The result.
     """
@@ -289,6 +291,7 @@ def multiply_projections(
     orders : (views,) int64 array
         Modes of every view.
     weight : (n,) array
+        Weights of the rows.
     factors : (views, L) array
         Room for the projections of one row.
     totals : (views, L) float64 array
@@ -329,6 +332,7 @@ def multiply_three_projections(
     shifts : (3, L) array
         Added to the projections.
     weight : (n,) array
+        Weights of the rows.
     totals : (3, L) float64 array
         Sums of the products over rows are added.
     """
@@ -367,6 +371,7 @@ def project_counts(
     first : int
         First column of the view.
     factor : (d, L) float64 array
+        Matrix that the rows of the view are multiplied by.
     projected : (n, L) array
         The result.
     """
@@ -400,6 +405,7 @@ def add_counts(
     first : int
         First column of the view.
     products : (n, L) array
+        Rows that the counts are multiplied with.
     total : (d, L) float64 array
         The sums are added.
     """

@@ -29,7 +29,9 @@ def products_shape(
     sizes : tuple of int
         Lengths of the features of the three groups.
     rows : int
+        Rows of a block.
     dtype : data type of the features
+        Type of the products.
     """
     first, second, third = sizes
     width = padded_width(rows)
@@ -57,9 +59,11 @@ def add_triple_products(
     Parameters
     ----------
     total : (q1, q2, q3) float64 array
+        The moment of the block is added to it.
     first, second, third : (q, n) arrays
         One column a row of data; weights are in one of them.
     products : array of the shape `products_shape`
+        Buffer of the products of two groups.
     sums : array
         At least as long as ``total``.
     exact : float64 array
@@ -88,7 +92,9 @@ def add_in_float64(total: NDArray[np.float64], block: Floats, exact: NDArray[np.
     Parameters
     ----------
     total : float64 array
+        Is added to.
     block : array of the same shape
+        Sums of the block.
     exact : float64 array
         At least as long.
     """

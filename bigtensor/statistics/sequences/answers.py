@@ -32,12 +32,15 @@ class SequenceAnswers(SequenceFunction):
     Parameters
     ----------
     chain : HiddenChain
+        Hidden Markov model of the sequences.
     names : tuple of str, default ("label",)
         Any of ``"label"`` (int32, the state on the most probable path of the sequence),
         ``"probability"`` (float64, one a state, given all rows of the sequence) and
         ``"log_density"`` (float64, in nats, given the earlier rows of the sequence).
     boundaries : Boundaries, optional
+        Messages between blocks, for probabilities and densities.
     paths : PathBoundaries, optional
+        States of the most probable paths at the ends of blocks, for labels.
 
     Raises
     ------
@@ -75,7 +78,7 @@ class SequenceAnswers(SequenceFunction):
             parts["boundaries"] = TransferOperators(self.chain, blocks)
         if "label" in self.names:
             parts["paths"] = PathOperators(self.chain, blocks)
-        return Together.of(**parts)
+        return Together.named(**parts)
 
     def between(self, messages: Any) -> SequenceAnswers:
         """Return the function of blocks with their messages."""
@@ -99,7 +102,7 @@ class SequenceAnswers(SequenceFunction):
         """Write the most probable states."""
         assert self.paths is not None
         scores, (rows, k) = PathScores(self.chain), (block.rows, self.chain.n_states)
-        entering, leaving = self.paths.of(block)
+        entering, leaving = self.paths.around(block)
         starts = sequence_starts(block)
         starts[0] = entering < 0
         path = work.take("answers.path", (rows,), "int32")
@@ -123,17 +126,17 @@ class SequenceAnswers(SequenceFunction):
         """Write the posterior probabilities and the densities."""
         assert self.boundaries is not None
         chain = self.chain
-        found = filtered_block(chain, self.boundaries, block, work)
+        forward = filtered_block(chain, self.boundaries, block, work)
         if "log_density" in out:
-            np.subtract(found.log_density, chain.emissions.log_volume, out=out["log_density"])
+            np.subtract(forward.log_density, chain.emissions.log_volume, out=out["log_density"])
         if "probability" in out:
             buffer = np.empty((2, chain.n_states))
             write_smoothed(
-                found.emission,
-                found.starts,
+                forward.emission,
+                forward.starts,
                 chain.positive_transition,
-                found.leaving,
-                found.filtered,
+                forward.leaving,
+                forward.filtered,
                 buffer,
             )
-            np.copyto(out["probability"], found.filtered)
+            np.copyto(out["probability"], forward.filtered)

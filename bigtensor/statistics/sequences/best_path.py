@@ -35,7 +35,7 @@ class PathBoundaries:
     entering: NDArray[np.int64]
     leaving: NDArray[np.int64]
 
-    def of(self, block: Block) -> tuple[int, int]:
+    def around(self, block: Block) -> tuple[int, int]:
         """Return the states of the rows before and at the end of a block; -1 for none."""
         at = position_of(self.start, block.start)
         return int(self.entering[at]), int(self.leaving[at])
@@ -48,6 +48,7 @@ class PathOperators(BlockOperators[PathBoundaries]):
     Parameters
     ----------
     chain : HiddenChain
+        Hidden Markov model of the sequences.
     most_entries : int
         Largest number of blocks.
     """

@@ -86,7 +86,9 @@ class HiddenChain:
         Parameters
         ----------
         block : Block
+            Rows of data.
         work : Workspace
+            Buffers that are reused from block to block.
 
         Returns
         -------

@@ -62,9 +62,9 @@ class DecodedSummary:
         Markov chain: rows known to end a run or not, divided by the runs that ended.
         """
         length = np.arange(self.ended.shape[1])
-        known = self.ended @ length + self.cut @ np.maximum(length - 1, 0)
+        total_length = self.ended @ length + self.cut @ np.maximum(length - 1, 0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(known / self.ended.sum(axis=1))
+            return np.asarray(total_length / self.ended.sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +76,13 @@ class DecodedPaths(SumStatistic[DecodedSummary]):
     Parameters
     ----------
     chain : HiddenChain
+        Hidden Markov model of the sequences.
     paths : PathBoundaries
         Of a pass over the same rows.
     rows : int
         Of all data sets.
     bins : int
+        Number of bins.
     first : int
         Rows, from the first on, whose states are kept.
     """
@@ -112,7 +114,7 @@ class DecodedPaths(SumStatistic[DecodedSummary]):
         path = work.take("decoded.path", (block.rows,), "int32")
         SequenceAnswers(self.chain, paths=self.paths).evaluate(block, {"label": path}, work)
         starts = sequence_starts(block)
-        starts[0] = self.paths.of(block)[0] < 0
+        starts[0] = self.paths.around(block)[0] < 0
         index = block.index
         if index is None:
             index = np.arange(block.start, block.start + block.rows)
@@ -144,7 +146,7 @@ def _add_runs(path: NDArray[np.int32], starts: NDArray[np.bool_], state: State) 
     length = np.diff(first, append=len(path))
     # a new sequence, or the end of the block, cuts the run before
     cut = np.append(starts[first[1:]], True)
-    known = np.ones(len(first), np.bool_)
-    known[0] = starts[0]
-    for name, chosen in (("ended", known & ~cut), ("cut", known & cut)):
+    has_start = np.ones(len(first), np.bool_)
+    has_start[0] = starts[0]
+    for name, chosen in (("ended", has_start & ~cut), ("cut", has_start & cut)):
         np.add.at(state[name], (path[first[chosen]], length[chosen]), 1)

@@ -26,6 +26,7 @@ class SequenceEndsResult:
     sequence : (sequences,) int64 array
         Ids as they are in the data; zeros where the data have none.
     rows : (sequences,) int64 array
+        Number of rows of every sequence.
     log_likelihood : (sequences,) float64 array
         In nats, relative to the volume of the emissions.
     weight : (sequences,) float64 array
@@ -51,6 +52,7 @@ class SequenceEnds(EntryStatistic[SequenceEndsResult]):
     Parameters
     ----------
     chain : HiddenChain
+        Hidden Markov model of the sequences.
     boundaries : Boundaries
         Of a pass over the same rows.
     most_entries : int
@@ -63,7 +65,7 @@ class SequenceEnds(EntryStatistic[SequenceEndsResult]):
     block_rows: ClassVar[int] = BLOCK_ROWS
 
     @classmethod
-    def of(cls, chain: HiddenChain, boundaries: Boundaries) -> SequenceEnds:
+    def from_boundaries(cls, chain: HiddenChain, boundaries: Boundaries) -> SequenceEnds:
         """Return the statistic of the sequences that a pass has counted."""
         return cls(chain, boundaries, boundaries.sequences + len(boundaries.start))
 
@@ -84,20 +86,20 @@ class SequenceEnds(EntryStatistic[SequenceEndsResult]):
         if not block.rows:
             return
         block = block.without_halo()
-        found = filtered_block(self.chain, self.boundaries, block, work)
-        first = np.flatnonzero(found.starts)
-        if not found.starts[0]:
+        forward = filtered_block(self.chain, self.boundaries, block, work)
+        first = np.flatnonzero(forward.starts)
+        if not forward.starts[0]:
             first = np.concatenate([[0], first])
         ids = np.zeros(block.rows, np.int64) if block.sequence is None else block.sequence
         weight = np.ones(block.rows) if block.weight is None else block.weight
         entries = {
-            "begins": found.starts[first],
+            "begins": forward.starts[first],
             "sequence": ids[first].astype(np.int64),
             "rows": np.diff(first, append=block.rows),
-            "log_likelihood": np.add.reduceat(found.log_density, first),
+            "log_likelihood": np.add.reduceat(forward.log_density, first),
             "weight": np.add.reduceat(weight, first),
-            "weighted_log_likelihood": np.add.reduceat(weight * found.log_density, first),
-            "last": found.filtered[np.append(first[1:], block.rows) - 1],
+            "weighted_log_likelihood": np.add.reduceat(weight * forward.log_density, first),
+            "last": forward.filtered[np.append(first[1:], block.rows) - 1],
         }
         self.append(state, entries)
 

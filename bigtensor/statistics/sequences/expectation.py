@@ -49,6 +49,7 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
     Parameters
     ----------
     chain : HiddenChain
+        Hidden Markov model of the sequences.
     boundaries : Boundaries
         Of a pass over the same rows.
     out_maps : mapping of str to FeatureMap, default {}
@@ -82,25 +83,25 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
         if not block.rows:
             return
         block, chain = block.without_halo(), self.chain
-        found = filtered_block(chain, self.boundaries, block, work)
+        forward = filtered_block(chain, self.boundaries, block, work)
         weight = work.take("expectation.weight", (block.rows,), "float64")
         np.copyto(weight, 1.0 if block.weight is None else block.weight)
-        posterior = work.take("expectation.posterior", found.filtered.shape, "float64")
+        posterior = work.take("expectation.posterior", forward.filtered.shape, "float64")
         add_transitions(
-            found.emission,
-            found.starts,
+            forward.emission,
+            forward.starts,
             weight,
             chain.positive_transition,
-            found.entering,
-            found.leaving,
-            found.filtered,
+            forward.entering,
+            forward.leaving,
+            forward.filtered,
             posterior,
             state["transition"],
             np.empty((2, chain.n_states)),
         )
-        state["initial"] += posterior[found.starts].sum(axis=0)
+        state["initial"] += posterior[forward.starts].sum(axis=0)
         state["mass"] += posterior.sum(axis=0)
-        state["log_likelihood"] += weight @ found.log_density
+        state["log_likelihood"] += weight @ forward.log_density
         state["weight"] += weight.sum()
         state["rows"] += block.rows
         self._add_emissions(state, block, posterior, work)

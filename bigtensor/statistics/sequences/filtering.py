@@ -49,17 +49,15 @@ def filtered_block(
     Parameters
     ----------
     chain : HiddenChain
+        Hidden Markov model of the sequences.
     boundaries : Boundaries
         Of a pass that cut the rows into the same blocks.
     block : Block
         Without a halo.
     work : Workspace
-
-    Returns
-    -------
-    Filtered
+        Buffers that are reused from block to block.
     """
-    begins, entering, leaving = boundaries.of(block)
+    begins, entering, leaving = boundaries.around(block)
     starts = sequence_starts(block)
     starts[0] = begins
     emission, log_largest = chain.write_emissions(block, work)

@@ -28,6 +28,7 @@ class GroupOccupancyResult:
     mass : (groups, k) float64 array
         ``sum w r``.
     rows : (groups,) int64 array
+        Number of rows of every group.
     rows_without : int
         Rows without a group.
     """
@@ -46,9 +47,11 @@ class GroupOccupancy(SumStatistic[GroupOccupancyResult]):
     Parameters
     ----------
     chain : HiddenChain
+        Hidden Markov model of the sequences.
     boundaries : Boundaries
         Of a pass over the same rows.
     n_groups : int
+        Number of groups.
     """
 
     chain: HiddenChain
@@ -71,13 +74,13 @@ class GroupOccupancy(SumStatistic[GroupOccupancyResult]):
         if not block.rows:
             return
         block, chain = block.without_halo(), self.chain
-        found = filtered_block(chain, self.boundaries, block, work)
+        forward = filtered_block(chain, self.boundaries, block, work)
         write_smoothed(
-            found.emission,
-            found.starts,
+            forward.emission,
+            forward.starts,
             chain.positive_transition,
-            found.leaving,
-            found.filtered,
+            forward.leaving,
+            forward.filtered,
             np.empty((2, chain.n_states)),
         )
         groups = work.take("occupancy.group", (block.rows,), "int64")
@@ -85,7 +88,7 @@ class GroupOccupancy(SumStatistic[GroupOccupancyResult]):
         np.copyto(groups, block.group, casting="same_kind")
         weight = work.take("occupancy.weight", (block.rows,), "float64")
         np.copyto(weight, 1.0 if block.weight is None else block.weight)
-        add_occupancy(groups, weight, found.filtered, state["mass"], state["rows"])
+        add_occupancy(groups, weight, forward.filtered, state["mass"], state["rows"])
 
     def finalize(self, state: State) -> GroupOccupancyResult:
         """Take apart the rows with and without a group."""
@@ -113,9 +116,13 @@ def add_occupancy(
     groups : (n,) int64 array
         -1 for none.
     weight : (n,) float64 array
+        Weights of the rows.
     probability : (n, k) float64 array
+        Probabilities of the states.
     mass : (groups, k) float64 array
+        Weighted sums of the probabilities. Added to.
     rows : (groups,) int64 array
+        Number of rows of every group. Added to.
     """
     for row in range(groups.size):
         group = groups[row] if groups[row] >= 0 else mass.shape[0] - 1

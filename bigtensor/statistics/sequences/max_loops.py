@@ -30,10 +30,13 @@ def write_path_transfer(
     emission : (rows, k) array
         Of at least one row.
     initial : (k,) array
+        Scores of the first state of a sequence.
     transition : (k, k) array
         From a row to a column.
     operator : (lines, k) array
+        Receives the scores of the best paths.
     buffer : (k,) array
+        Overwritten.
     first : int
         State of the first line.
     lowest : int
@@ -75,10 +78,13 @@ def write_best_path(
     Parameters
     ----------
     emission : (rows, k) array
+        Scores of the emissions.
     starts : (rows,) bool array
         True where a sequence starts.
     initial : (k,) array
+        Scores of the first state of a sequence.
     transition : (k, k) array
+        Scores of the transitions, from a row to a column.
     entering : int
         State of the row before the first, unless a sequence starts there.
     leaving : int
@@ -88,6 +94,7 @@ def write_best_path(
     score : (2, k) array
         Buffer.
     path : (rows,) int32 array
+        Receives the states.
     lowest : int
         Score of an impossible path.
     """

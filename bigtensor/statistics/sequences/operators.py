@@ -27,6 +27,7 @@ class BlockOperators(EntryStatistic[Result]):
     Parameters
     ----------
     chain : HiddenChain
+        Hidden Markov model of the sequences.
     most_entries : int
         Largest number of blocks.
     """
@@ -66,10 +67,12 @@ class BlockOperators(EntryStatistic[Result]):
         Parameters
         ----------
         rows : Block
+            Rows of one sequence.
         first : int
             First line of the operator that is computed. Line i is of the state i before the rows,
             line k of a sequence that starts with them.
         work : Workspace
+            Buffers that are reused from block to block.
 
         Returns
         -------

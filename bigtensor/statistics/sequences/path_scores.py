@@ -34,6 +34,7 @@ class PathScores:
     Parameters
     ----------
     chain : HiddenChain
+        Hidden Markov model of the sequences.
     """
 
     chain: HiddenChain
@@ -50,7 +51,9 @@ class PathScores:
         Parameters
         ----------
         block : Block
+            Rows of data.
         work : Workspace
+            Buffers that are reused from block to block.
 
         Returns
         -------
@@ -87,6 +90,7 @@ def write_scores(
     Parameters
     ----------
     log_emission : (rows, k) array
+        Natural logarithms of the emissions.
     index : (rows,) int64 array
         Global index of every row.
     scale : float
@@ -94,6 +98,7 @@ def write_scores(
     tie_units : uint64
         A power of two less one.
     score : (rows, k) int64 array
+        Receives the scores.
     """
     rows, k = score.shape
     for row in range(rows):

@@ -22,10 +22,12 @@ def sequence_starts(block: Block) -> NDArray[np.bool_]:
     Parameters
     ----------
     block : Block
+        Rows with the ids of their sequences.
 
     Returns
     -------
     (rows,) bool array
+        False for the first row of the block.
     """
     starts = np.zeros(block.rows, np.bool_)
     if block.sequence is not None:
@@ -65,10 +67,6 @@ def continuing(state: State) -> NDArray[np.bool_]:
     ----------
     state : mapping of str to (entries,) int64 array
         The arrays of `KEYS`, in the order of the rows.
-
-    Returns
-    -------
-    (entries,) bool array
     """
     joined = np.zeros(len(state["start"]), np.bool_)
     joined[1:] = (

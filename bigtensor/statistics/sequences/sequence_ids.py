@@ -26,7 +26,7 @@ class SequenceIdsResult:
 
     Attributes
     ----------
-    seen : int
+    n_ids : int
         Ids that were kept: all of them where there are fewer than `most`.
     returning : int
         Kept ids that start a sequence more than once within one data set.
@@ -34,14 +34,14 @@ class SequenceIdsResult:
         Largest number of ids that are kept.
     """
 
-    seen: int
+    n_ids: int
     returning: int
     most: int
 
     @property
     def complete(self) -> bool:
         """True if all ids were kept."""
-        return self.seen < self.most
+        return self.n_ids < self.most
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,9 @@ class SequenceIds(Statistic[SequenceIdsResult]):
         Parameters
         ----------
         state : dict
+            Hashes and runs of the kept ids. Changed in place.
         first : (n,) integer array
+            Id of the first row of every sequence.
         source_start : int
             Global index of the first row of their data set.
         """

@@ -31,12 +31,15 @@ def write_transfer(
     emission : (rows, k) array
         Of at least one row.
     initial : (k,) array
+        Probabilities of the first state of a sequence.
     transition : (k, k) array
         From a row to a column.
     operator : (lines, k) array
         Every line sums to one, unless the rows are impossible after its state.
     log_scale : (lines,) array
+        Receives the natural logarithms of the factors of the lines.
     buffer : (k,) array
+        Overwritten.
     first : int
         State of the first line.
     """
@@ -92,10 +95,13 @@ def write_filtered(
     emission : (rows, k) array
         Relative to the largest of every row.
     log_largest : (rows,) array
+        Natural logarithm of the largest emission of every row.
     starts : (rows,) bool array
         True where a sequence starts.
     initial : (k,) array
+        Probabilities of the first state of a sequence.
     transition : (k, k) array
+        Probabilities of the transitions, from a row to a column.
     entering : (k,) array
         Probabilities of the state before the first row, unless a sequence starts there.
     filtered : (rows, k) array
@@ -138,13 +144,17 @@ def write_smoothed(
     Parameters
     ----------
     emission : (rows, k) array
+        Relative to the largest of every row.
     starts : (rows,) bool array
+        True where a sequence starts.
     transition : (k, k) array
+        Probabilities of the transitions, from a row to a column.
     leaving : (k,) array
         Likelihood of the later rows of the sequence by the state of the last row, up to a factor.
     filtered : (rows, k) array
         Overwritten.
     buffer : (2, k) array
+        Overwritten.
     """
     rows, k = emission.shape
     onward, ahead = buffer[0], buffer[1]
@@ -191,17 +201,23 @@ def add_transitions(
     Parameters
     ----------
     emission : (rows, k) array
+        Relative to the largest of every row.
     starts : (rows,) bool array
+        True where a sequence starts.
     weight : (rows,) array
+        Weights of the rows.
     transition : (k, k) array
+        Probabilities of the transitions, from a row to a column.
     entering, leaving : (k,) array
         As for `write_filtered` and `write_smoothed`.
     filtered : (rows, k) array
+        Probabilities of the states given the rows so far.
     posterior : (rows, k) array
         Receives probabilities times weights.
     sums : (k, k) array
         Receives the sum of ``P(state before, state) w`` divided by the entries of ``transition``.
     buffer : (2, k) array
+        Overwritten.
     """
     rows, k = emission.shape
     onward, ahead = buffer[0], buffer[1]

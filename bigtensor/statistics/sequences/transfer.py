@@ -42,7 +42,7 @@ class Boundaries:
     leaving: NDArray[np.float64]
     sequences: int
 
-    def of(self, block: Block) -> tuple[bool, NDArray[np.float64], NDArray[np.float64]]:
+    def around(self, block: Block) -> tuple[bool, NDArray[np.float64], NDArray[np.float64]]:
         """Return whether a sequence begins with a block, and what enters and leaves it."""
         at = position_of(self.start, block.start)
         return bool(self.begins[at]), self.entering[at], self.leaving[at]
@@ -55,6 +55,7 @@ class TransferOperators(BlockOperators[Boundaries]):
     Parameters
     ----------
     chain : HiddenChain
+        Hidden Markov model of the sequences.
     most_entries : int
         Largest number of blocks.
     """

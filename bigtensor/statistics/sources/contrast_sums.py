@@ -30,6 +30,7 @@ class ContrastSumsResult:
     second, fourth : (k,) float64 arrays
         Mean of y^2 and of y^4.
     weight : float
+        Sum of the weights of the rows.
     """
 
     rows_by_tanh: NDArray[np.float64]

@@ -24,7 +24,9 @@ class LinearSources(RowFunction):
     Parameters
     ----------
     unmixing : (d, k) float64 array
+        Matrix that centred rows are multiplied by.
     mean : (d,) float64 array
+        Point that is subtracted from the rows.
     dtype : str
         Of the sources.
     """

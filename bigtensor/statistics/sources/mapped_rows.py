@@ -77,6 +77,7 @@ class MappedSources(RowFunction):
     features : GroupMap
         Of one view, all columns of a block; as many features as sources.
     offset : (k,) float64 array
+        Constant that is subtracted from the features.
     dtype : str
         Of the sources.
     """
@@ -109,6 +110,7 @@ def mapped_in_memory(features: GroupMap, rows: Block) -> Block:
     features : GroupMap
         Of one view: all columns of a block.
     rows : Block
+        Rows to map.
     """
     values, work = np.empty((rows.rows, features.n_features)), Workspace()
     for window, block in sub_blocks(rows, MappedRows.block_rows):

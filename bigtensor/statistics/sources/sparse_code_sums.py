@@ -28,6 +28,7 @@ class SparseCodeSumsResult:
     products : (k, k) float64 array
         Mean of c c'.
     row_mean : (d,) float64 array
+        Mean of x.
     means, third, fourth : (k,) float64 arrays
         Mean of c, c^3 and c^4.
     active : (k,) float64 array
@@ -35,6 +36,7 @@ class SparseCodeSumsResult:
     residual : float
         Mean of |x - D c|^2.
     weight : float
+        Sum of the weights of the rows.
     """
 
     rows_by_codes: NDArray[np.float64]
@@ -85,6 +87,7 @@ class SparseCodeSums(SumStatistic[SparseCodeSumsResult]):
     Parameters
     ----------
     coder : SparseCoder
+        Dictionary and threshold of the codes.
     """
 
     coder: SparseCoder

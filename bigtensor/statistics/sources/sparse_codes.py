@@ -78,13 +78,16 @@ class SparseCoder:
         Parameters
         ----------
         block : Block
+            Rows of data.
         work : Workspace
             Holds both until the next block.
 
         Returns
         -------
         rows : (rows, d) array
+            Rows less the origin, in units of the scales.
         codes : (rows, k) array
+            Sparse codes of the rows.
         """
         arrays = self.work_arrays(block.rows).items()
         rows, left, codes = (work.take(name, shape, dtype) for name, (shape, dtype) in arrays)
@@ -114,6 +117,7 @@ class SparseSources(RowFunction):
     Parameters
     ----------
     coder : SparseCoder
+        Dictionary and threshold of the codes.
     units : (k,) float64 array
         Code of a source of one.
     """

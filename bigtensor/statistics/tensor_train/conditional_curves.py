@@ -33,6 +33,7 @@ class ConditionalCurves:
     trains : TrainTables
         In coordinates without axes.
     variable : int
+        Position of the variable.
     mode : Nodes or Symbols
         Of the variable.
     """
@@ -44,7 +45,7 @@ class ConditionalCurves:
     @cached_property
     def coordinates(self) -> Coordinates:
         """Coordinates of the variable alone."""
-        return self.trains.rows.coordinates.some(np.array([self.variable]))
+        return self.trains.rows.coordinates.select(np.array([self.variable]))
 
     @cached_property
     def moments(self) -> Floats:
@@ -61,6 +62,7 @@ class ConditionalCurves:
         messages : sequence of TrainMessages
             Of every train; entries of the variable are not looked at.
         work : Workspace
+            Buffers that are reused from block to block.
         """
         n, size = len(messages[0].logs), self.mode.count + 1
         first = int(self.trains.rows.locator.first[self.variable])
@@ -77,9 +79,9 @@ class ConditionalCurves:
         rest = curves[:, :, -1:].copy()
         curves /= rest
         weights += np.log(rest[:, :, 0])
-        found = work.take("curves.curves", (n, size), "float64")
-        np.einsum("kn,knt->nt", softmax(weights, axis=0), curves, out=found)
-        return found[:, :-1]
+        density = work.take("curves.curves", (n, size), "float64")
+        np.einsum("kn,knt->nt", softmax(weights, axis=0), curves, out=density)
+        return density[:, :-1]
 
     def means(self, curves: Floats) -> Floats:
         """Return the mean of a measured variable, (n,)."""
@@ -91,15 +93,16 @@ class ConditionalCurves:
         Parameters
         ----------
         curves : (n, points) float64 array
+            Density at the points, as `write` returns it.
         levels : (n,) float64 array
             Between zero and one.
         """
         if isinstance(self.mode, Nodes):
-            mode, found = self.mode, np.empty((len(curves), 1))
-            _write_quantiles(curves, levels, mode.start, mode.step, mode.tail, found)
-            return np.asarray(self.coordinates.inverse(found)[:, 0])
-        known = np.cumsum(curves[:, : len(self.mode.values)], axis=1)
-        reached = known < (levels * known[:, -1])[:, None]
+            mode, coordinate = self.mode, np.empty((len(curves), 1))
+            _write_quantiles(curves, levels, mode.start, mode.step, mode.tail, coordinate)
+            return np.asarray(self.coordinates.inverse(coordinate)[:, 0])
+        cumulative = np.cumsum(curves[:, : len(self.mode.values)], axis=1)
+        reached = cumulative < (levels * cumulative[:, -1])[:, None]
         places = np.minimum(reached.sum(axis=1), len(self.mode.values) - 1)
         return np.asarray(self.mode.values[places])
 
@@ -142,7 +145,7 @@ def _moments(nodes: Nodes, coordinates: Coordinates) -> Floats:
 
 @row_loop
 def _write_quantiles(
-    curves: Floats, levels: Floats, start: float, step: float, tail: float, found: Floats
+    curves: Floats, levels: Floats, start: float, step: float, tail: float, quantiles: Floats
 ) -> None:
     """Write where the integral of a piecewise linear density has a level."""
     last = curves.shape[1] - 1
@@ -150,7 +153,7 @@ def _write_quantiles(
         level = levels[row]
         mass = curves[row, 0] * tail / TAIL_MOMENTS
         if level <= mass:
-            found[row, 0] = start - tail * ((mass / level) ** (1 / TAIL_MOMENTS) - 1)
+            quantiles[row, 0] = start - tail * ((mass / level) ** (1 / TAIL_MOMENTS) - 1)
             continue
         t = 0
         cell = 0.0
@@ -164,10 +167,10 @@ def _write_quantiles(
             above = max(1 - level, 1e-300)
             rest = max(curves[row, last] * tail / TAIL_MOMENTS, above)
             distance = tail * ((rest / above) ** (1 / TAIL_MOMENTS) - 1)
-            found[row, 0] = start + step * last + distance
+            quantiles[row, 0] = start + step * last + distance
             continue
         low, rise = curves[row, t], curves[row, t + 1] - curves[row, t]
         area = (level - mass) / step
         root = np.sqrt(max(low * low + 2 * rise * area, 0.0))
         part = 2 * area / (low + root) if low + root > 0 else 0.0
-        found[row, 0] = start + step * (t + min(part, 1.0))
+        quantiles[row, 0] = start + step * (t + min(part, 1.0))

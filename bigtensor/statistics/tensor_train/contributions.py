@@ -43,10 +43,10 @@ class Contributions(RowFunction):
         """Write the contributions of the rows of ``block``."""
         so_far = work.take("contributions.so_far", (2, block.rows), "float64")
         so_far[:] = 0
-        known = np.zeros(len(self.order), np.bool_)
+        variables = np.zeros(len(self.order), np.bool_)
         for j in self.order:
-            known[j] = True
-            self.trains.write_log_densities_of(block, known, so_far[1], work)
+            variables[j] = True
+            self.trains.write_log_densities_of(block, variables, so_far[1], work)
             np.subtract(so_far[1], so_far[0], out=out[CONTRIBUTION][:, j])
             so_far[0] = so_far[1]
 

@@ -40,12 +40,14 @@ class ImputedRows(RowFunction):
     Parameters
     ----------
     trains : TrainTables
+        Mixture of tensor trains, in coordinates without axes.
     modes : tuple of Nodes or Symbols
         Of all variables.
     method : {"mean", "median", "sample"}
         Draws are of all missing entries of a row together, and depend on its index alone. A
         categorical variable has its most probable symbol in place of a mean or median.
     random_state : int
+        Seed of the draws.
     """
 
     trains: TrainTables
@@ -65,21 +67,21 @@ class ImputedRows(RowFunction):
         values = np.array(block.values[: block.rows], np.float64)
         if block.values.dtype.kind != "f":
             values[values < 0] = np.nan
-        found = out[IMPUTED]
-        np.copyto(found, values)
+        imputed = out[IMPUTED]
+        np.copyto(imputed, values)
         for j, mode in enumerate(self.modes):
             rows = np.flatnonzero(np.isnan(values[:, j]))
             if not rows.size:
                 continue
             # draws of later entries are given those of earlier ones
-            known = found if self.method == "sample" else values
+            evidence = imputed if self.method == "sample" else values
             shown = replace(
-                block.keep(np.isin(np.arange(len(block.values)), rows)), values=known[rows]
+                block.keep(np.isin(np.arange(len(block.values)), rows)), values=evidence[rows]
             )
             of_variable = ConditionalCurves(self.trains, j, mode)
             located = self.trains.rows.located(shown, work)
             curves = of_variable.write(messages_of(self.trains, located, work), work)
-            found[rows, j] = self._values(of_variable, curves, shown)
+            imputed[rows, j] = self._values(of_variable, curves, shown)
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
@@ -112,6 +114,7 @@ class PredictedVariable(RowFunction):
     Parameters
     ----------
     curves : ConditionalCurves
+        Conditional density of the variable.
     interval : float
         Probability between the lower and the upper bound.
     """
@@ -130,15 +133,15 @@ class PredictedVariable(RowFunction):
         """Write the answers for the rows of ``block``."""
         trains = self.curves.trains
         located = trains.rows.located(block, work)
-        found = self.curves.write(messages_of(trains, located, work), work)
+        curves = self.curves.write(messages_of(trains, located, work), work)
         is_measured = isinstance(self.curves.mode, Nodes)
         numbers = out[PREDICTION]
         numbers[:, 0] = (
-            self.curves.means(found) if is_measured else self.curves.most_probable(found)
+            self.curves.means(curves) if is_measured else self.curves.most_probable(curves)
         )
         below = (1 - self.interval) / 2
         for place, level in enumerate((0.5, below, 1 - below), 1):
-            numbers[:, place] = self.curves.quantiles(found, np.full(block.rows, level))
+            numbers[:, place] = self.curves.quantiles(curves, np.full(block.rows, level))
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""

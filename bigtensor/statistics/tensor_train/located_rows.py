@@ -22,6 +22,7 @@ class LocatedRows:
     Attributes
     ----------
     point : (n, d) int32 array
+        Point at or below every coordinate, among the points of all variables.
     left, right : (n, d) float64 arrays
         Shares of the point and of the next one.
     log_slope : (n,) float64 array
@@ -47,7 +48,9 @@ class RowLocator:
     Attributes
     ----------
     coordinates : Coordinates
+        Coordinates of a row.
     locator : Locator
+        Points around the coordinates.
     """
 
     coordinates: Coordinates
@@ -58,11 +61,11 @@ class RowLocator:
         arrays = {name: work.take(name, *spec) for name, spec in self._own(block.rows).items()}
         values, log_slope = arrays["located.coordinates"], arrays["located.log_slope"]
         self.coordinates.write(_dense(block), values, log_slope, work)
-        found = LocatedRows(
+        located = LocatedRows(
             arrays["located.point"], arrays["located.left"], arrays["located.right"], log_slope
         )
-        self.locator.locate(values, found.point, found.left, found.right)
-        return found
+        self.locator.locate(values, located.point, located.left, located.right)
+        return located
 
     def buffers(self, rows: int) -> Buffers:
         """Return the buffers of blocks of ``rows`` rows."""

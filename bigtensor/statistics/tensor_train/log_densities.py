@@ -26,8 +26,11 @@ class TrainTables:
     Attributes
     ----------
     rows : RowLocator
+        Function that locates rows at the points.
     trains : tuple of TabulatedTrain
+        Matrices of every train.
     shares : (trains,) float64 array
+        Weights of the trains in their mixture.
     """
 
     rows: RowLocator
@@ -48,24 +51,27 @@ class TrainTables:
         out += located.log_slope
 
     def write_log_densities_of(
-        self, block: Block, known: NDArray[np.bool_], out: NDArray[np.float64], work: Workspace
+        self, block: Block, variables: NDArray[np.bool_], out: NDArray[np.float64], work: Workspace
     ) -> None:
         """Write the log-density of some variables of the rows of a block.
 
         Parameters
         ----------
         block : Block
-        known : (d,) bool array
-            The variables; all others are summed over.
+            Rows of data.
+        variables : (d,) bool array
+            Variables of the density; all others are summed over.
         out : (n,) float64 array
+            Receives the log-densities, in nats.
         work : Workspace
+            Buffers that are reused from block to block.
         """
-        if not known.all():
-            values = work.take("densities.known", (block.rows, len(known)), "float64")
+        if not variables.all():
+            values = work.take("densities.variables", (block.rows, len(variables)), "float64")
             np.copyto(values, block.values[: block.rows])
             if block.values.dtype.kind != "f":
                 values[values < 0] = np.nan
-            values[:, ~known] = np.nan
+            values[:, ~variables] = np.nan
             block = replace(block.without_halo(), values=values)
         self.write_log_densities(self.rows.located(block, work), out, work)
 
@@ -91,15 +97,16 @@ class LogDensities(RowFunction):
     Parameters
     ----------
     trains : TrainTables
+        Mixture of tensor trains.
     variables : (d,) bool array
         Variables whose density is asked for.
-    given : (d,) bool array
-        Variables that are known; all others are summed over.
+    conditions : (d,) bool array
+        Variables that are conditioned on; all others are summed over.
     """
 
     trains: TrainTables
     variables: NDArray[np.bool_]
-    given: NDArray[np.bool_]
+    conditions: NDArray[np.bool_]
 
     block_rows: ClassVar[int] = 4096
 
@@ -110,12 +117,14 @@ class LogDensities(RowFunction):
 
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
         """Write the log-densities of the rows of ``block``."""
-        found = out[LOG_DENSITY]
-        self.trains.write_log_densities_of(block, self.variables | self.given, found, work)
-        if self.given.any():
-            rest = work.take("densities.given", found.shape, "float64")
-            self.trains.write_log_densities_of(block, self.given, rest, work)
-            found -= rest
+        log_density = out[LOG_DENSITY]
+        self.trains.write_log_densities_of(
+            block, self.variables | self.conditions, log_density, work
+        )
+        if self.conditions.any():
+            rest = work.take("densities.conditions", log_density.shape, "float64")
+            self.trains.write_log_densities_of(block, self.conditions, rest, work)
+            log_density -= rest
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""

@@ -23,6 +23,7 @@ class TrainMessages:
     Attributes
     ----------
     train : TabulatedTrain
+        Train that the messages belong to.
     log_share : float
         Logarithm of the weight of the train in its mixture.
     below : (n, m, r) float64 array
@@ -72,19 +73,22 @@ def messages_of(
     Parameters
     ----------
     tables : TrainTables
+        Mixture of tensor trains.
     located : LocatedRows
+        Rows at their points.
     work : Workspace
+        Buffers that are reused from block to block.
     """
     buffers = message_buffers(tables, len(located.point))
-    found = []
+    messages = []
     for k, (train, share) in enumerate(zip(tables.trains, tables.shares, strict=True)):
         below, above, logs = (
             work.take(f"messages.{name}{k}", *buffers[f"messages.{name}{k}"])
             for name in ("below", "above", "logs")
         )
         train.write_above(located, below, above, logs, work)
-        found.append(TrainMessages(train, float(np.log(share)), below, above, logs))
-    return tuple(found)
+        messages.append(TrainMessages(train, float(np.log(share)), below, above, logs))
+    return tuple(messages)
 
 
 def message_buffers(tables: TrainTables, rows: int) -> Buffers:

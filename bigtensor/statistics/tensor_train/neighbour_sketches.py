@@ -31,6 +31,7 @@ class NeighbourMoments:
         Of every variable: features of its neighbours, each behind a constant, and its own. The
         first and the last variable have one neighbour and the number one.
     weight : float
+        Sum of the weights of the rows.
     """
 
     pairs: tuple[tuple[Floats, Floats], ...]

@@ -49,16 +49,16 @@ class StatePosteriors(RowFunction):
         """Write the probabilities of the rows of ``block``; NaN of rows that have no density."""
         located = self.trains.rows.located(block, work)
         messages = messages_of(self.trains, located, work)
-        found = out[POSTERIOR]
-        found[:] = 0
+        posterior = out[POSTERIOR]
+        posterior[:] = 0
         # what is below the first node is the density of the row
         of_train = softmax([one.logs[:, 0, 0] + one.log_share for one in messages], axis=0)
         for k, one in enumerate(messages):
             r = one.below.shape[2]
-            both = found[:, k, :, :r]
+            both = posterior[:, k, :, :r]
             np.multiply(one.below[:, 1:], one.above[:, 1:], out=both)
             both *= (of_train[k][:, None] / both.sum(axis=2))[:, :, None]
-        found[np.isnan(located.log_slope)] = np.nan
+        posterior[np.isnan(located.log_slope)] = np.nan
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""

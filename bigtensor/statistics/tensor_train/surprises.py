@@ -78,8 +78,8 @@ class Surprises(RowFunction):
         rows = np.arange(len(point))
         at = np.minimum(point, mode.count - 1)
         if not isinstance(mode, Nodes):
-            found = curves[rows, at]
+            probability = curves[rows, at]
         else:
             below = mode.mass_below(curves, at, located.left[:, j], located.right[:, j])
-            found = np.clip(2 * np.minimum(below, 1 - below), 0, 1)
-        return np.where(is_missing, np.nan, found)
+            probability = np.clip(2 * np.minimum(below, 1 - below), 0, 1)
+        return np.where(is_missing, np.nan, probability)

@@ -44,8 +44,11 @@ class TabulatedTrain:
         Parameters
         ----------
         rows : LocatedRows
+            Rows at their points.
         log_density : (n,) float64 array
+            Receives the logarithms.
         work : Workspace
+            Buffers that are reused from block to block.
         """
         for window in self._windows(rows):
             self._below(rows.take(window), log_density[window], work)
@@ -63,10 +66,16 @@ class TabulatedTrain:
         Parameters
         ----------
         rows : LocatedRows
+            Rows at their points.
         weight : (n,) float64 array
+            Weights of the rows.
         sums : ((points + 1, r, r), (branchings, r, r, r)) float64 arrays
+            Products of the states before and the messages after, divided by the density, at every
+            point and branching. Added to.
         log_density : (n,) float64 array
+            Receives the logarithms.
         work : Workspace
+            Buffers that are reused from block to block.
         """
         for window in self._windows(rows):
             part = rows.take(window)
@@ -93,17 +102,19 @@ class TabulatedTrain:
         Parameters
         ----------
         rows : LocatedRows
+            Rows at their points.
         below, above : (n, m, r) float64 arrays
             With sums of one.
         logs : (n, m, 2) float64 array
             Logarithms of what they were divided by.
         work : Workspace
+            Buffers that are reused from block to block.
         """
         log_density = work.take("train.log_density", (_ROWS,), "float64")
         for window in self._windows(rows):
             part = rows.take(window)
-            found, scales = self._below(part, log_density[: len(part.point)], work)
-            below[window] = found
+            part_below, scales = self._below(part, log_density[: len(part.point)], work)
+            below[window] = part_below
             write_above(
                 part.point,
                 part.left,
@@ -111,7 +122,7 @@ class TabulatedTrain:
                 self.nodes,
                 self.points,
                 self.branches,
-                found,
+                part_below,
                 scales,
                 above[window],
                 logs[window],

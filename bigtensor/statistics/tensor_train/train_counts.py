@@ -48,12 +48,15 @@ class TrainCounts(SumStatistic[TrainCountsResult]):
     Parameters
     ----------
     rows : RowLocator
+        Function that locates rows at the points.
     trains : tuple of TabulatedTrain
+        Matrices of every train.
     shares : (trains,) float64 array
         Weights of the trains in their mixture, whose log-density is summed.
     hold_out : int
         One in so many rows is held out, by its global index; 0 for none.
     random_state : int
+        Seed of the random numbers.
     """
 
     rows: RowLocator

@@ -61,6 +61,7 @@ class DocumentCompletion(SumStatistic[DocumentCompletionResult]):
     prior : (k,) float64 array
         Parameters of the Dirichlet prior.
     random_state : int
+        Seed of the choice of the held-out words.
     """
 
     topics: Floats

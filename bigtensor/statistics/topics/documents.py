@@ -30,7 +30,9 @@ class Documents:
     starts : (n + 1,) integer array
         First stored count of every row.
     words : (stored,) integer array
+        Position of the word of every stored count in the vocabulary.
     counts : (stored,) array
+        Stored counts.
     of_word, of_pair, of_triple : (n,) float64 arrays
         Weight of a document over its number of words, ordered pairs and ordered triples of words;
         zero of documents that are too short.
@@ -140,7 +142,9 @@ def document_keys(documents: Documents, random_state: int, purpose: str) -> NDAr
     Parameters
     ----------
     documents : Documents
+        Word counts of the documents.
     random_state : int
+        Seed of the random numbers.
     purpose : str
         Different purposes have independent keys.
     """

@@ -23,11 +23,13 @@ class OfDocuments(Statistic[Result]):
     Parameters
     ----------
     statistic : Statistic
+        Statistic of documents.
     share : int
         One document of so many is held out.
     held_out : bool
         If True, these documents, otherwise all others.
     random_state : int
+        Seed of the choice.
     """
 
     statistic: Statistic[Result]

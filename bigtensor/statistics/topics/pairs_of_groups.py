@@ -47,8 +47,11 @@ class PairsOfGroups(SumStatistic[PairsOfGroupsResult]):
     Parameters
     ----------
     columns : (V, r) float64 array
+        Columns that the moments are contracted with.
     groups : int
+        Number of groups.
     random_state : int
+        Seed of the choice of groups.
     """
 
     columns: Floats

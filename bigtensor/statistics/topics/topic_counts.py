@@ -69,6 +69,7 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
     step : int
         Number of the step, for the random numbers.
     random_state : int
+        Seed of the draws.
     burn_in, kept : int
         Sweeps before, and sweeps whose probabilities count.
     """

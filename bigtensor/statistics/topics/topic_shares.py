@@ -87,13 +87,17 @@ def infer_shares(
     Parameters
     ----------
     documents : Documents
+        Words of the documents.
     counts : (stored,) array
         Of their words: all of them, or those that are to be seen.
     topics : (V, k) float64 array
+        Probabilities of the words of every topic.
     prior : (k,) float64 array
+        Parameters of the Dirichlet prior.
     shares : (n, k) float64 array
         Written.
     work : Workspace
+        Buffers that are reused from block to block.
     """
     stored, k = np.diff(documents.starts), len(prior)
     of_word = work.take("topic_shares.of_word", (int(stored.max(initial=1)), k), "float64")

@@ -58,6 +58,7 @@ class WordPairs(SumStatistic[WordPairsResult]):
     Parameters
     ----------
     columns : (V, r) float64 array
+        Columns that the moment is contracted with.
     """
 
     columns: Floats

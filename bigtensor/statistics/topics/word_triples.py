@@ -60,6 +60,7 @@ class WordTriples(SumStatistic[WordTriplesResult]):
     Parameters
     ----------
     columns : (V, r) float64 array
+        Columns that the moments are contracted with.
     """
 
     columns: Floats
@@ -97,11 +98,11 @@ class WordTriples(SumStatistic[WordTriplesResult]):
         step = max(1, _PRODUCT_ENTRIES // r**2)
         products = work.take("triples.products", (min(step, n), r, r), "float64")
         for start in range(0, n, step):
-            some = slice(start, min(start + step, n))
-            both = products[: some.stop - start]
-            np.multiply(projected[some, :, None], projected[some, None, :], out=both)
+            window = slice(start, min(start + step, n))
+            both = products[: window.stop - start]
+            np.multiply(projected[window, :, None], projected[window, None, :], out=both)
             flat = both.reshape(len(both), r * r)
-            state["triple"] += (weighted[some].T @ flat).reshape(r, r, r)
+            state["triple"] += (weighted[window].T @ flat).reshape(r, r, r)
         add_outer(*rows, documents.of_triple, projected, state["contracted"])
         add_words(*rows, documents.of_pair, state["squares"])
         add_words(*rows, documents.of_triple, state["cubes"])
@@ -121,10 +122,10 @@ class WordTriples(SumStatistic[WordTriplesResult]):
         equal, cubes = np.zeros((r * r, r)), np.zeros((r * r, r))
         step = max(1, _PRODUCT_ENTRIES // r**2)
         for start in range(0, len(columns), step):
-            some = slice(start, start + step)
-            products = (columns[some, :, None] * columns[some, None, :]).reshape(-1, r * r)
-            equal += products.T @ state["contracted"][some]
-            cubes += products.T @ (state["cubes"][some, None] * columns[some])
+            words = slice(start, start + step)
+            products = (columns[words, :, None] * columns[words, None, :]).reshape(-1, r * r)
+            equal += products.T @ state["contracted"][words]
+            cubes += products.T @ (state["cubes"][words, None] * columns[words])
         of_pair = equal.reshape(r, r, r)
         triple = state["triple"] + 2 * cubes.reshape(r, r, r)
         triple -= of_pair + of_pair.transpose(0, 2, 1) + of_pair.transpose(2, 0, 1)

@@ -23,7 +23,7 @@ def rows(lengths: list[int], *, weighted: bool = False) -> Block:
 
 
 def tables(found: FoldedTriplesResult) -> np.ndarray:
-    return np.array([found.of(fold).weight.sum() for fold in range(len(found.tables))])
+    return np.array([found.counts_of_fold(fold).weight.sum() for fold in range(len(found.tables))])
 
 
 def test_folds__add_up_to_all_windows() -> None:
@@ -36,7 +36,9 @@ def test_folds__add_up_to_all_windows() -> None:
     assert (found.total.rows, found.total.sequences) == (163, 5)
     for fold in range(3):
         without = found.without(fold).weight.sum()
-        assert without + found.of(fold).weight.sum() == pytest.approx(whole.weight.sum())
+        assert without + found.counts_of_fold(fold).weight.sum() == pytest.approx(
+            whole.weight.sum()
+        )
     assert (tables(found) > 0).all()
 
 

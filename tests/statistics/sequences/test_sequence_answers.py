@@ -140,7 +140,7 @@ def test_sums_and_ends__of_any_cut_are_those_of_whole_sequences(cut: list[int]) 
     hidden, blocks = chain.hidden(), cut_blocks(block, cut)
     boundaries = summed(TransferOperators(hidden, len(blocks)), blocks)
     sums = summed(SequencePosteriorSums(hidden, boundaries), blocks)
-    ends = summed(SequenceEnds.of(hidden, boundaries), blocks)
+    ends = summed(SequenceEnds.from_boundaries(hidden, boundaries), blocks)
     codes, weight = block.values[:, 0], block.weight
     initial, transition = np.zeros(4), np.zeros((4, 4))
     emission, log_likelihood = np.zeros((7, 4)), 0.0
@@ -252,7 +252,7 @@ def test_blocks_of_another_cut__are_refused() -> None:
     boundaries = summed(TransferOperators(chain, 2), cut_blocks(block, [0, 100, ROWS]))
     assert isinstance(boundaries, Boundaries)
     with pytest.raises(BigtensorError, match=r"no message .* block at row 50"):
-        boundaries.of(cut_blocks(block, [50, ROWS])[0])
+        boundaries.around(cut_blocks(block, [50, ROWS])[0])
 
 
 @pytest.mark.parametrize("names", [(), ("label", "label"), ("density",)])

@@ -40,7 +40,7 @@ def test_law(most, kind, law):
 
 def test_few_ids__are_counted_exactly():
     found = found_in(np.repeat([5, 9, 5, -3, 9, 5, 8], 400))
-    assert (found.seen, found.returning, found.complete) == (4, 2, True)
+    assert (found.n_ids, found.returning, found.complete) == (4, 2, True)
 
 
 def test_equal_ids_of_two_data_sets__are_different_sequences():
@@ -51,7 +51,7 @@ def test_equal_ids_of_two_data_sets__are_different_sequences():
         block = Block(codes, {"symbol": slice(0, 1)}, start, 30, sequence=ids, source_start=start)
         statistic.update(state, block, Workspace())
     found = statistic.finalize(state)
-    assert (found.seen, found.returning) == (6, 0)
+    assert (found.n_ids, found.returning) == (6, 0)
 
 
 def test_many_ids__are_sampled_without_a_false_one():
@@ -61,5 +61,5 @@ def test_many_ids__are_sampled_without_a_false_one():
     # one sequence in ten comes back once
     again = np.concatenate([ids, ids[::10]])
     found = found_in(again, block_rows=32_768)
-    assert (found.seen, found.complete) == (2048, False)
+    assert (found.n_ids, found.complete) == (2048, False)
     assert abs(found.returning / 2048 - 0.1) < 5 * np.sqrt(0.09 / 2048)

@@ -43,7 +43,7 @@ def test_mapped_rows__are_features_in_place_of_rows():
     features, exact = kernel_features()
     rows = block()
     unmixing = default_rng(2).normal(size=(4, 2))
-    inner = Together.of(
+    inner = Together.named(
         covariance=Covariances(((0, 4),), np.zeros(4)),
         contrast=ContrastSums(unmixing, np.ones(4), "float64"),
     )

@@ -139,7 +139,7 @@ def feature_moments_pass(
     """
     q = features.n_features
     # sums about the mean of all rows of the sample would be nothing but rounding
-    together = Together.of(
+    together = Together.named(
         covariance=Covariances(((0, q),), np.zeros(q)),
         contrast=ContrastSums(sample.unmixing, sample.mean, features.dtype),
     )
