@@ -239,7 +239,7 @@ def test_pass__asks_for_each_chunk_once_and_survives_resets(
 
 def test_fit_and_prediction__ask_for_every_document_once(server, tmp_path, monkeypatch):
     """A store of six arrays, of which one is read, in two parts a pass and one chunk."""
-    model = bigtensor.GaussianMixture(2, random_state=0, em_iterations=3)
+    model = bigtensor.GaussianMixture(2, random_state=0, max_iter=3)
     counts: dict[str, int] = {}
     with slow_proxy(server.port, tmp_path) as proxy:
         point_at(monkeypatch, proxy.environment)
@@ -289,7 +289,7 @@ def test_part_of_a_checkpoint__is_one_request_and_a_torn_one_is_noticed(
 def test_killed_fit__continues_from_its_parts_with_the_same_bits(server, wide):
     """The driver and its worker processes, ended by the machine."""
     where = f"s3://{BUCKET}/killed"
-    model = ("--model", "gaussian-mixture", "-k", 2, "--em-iterations", 2)
+    model = ("--model", "gaussian-mixture", "-k", 2, "--max-iter", 2)
     running = launch(
         "fit",
         wide,
@@ -310,9 +310,7 @@ def test_killed_fit__continues_from_its_parts_with_the_same_bits(server, wide):
     os.killpg(running.pid, signal.SIGKILL)
     running.communicate()
     events = []
-    resumed, local = (
-        bigtensor.GaussianMixture(2, em_iterations=2, random_state=0) for _ in range(2)
-    )
+    resumed, local = (bigtensor.GaussianMixture(2, max_iter=2, random_state=0) for _ in range(2))
     listeners = [events.append]
     resumed.fit(wide, checkpoint=f"{where}/parts", scheduler="threads", listeners=listeners)
     assert sum(event.reused for event in events if event.kind == "pass finished") >= 3

@@ -343,7 +343,7 @@ def read_by_view(name: str, allowed: Sequence[str], path: Path | None) -> dict[s
     Parameters
     ----------
     name : str
-        Of the parameter and of the table, such as kernels.
+        Of the parameter and of the table, such as kernel.
     allowed : sequence of str
     path : Path, optional
 
@@ -359,7 +359,7 @@ def read_by_view(name: str, allowed: Sequence[str], path: Path | None) -> dict[s
     """
     table = {} if path is None else _read_toml(path)
     values, views = table.get(name, {}), table.get("views", {})
-    example = f'a line [{name}] and then lines such as t = "{allowed[-1]}" give views other {name}'
+    example = f'a line [{name}] and then lines such as t = "{allowed[-1]}" set the {name} of views'
     if not isinstance(values, dict):
         raise ViewError(f"{name} of {path} is {values!r}; {example}")
     for view, value in values.items():

@@ -23,9 +23,6 @@ _WHOLE = 100.0
 
 KINDS: tuple[Kind, ...] = ("measured", "codes", "counts")
 
-COMPONENTS = {"n_components", "n_states", "n_topics"}
-"""Parameters that are a number of components."""
-
 HUGE = 2**40
 """Number of components for which one number each takes eight terabytes."""
 
@@ -128,10 +125,9 @@ def more_components_than_memory_holds_are_refused(case: ModelCase) -> None:
 
     An array of this size would be a MemoryError of NumPy, or would fill the memory.
     """
-    model = case.make()
-    for name in COMPONENTS & model.get_params(deep=False).keys():
-        with expected_error(BigtensorError, f"fit with {name}={HUGE}"):
-            case.make().set_params(**{name: HUGE}).fit(case.data)
+    if "n_components" in case.make().get_params(deep=False):
+        with expected_error(BigtensorError, f"fit with n_components={HUGE}"):
+            case.make().set_params(n_components=HUGE).fit(case.data)
 
 
 @model_law

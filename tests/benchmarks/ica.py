@@ -93,8 +93,8 @@ def methods(k: int, d: int) -> dict[str, Callable[[Array], Array]]:
     own = {"auto": lambda X: ICA(k, random_state=0).fit(X).mixing_}
     if k > d:
         return own
-    own["whitened"] = lambda X: ICA(k, "whitened", random_state=0).fit(X).mixing_
-    own["cumulant"] = lambda X: ICA(k, "cumulant", random_state=0).fit(X).mixing_
+    own["whitened"] = lambda X: ICA(k, method="whitened", random_state=0).fit(X).mixing_
+    own["cumulant"] = lambda X: ICA(k, method="cumulant", random_state=0).fit(X).mixing_
     for fun in ("logcosh", "cube"):
         peer = FastICA(k, fun=fun, whiten="unit-variance", random_state=0, max_iter=500)
         own[f"FastICA {fun}"] = lambda X, peer=peer: _fast_ica(peer, X)

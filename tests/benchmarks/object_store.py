@@ -107,9 +107,7 @@ def _fit(store: str) -> dict[str, Any]:
     from bigtensor.data.simulate import cytometry
 
     small = cytometry(20_000, N_COMPONENTS, markers=MARKERS, random_state=4)
-    KernelMixture(N_COMPONENTS, posterior_passes=EM_PASSES, random_state=0).fit(
-        small, scheduler="threads"
-    )
+    KernelMixture(N_COMPONENTS, max_iter=EM_PASSES, random_state=0).fit(small, scheduler="threads")
     counts, passes = [_requests()], []
 
     def listen(event: Any) -> None:
@@ -118,7 +116,7 @@ def _fit(store: str) -> dict[str, Any]:
             passes.append(sum(counts[-1].values()))
 
     begin, before = time.perf_counter(), _processor_seconds()
-    model = KernelMixture(N_COMPONENTS, posterior_passes=EM_PASSES, random_state=0)
+    model = KernelMixture(N_COMPONENTS, max_iter=EM_PASSES, random_state=0)
     model.fit(store, scheduler="threads", listeners=[listen])
     seconds, processor = time.perf_counter() - begin, _processor_seconds() - before
     passes_read = model.diagnostics_["passes"]

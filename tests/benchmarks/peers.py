@@ -77,7 +77,7 @@ def _library_row(
     began = time.perf_counter()
     with nullcontext() if threads else local_cluster(2, MEMORY_LIMIT) as client:
         running = time.perf_counter()
-        model = KernelMixture(N_COMPONENTS, start=start, random_state=0)
+        model = KernelMixture(N_COMPONENTS, init=start, random_state=0)
         with doubtful_starts_allowed():
             model.fit(store, client=client, scheduler="threads" if threads else None)
         fitted = time.perf_counter()

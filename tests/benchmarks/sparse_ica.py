@@ -92,7 +92,7 @@ def methods(problem: Problem, *, peers: bool) -> dict[str, Callable[[Array, Arra
     """Return functions of rows and true columns that return columns."""
     k = problem.k
     found: dict[str, Callable[[Array, Array], Array]] = {
-        "cumulant": lambda X, _: SparseICA(k, polish_passes=0, random_state=0).fit(X).mixing_,
+        "cumulant": lambda X, _: SparseICA(k, max_iter=0, random_state=0).fit(X).mixing_,
         "SparseICA": lambda X, _: SparseICA(k, random_state=0).fit(X).mixing_,
         "floor of the cumulant": cumulant_floor,
     }

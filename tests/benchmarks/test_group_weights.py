@@ -16,7 +16,7 @@ def test_group_weights__of_gvhd_are_no_farther_from_the_gates_than_counted_label
     whole, parts = [], []
     for sample in load_gvhd(shared_data / "gvhd.npz"):
         classes = np.unique(sample.classes, return_inverse=True)[1]
-        model = KernelMixture(sample.n_classes, start="kmeans", random_state=0)
+        model = KernelMixture(sample.n_classes, init="kmeans", random_state=0)
         label = model.fit(sample.values).predict(sample.values)
         rng = np.random.default_rng(sample.number)
         for found, group in (

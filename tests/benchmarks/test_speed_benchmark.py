@@ -46,9 +46,9 @@ def test_rates__are_those_of_a_processor():
 def test_statistic_of__is_the_pass_that_a_fit_runs():
     data = simulate.kernel_mixture(3000, 3, random_state=1)
     samples = open_samples(data)
-    statistic = statistic_of(KernelMixture(3, posterior_passes=1), samples, "posterior 1")
+    statistic = statistic_of(KernelMixture(3, max_iter=1), samples, "posterior 1")
     sums = run_pass(samples, Pass("posterior 1", statistic), ThreadedRuntime(1))
-    model = KernelMixture(3, posterior_passes=1).fit(data)
+    model = KernelMixture(3, max_iter=1).fit(data)
     weights = np.sort(sums.mass / sums.mass.sum())[::-1]
     np.testing.assert_allclose(weights, model.weights_, rtol=1e-12)
 
@@ -61,7 +61,7 @@ def test_in_memory__keeps_rows_and_views():
     (first,), (expected,) = list(held.blocks([(0, 40)], 40)), list(samples.blocks([(0, 40)], 40))
     np.testing.assert_array_equal(first.values, expected.values)
     assert first.slices == expected.slices
-    statistic = statistic_of(KernelMixture(2, start="kmeans"), samples, "posterior 1")
+    statistic = statistic_of(KernelMixture(2, init="kmeans"), samples, "posterior 1")
     seconds = kernel_seconds(held, statistic, 1)
     assert seconds["wall"] > 0
 

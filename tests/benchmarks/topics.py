@@ -148,7 +148,7 @@ def on_corpus(corpus: Corpus, seeds: int, peer_seeds: int, sampler_seeds: int) -
     """Return the errors and times of all methods, the peers on the first corpora alone."""
     methods: dict[str, tuple[Method, int, int]] = {
         "TopicModel": (ours(), seeds, 1),
-        "moments alone": (ours(polish_passes=0), seeds, 1),
+        "moments alone": (ours(max_iter=0), seeds, 1),
         f"tomotopy, {SWEEPS} sweeps": (gibbs(SWEEPS), peer_seeds, sampler_seeds),
         "scikit-learn, online": (variational(corpus.concentration, **ONLINE), peer_seeds, 1),
     }

@@ -50,7 +50,7 @@ def test_options__left_alone_are_the_defaults_of_the_model():
 def test_options__are_handed_on_as_one(tmp_path):
     views = tmp_path / "views.toml"
     views.write_text('[views]\nt = ["CD3", "CD4"]\nb = ["CD19"]\nbatch = ["plate"]\n'
-                     '[kernels]\nbatch = "delta"\n')  # fmt: skip
+                     '[kernel]\nbatch = "delta"\n')  # fmt: skip
     received, _ = read(
         *("--model", "kernel-mixture", "-k", "40", "--views", str(views), "--start", "spectral"),
         *("--posterior-width", "none", "--bandwidth", "0.5", "--moments-rows", "2e6"),
@@ -61,13 +61,13 @@ def test_options__are_handed_on_as_one(tmp_path):
         "n_components": 40,
         "n_populations": "auto",
         "views": {"t": ["CD3", "CD4"], "b": ["CD19"], "batch": ["plate"]},
-        "start": "spectral",
+        "init": "spectral",
         "merging": "overlap",
         "units": "auto",
         "posterior_width": None,
         "bandwidth": 0.5,
         "moments_rows": 2_000_000,
-        "kernels": {"t": "laplace", "b": "laplace", "batch": "delta"},
+        "kernel": {"t": "laplace", "b": "laplace", "batch": "delta"},
         "landmarks": "cholesky",
         "views_share_components": True,
     }
@@ -100,9 +100,9 @@ def test_features__are_a_view_each():
 @pytest.mark.parametrize(
     ("kernels", "message"),
     [
-        ('[kernels]\nx = "delta"', r"the view 'x', but \[views\] has t, b"),
-        ('[kernels]\nt = "cosine"', "'cosine' for view 't'.*one of gaussian"),
-        ("[kernels]\nt = 3", "has 3 for view 't'"),
+        ('[kernel]\nx = "delta"', r"the view 'x', but \[views\] has t, b"),
+        ('[kernel]\nt = "cosine"', "'cosine' for view 't'.*one of gaussian"),
+        ("[kernel]\nt = 3", "has 3 for view 't'"),
         ("kernels = 3", "kernels of .* is 3"),
     ],
 )

@@ -72,7 +72,7 @@ def test_plan__takes_what_fit_takes(run, cells):
 def test_fit__kernels_of_a_file_of_views(run, cells, tmp_path):
     views, out = tmp_path / "views.toml", tmp_path / "m.zarr"
     views.write_text('[views]\nt = ["CD3", "CD4"]\nb = ["CD19"]\nn = ["CD56"]\n'
-                     '[kernels]\nt = "laplace"\n')  # fmt: skip
+                     '[kernel]\nt = "laplace"\n')  # fmt: skip
     result = run("fit", cells, "-k", 3, "--views", views, "--out", out, *THREADS)
     assert result.exit_code == 0, result.stderr
     model = bigtensor.load(out)

@@ -66,7 +66,7 @@ def test_info__of_counts_is_no_problem(files, run):
 
 def test_info__names_the_topics(files, run):
     (found,) = json.loads(run("info", files[1], "--json").stdout)["paths"]
-    assert found["n_topics"] == 3
+    assert found["n_components"] == 3
     assert all(len(words) == 8 for words in found["top_words"])
 
 

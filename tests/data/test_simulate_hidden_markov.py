@@ -75,4 +75,4 @@ def test_write__stores_what_memory_holds(tmp_path) -> None:
 )
 def test_hidden_markov__names_the_parameter_that_is_wrong(change, message) -> None:
     with pytest.raises(ParameterError, match=message):
-        hidden_markov(**{"rows": 100, "n_states": 2, **change})
+        hidden_markov(**{"rows": 100, "n_components": 2, **change})

@@ -90,7 +90,7 @@ def test_sequences__are_those_of_the_command(
     done = run("slurm", *fit.split())
     assert done.exit_code == 0, done.output
     assert "('log.zarr', sequence='donor', client" in done.stdout
-    assert "HiddenMarkovModel(n_states=3" in done.stdout
+    assert "HiddenMarkovModel(n_components=3" in done.stdout
 
 
 def test_data_elsewhere__have_no_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,22 +29,22 @@ def model(name: str) -> Any:
     """Return the unfitted model of a name, for stores of its simulator."""
     if name == "kernel":
         return KernelMixture(
-            3, pilot_rows=2000, n_landmarks=20, bins=128, posterior_passes=3, random_state=4
+            3, pilot_rows=2000, n_landmarks=20, bins=128, max_iter=3, random_state=4
         )
     if name == "linear":
         views = {view: [f"{view}{i}" for i in range(6)] for view in "abc"}
-        return LinearMixture(8, views, em_iterations=3, pilot_rows=4000, random_state=4)
+        return LinearMixture(8, views=views, max_iter=3, pilot_rows=4000, random_state=4)
     if name == "sparse":
-        return SparseICA(8, polish_passes=4, pilot_rows=8000, random_state=4)
+        return SparseICA(8, max_iter=4, pilot_rows=8000, random_state=4)
     if name == "kernel sources":
         return KernelICA(3, n_landmarks=50, pilot_rows=4000, random_state=4)
     if name == "sequences":
-        return HiddenMarkovModel(3, refine="sequences", em_iterations=4, random_state=4)
+        return HiddenMarkovModel(3, refine="sequences", max_iter=4, random_state=4)
     if name == "train":
-        return TensorTrainDensity(3, widths=(0.5,), passes=4, pilot_rows=4000, random_state=4)
+        return TensorTrainDensity(3, widths=(0.5,), max_iter=4, pilot_rows=4000, random_state=4)
     if name == "topics":
-        return TopicModel(8, polish_passes=3, random_state=4)
-    return GaussianMixture(8, em_iterations=6, pilot_rows=4000, random_state=4)
+        return TopicModel(8, max_iter=3, random_state=4)
+    return GaussianMixture(8, max_iter=6, pilot_rows=4000, random_state=4)
 
 
 def digest(path: str) -> str:

@@ -31,7 +31,7 @@ NAMES = ["CD3", "CD4", "CD19"]
 
 
 def model(**options: Any) -> KernelMixture:
-    small = {"pilot_rows": 1000, "n_landmarks": 15, "bins": 64, "posterior_passes": 1}
+    small = {"pilot_rows": 1000, "n_landmarks": 15, "bins": 64, "max_iter": 1}
     return KernelMixture(3, **small | options)
 
 
@@ -199,4 +199,4 @@ def test_gap_in_row_4567890__is_named(tmp_path: Path) -> None:
     values[4_567_890, 1] = np.nan
     store = own_store(tmp_path / "cells.zarr", values)
     with pytest.raises(MissingValueError, match=r"1 of 5,000,000 rows .* row 4,567,890, feature "):
-        model(start="kmeans", posterior_passes=1).fit(store)
+        model(init="kmeans", max_iter=1).fit(store)

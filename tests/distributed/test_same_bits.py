@@ -30,8 +30,8 @@ VALUES = DATA["X"].to_numpy()
 
 
 def model(start: str, **options: Any) -> KernelMixture:
-    small = {"pilot_rows": 3000, "n_landmarks": 25, "bins": 128, "posterior_passes": 2}
-    return KernelMixture(3, start=start, random_state=1, **small | options)
+    small = {"pilot_rows": 3000, "n_landmarks": 25, "bins": 128, "max_iter": 2}
+    return KernelMixture(3, init=start, random_state=1, **small | options)
 
 
 def arrays(fitted: KernelMixture, folder: Path) -> dict[str, bytes]:

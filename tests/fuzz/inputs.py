@@ -183,5 +183,5 @@ def make_labels(folder: Path) -> None:
 def make_views(folder: Path) -> None:
     """Write a file of views and kernels."""
     new_entry(folder, "views", "views.toml").write_text(
-        '# views of a fit\n[views]\nt = ["CD3", "CD4"]\nb = ["CD19"]\n\n[kernels]\nt = "laplace"\n'
+        '# views of a fit\n[views]\nt = ["CD3", "CD4"]\nb = ["CD19"]\n\n[kernel]\nt = "laplace"\n'
     )

@@ -104,7 +104,7 @@ def read_views_file(path: Path, chance: random.Random) -> Any:
     views = Views.resolve(read_views(path), inputs.FEATURES)
     return {
         "views": views.as_mapping(),
-        "kernels": read_by_view("kernels", ("gaussian", "laplace", "delta"), path),
+        "kernel": read_by_view("kernels", ("gaussian", "laplace", "delta"), path),
     }
 
 

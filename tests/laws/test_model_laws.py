@@ -26,8 +26,8 @@ def parameters_of(model: KernelMixture) -> np.ndarray:
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-8), ("float32", 1e-5)])
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
 def test_parameters__do_not_depend_on_the_chunks(rows, dtype, tolerance, start):
-    settings = {"n_landmarks": 30, "bins": 256, "pilot_rows": 1000, "posterior_passes": 3}
-    model = KernelMixture(3, start=start, feature_dtype=dtype, **settings)
+    settings = {"n_landmarks": 30, "bins": 256, "pilot_rows": 1000, "max_iter": 3}
+    model = KernelMixture(3, init=start, feature_dtype=dtype, **settings)
     expected = parameters_of(clone(model).fit(rows))
     for chunks in (33_333, 7_919):
         found = parameters_of(clone(model).fit(rows.chunk(sample=chunks)))

@@ -152,12 +152,12 @@ SHORT_SEQUENCES = {
 
 def small_kernel_mixture(n_components: int, **parameters: Any) -> KernelMixture:
     """Return a kernel mixture that is fitted quickly."""
-    small = {"n_landmarks": 20, "bins": 64, "pilot_rows": 200, "posterior_passes": 2}
+    small = {"n_landmarks": 20, "bins": 64, "pilot_rows": 200, "max_iter": 2}
     return KernelMixture(n_components, **small, **parameters)
 
 
 CASES: list[tuple[BaseEstimator, dict[str, str]]] = [
-    (small_kernel_mixture(2, start="spectral"), THREE_VIEWS | OBJECTS | SHUFFLED),
+    (small_kernel_mixture(2, init="spectral"), THREE_VIEWS | OBJECTS | SHUFFLED),
     (small_kernel_mixture(4, n_populations="auto"), OBJECTS | SHUFFLED),
     (
         DiscreteMixture(2, random_state=0),
@@ -166,13 +166,13 @@ CASES: list[tuple[BaseEstimator, dict[str, str]]] = [
         | ONE_ROW
         | {"check_fit2d_1feature": "the error says how many views there are and are needed"},
     ),
-    (HiddenMarkovModel(2, {"x": [0]}, random_state=0), FRACTIONS | IN_ORDER | ONE_ROW),
+    (HiddenMarkovModel(2, views={"x": [0]}, random_state=0), FRACTIONS | IN_ORDER | ONE_ROW),
     (
-        HiddenMarkovModel(2, emissions="kernel", em_iterations=2, random_state=0),
+        HiddenMarkovModel(2, emissions="kernel", max_iter=2, random_state=0),
         OBJECTS | IN_ORDER | SHUFFLED,
     ),
     (
-        LinearMixture(1, {"a": [0], "b": [1], "c": [2]}, random_state=0),
+        LinearMixture(1, views={"a": [0], "b": [1], "c": [2]}, random_state=0),
         THREE_VIEWS
         | OBJECTS
         | ONE_ROW

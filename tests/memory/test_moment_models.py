@@ -45,17 +45,17 @@ def model_of(name: str) -> Any:
     """Return the unfitted model of a name."""
     if name == "linear":
         views = {view: [f"{view}{i}" for i in range(D)] for view in "abc"}
-        return LinearMixture(K, views, random_state=0)
+        return LinearMixture(K, views=views, random_state=0)
     if name == "sparse":
         return SparseICA(K, random_state=0)
     if name == "kernel":
         return KernelICA(4, random_state=0)
     if name == "sequences":
-        return HiddenMarkovModel(RANK, refine="sequences", em_iterations=2, random_state=0)
+        return HiddenMarkovModel(RANK, refine="sequences", max_iter=2, random_state=0)
     if name == "train":
         return TensorTrainDensity(RANK, random_state=0)
     if name == "topics":
-        return TopicModel(K, polish_passes=2, random_state=0)
+        return TopicModel(K, max_iter=2, random_state=0)
     return GaussianMixture(K, random_state=0)
 
 

@@ -47,7 +47,7 @@ def cells(path: Path, rows: int) -> str:
 
 def fit_peak(store: str) -> tuple[int, int]:
     """Fit with two workers of 1 GiB; return the largest measured peak and the plan's figure."""
-    model = KernelMixture(3, n_landmarks=30, posterior_passes=1, random_state=0)
+    model = KernelMixture(3, n_landmarks=30, max_iter=1, random_state=0)
     with local_cluster(2, 1024 * MiB) as client:
         plan = model.plan(store, client=client)
         assert plan.allowed_nbytes == 1024 * MiB

@@ -24,7 +24,7 @@ def fitted(tmp_path_factory):
     """Return a store of rows that stays as it is, and a model of it."""
     path = tmp_path_factory.mktemp("rows") / "cells.zarr"
     simulate.write_cytometry(path, ROWS, 3, random_state=2)
-    return path, KernelMixture(3, start="kmeans", random_state=0).fit(path)
+    return path, KernelMixture(3, init="kmeans", random_state=0).fit(path)
 
 
 @pytest.fixture

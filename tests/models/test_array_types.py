@@ -28,7 +28,7 @@ NAMES = np.array(["low", "middle", "none"])[CODES]
 
 
 def mixture() -> GaussianMixture:
-    return GaussianMixture(2, em_iterations=3, random_state=0)
+    return GaussianMixture(2, max_iter=3, random_state=0)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,9 @@ def test_measured_model__reads_integers_of_every_container(tmp_path: Path) -> No
 def test_booleans__are_zero_and_one() -> None:
     flags, numbers = MEASURED > 20, (MEASURED > 20).astype(int)
     densities = [
-        TensorTrainDensity(2, "z", n_trains=1, random_state=0).fit(rows).score_samples(rows)
+        TensorTrainDensity(2, coordinates="z", n_trains=1, random_state=0)
+        .fit(rows)
+        .score_samples(rows)
         for rows in (flags, numbers)
     ]
     assert_array_equal(*densities)
@@ -139,7 +141,7 @@ def test_hidden_markov_model__reads_numbers_as_its_emissions_ask() -> None:
     expected = categorical.fit(symbols).predict(symbols)
     for data in (symbols.astype(float), named, pd.DataFrame(named)):
         assert_array_equal(categorical.fit(data).predict(data), expected)
-    kernel = HiddenMarkovModel(2, emissions="kernel", em_iterations=2, random_state=0)
+    kernel = HiddenMarkovModel(2, emissions="kernel", max_iter=2, random_state=0)
     expected = kernel.fit(MEASURED.astype("f4")).predict(MEASURED.astype("f4"))
     assert_array_equal(kernel.fit(MEASURED).predict(MEASURED), expected)
 

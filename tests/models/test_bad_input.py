@@ -30,7 +30,7 @@ def views(n_features=D):
 
 
 def linear(k, n_features=D, **settings):
-    return LinearMixture(k, views(n_features), random_state=0, **settings)
+    return LinearMixture(k, views=views(n_features), random_state=0, **settings)
 
 
 def gaussian(k, n_features=D, **settings):

@@ -128,7 +128,9 @@ def test_hidden_markov_model():
 
 def test_density():
     require_equal_answers(
-        lambda: TensorTrainDensity(2, "z", widths=[0.5, 1.2], n_trains=1, random_state=0),
+        lambda: TensorTrainDensity(
+            2, coordinates="z", widths=[0.5, 1.2], n_trains=1, random_state=0
+        ),
         *(SETS["six"](), 1e-8, ("score_samples",)),
     )
 

@@ -49,7 +49,7 @@ def test_constant_features__are_left_out_with_a_warning(values, start):
     assert model.views_.names == ("x0", "x2", "x3", "x5")
     assert model.n_features_in_ == 6
     assert model.diagnostics_["constant_features"] == {"x1": ["x1"], "x4": ["x4"]}
-    without = KernelMixture(2, start=start, **SMALL).fit(values[:, [0, 2, 3, 5]])
+    without = KernelMixture(2, init=start, **SMALL).fit(values[:, [0, 2, 3, 5]])
     assert_array_equal(model.predict(values), without.predict(values[:, [0, 2, 3, 5]]))
     assert_array_equal(model.weights_, without.weights_)
     with pytest.raises(ValueError, match="expecting 6 features"):
@@ -59,7 +59,7 @@ def test_constant_features__are_left_out_with_a_warning(values, start):
 def test_constant_feature__of_a_view_leaves_the_view(named, tmp_path):
     views = {"first": ["a", "b"], "second": ["c", "d"], "third": ["e", "f"]}
     kernels = {"first": "laplace", "second": "gaussian"}
-    model, said = fitted(named, views=views, kernels=kernels)
+    model, said = fitted(named, views=views, kernel=kernels)
     assert said.startswith("features 'b', 'e' have")
     assert model.views_.features == (("first", ("a",)), ("second", ("c", "d")), ("third", ("f",)))
     labels = model.predict(named)
@@ -83,7 +83,7 @@ def test_category__of_one_value_is_left_out(values):
     rows = values.copy()
     rows[:, 0] = rows[:, 0] > 2
     kernels = {"x0": "delta", "x1": "delta"}
-    model, _ = fitted(rows, kernels=kernels, n_populations=2, n_components=6)
+    model, _ = fitted(rows, kernel=kernels, n_populations=2, n_components=6)
     assert model.views_.names == ("x0", "x2", "x3", "x5")
 
 
@@ -102,13 +102,13 @@ def test_missing_values_of_a_constant_feature__are_not_looked_at_in_answers(valu
             r"2 view\(s\) .*least 3; .*start='kmeans'",
         ),
         (
-            {"views": {"a": [0], "b": [1]}, "start": "kmeans"},
+            {"views": {"a": [0], "b": [1]}, "init": "kmeans"},
             r"1 view\(s\) .*'kmeans' .*least 2$",
         ),
         (
             {
                 "views": {"a": [0, 1], "b": [2, 3], "c": [5, 4]},
-                "kernels": {"a": CustomKernel(lambda x, y: x @ y.T, 2, "one")},
+                "kernel": {"a": CustomKernel(lambda x, y: x @ y.T, 2, "one")},
             },
             r"'a' has 1 feature\(s\), .* is for 2",
         ),
@@ -119,7 +119,7 @@ def test_missing_values_of_a_constant_feature__are_not_looked_at_in_answers(valu
         (
             {
                 "views": {"a": [0, 1], "b": [2, 3]},
-                "start": "kmeans",
+                "init": "kmeans",
                 "views_share_components": True,
             },
             "lengths .*views_share_components=True",
@@ -140,7 +140,7 @@ def test_groups__lose_views_that_disappear(values):
 def test_rounds__leave_constant_features_out(values, start, tmp_path):
     kernels = {"x1": "laplace", "x2": "gaussian"}
     groups = [["x0", "x1"], ["x4", "x2"], ["x3", "x5"]]
-    model = KernelMixture(2, start=start, kernels=kernels, groups=groups, **SMALL)
+    model = KernelMixture(2, init=start, kernel=kernels, view_groups=groups, **SMALL)
     with pytest.warns(ConstantFeatureWarning, match="'x1', 'x4'"):
         model.prepare(values)
     model = load(model.save(tmp_path / "prepared.zarr"))
@@ -150,7 +150,7 @@ def test_rounds__leave_constant_features_out(values, start, tmp_path):
     assert again.views_.names == ("x0", "x2", "x3", "x5")
     assert_array_equal(again.predict(values), model.predict(values))
     with pytest.warns(ConstantFeatureWarning):
-        partial = KernelMixture(2, start=start, **SMALL).partial_fit(values[:600])
+        partial = KernelMixture(2, init=start, **SMALL).partial_fit(values[:600])
     partial.partial_fit(values[600:])
     assert partial.predict(values).max() == 1
 

@@ -126,7 +126,7 @@ def test_sequences__that_are_none_are_refused():
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
 def test_wide_views__are_grouped_as_neighbours_without_a_search():
     rows = np.random.default_rng(0).normal(size=(50, MOST_VIEWS + 1))
-    model = KernelMixture(2, posterior_passes=1, random_state=0).fit(rows)
+    model = KernelMixture(2, max_iter=1, random_state=0).fit(rows)
     assert "group_choice" not in model.diagnostics_
     assert [len(group) for group in model.diagnostics_["groups"]] == [34, 33, 34]
 

@@ -76,7 +76,7 @@ def test_callbacks__change_no_bit(mixture, data, model):
 
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
 def test_progress_bar__shows_the_passes(mixture, data, capsys, start):
-    mixture.set_params(start=start).set_callbacks(ProgressBar()).fit(data)
+    mixture.set_params(init=start).set_callbacks(ProgressBar()).fit(data)
     shown = capsys.readouterr().out
     assert "KernelMixture" in shown
     assert "posterior 1" in shown

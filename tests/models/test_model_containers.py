@@ -91,7 +91,7 @@ def test_numpy__answers_are_arrays_equal_to_the_labelled_ones(values, data, mode
 
 def test_numpy__views_are_columns(values, small):
     views = {"a": [0], "b": [1, 2]}
-    fitted = KernelMixture(3, views=views, start="kmeans", **small).fit(values)
+    fitted = KernelMixture(3, views=views, init="kmeans", **small).fit(values)
     assert fitted.views_.as_mapping() == {"a": ["x0"], "b": ["x1", "x2"]}
     assert fitted.views_.columns == ((0,), (1, 2))
     assert fitted.get_params()["views"] is views

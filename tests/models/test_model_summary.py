@@ -50,7 +50,7 @@ def cells_of(html: str) -> Cells:
 
 def test_repr__shows_what_differs_from_the_defaults():
     assert repr(KernelMixture(3)) == "KernelMixture(n_components=3)"
-    assert repr(KernelMixture(2, {"a": [0], "b": [1, 2]}, start="kmeans")) == (
+    assert repr(KernelMixture(2, views={"a": [0], "b": [1, 2]}, init="kmeans")) == (
         "KernelMixture(n_components=2, start='kmeans', views={'a': [0], 'b': [1, 2]})"
     )
 
@@ -90,7 +90,7 @@ def test_html__without_a_fit_has_no_summary():
 
 
 def test_html__without_a_spectral_start_says_so(data, small):
-    fitted = KernelMixture(3, start="kmeans", **small).fit(data)
+    fitted = KernelMixture(3, init="kmeans", **small).fit(data)
     assert "<td>k-means</td>" in summary_of(fitted)
 
 
@@ -130,7 +130,7 @@ def test_html__lists_populations_with_their_components(data, small):
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 def test_html__of_very_many_components_lists_the_heaviest(data, small):
-    fitted = KernelMixture(MOST_TABLE_ROWS + 5, start="kmeans", **small).fit(data)
+    fitted = KernelMixture(MOST_TABLE_ROWS + 5, init="kmeans", **small).fit(data)
     found = cells_of(summary_of(fitted)).rows
     assert found[-1] == ["5 more", f"{fitted.weights_[MOST_TABLE_ROWS:].sum():.4f}"]
     assert found[-2] == [str(MOST_TABLE_ROWS - 1), f"{fitted.weights_[MOST_TABLE_ROWS - 1]:.4f}"]

@@ -107,7 +107,7 @@ def test_predict_view__of_plain_arrays_may_hold_anything_in_the_view(mixed):
 
 def test_predict_view__of_two_views_uses_the_other_one(small):
     data = simulate.kernel_mixture(3000, 2, views=2, random_state=4)
-    model = KernelMixture(2, start="kmeans", posterior_width=None, **small).fit(data)
+    model = KernelMixture(2, init="kmeans", posterior_width=None, **small).fit(data)
     found = model.predict_view(data["X"].isel(feature=[0]), "view2")
     rows, means = data["X"].to_numpy(), data["true_means"].to_numpy()
     sds, weights = data["true_sds"].to_numpy()[:, 0], data["true_weights"].to_numpy()

@@ -24,7 +24,7 @@ ROWS = np.asarray(small_data("measured"))
 
 
 def mixture(random_state: Any) -> GaussianMixture:
-    return GaussianMixture(2, em_iterations=3, random_state=random_state)
+    return GaussianMixture(2, max_iter=3, random_state=random_state)
 
 
 @pytest.mark.parametrize("make", DRAWN)

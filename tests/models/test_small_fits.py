@@ -19,7 +19,7 @@ a convolution."""
 
 CALLS = {
     "spectral": {"n_components": 3},
-    "kmeans": {"n_components": 3, "start": "kmeans"},
+    "kmeans": {"n_components": 3, "init": "kmeans"},
     "populations": {"n_populations": 3},
 }
 
@@ -53,5 +53,5 @@ def test_fit__of_a_few_rows_takes_as_long_as_a_few_fits_of_the_peer(call):
 @pytest.mark.parametrize(("rows", "bins"), [(1999, 512), (2000, 2048)])
 def test_bins__follow_the_rows(rows, bins):
     values = np.random.default_rng(0).normal(size=(rows, 3))
-    model = KernelMixture(2, start="kmeans", posterior_passes=1).fit(values)
+    model = KernelMixture(2, init="kmeans", max_iter=1).fit(values)
     assert model._fitted.solution.densities.shape == (3, bins + 1, 2)

@@ -34,12 +34,12 @@ PRECISE = {
 WIDE_VIEWS = {"b": [1, 2], "a": [0], "c": [4, 3]}
 SETTINGS = {
     "spectral": {},
-    "kmeans": {"start": "kmeans"},
+    "kmeans": {"init": "kmeans"},
     "wide": {"views": WIDE_VIEWS},
-    "wide kmeans": {"views": WIDE_VIEWS, "start": "kmeans"},
+    "wide kmeans": {"views": WIDE_VIEWS, "init": "kmeans"},
     "shared": {"views_share_components": True},
-    "broad": {"start": "kmeans", "posterior_width": 0.5},
-    "populations": {"n_populations": 2, "start": "spectral"},
+    "broad": {"init": "kmeans", "posterior_width": 0.5},
+    "populations": {"n_populations": 2, "init": "spectral"},
     "populations of clusters": {"n_populations": 2},
     "views outside the groups": {"groups": [["x0"], ["x1", "x2"], ["x4"]]},
 }
@@ -59,7 +59,7 @@ def prepared(rows) -> KernelMixture:
 
 @pytest.fixture(scope="module")
 def prepared_clusters(rows) -> KernelMixture:
-    return KernelMixture(3, views=WIDE_VIEWS, start="kmeans", **PRECISE).prepare(rows)
+    return KernelMixture(3, views=WIDE_VIEWS, init="kmeans", **PRECISE).prepare(rows)
 
 
 def parts_of(model, rows, cuts, weight=None):
@@ -84,8 +84,8 @@ def assert_same_sums(found, expected, tolerance=1e-8):
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_rounds__are_the_fit_in_parts(rows, name):
-    model = KernelMixture(3, posterior_passes=2, **PRECISE, **SETTINGS[name])
-    fitted = KernelMixture(3, posterior_passes=2, **PRECISE, **SETTINGS[name]).fit(rows)
+    model = KernelMixture(3, max_iter=2, **PRECISE, **SETTINGS[name])
+    fitted = KernelMixture(3, max_iter=2, **PRECISE, **SETTINGS[name]).fit(rows)
     model.prepare(rows)
     moments_first = model.accumulate(rows[:10]).pass_name == "moments"
     for _ in range(3 if moments_first else 2):
@@ -186,7 +186,7 @@ def test_wide_views__answer_from_landmarks_without_rows(wide_rows, posterior_rou
 def test_rows__are_in_no_file(rows, tmp_path):
     for start in ("spectral", "kmeans"):
         settings = PRECISE | {"pilot_rows": 1777}
-        model = KernelMixture(3, views=WIDE_VIEWS, start=start, **settings).prepare(rows)
+        model = KernelMixture(3, views=WIDE_VIEWS, init=start, **settings).prepare(rows)
         files = [model.save(tmp_path / f"{start} prepared.zarr")]
         statistics = model.accumulate(rows[:1999])
         files += [statistics.save(tmp_path / f"{start} sums.zarr")]
@@ -227,7 +227,7 @@ def test_preparation__is_stored_whole(rows, tmp_path, kernels):
     values[:, 0] = np.digitize(values[:, 0], [2, 6])
     views = None if isinstance(kernels, str) else WIDE_VIEWS
     data = values if views else rows
-    model = KernelMixture(3, views=views, kernels=kernels, **PRECISE).prepare(data)
+    model = KernelMixture(3, views=views, kernel=kernels, **PRECISE).prepare(data)
     loaded = bigtensor.load(model.save(tmp_path / "prepared.zarr"))
     before, after = (
         {field.name: getattr(one._rounds.preparation, field.name) for field in fields(Preparation)}
@@ -236,13 +236,13 @@ def test_preparation__is_stored_whole(rows, tmp_path, kernels):
     assert content_key(after) == content_key(before)
     model.solve(model.accumulate(data))
     found = model.solve(model.accumulate(data)).weights_
-    fitted = KernelMixture(**model.get_params() | {"posterior_passes": 1}).fit(data)
+    fitted = KernelMixture(**model.get_params() | {"max_iter": 1}).fit(data)
     assert_allclose(found, fitted.weights_, rtol=1e-8)
 
 
 def test_partial_fit__goes_on_after_loading(rows, tmp_path):
     for start in ("spectral", "kmeans"):
-        model = KernelMixture(3, start=start, **PRECISE).partial_fit(rows[:1500])
+        model = KernelMixture(3, init=start, **PRECISE).partial_fit(rows[:1500])
         loaded = bigtensor.load(model.save(tmp_path / f"{start}.zarr"))
         model.partial_fit(rows[1500:])
         loaded.partial_fit(rows[1500:])
@@ -291,7 +291,7 @@ def test_refinement__of_merged_parts_is_a_round_further(rows, prepared, tmp_path
 
 def test_late_rows__are_added_to_the_first_round(rows, tmp_path):
     for start in ("spectral", "kmeans"):
-        model = KernelMixture(3, start=start, **PRECISE).prepare(rows)
+        model = KernelMixture(3, init=start, **PRECISE).prepare(rows)
         path = model.save(tmp_path / f"{start}.zarr")
         early = model.accumulate(rows[:3000])
         model.solve(early)

@@ -79,7 +79,7 @@ def test_relative_weights__of_a_density_do_not_depend_on_their_unit():
     rows = np.random.default_rng(2).normal(size=(300, 2))
     weight = np.random.default_rng(3).uniform(0.2, 3, 300)
     scores = [
-        TensorTrainDensity(2, "z", weights="relative", random_state=0)
+        TensorTrainDensity(2, coordinates="z", weights="relative", random_state=0)
         .fit(rows, sample_weight=unit * weight)
         .score(rows)
         for unit in (1.0, 1e-3, 1e-6)
@@ -119,7 +119,7 @@ def test_counts__repeat_rows_by_every_method_of_a_linear_mixture(method):
     weight, repeated = counts.astype(float), np.repeat(rows, counts, axis=0)
     views = {"a": range(4), "b": range(4, 8), "c": range(8, 12)}
     scores = [
-        LinearMixture(3, views, method=method, random_state=0)
+        LinearMixture(3, views=views, method=method, random_state=0)
         .fit(data, sample_weight=counts)
         .score_samples(rows)
         for data, counts in ((rows, weight), (repeated, None))

@@ -48,11 +48,11 @@ def cells_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def merged_model(cells_path: Path) -> KernelMixture:
     """Thirty components of the cells, merged into their four populations."""
-    model = KernelMixture(30, n_populations=4, posterior_passes=2, random_state=0)
+    model = KernelMixture(30, n_populations=4, max_iter=2, random_state=0)
     return model.fit(str(cells_path))
 
 
 @pytest.fixture(scope="session")
 def cell_model(cells_path: Path) -> KernelMixture:
     """A model of the cells."""
-    return KernelMixture(4, start="kmeans", random_state=0).fit(str(cells_path))
+    return KernelMixture(4, init="kmeans", random_state=0).fit(str(cells_path))

@@ -99,9 +99,9 @@ def test_fit_sentences__tell_of_a_temperature(merged_model, monkeypatch, tempera
 
 
 def test_fit_sentences__name_kernels_and_shared_components(mixture):
-    mixture.set_params(kernels={"view1": "laplace"}, views_share_components=True)
+    mixture.set_params(kernel={"view1": "laplace"}, views_share_components=True)
     text = text_of(mixture)
     assert "view1 laplace; Gaussian for all other" in text
     assert "has the same density in all views." in text
-    mixture.set_params(kernels="laplace")
+    mixture.set_params(kernel="laplace")
     assert "Kernel of all views: laplace." in text_of(mixture)

@@ -48,7 +48,7 @@ class _Simulation:
 
 def hidden_markov(
     rows: int,
-    n_states: int,
+    n_components: int,
     n_symbols: int = 10,
     sequences: int = 1,
     concentration: float = 1.0,
@@ -69,7 +69,7 @@ def hidden_markov(
     ----------
     rows : int
         Steps of all sequences, at least 1.
-    n_states : int
+    n_components : int
         Number of hidden states k, at least 1.
     n_symbols : int, default 10
         Number of symbols, at least 2.
@@ -105,7 +105,7 @@ def hidden_markov(
     (dtype('int8'), 4, (3, 4))
     """
     made = _simulation(
-        rows, n_states, n_symbols, sequences, concentration, stay, missing, random_state
+        rows, n_components, n_symbols, sequences, concentration, stay, missing, random_state
     )
     return gather(made.truth, made.blocks, rows, made.dtype, made.codes, made.categories)
 
@@ -113,7 +113,7 @@ def hidden_markov(
 def write_hidden_markov(
     path: str | os.PathLike[str],
     rows: int,
-    n_states: int,
+    n_components: int,
     n_symbols: int = 10,
     sequences: int = 1,
     concentration: float = 1.0,
@@ -130,7 +130,7 @@ def write_hidden_markov(
     ----------
     path : str or path-like
         The store to make; its folder must exist.
-    rows, n_states, n_symbols, sequences, concentration, stay, missing, random_state
+    rows, n_components, n_symbols, sequences, concentration, stay, missing, random_state
         As for :func:`hidden_markov`.
     overwrite : bool, default False
         Replace an existing store once the new one is whole.
@@ -145,7 +145,7 @@ def write_hidden_markov(
         If the store exists or cannot be written.
     """
     made = _simulation(
-        rows, n_states, n_symbols, sequences, concentration, stay, missing, random_state
+        rows, n_components, n_symbols, sequences, concentration, stay, missing, random_state
     )
     write(
         path,
@@ -162,7 +162,7 @@ def write_hidden_markov(
 
 def _simulation(
     rows: int,
-    n_states: int,
+    n_components: int,
     n_symbols: int,
     sequences: int,
     concentration: float,
@@ -172,7 +172,7 @@ def _simulation(
 ) -> _Simulation:
     """Check the parameters; return the truth and the rows to come."""
     check_integer("rows", rows, 1)
-    k = check_integer("n_states", n_states, 1)
+    k = check_integer("n_components", n_components, 1)
     n = check_integer("n_symbols", n_symbols, 2)
     check_integer("sequences", sequences, 1)
     seed = integer_seed(random_state)

@@ -31,18 +31,20 @@ PARAMETERS = (
     Parameter(
         "ridge",
         "cross-validation",
-        Positive(words=("cross-validation", "none")),
+        Positive(words=("cross-validation",)),
         Option(
             ("--ridge",),
             "Pseudo-counts that draw the components towards each other; chosen by the likelihood "
             "of held-out rows by default.",
+            none="none",
         ),
+        optional=True,
     ),
     Parameter(
-        "em_iterations",
+        "max_iter",
         None,
         Whole(0, MOST_ITERATIONS),
-        Option(("--em-iterations",), "Most EM iterations after the initialisation."),
+        Option(("--max-iter",), "Most EM iterations after the initialisation."),
     ),
     Parameter(
         "n_starts",

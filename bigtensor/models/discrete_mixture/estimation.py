@@ -102,7 +102,7 @@ class Problem:
     weight : float
         Of all rows; of the sampled ones until a pass over all rows has found theirs.
     method : str
-    em_iterations : int, optional
+    max_iter : int, optional
         Most EM iterations; None stands for a number that depends on the method.
     passes : bool
         The sums are passes over data, and not over rows in memory.
@@ -119,7 +119,7 @@ class Problem:
     groups: Groups
     weight: float
     method: str
-    em_iterations: int | None
+    max_iter: int | None
     passes: bool
     n_starts: int
     seed: int
@@ -140,7 +140,7 @@ class Problem:
 
         Views in no group need one at least: they follow from the posterior probabilities.
         """
-        most = self.em_iterations
+        most = self.max_iter
         if most is None:
             most = (EM_PASSES if self.passes else EM_ITERATIONS).get(method, 0)
         grouped = sum(len(group.columns) for group in self.groups)
@@ -157,7 +157,7 @@ class Problem:
         there are more of them than a few rows determine.
         """
         several = any(len(group.columns) > 1 for group in self.groups)
-        return several and self.method == "ex" and not self.passes and self.em_iterations != 0
+        return several and self.method == "ex" and not self.passes and self.max_iter != 0
 
     def rng(self, purpose: int) -> np.random.Generator:
         """Return the random numbers of a purpose."""

@@ -54,11 +54,11 @@ class DiscreteMixture(InformationCriteria):
         slices (``"svd"``), of their joint diagonalisation (``"svd_joint"``), or of the tensor power
         method (``"std"``), each clipped to valid probabilities, and the exterior point method as it
         was published (``"ex_literal"``).
-    ridge : float or {"cross-validation", "none"}, default "cross-validation"
+    ridge : float, "cross-validation" or None, default "cross-validation"
         Pseudo-count alpha that draws the components of ``"ex"`` towards independence; if positive,
         EM iterations add half a count to every category. By default the one of 0, 1/2 and 2 with
         the best likelihood of held-out rows.
-    em_iterations : int, optional
+    max_iter : int, optional
         Most EM iterations after the initialisation. By default 20 after ``"ex"`` (5 if each reads
         all rows), 1,000 from random starts and beside them, none otherwise; they end when the
         likelihood settles.
@@ -116,11 +116,11 @@ class DiscreteMixture(InformationCriteria):
     def __init__(
         self,
         n_components: int | str = "auto",
-        views: Any = None,
         *,
+        views: Any = None,
         method: str = "ex",
-        ridge: float | str = "cross-validation",
-        em_iterations: int | None = None,
+        ridge: float | str | None = "cross-validation",
+        max_iter: int | None = None,
         n_starts: int = 10,
         missing: str = "raise",
         weights: str = "counts",
@@ -131,7 +131,7 @@ class DiscreteMixture(InformationCriteria):
         self.views = views
         self.method = method
         self.ridge = ridge
-        self.em_iterations = em_iterations
+        self.max_iter = max_iter
         self.n_starts = n_starts
         self.missing = missing
         self.weights = weights

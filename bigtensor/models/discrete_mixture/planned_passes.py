@@ -47,7 +47,7 @@ def planned_refinement(settings: Settings) -> list[PlannedPass]:
             planned.append(PlannedPass(Pass("power", SketchedPairs(groups, blank)), POWER_PASSES))
         projected = ProjectedSymbols(groups, _blank(groups, directions))
         planned.append(PlannedPass(Pass("moments", projected)))
-    times = settings.em_iterations
+    times = settings.max_iter
     if times is None:
         spectral = k <= min(group.size for group in groups)
         times = EM_PASSES.get(settings.method if spectral else "em", 0)

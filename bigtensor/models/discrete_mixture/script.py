@@ -309,7 +309,7 @@ def _problem(groups: Groups, settings: Settings, weight: float, *, passes: bool)
         groups,
         weight,
         method,
-        settings.em_iterations,
+        settings.max_iter,
         passes,
         settings.n_starts,
         settings.random_state,

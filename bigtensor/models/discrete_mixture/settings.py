@@ -58,7 +58,7 @@ class Settings:
     method : str
     ridge : float, optional
         Pseudo-count; None stands for a choice by held-out rows.
-    em_iterations : int, optional
+    max_iter : int, optional
         Most EM iterations; None stands for a number that depends on the method.
     n_starts : int
     rows : int
@@ -72,7 +72,7 @@ class Settings:
     n_components: int | str
     method: str
     ridge: float | None
-    em_iterations: int | None
+    max_iter: int | None
     n_starts: int
     rows: int
     dtype: str
@@ -150,7 +150,7 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
         n_components=model.n_components,
         method=model.method,
         ridge=_ridge_of(model.ridge),
-        em_iterations=model.em_iterations,
+        max_iter=model.max_iter,
         n_starts=int(model.n_starts),
         rows=shape.rows,
         dtype=shape.dtype,
@@ -223,8 +223,8 @@ def three_groups(sizes: tuple[int, ...], used: tuple[int, ...], weight: float = 
     return first, second, third
 
 
-def _ridge_of(ridge: float | str) -> float | None:
+def _ridge_of(ridge: float | str | None) -> float | None:
     """Return a pseudo-count; None for a choice by held-out rows."""
     if ridge == "cross-validation":
         return None
-    return 0.0 if ridge == "none" else float(ridge)
+    return 0.0 if ridge is None else float(ridge)

@@ -26,11 +26,11 @@ PARAMETERS = (
         ),
     ),
     Parameter(
-        "em_iterations",
+        "max_iter",
         10,
         Whole(1, MOST_ITERATIONS),
         Option(
-            ("--em-iterations",),
+            ("--max-iter",),
             "Most EM iterations over all rows, each a pass; they end when the likelihood settles.",
         ),
     ),

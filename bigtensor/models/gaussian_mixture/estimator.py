@@ -52,7 +52,7 @@ class GaussianMixture(ScriptedFit, LabelledFit, InformationCriteria):
         components. A tied covariance needs k = 1, or 4 < k <= d of d features, or labels.
     views : mapping of str to feature names or columns, optional
         Selects features, which are seen all together. By default all.
-    em_iterations : int, default 10
+    max_iter : int, default 10
         Most EM iterations over all rows, each a pass.
     pilot_rows : int, optional
         Rows of the sample in which the components are found. By default 200 a component, five a
@@ -128,10 +128,10 @@ class GaussianMixture(ScriptedFit, LabelledFit, InformationCriteria):
     def __init__(
         self,
         n_components: int,
-        covariance_type: str = "shared_spherical",
         *,
+        covariance_type: str = "shared_spherical",
         views: Any = None,
-        em_iterations: int = 10,
+        max_iter: int = 10,
         pilot_rows: int | None = None,
         missing: str = "raise",
         weights: str = "counts",
@@ -141,7 +141,7 @@ class GaussianMixture(ScriptedFit, LabelledFit, InformationCriteria):
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.views = views
-        self.em_iterations = em_iterations
+        self.max_iter = max_iter
         self.pilot_rows = pilot_rows
         self.missing = missing
         self.weights = weights

@@ -36,4 +36,4 @@ def planned_refinement(settings: GaussianSettings) -> list[PlannedPass]:
     )
     reach = Reach.unbounded(settings.columns)
     wanted = em_pass(blank, reach, settings, with_total=True)
-    return [PlannedPass(wanted, settings.em_iterations)]
+    return [PlannedPass(wanted, settings.max_iter)]

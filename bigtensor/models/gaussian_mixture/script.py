@@ -143,7 +143,7 @@ def refine(preparation: GaussianPreparation) -> Script:
                 _Iterate(preparation.components),
                 ask,
                 update,
-                most=settings.em_iterations,
+                most=settings.max_iter,
                 until=gain_below(TOLERANCE),
                 conclude=conclude,
             )

@@ -30,7 +30,7 @@ class GaussianSettings:
         All features are seen together.
     n_components : int
     tied : bool
-    em_iterations : int
+    max_iter : int
     pilot_rows : int
     rows : int
     effective_rows : float
@@ -45,7 +45,7 @@ class GaussianSettings:
     views: NamedViews
     n_components: int
     tied: bool
-    em_iterations: int
+    max_iter: int
     pilot_rows: int
     rows: int
     effective_rows: float
@@ -98,7 +98,7 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> Gaussian
         views=shape.views,
         n_components=k,
         tied=tied,
-        em_iterations=int(model.em_iterations),
+        max_iter=int(model.max_iter),
         pilot_rows=min(
             shape.most_occurrences, enough if model.pilot_rows is None else int(model.pilot_rows)
         ),

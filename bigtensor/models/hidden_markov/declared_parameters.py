@@ -14,7 +14,7 @@ MOST_ITERATIONS = 10**6
 
 PARAMETERS = (
     Parameter(
-        "n_states",
+        "n_components",
         2,
         Whole(words=("auto",)),
         Option(
@@ -45,17 +45,19 @@ PARAMETERS = (
     Parameter(
         "ridge",
         2.0,
-        Positive(words=("none",)),
+        Positive(),
         Option(
             ("--ridge",),
             "Pseudo-count that draws the states towards each other.",
+            none="none",
         ),
+        optional=True,
     ),
     Parameter(
-        "em_iterations",
+        "max_iter",
         None,
         Whole(0, MOST_ITERATIONS),
-        Option(("--em-iterations",), "Most EM iterations along whole sequences."),
+        Option(("--max-iter",), "Most EM iterations along whole sequences."),
     ),
 )
 """Parameters that stand on their own; what they need of each other is checked in `settings`."""

@@ -34,12 +34,12 @@ class HiddenMarkovDescription(ModelDescription):
         ----------
         model : fitted or prepared model
         """
-        facts = {**super().facts(model), "n_states": model.n_states}
+        facts = {**super().facts(model), "n_components": model.n_states}
         if not model.__sklearn_is_fitted__():
             return facts
         return {
             **facts,
-            "n_states": len(model.occupancy_),
+            "n_components": len(model.occupancy_),
             "occupancy": model.occupancy_.tolist(),
             "dwell_time": dwell_times(model).tolist(),
             "verdict": model.diagnostics_["verdict"],

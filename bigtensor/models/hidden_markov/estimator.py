@@ -71,7 +71,7 @@ class HiddenMarkovModel(SequenceModel):
 
     Parameters
     ----------
-    n_states : int or "auto", default 2
+    n_components : int or "auto", default 2
         Number of hidden states k, of at most as many as there are categories. ``"auto"`` is the
         fewest states, of at most 12, whose likelihood of held-out triples is within 1.5 standard
         errors of the best. A fifth of the sequences is held out at a time, and of long sequences
@@ -86,10 +86,10 @@ class HiddenMarkovModel(SequenceModel):
         sequences: each of these reads all rows twice. ``"auto"`` goes on up to 2,097,152 rows, and
         beyond with three iterations of densities.
         Rounds use triples alone, because messages along sequences would cross sites.
-    ridge : float or "none", default 2.0
+    ridge : float or None, default 2.0
         Pseudo-count that draws states towards independence in the exterior point method. With one,
         EM iterations add one count to every transition and emission.
-    em_iterations : int, optional
+    max_iter : int, optional
         Most EM iterations along whole sequences; 20 by default. They end when the likelihood
         settles.
     missing : {"raise", "omit", "marginalise"}, default "raise"
@@ -155,24 +155,24 @@ class HiddenMarkovModel(SequenceModel):
 
     def __init__(
         self,
-        n_states: int | str = 2,
-        views: Any = None,
+        n_components: int | str = 2,
         *,
+        views: Any = None,
         emissions: str = "categorical",
         refine: str = "auto",
-        ridge: float | str = 2.0,
-        em_iterations: int | None = None,
+        ridge: float | None = 2.0,
+        max_iter: int | None = None,
         missing: str = "raise",
         weights: str = "counts",
         sample_dim: str = "sample",
         random_state: RandomState = None,
     ) -> None:
-        self.n_states = n_states
+        self.n_components = n_components
         self.views = views
         self.emissions = emissions
         self.refine = refine
         self.ridge = ridge
-        self.em_iterations = em_iterations
+        self.max_iter = max_iter
         self.missing = missing
         self.weights = weights
         self.sample_dim = sample_dim

@@ -97,7 +97,7 @@ def fit_of_categorical_hmm(model: Any) -> MarkovFit:
 def diagnostics_of(fit: MarkovFit) -> dict[str, Any]:
     """Return the diagnostics of a model whose parameters were taken over."""
     return {
-        "n_states": fit.n_states,
+        "n_components": fit.n_states,
         "parameters": fit.parameters,
         "refined": SOURCE,
         "triple_log_likelihood": [],

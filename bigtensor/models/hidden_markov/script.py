@@ -87,7 +87,7 @@ def refine(preparation: MarkovPreparation) -> Script:
     """Ask for the counts of triples, and for expected counts along sequences."""
     settings, family = preparation.settings, preparation.family
     of_triples = TripleSettings(
-        settings.n_states, family.n_codes, settings.ridge, settings.random_state
+        settings.n_components, family.n_codes, settings.ridge, settings.random_state
     )
     told = dict(family.kernel.outliers) if isinstance(family, KernelPreparation) else {}
     counts: TripleCountsResult
@@ -117,7 +117,7 @@ def refine(preparation: MarkovPreparation) -> Script:
         start,
         family,
         smoothing=of_triples.smoothing,
-        most=settings.em_iterations,
+        most=settings.max_iter,
         rows=settings.rows,
     )
     fit = end.finished()
@@ -126,7 +126,7 @@ def refine(preparation: MarkovPreparation) -> Script:
         counts,
         {
             **preparation.diagnostics,
-            "n_states": of_triples.n_states,
+            "n_components": of_triples.n_states,
             "ridge": settings.ridge,
             "sequences": counts.sequences,
             "sequences_of_one_row": counts.single_rows,
@@ -151,19 +151,19 @@ def planned_preparation(settings: MarkovSettings, shape: DataShape) -> list[Plan
 
 def planned_refinement(settings: MarkovSettings) -> list[PlannedPass]:
     """Return upper bounds of the passes of `refine`."""
-    k = settings.n_states
+    k = settings.n_components
     triples, emissions, out_maps = _blank_parts(settings)
     cells = triples.state_nbytes() // 8
     # the table, copies of it in the decomposition, and the distinct triples with their posteriors
     counted = Pass("triples", triples)
     planned = [PlannedPass(counted, driver_nbytes=8 * cells * 6 + cells * (12 + 24))]
-    if settings.em_iterations:
+    if settings.max_iter:
         chain = HiddenChain(np.full(k, 1 / k), np.full((k, k), 1 / k), emissions)
         operators = operators_of(chain, settings.rows)
         blocks = operators.most_entries
         nothing = np.zeros((blocks, k))
         blank = Boundaries(np.arange(blocks), np.zeros(blocks, bool), nothing, nothing, 0)
-        times, held = settings.em_iterations, operators.state_nbytes()
+        times, held = settings.max_iter, operators.state_nbytes()
         expected = Pass("expectation", SequencePosteriorSums(chain, blank, out_maps))
         planned.append(PlannedPass(Pass("messages", operators), times, driver_nbytes=2 * held))
         planned.append(PlannedPass(expected, times, driver_nbytes=2 * nothing.nbytes))
@@ -180,7 +180,7 @@ def _blank_parts(
         maps = kernel_passes.blank_embedded_maps(settings.densities)
         return CodedRows(_blank_counts(settings, cells.count), cells), mixture, maps
     family = Categories(settings.views, settings.categories)
-    uniform = family.emissions(np.ones((settings.n_states, family.n_codes)))
+    uniform = family.emissions(np.ones((settings.n_components, family.n_codes)))
     return _blank_counts(settings, family.n_codes), uniform.densities(), family.out_maps
 
 
@@ -188,7 +188,7 @@ def _blank_counts(settings: MarkovSettings, codes: int) -> Statistic[Any]:
     """Return the count of triples that a fit asks for."""
     if not settings.chooses_states:
         return TripleCounts(codes)
-    return folded_triples(TripleSettings(settings.n_states, codes, 0.0, 0), settings.rows)
+    return folded_triples(TripleSettings(settings.n_components, codes, 0.0, 0), settings.rows)
 
 
 def initial_states(

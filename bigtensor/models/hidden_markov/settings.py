@@ -42,12 +42,12 @@ class MarkovSettings:
         Of categories one view of one feature.
     categories : tuple of str
         Names of the codes; empty for measured rows.
-    n_states : int
+    n_components : int
         Number of states, or the largest number to choose.
     chooses_states : bool
     ridge : float
         Pseudo-count.
-    em_iterations : int
+    max_iter : int
         Most EM iterations along whole sequences.
     rows : int
     random_state : int
@@ -57,10 +57,10 @@ class MarkovSettings:
 
     views: NamedViews
     categories: tuple[str, ...]
-    n_states: int
+    n_components: int
     chooses_states: bool
     ridge: float
-    em_iterations: int
+    max_iter: int
     rows: int
     random_state: int
     densities: KernelSettings | None = None
@@ -95,10 +95,10 @@ def settings_of(
     return MarkovSettings(
         views=shape.views,
         categories=() if densities is not None else shape.categories[0],
-        n_states=most_states(model, shape),
-        chooses_states=model.n_states == "auto",
-        ridge=0.0 if model.ridge == "none" else float(model.ridge),
-        em_iterations=_iterations(model, rows, in_rounds=in_rounds),
+        n_components=most_states(model, shape),
+        chooses_states=model.n_components == "auto",
+        ridge=0.0 if model.ridge is None else float(model.ridge),
+        max_iter=_iterations(model, rows, in_rounds=in_rounds),
         rows=rows,
         random_state=model._seed,
         densities=densities,
@@ -128,11 +128,11 @@ def _check_categories(model: Any, shape: DataShape) -> None:
             f"HiddenMarkovModel counts triples of at most {round(MOST_CELLS ** (1 / 3)) - 1}: put "
             "rare categories together"
         )
-    if model.n_states != "auto" and len(categories) < model.n_states:
+    if model.n_components != "auto" and len(categories) < model.n_components:
         raise IdentifiabilityError(
-            f"{model.n_states} states were asked for, and the feature {shape.features[0]!r} has "
-            f"{len(categories)} categories, whose triples support at most as many states: use "
-            "fewer states"
+            f"{model.n_components} states were asked for, and the feature "
+            f"{shape.features[0]!r} has {len(categories)} categories, whose triples support at "
+            "most as many states: use fewer states"
         )
 
 
@@ -147,13 +147,13 @@ def _density_settings(model: Any, shape: DataShape) -> KernelSettings:
         )
     if shape.rows < max(WINDOW, most_states(model, shape)):
         raise IdentifiabilityError(
-            Setting("n_states", model.n_states)
+            Setting("n_components", model.n_components)
             + " needs more rows; got "
             + Setting("n_samples", shape.rows)
         )
     mixture = KernelMixture(
         most_states(model, shape),
-        start="kmeans",
+        init="kmeans",
         posterior_width=None,
         random_state=model._seed,
     )
@@ -168,8 +168,8 @@ def most_states(model: Any, shape: DataShape) -> int:
     model : HiddenMarkovModel
     shape : DataShape
     """
-    if model.n_states != "auto":
-        return int(model.n_states)
+    if model.n_components != "auto":
+        return int(model.n_components)
     supported = len(shape.categories[0]) if shape.categories else shape.rows // WINDOW
     return max(1, min(MOST_CHOSEN, supported))
 
@@ -189,7 +189,7 @@ def check_parameters(model: Any) -> None:
 
 def _iterations(model: Any, rows: int, *, in_rounds: bool) -> int:
     """Return the largest number of EM iterations along whole sequences."""
-    most = SEQUENCE_ITERATIONS if model.em_iterations is None else int(model.em_iterations)
+    most = SEQUENCE_ITERATIONS if model.max_iter is None else int(model.max_iter)
     if in_rounds:
         # messages cross the rows of all sites
         return 0

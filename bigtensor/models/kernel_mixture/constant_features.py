@@ -96,10 +96,10 @@ def _check_views(
     if not views:
         raise ViewError(f"{said}, so that no feature is left to fit; give features that vary")
     if len(views) < needed:
-        other_start = "; use " + Setting("start", "kmeans") + ", or views of fewer features"
+        other_start = "; use " + Setting("init", "kmeans") + ", or views of fewer features"
         raise ViewError(
             f"{said}. Without constant features {len(views)} view(s) are left, and "
-            + Setting("start", "spectral" if settings.spectral else "kmeans")
+            + Setting("init", "spectral" if settings.spectral else "kmeans")
             + f" needs at least {needed}"
             + (other_start if len(views) > 1 else "")
         )
@@ -130,6 +130,6 @@ def _groups(
     if not all(narrowed):
         raise ViewError(
             f"{said}. Without constant features a group of views is empty; give other groups, or "
-            "leave " + Setting("groups") + " out"
+            "leave " + Setting("view_groups") + " out"
         )
     return narrowed

@@ -3,7 +3,7 @@
 from bigtensor.models.contract.declarations import Choice, Flag, Option, Parameter, Positive, Whole
 
 STARTS = ("auto", "spectral", "kmeans")
-BANDWIDTHS = ("rule", "gap", "cross-validation")
+BANDWIDTHS = ("auto", "gap", "cross-validation")
 LANDMARKS = ("kmeans", "kmeans++", "uniform", "cholesky")
 MERGING = (
     *("consensus", "separation", "misclassification", "mean_misclassification"),
@@ -35,11 +35,11 @@ PARAMETERS = (
         ),
     ),
     Parameter(
-        "start",
+        "init",
         "auto",
         Choice(STARTS),
         Option(
-            ("--start",),
+            ("--init",),
             "Initialisation of the EM iterations: 'auto' is kmeans with --populations, and "
             "spectral without.",
         ),
@@ -80,7 +80,7 @@ PARAMETERS = (
     ),
     Parameter(
         "bandwidth",
-        "rule",
+        "auto",
         Positive(words=BANDWIDTHS),
         Option(
             ("--bandwidth",),
@@ -98,12 +98,12 @@ PARAMETERS = (
         ),
     ),
     Parameter(
-        "kernels",
+        "kernel",
         "gaussian",
         None,
         Option(
             ("--kernel",),
-            "Kernel of the views that have no other. A table [kernels] of name = 'laplace' or "
+            "Kernel of the views that have no other. A table [kernel] of name = 'laplace' or "
             "'delta' in the file of views gives views another one.",
             kind=Choice(("gaussian", "laplace")),
             by_view=("gaussian", "laplace", "delta"),
@@ -127,8 +127,8 @@ PARAMETERS = (
             "A component has the same density in all views: repeated measurements.",
         ),
     ),
-    Parameter("groups", None, None),
-    Parameter("posterior_passes", None, Whole(most=MOST_PASSES)),
+    Parameter("view_groups", None, None),
+    Parameter("max_iter", None, Whole(most=MOST_PASSES)),
     Parameter("decomposition", "jacobi", Choice(("jacobi", "power"))),
     Parameter("landmark_tolerance", None, Positive(below=1)),
     Parameter(

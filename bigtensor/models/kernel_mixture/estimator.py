@@ -66,27 +66,27 @@ class KernelMixture(MixtureAnswers):
         such as markers of a cytometer on one scale. A marker that spreads more then counts more.
         ``"auto"`` is ``"common"`` for stores in which an import recorded that it put all features
         of the views on one scale, and ``"own"`` otherwise.
-    kernels : str, CustomKernel, or mapping of views to these, default "gaussian"
+    kernel : str, CustomKernel, or mapping of views to these, default "gaussian"
         Kernel of every view: ``"gaussian"`` (the default of views that a mapping leaves out),
         ``"laplace"``, a user-defined kernel, or ``"delta"`` for views of one feature that holds
         codes of categories. Views of one measured feature use it for the moments. Their densities
         are smoothed histograms with any kernel.
-    groups : three lists of view names, optional
+    view_groups : three lists of view names, optional
         View groups whose moments the spectral initialisation decomposes. Views outside all groups
         follow by regression on the sample (Song et al. 2014, sec. 3). By default all views are in
         a group, about equally many in each, unless other groups separate the components clearly
         better. The order of the views does not matter.
-    bandwidth : {"rule", "gap", "cross-validation"} or float, default "rule"
+    bandwidth : {"auto", "gap", "cross-validation"} or float, default "auto"
         Bandwidth of the kernel features of the moments, which the spectral initialisation alone
-        uses. ``"rule"`` is twice the width of a rule of thumb. A number multiplies the bandwidth
-        of ``"rule"``, so that 1.0 is ``"rule"``. ``"gap"`` and ``"cross-validation"`` try 1/4,
-        1/2, 1 and 2 times the bandwidth of ``"rule"``, and take the one with the largest spectral
+        uses. ``"auto"`` is twice the width of a rule of thumb. A number multiplies the bandwidth
+        of ``"auto"``, so that 1.0 is ``"auto"``. ``"gap"`` and ``"cross-validation"`` try 1/4,
+        1/2, 1 and 2 times the bandwidth of ``"auto"``, and take the one with the largest spectral
         gap in the sample, or with the best likelihood of held-out rows, which takes two more
         passes.
     views_share_components : bool, default False
         If True, a component has the same density in all views, such as repeated measurements. The
         views then have equally many features.
-    start : {"auto", "spectral", "kmeans"}, default "auto"
+    init : {"auto", "spectral", "kmeans"}, default "auto"
         Initialisation. By default it is spectral, and k-means clusters of the sample if components
         are merged into populations.
     posterior_width : float or None, default "auto"
@@ -95,7 +95,7 @@ class KernelMixture(MixtureAnswers):
         None uses the reported densities, which have a width of each component's own. ``"auto"`` is
         None after a spectral initialisation, 1.25 after k-means, and 1 if components are merged.
         Broad densities keep labels steady if components are no products of views, as in cytometry.
-    posterior_passes : int, optional
+    max_iter : int, optional
         Largest number of EM iterations over all rows, at least one. The default is 2 after a
         spectral initialisation (4 from half a million rows on), and 2 before components are
         merged. After a doubtful initialisation it is up to 20 until convergence, and 20 with broad
@@ -114,7 +114,7 @@ class KernelMixture(MixtureAnswers):
         Number of populations that many components are merged into, because real populations are
         seldom products of views. ``predict`` and ``predict_proba`` answer for populations.
         ``"auto"`` is the most informative number on which two halves of the sample agree. By
-        default components are merged if neither their number nor ``start`` is given, features
+        default components are merged if neither their number nor ``init`` is given, features
         depend on each other within components, and there are rows enough.
     merging : str or None, default "consensus"
         Rule by which components are merged. ``"consensus"`` unites components that several trees
@@ -190,16 +190,16 @@ class KernelMixture(MixtureAnswers):
     def __init__(
         self,
         n_components: int | str = "auto",
-        views: Any = None,
         *,
+        views: Any = None,
         units: str = "auto",
-        kernels: Any = "gaussian",
-        groups: Any = None,
-        bandwidth: float | str = "rule",
+        kernel: Any = "gaussian",
+        view_groups: Any = None,
+        bandwidth: float | str = "auto",
         views_share_components: bool = False,
-        start: str = "auto",
+        init: str = "auto",
         posterior_width: float | str | None = "auto",
-        posterior_passes: int | None = None,
+        max_iter: int | None = None,
         moments_rows: int | str = "auto",
         n_populations: int | str | None = None,
         merging: str | None = "consensus",
@@ -219,13 +219,13 @@ class KernelMixture(MixtureAnswers):
         self.n_components = n_components
         self.views = views
         self.units = units
-        self.kernels = kernels
-        self.groups = groups
+        self.kernel = kernel
+        self.view_groups = view_groups
         self.bandwidth = bandwidth
         self.views_share_components = views_share_components
-        self.start = start
+        self.init = init
         self.posterior_width = posterior_width
-        self.posterior_passes = posterior_passes
+        self.max_iter = max_iter
         self.moments_rows = moments_rows
         self.n_populations = n_populations
         self.merging = merging

@@ -17,10 +17,10 @@ from bigtensor.models.kernel_mixture.settings import DELTA, start_of
 def check_parameters(model: Any) -> None:
     """Raise a ParameterError for a parameter of a `KernelMixture` that is out of range."""
     check_declared(model, PARAMETERS)
-    _check_kernels(model.kernels)
-    if model.groups is not None and not _are_lists(model.groups):
+    _check_kernels(model.kernel)
+    if model.view_groups is not None and not _are_lists(model.view_groups):
         raise ParameterError(
-            Setting("groups") + f" is {model.groups!r}; expected three lists of views"
+            Setting("view_groups") + f" is {model.view_groups!r}; expected three lists of views"
         )
     if model.n_components != "auto":
         _check_against_components(model, int(model.n_components))
@@ -36,9 +36,9 @@ def check_parameters(model: Any) -> None:
 
 def without_effect(model: Any) -> Message | None:
     """Return a sentence on a parameter that is given although nothing uses it, if there is one."""
-    if model.bandwidth == "rule" or start_of(model) == "spectral":
+    if model.bandwidth == "auto" or start_of(model) == "spectral":
         return None
-    given = Setting("start", "kmeans") if model.start == "kmeans" else Setting("n_populations")
+    given = Setting("init", "kmeans") if model.init == "kmeans" else Setting("n_populations")
     bandwidth = Setting("bandwidth")
     return (
         bandwidth
@@ -47,7 +47,7 @@ def without_effect(model: Any) -> Message | None:
         + ": leave "
         + bandwidth
         + " out, or use "
-        + Setting("start", "spectral")
+        + Setting("init", "spectral")
     )
 
 
@@ -78,7 +78,7 @@ def _check_kernels(kernels: Any) -> None:
     for kernel in kernels.values() if isinstance(kernels, Mapping) else [kernels]:
         if not isinstance(kernel, CustomKernel) and kernel not in (*KERNELS, DELTA):
             raise ParameterError(
-                Setting("kernels")
+                Setting("kernel")
                 + f" has {kernel!r}; expected one of {', '.join(KERNELS)}, {DELTA} or a "
                 "CustomKernel, or a mapping of view names to these"
             )

@@ -193,7 +193,7 @@ def _concluded(
         population_weights=None if found.populations is None else found.populations.weights,
         # a number of passes that was asked for is not questioned, and components that are merged
         # only have to cover the data
-        judge_settling=settings.posterior_passes is None and settings.n_populations is None,
+        judge_settling=settings.max_iter is None and settings.n_populations is None,
         passes=len(passes.likelihoods),
         outliers=sample_outliers(diagnostics),
         spectral=diagnostics.get("spectral"),

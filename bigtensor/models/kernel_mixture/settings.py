@@ -57,7 +57,7 @@ class Settings:
         The kernel of every view.
     groups : tuple of three tuples of str, optional
         Views that are decomposed together; None stands for a choice by the data.
-    bandwidth : float or {"rule", "gap", "cross-validation"}
+    bandwidth : float or {"auto", "gap", "cross-validation"}
         Choice of the bandwidth of the moments. A number multiplies the rule of thumb.
     spectral : bool
         True if the initialisation is spectral.
@@ -66,7 +66,7 @@ class Settings:
     posterior_width : float, optional
         Width of the densities of the posterior passes, in scales of the feature inside components;
         None stands for the width of the reported densities.
-    posterior_passes : int, optional
+    max_iter : int, optional
     moments_rows : int or {"auto", "all"}
         Rows that the moments are summed over.
     n_populations : int or "auto", optional
@@ -102,7 +102,7 @@ class Settings:
     spectral: bool
     shared: bool
     posterior_width: float | None
-    posterior_passes: int | None
+    max_iter: int | None
     moments_rows: int | str
     n_populations: int | str | None
     merging: str
@@ -231,7 +231,7 @@ def _view_kernels(kernels: Any, shape: DataShape, *, shared: bool) -> dict[str, 
         unknown = sorted(str(name) for name in kernels.keys() - lengths.keys())
         if unknown:
             raise ViewError(
-                Setting("kernels")
+                Setting("kernel")
                 + f" names the views {', '.join(unknown)}; the data have {', '.join(lengths)}"
             )
         found = {name: kernels.get(name, "gaussian") for name in lengths}
@@ -289,13 +289,13 @@ def settings_of(model: Any, shape: DataShape, *, least_views: int | None = None)
         views=shape.views,
         least_views=least_views,
         units=_units(model, shape),
-        kernels=_view_kernels(model.kernels, shape, shared=model.views_share_components),
+        kernels=_view_kernels(model.kernel, shape, shared=model.views_share_components),
         groups=_view_groups(model, shape),
         bandwidth=model.bandwidth,
         spectral=start == "spectral",
         shared=model.views_share_components,
         posterior_width=_posterior_width(model, start),
-        posterior_passes=model.posterior_passes,
+        max_iter=model.max_iter,
         moments_rows=model.moments_rows,
         n_populations=model.n_populations,
         merging=model.merging,
@@ -325,12 +325,12 @@ def _settings_if_dependent(model: Any, shape: DataShape) -> Settings | None:
         model.n_components == "auto"
         and model.n_populations is None
         and model.merging is not None
-        and model.start == "auto"
+        and model.init == "auto"
         and not model.views_share_components
     )
     if not undecided:
         return None
-    merged = clone(model).set_params(n_populations="auto", groups=None)
+    merged = clone(model).set_params(n_populations="auto", view_groups=None)
     return settings_of(merged, shape)
 
 
@@ -368,8 +368,8 @@ def _notes(model: Any, shape: DataShape) -> tuple[str, ...]:
 
 def start_of(model: Any) -> str:
     """Return the initialisation: k-means suffices for many components."""
-    if model.start != "auto":
-        return str(model.start)
+    if model.init != "auto":
+        return str(model.init)
     return "spectral" if model.n_populations is None else "kmeans"
 
 
@@ -401,20 +401,21 @@ def n_components_of(model: Any, rows: int) -> int:
 
 def _view_groups(model: Any, shape: DataShape) -> tuple[tuple[str, ...], ...] | None:
     """Return the groups of views that were given, or None; raise where they make no sense."""
-    if model.groups is None:
+    if model.view_groups is None:
         return None
     names = [name for name, _ in shape.views]
-    groups = tuple(tuple(group) for group in model.groups)
+    groups = tuple(tuple(group) for group in model.view_groups)
     listed = [name for group in groups for name in group]
     if len(groups) != 3 or not all(groups) or len({*listed}) < len(listed):
         raise ParameterError(
-            Setting("groups")
-            + f" is {model.groups!r}; expected three lists of views, none empty and no view twice"
+            Setting("view_groups")
+            + f" is {model.view_groups!r}; expected three lists of views, none of them empty "
+            "and no view twice"
         )
     unknown = [str(name) for name in listed if name not in names]
     if unknown:
         raise ViewError(
-            Setting("groups")
+            Setting("view_groups")
             + f" names the views {', '.join(unknown)}; the data have {', '.join(names)}"
         )
     if model.views_share_components and len(listed) < len(names):
@@ -430,9 +431,9 @@ def _view_groups(model: Any, shape: DataShape) -> tuple[tuple[str, ...], ...] | 
 def _check_views(model: Any, start: str, shape: DataShape, needed: int) -> None:
     """Raise unless the views are enough for the start and fit together."""
     if len(shape.views) < needed:
-        other_start = "; use " + Setting("start", "kmeans") + ", or views of fewer features"
+        other_start = "; use " + Setting("init", "kmeans") + ", or views of fewer features"
         raise ViewError(
-            Setting("start", start)
+            Setting("init", start)
             + f" needs at least {needed} views that are independent given the component; got "
             f"{len(shape.views)} view(s) of {len(shape.features)} feature(s)"
             + (other_start if needed == 3 else "")

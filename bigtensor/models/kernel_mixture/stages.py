@@ -78,9 +78,9 @@ def posterior_stages(settings: Settings, *, doubtful: bool) -> list[Stage]:
     """
     merged, rows = settings.n_populations is not None, settings.rows
     windows = settling_windows(rows)
-    if settings.posterior_passes is not None:
+    if settings.max_iter is not None:
         settle = doubtful and settings.posterior_width is None
-        return [Stage("posterior", settings.posterior_passes, settle, co_posterior=merged)]
+        return [Stage("posterior", settings.max_iter, settle, co_posterior=merged)]
     if merged:
         return [Stage("posterior", POPULATION_PASSES, False, windows, co_posterior=True)]
     polishing = Stage("posterior", POLISHING_PASSES, settle=False)

@@ -171,7 +171,7 @@ def form_verdict(evidence: Evidence) -> Verdict:
             f"The last of {evidence.passes} EM iterations still changed the labels of "
             f"{100 * found['labels_changed']:.1f} % of the rows, so that the labels depend on the "
             "number of iterations. Use "
-            + Setting("posterior_passes", max(20, 3 * evidence.passes))
+            + Setting("max_iter", max(20, 3 * evidence.passes))
             + ", or another start."
         )
     if category is None:

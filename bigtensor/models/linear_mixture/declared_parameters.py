@@ -38,10 +38,10 @@ PARAMETERS = (
         ),
     ),
     Parameter(
-        "em_iterations",
+        "max_iter",
         2,
         Whole(0, MOST_ITERATIONS),
-        Option(("--em-iterations",), "EM iterations over all rows, after the moments are solved."),
+        Option(("--max-iter",), "EM iterations over all rows, after the moments are solved."),
     ),
     Parameter(
         "pilot_rows",

@@ -67,7 +67,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
         Gauss-Newton steps over all rows. Every step needs a pass, and one more pass tells whether
         the last has led nearer to the moment; a small step may follow it. Only ``"sample"`` and
         ``"compressed"`` ask for them.
-    em_iterations : int, default 2
+    max_iter : int, default 2
         EM iterations over all rows after the moments are solved, under Gaussian noise of one
         covariance a view. They are more precise than moments where noise is large.
     pilot_rows : int, optional
@@ -124,11 +124,11 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
     def __init__(
         self,
         n_components: int,
-        views: Any = None,
         *,
+        views: Any = None,
         method: str = "auto",
         gauss_newton_steps: int = 1,
-        em_iterations: int = 2,
+        max_iter: int = 2,
         pilot_rows: int | None = None,
         missing: str = "raise",
         weights: str = "counts",
@@ -139,7 +139,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
         self.views = views
         self.method = method
         self.gauss_newton_steps = gauss_newton_steps
-        self.em_iterations = em_iterations
+        self.max_iter = max_iter
         self.pilot_rows = pilot_rows
         self.missing = missing
         self.weights = weights

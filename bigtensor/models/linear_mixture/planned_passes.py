@@ -56,11 +56,11 @@ def planned_refinement(settings: LinearSettings) -> list[PlannedPass]:
     k, d = settings.n_components, sum(len(members) for _, members in settings.views)
     tensor = blank_tensor(settings)
     planned = _planned_method(settings, tensor)
-    if settings.em_iterations:
+    if settings.max_iter:
         blank = GaussianComponents(
             np.full(k, 1 / k), np.zeros((k, d)), np.eye(d), settings.views, settings.dtype
         )
-        planned.append(PlannedPass(posterior_pass(blank, tensor.within), settings.em_iterations))
+        planned.append(PlannedPass(posterior_pass(blank, tensor.within), settings.max_iter))
     return planned
 
 
@@ -136,7 +136,7 @@ def planned_methods(settings: LinearSettings, asked: str) -> list[PlannedMethod]
                 method,
                 planned_refinement(replace(settings, method=method)),
                 operations(method, settings),
-                full_reads(method, settings) + settings.em_iterations,
+                full_reads(method, settings) + settings.max_iter,
                 is_taken,
                 reason if is_taken else obstacle(method, settings),
             )

@@ -112,7 +112,7 @@ def refine(preparation: LinearPreparation) -> Script:
         TotalMoments(moments.mean, moments.covariance),
         CovarianceForm(independent=settings.slices),
         tensor.within,
-        settings.em_iterations,
+        settings.max_iter,
         conclude=conclude,
     )
     return conclude(components, likelihoods)

@@ -32,7 +32,7 @@ class LinearSettings:
     n_components : int
     method : str
         Of the parameters, with ``"auto"`` until a method is chosen.
-    gauss_newton_steps, em_iterations : int
+    gauss_newton_steps, max_iter : int
     pilot_rows : int
     rows : int
     effective_rows : float
@@ -48,7 +48,7 @@ class LinearSettings:
     n_components: int
     method: str
     gauss_newton_steps: int
-    em_iterations: int
+    max_iter: int
     pilot_rows: int
     rows: int
     effective_rows: float
@@ -95,7 +95,7 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> LinearSe
         n_components=k,
         method=model.method,
         gauss_newton_steps=int(model.gauss_newton_steps),
-        em_iterations=int(model.em_iterations),
+        max_iter=int(model.max_iter),
         pilot_rows=min(
             shape.most_occurrences, enough if model.pilot_rows is None else int(model.pilot_rows)
         ),

@@ -136,7 +136,7 @@ def unsettled(diagnostics: dict[str, Any]) -> list[Fault]:
             RefinementWarning,
             f"The last pass turned the sources by {turns[-1]:.2f} radians: they have not settled. "
             "Use more passes ("
-            + Setting("polish_passes")
+            + Setting("max_iter")
             + ") or a larger sample ("
             + Setting("pilot_rows")
             + ").",

@@ -69,10 +69,10 @@ PARAMETERS = (
         memory=("states", "driver"),
     ),
     Parameter(
-        "passes",
+        "max_iter",
         4,
         Whole(1, MOST_PASSES),
-        Option(("--passes",), "Most passes of expectation maximisation over all rows."),
+        Option(("--max-iter",), "Most passes of expectation maximisation over all rows."),
     ),
     Parameter(
         "pilot_rows",

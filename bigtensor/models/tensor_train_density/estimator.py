@@ -83,7 +83,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
     n_trains : int or "auto", default "auto"
         Number of tensor trains from different starts, whose average is the density. By default 3 up
         to 20,000 rows, and 1 beyond.
-    passes : int, default 4
+    max_iter : int, default 4
         Most passes of expectation maximisation over all rows, where there are more than in the
         pilot sample. They end when rows that are held out gain no more.
     pilot_rows : int, default 20000
@@ -142,15 +142,15 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
     def __init__(
         self,
         rank: int | str = "auto",
-        coordinates: str = "queries",
         *,
+        coordinates: str = "queries",
         method: str = "likelihood",
         structure: str = "chain",
         widths: Any = "auto",
         least_width: float | str = "auto",
         n_trains: int | str = "auto",
         views: Any = None,
-        passes: int = 4,
+        max_iter: int = 4,
         pilot_rows: int = 20_000,
         missing: str = "marginalise",
         weights: str = "counts",
@@ -165,7 +165,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         self.least_width = least_width
         self.n_trains = n_trains
         self.views = views
-        self.passes = passes
+        self.max_iter = max_iter
         self.pilot_rows = pilot_rows
         self.missing = missing
         self.weights = weights

@@ -68,7 +68,7 @@ def planned_refinement(settings: TrainSettings) -> list[PlannedPass]:
         (TabulatedTrain(nodes, table, branches),) * trains,
         np.full(trains, 1 / trains),
     )
-    passes = settings.passes if settings.is_sampled else 1
+    passes = settings.max_iter if settings.is_sampled else 1
     driver = _TABLES * trains * _table_nbytes(settings)
     return [PlannedPass(Pass("expectation", sums), passes, driver_nbytes=driver)]
 

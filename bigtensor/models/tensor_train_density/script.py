@@ -123,7 +123,7 @@ def refine(preparation: TrainPreparation) -> Script:
                 _Stepped(density),
                 ask,
                 _step,
-                most=settings.passes,
+                most=settings.max_iter,
                 until=gain_below(LEAST_GAIN),
                 conclude=solved,
             )

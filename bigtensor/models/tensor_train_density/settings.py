@@ -59,7 +59,7 @@ class TrainSettings:
         Of all bumps; None where only the data limit it.
     method : {"likelihood", "embedding"}
     structure : {"chain", "balanced"}
-    n_trains, passes, pilot_rows, rows : int
+    n_trains, max_iter, pilot_rows, rows : int
     is_sampled : bool
         True if the pilot sample holds some of the rows of all sites only.
     symbols : tuple of int
@@ -79,7 +79,7 @@ class TrainSettings:
     method: str
     structure: str
     n_trains: int
-    passes: int
+    max_iter: int
     pilot_rows: int
     rows: int
     is_sampled: bool
@@ -120,7 +120,7 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TrainSet
         method=model.method,
         structure=model.structure,
         n_trains=(TRAINS if few else 1) if model.n_trains == "auto" else int(model.n_trains),
-        passes=int(model.passes),
+        max_iter=int(model.max_iter),
         pilot_rows=pilot_rows,
         rows=rows,
         is_sampled=rows > pilot_rows or effective_rows > shape.effective_rows,

@@ -7,7 +7,7 @@ MOST_PASSES = 10**4
 
 PARAMETERS = (
     Parameter(
-        "n_topics",
+        "n_components",
         10,
         Whole(least=2, words=("auto",)),
         Option(
@@ -42,12 +42,12 @@ PARAMETERS = (
         Option(("--power-passes",), "Passes that turn the sketch of pairs of words to topics."),
     ),
     Parameter(
-        "polish_passes",
-        "auto",
-        Whole(least=0, most=MOST_PASSES, words=("auto",)),
+        "max_iter",
+        None,
+        Whole(least=0, most=MOST_PASSES),
         Option(
-            ("--polish-passes",),
-            "Passes of expectation maximisation; 'auto' makes as many as improve the prediction of "
+            ("--max-iter",),
+            "Passes of expectation maximisation. By default as many as improve the prediction of "
             "held-out documents, at most 12.",
         ),
     ),

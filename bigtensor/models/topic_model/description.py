@@ -32,7 +32,7 @@ class TopicDescription(ModelDescription):
         """
         facts = super().facts(model)
         if model.__sklearn_is_fitted__():
-            facts["n_topics"] = len(model.doc_concentration_)
+            facts["n_components"] = len(model.doc_concentration_)
             facts["doc_concentration"] = model.doc_concentration_.tolist()
             facts["topic_weights"] = model.topic_weights_.tolist()
             facts["top_words"] = model.top_words(WORDS)
@@ -46,7 +46,7 @@ class TopicDescription(ModelDescription):
         facts : mapping
             From `facts`.
         """
-        k = facts.get("n_topics")
+        k = facts.get("n_components")
         return "" if k is None else f"{k} topics"
 
     def fit_lines(self, model: Any) -> Iterator[Line]:
@@ -112,7 +112,7 @@ def outcome_in_words(model: Any) -> list[Line]:
     model : fitted model
     """
     found = model.diagnostics_
-    passes = found.get("polish_passes", 0)
+    passes = found.get("n_iter", 0)
     return [
         (
             "topics",
@@ -137,7 +137,7 @@ def method_in_words(model: Any) -> Iterator[str]:
         "words does not count."
     )
     yield "The topics were found in the moments of pairs and triples of words of the same document."
-    passes = found.get("polish_passes", 0)
+    passes = found.get("n_iter", 0)
     if passes:
         yield (
             f"{passes} passes of Monte Carlo expectation maximisation over all documents followed."

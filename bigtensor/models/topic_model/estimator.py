@@ -44,7 +44,7 @@ class TopicModel(
 
     Parameters
     ----------
-    n_topics : int or "auto", default 10
+    n_components : int or "auto", default 10
         Number of topics k. ``"auto"`` takes as many as pairs of words tell apart, at most 50.
     doc_concentration : float or "auto", default "auto"
         Sum :math:`\alpha_0` of the parameters of the Dirichlet prior of the shares: documents have
@@ -56,9 +56,9 @@ class TopicModel(
         The words to use, in one view or several. By default every feature.
     power_passes : int, default 1
         Passes that turn a random sketch of the pairs of words towards the topics.
-    polish_passes : int or "auto", default "auto"
-        Passes of expectation maximisation. ``"auto"`` makes as many as improve the prediction of
-        held-out documents, at most 12; 0 returns the topics of moments.
+    max_iter : int, optional
+        Passes of expectation maximisation. By default as many as improve the prediction of
+        held-out documents, at most 12. With 0, the topics of the moments are returned.
     missing : {"raise", "omit"}, default "raise"
         Whether rows with missing counts are an error, or are left out and counted.
     weights : {"counts", "relative"}, default "counts"
@@ -118,24 +118,24 @@ class TopicModel(
 
     def __init__(
         self,
-        n_topics: int | str = 10,
-        doc_concentration: float | str = "auto",
+        n_components: int | str = 10,
         *,
+        doc_concentration: float | str = "auto",
         topic_concentration: float = 0.1,
         views: Any = None,
         power_passes: int = 1,
-        polish_passes: int | str = "auto",
+        max_iter: int | None = None,
         missing: str = "raise",
         weights: str = "counts",
         sample_dim: str = "sample",
         random_state: RandomState = None,
     ) -> None:
-        self.n_topics = n_topics
+        self.n_components = n_components
         self.doc_concentration = doc_concentration
         self.topic_concentration = topic_concentration
         self.views = views
         self.power_passes = power_passes
-        self.polish_passes = polish_passes
+        self.max_iter = max_iter
         self.missing = missing
         self.weights = weights
         self.sample_dim = sample_dim

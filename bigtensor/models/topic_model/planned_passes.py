@@ -25,7 +25,7 @@ def planned_preparation(settings: TopicSettings) -> list[PlannedPass]:
     columns = _blank_columns(settings)
     driver = _COPIES * columns.nbytes
     chosen = []
-    if settings.n_topics == "auto":
+    if settings.n_components == "auto":
         chosen = [
             PlannedPass(half_pass(settings, columns, 0), 2, driver_nbytes=driver),
             PlannedPass(spectrum_pass(settings, columns), driver_nbytes=driver),
@@ -45,12 +45,12 @@ def planned_refinement(settings: TopicSettings) -> list[PlannedPass]:
     triples = PlannedPass(triples_pass(columns), driver_nbytes=driver)
     driver = _COPIES * topics.nbytes
     counts = counts_pass(settings, topics, prior, 0)
-    if settings.polish_passes is None:
+    if settings.max_iter is None:
         blank = Topics(topics, prior, prior, 0.0, settings.views)
         judged = judged_pass(settings, topics, prior, blank, 0)
         return [triples, PlannedPass(judged, MOST_POLISHES, driver, counts)]
-    if settings.polish_passes:
-        return [triples, PlannedPass(counts, settings.polish_passes, driver)]
+    if settings.max_iter:
+        return [triples, PlannedPass(counts, settings.max_iter, driver)]
     return [triples]
 
 

@@ -84,12 +84,12 @@ def polished(
     first = start.solution
     # topics that moments take for rare ones must not be lost
     prior = (first.prior + first.prior.mean()) / 2
-    most = MOST_POLISHES if settings.polish_passes is None else settings.polish_passes
+    most = MOST_POLISHES if settings.max_iter is None else settings.max_iter
     initial = _Polished(replace(first, prior=prior), first.topics, (), max(most - CLOSING, 0), most)
 
     def ask(state: _Polished, number: int) -> Script:
         topics, solution = state.topics, state.solution
-        if settings.polish_passes is None and number < state.closing:
+        if settings.max_iter is None and number < state.closing:
             return (yield judged_pass(settings, topics, solution.prior, solution, number))
         return {"counts": (yield counts_pass(settings, topics, solution.prior, number))}
 
@@ -110,8 +110,8 @@ def polished(
         state = iterations.state
         diagnostics = {
             "completion": list(state.scores),
-            "polish_passes": state.passes,
-            "n_topics": first.n_components,
+            "n_iter": state.passes,
+            "n_components": first.n_components,
         }
         prior = _settled_prior(state.solution.prior, start.moment_concentration)
         return conclude(replace(state.solution, prior=prior), diagnostics)

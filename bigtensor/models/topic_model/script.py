@@ -59,7 +59,7 @@ class TopicPreparation:
     Attributes
     ----------
     settings : TopicSettings
-    n_topics : int
+    n_components : int
     span : (V, r) float64 array
         Orthonormal columns in scaled words.
     scales : (V,) float64 array
@@ -71,7 +71,7 @@ class TopicPreparation:
     """
 
     settings: TopicSettings
-    n_topics: int
+    n_components: int
     span: FloatArray
     scales: FloatArray
     pilot: dict[str, Any]
@@ -88,9 +88,9 @@ STORED_CLASSES = (
 def prepare(settings: TopicSettings) -> Script:
     """Find the span of the topics by passes over pairs of words."""
     told: dict[str, Any] = {}
-    n_topics, columns = settings.most_topics, sketch(settings, settings.most_topics)
-    if settings.n_topics == "auto":
-        n_topics, columns, told["spectrum"] = yield from _chosen(settings, columns)
+    n_components, columns = settings.most_topics, sketch(settings, settings.most_topics)
+    if settings.n_components == "auto":
+        n_components, columns, told["spectrum"] = yield from _chosen(settings, columns)
     pairs = yield pairs_pass(columns, 0)
     _check_counts(pairs, settings)
     scales = word_scales(pairs.mean)
@@ -105,13 +105,13 @@ def prepare(settings: TopicSettings) -> Script:
         "words_that_occur": int(np.count_nonzero(pairs.mean)),
         "whole_counts": not pairs.broken,
     }
-    return TopicPreparation(settings, n_topics, span, scales, told, told)
+    return TopicPreparation(settings, n_components, span, scales, told, told)
 
 
-def sketch(settings: TopicSettings, n_topics: int) -> FloatArray:
+def sketch(settings: TopicSettings, n_components: int) -> FloatArray:
     """Return random columns, ``(V, r)``."""
     rng = np.random.default_rng(settings.random_state)
-    return rng.normal(size=(settings.n_words, settings.columns(n_topics)))
+    return rng.normal(size=(settings.n_words, settings.columns(n_components)))
 
 
 def pairs_pass(columns: FloatArray, step: int) -> Pass[WordPairsResult]:
@@ -148,10 +148,10 @@ def _chosen(
     half: PairsOfGroupsResult = found["choosing"]
     covariance = half.pair[0] - np.outer(half.mean[0], half.mean[0])
     counted = count_topics(covariance, found["others"].mean, found["others"].pair)
-    n_topics = min(max(counted.count, 2), settings.most_topics)
+    n_components = min(max(counted.count, 2), settings.most_topics)
     told = {"values": counted.values.tolist(), "errors": counted.errors.tolist()}
     directions = np.linalg.eigh(covariance)[1][:, ::-1]
-    return n_topics, columns @ directions[:, : settings.columns(n_topics)], told
+    return n_components, columns @ directions[:, : settings.columns(n_components)], told
 
 
 def _check_counts(pairs: WordPairsResult, settings: TopicSettings) -> None:
@@ -167,18 +167,18 @@ def _check_counts(pairs: WordPairsResult, settings: TopicSettings) -> None:
             "takes counts of words in documents; give counts before any transformation, such as "
             "the layer 'counts' of AnnData"
         )
-    if pairs.broken and settings.polish_passes:
+    if pairs.broken and settings.max_iter:
         raise DataError(
             f"{pairs.broken:,} counts are not whole numbers, and topics of single words cannot be "
             "drawn for them: give counts before any transformation, or use "
-            + Setting("polish_passes", 0)
+            + Setting("max_iter", 0)
             + " for topics of moments alone"
         )
     _check_documents(pairs.documents)
     occurring = int(np.count_nonzero(pairs.mean))
-    if settings.n_topics != "auto" and occurring < settings.most_topics:
+    if settings.n_components != "auto" and occurring < settings.most_topics:
         raise IdentifiabilityError(
-            Setting("n_topics", settings.n_topics)
+            Setting("n_components", settings.n_components)
             + f" exceeds the {occurring} words that occur: use fewer topics"
         )
 
@@ -201,7 +201,7 @@ def refine(preparation: TopicPreparation) -> Script:
     yield Step("solving the moments")
     moments = WordMoments(triples.mean, triples.pair, triples.triple)
     concentration, told = _concentration(moments, preparation)
-    found = solve_topics(moments, preparation.n_topics, concentration)
+    found = solve_topics(moments, preparation.n_components, concentration)
     told = {**preparation.pilot, **told, "diagonality": found.diagonality}
     prior = found.prior * (concentration / found.prior.sum())
     axes = preparation.span, preparation.scales
@@ -212,7 +212,7 @@ def refine(preparation: TopicPreparation) -> Script:
     length = triples.words / triples.documents
     solution = Topics(topics, prior, words, length, settings.views)
     solve = partial(_solved, solution, preparation, told)
-    if settings.polish_passes == 0:
+    if settings.max_iter == 0:
         return solve()
     if not preparation.pilot["whole_counts"]:
         warnings.warn(
@@ -220,7 +220,7 @@ def refine(preparation: TopicPreparation) -> Script:
                 "Counts are not whole numbers, so that topics of single words cannot be drawn: the "
                 "topics are those of moments alone. Give counts before any transformation, or use "
             )
-            + Setting("polish_passes", 0)
+            + Setting("max_iter", 0)
             + ".",
             ConditioningWarning,
             stacklevel=6,
@@ -244,7 +244,7 @@ def _concentration(
     if given is not None:
         return given, {"moment_concentration": None}
     try:
-        found = estimated_concentration(moments, preparation.n_topics, GUESS)
+        found = estimated_concentration(moments, preparation.n_components, GUESS)
     except IdentifiabilityError:
         return GUESS, {"moment_concentration": None, "no_concentration": True}
     return found, {"moment_concentration": found}

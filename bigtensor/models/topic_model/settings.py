@@ -28,24 +28,24 @@ class TopicSettings:
     Attributes
     ----------
     views : tuple of (name, features)
-    n_topics : int or "auto"
+    n_components : int or "auto"
     concentration : float, optional
         Sum of the parameters of the prior of shares; None for an estimate.
     pseudo_count : float
         Of every word in every topic.
     power_passes : int
-    polish_passes : int, optional
+    max_iter : int, optional
         None for as many as held-out documents ask for.
     rows : int
     random_state : int
     """
 
     views: NamedViews
-    n_topics: int | str
+    n_components: int | str
     concentration: float | None
     pseudo_count: float
     power_passes: int
-    polish_passes: int | None
+    max_iter: int | None
     rows: int
     random_state: int
 
@@ -57,11 +57,15 @@ class TopicSettings:
     @property
     def most_topics(self) -> int:
         """Number of topics, or the largest that is looked for."""
-        return min(MOST_TOPICS, self.n_words) if self.n_topics == "auto" else int(self.n_topics)
+        return (
+            min(MOST_TOPICS, self.n_words)
+            if self.n_components == "auto"
+            else int(self.n_components)
+        )
 
-    def columns(self, n_topics: int) -> int:
+    def columns(self, n_components: int) -> int:
         """Return the columns of the sketch for a number of topics."""
-        return min(n_topics + _OVERSAMPLING, self.n_words)
+        return min(n_components + _OVERSAMPLING, self.n_words)
 
 
 def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TopicSettings:
@@ -74,17 +78,19 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TopicSet
     """
     settings = TopicSettings(
         views=shape.views,
-        n_topics=model.n_topics if model.n_topics == "auto" else int(model.n_topics),
+        n_components=model.n_components
+        if model.n_components == "auto"
+        else int(model.n_components),
         concentration=None if model.doc_concentration == "auto" else float(model.doc_concentration),
         pseudo_count=float(model.topic_concentration),
         power_passes=int(model.power_passes),
-        polish_passes=None if model.polish_passes == "auto" else int(model.polish_passes),
+        max_iter=None if model.max_iter is None else int(model.max_iter),
         rows=max(shape.rows, math.ceil(effective_rows)),
         random_state=model._seed,
     )
-    if settings.n_topics != "auto" and settings.most_topics > settings.n_words:
+    if settings.n_components != "auto" and settings.most_topics > settings.n_words:
         raise ParameterError(
-            Setting("n_topics", settings.n_topics)
+            Setting("n_components", settings.n_components)
             + f" exceeds the words (n_features = {settings.n_words}): use fewer topics"
         )
     return settings
@@ -98,11 +104,11 @@ def check_parameters(model: Any) -> None:
 def without_effect(model: Any) -> Message | None:
     """Return a sentence on a parameter that is given although nothing uses it, or None."""
     default = next(p.default for p in PARAMETERS if p.name == "topic_concentration")
-    if model.polish_passes == 0 and model.topic_concentration != default:
+    if model.max_iter == 0 and model.topic_concentration != default:
         return (
             Setting("topic_concentration")
             + " has no effect with "
-            + Setting("polish_passes", 0)
+            + Setting("max_iter", 0)
             + ", which adds no pseudo-counts: leave it out"
         )
     return None

@@ -55,14 +55,10 @@ def _unknown_concentration(found: dict[str, Any]) -> list[Fault]:
         "No concentration of the prior agrees with the moments of so many topics, as where words "
         "come in bursts"
     )
-    if not found.get("polish_passes"):
-        remedy = Message(": give ") + Setting("doc_concentration") + ", or let the passes of "
-        return [
-            (
-                ConditioningWarning,
-                sentence + remedy + Setting("polish_passes", "auto") + " estimate it.",
-            )
-        ]
+    if not found.get("n_iter"):
+        remedy = Message(": give ") + Setting("doc_concentration") + ", or leave "
+        passes = Message(" out, so that passes over the documents estimate it.")
+        return [(ConditioningWarning, sentence + remedy + Setting("max_iter") + passes)]
     return [(None, sentence + "; the passes that followed have estimated it.")]
 
 
@@ -81,7 +77,7 @@ def _alike(topics: Topics) -> list[Fault]:
                         f"Topics {a} and {b} have nearly the same words (distance "
                         f"{distance[near[0]]:.2f} of 2). Use fewer topics ("
                     )
-                    + Setting("n_topics")
+                    + Setting("n_components")
                     + ").",
                 )
             ]
@@ -100,7 +96,7 @@ def _small(topics: Topics) -> list[Fault]:
                 f"{few} of {topics.n_components} topics have fewer than {FEW_WORDS} words in all "
                 "documents. Use fewer topics ("
             )
-            + Setting("n_topics")
+            + Setting("n_components")
             + "), or more documents.",
         )
     ]
@@ -138,14 +134,14 @@ def _words(settings: TopicSettings, found: dict[str, Any]) -> list[Fault]:
 
 def _most(settings: TopicSettings, k: int) -> list[Fault]:
     """Return a sentence on a number of topics that ends at the largest one."""
-    if settings.n_topics != "auto" or k < MOST_TOPICS:
+    if settings.n_components != "auto" or k < MOST_TOPICS:
         return []
     return [
         (
             None,
             Message(f"Pairs of words tell {MOST_TOPICS} topics apart, and perhaps more: for more, ")
             + "give "
-            + Setting("n_topics")
+            + Setting("n_components")
             + ".",
         )
     ]

@@ -62,5 +62,5 @@ def _count(family: str, components: int, rows: int, separation: float, repetitio
         random_state=1000 * repetition + components,
     )
     with doubtful_starts_allowed():
-        model = KernelMixture(posterior_passes=1, random_state=0).fit(data)
+        model = KernelMixture(max_iter=1, random_state=0).fit(data)
     return len(model.weights_)

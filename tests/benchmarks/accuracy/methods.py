@@ -59,12 +59,10 @@ SPHERICAL, HISTOGRAM = "Hsu-Kakade", "histogram"
 KMEANS_ONCE, SPECTRAL_SIX = "kmeans, 1 pass", "spectral, 6 passes"
 
 METHODS: dict[str, Estimate] = {
-    SPECTRAL: partial(kernel_mixture_densities, start="spectral"),
-    KMEANS: partial(kernel_mixture_densities, start="kmeans", posterior_width=None),
-    SPECTRAL_SIX: partial(kernel_mixture_densities, start="spectral", posterior_passes=6),
-    KMEANS_ONCE: partial(
-        kernel_mixture_densities, start="kmeans", posterior_width=None, posterior_passes=1
-    ),
+    SPECTRAL: partial(kernel_mixture_densities, init="spectral"),
+    KMEANS: partial(kernel_mixture_densities, init="kmeans", posterior_width=None),
+    SPECTRAL_SIX: partial(kernel_mixture_densities, init="spectral", max_iter=6),
+    KMEANS_ONCE: partial(kernel_mixture_densities, init="kmeans", posterior_width=None, max_iter=1),
     LABELLED: labelled_densities,
     EM: from_values(diagonal_mixture_densities),
     NPEM_POOLED: from_values(npem_densities, width="pooled"),

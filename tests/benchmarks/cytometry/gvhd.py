@@ -48,14 +48,14 @@ def library_labels(sample: Sample, seed: int, start: str) -> Labels:
 
 
 SEEDED: dict[str, Method] = {
-    KMEANS_START: partial(library_labels, start="kmeans"),
+    KMEANS_START: partial(library_labels, init="kmeans"),
     POPULATIONS: lambda sample, seed: kernel_mixture_labels(
         sample.values, seed, n_populations=sample.n_classes
     ),
     AUTOMATIC: lambda sample, seed: kernel_mixture_labels(
         sample.values, seed, n_populations="auto"
     ),
-    SPECTRAL_START: partial(library_labels, start="spectral"),
+    SPECTRAL_START: partial(library_labels, init="spectral"),
     FLOWSOM: lambda sample, seed: flowsom_labels(sample.values, sample.n_classes, seed),
 }
 

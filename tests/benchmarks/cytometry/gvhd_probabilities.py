@@ -44,7 +44,7 @@ Name = tuple[Count, str]
 MODELS: dict[Name, Callable[[int], dict[str, Any]]] = {
     (CLASSES, POPULATIONS): lambda k: {"n_populations": k},
     ("auto", POPULATIONS): lambda _: {"n_populations": "auto"},
-    (CLASSES, KMEANS_START): lambda k: {"n_components": k, "start": "kmeans"},
+    (CLASSES, KMEANS_START): lambda k: {"n_components": k, "init": "kmeans"},
 }
 """Models of the library, and their parameters for so many classes."""
 

@@ -29,7 +29,7 @@ LOADERS: dict[str, Callable[..., Any]] = {
 
 EXPLICIT: dict[str, Callable[[int], dict[str, Any]]] = {
     "KernelMixture(k)": lambda k: {"n_components": k},
-    'KernelMixture(k, start="kmeans")': lambda k: {"n_components": k, "start": "kmeans"},
+    'KernelMixture(k, start="kmeans")': lambda k: {"n_components": k, "init": "kmeans"},
     "KernelMixture(n_populations=k)": lambda k: {"n_populations": k},
 }
 """Calls with the number of classes, and their parameters."""

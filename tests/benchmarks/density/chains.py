@@ -72,11 +72,11 @@ def orders(models: int) -> list[Row]:
     for seed in range(models):
         truth, X, test = drawn(16, 4, 0.75, 2000, seed)
         for rank in (4, 8, 12):
-            model = TensorTrainDensity(rank, "z", n_trains=1).fit(X)
+            model = TensorTrainDensity(rank, coordinates="z", n_trains=1).fit(X)
             learned = excess(truth, test, model.score_samples(test))
             shuffled = np.random.default_rng(seed).permutation(16)
             # the same rows with their variables in another order
-            other = TensorTrainDensity(rank, "z", n_trains=1).fit(X[:, shuffled])
+            other = TensorTrainDensity(rank, coordinates="z", n_trains=1).fit(X[:, shuffled])
             permuted = excess(truth, test, other.score_samples(test[:, shuffled]))
             in_order = [int(name[1:]) for name in model.order_] in (
                 list(range(16)),
@@ -106,7 +106,7 @@ def many_rows(models: int, rows_of: int = 1_000_000) -> list[Row]:
         single = X.astype(np.float32)
         excesses = []
         for passes in range(4):
-            model = TensorTrainDensity(8, "z", widths=(0.26,), passes=max(passes, 1))
+            model = TensorTrainDensity(8, coordinates="z", widths=(0.26,), max_iter=max(passes, 1))
             model = model.fit(single if passes else X[:20_000])
             excesses.append(excess(truth, test, model.score_samples(test)))
         ratio = excesses[3] / excesses[0]
@@ -126,7 +126,7 @@ def many_rows(models: int, rows_of: int = 1_000_000) -> list[Row]:
 def speed() -> list[Row]:
     """Return the time of a pass for a row of ten variables, rank 8, beside products of matrices."""
     _, X, _ = drawn(10, 4, 0.7, 200_000, 0)
-    model = TensorTrainDensity(8, "z", widths=(0.26,), n_trains=1).fit(X[:20_000])
+    model = TensorTrainDensity(8, coordinates="z", widths=(0.26,), n_trains=1).fit(X[:20_000])
     sums = model._fitted.counts(0, 0)
     rows = []
     for dtype in (np.float32, np.float64):

@@ -90,7 +90,11 @@ def _row(truth: str, seed: int, X: Floats, test: Floats, above: Callable[[Floats
     found = {
         f"{structure}, rank {rank}": round(
             float(
-                above(TensorTrainDensity(rank, "z", structure=structure).fit(X).score_samples(test))
+                above(
+                    TensorTrainDensity(rank, coordinates="z", structure=structure)
+                    .fit(X)
+                    .score_samples(test)
+                )
             ),
             3,
         )

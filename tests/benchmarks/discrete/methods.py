@@ -92,7 +92,7 @@ def on_simplex(columns: FloatArray) -> FloatArray:
 
 METHODS: dict[str, Method] = {
     EX: _ours,
-    EX_NONE: partial(_ours, ridge="none"),
+    EX_NONE: partial(_ours, ridge=None),
     EX_LITERAL: partial(_ours, method="ex_literal"),
     SVD: partial(_ours, method="svd"),
     SVD_JOINT: partial(_ours, method="svd_joint"),

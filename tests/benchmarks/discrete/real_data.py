@@ -82,7 +82,7 @@ def methods(data: RealSet, *, chosen: bool) -> dict[str, Callable[[Parts, int], 
         }
     return {
         OURS: lambda parts, seed: _ours(data, parts, seed, n_components=k),
-        OURS_PLAIN: lambda parts, seed: _ours(data, parts, seed, n_components=k, ridge="none"),
+        OURS_PLAIN: lambda parts, seed: _ours(data, parts, seed, n_components=k, ridge=None),
         PEER: lambda parts, seed: _peer(data, parts, seed, fitted_latent_classes, k),
     }
 

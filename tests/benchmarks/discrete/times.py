@@ -64,7 +64,7 @@ def counted_row(k: int, rows: int, count: int) -> Row:
     """Return median seconds and ratios of EM and of fits on the same counts."""
     calls: dict[str, Callable[[Drawn], Any]] = {
         "ex": fitted,
-        "ex, ridge none": lambda drawn: fitted(drawn, ridge="none"),
+        "ex, ridge none": lambda drawn: fitted(drawn, ridge=None),
         "EM stacked": lambda drawn: best_of_random_starts(
             drawn.counts, k, 1e-7, np.random.default_rng(0)
         ),
@@ -99,7 +99,7 @@ def read_row(k: int, rows: int) -> Row:
     data = drawn.rows(0)
     sizes, codes = drawn.counts.shape, np.asarray(data)
     em = _seconds(lambda _: row_em(codes, sizes, k, 1e-4, np.random.default_rng(0)), drawn)
-    plain = _seconds(lambda _: _fit_rows(data, k, ridge="none"), drawn)
+    plain = _seconds(lambda _: _fit_rows(data, k, ridge=None), drawn)
     chosen = _seconds(lambda _: _fit_rows(data, k), drawn)
     ratio = em / plain
     return {

@@ -86,7 +86,9 @@ def set_row(labelled: LabelledSet, kind: str, seeds: int) -> Row:
     values, k = labelled.values, labelled.n_classes
     form = KINDS[kind]
     models: dict[str, list[Any]] = {
-        "ours": [GaussianMixture(k, kind, random_state=seed) for seed in range(seeds)],
+        "ours": [
+            GaussianMixture(k, covariance_type=kind, random_state=seed) for seed in range(seeds)
+        ],
         "scikit-learn x1": [Peer(k, covariance_type=form, random_state=s) for s in range(seeds)],
         "scikit-learn x10": [Peer(k, covariance_type=form, n_init=10, random_state=0)],
         "k-means x10": [KMeans(k, n_init=10, random_state=0)],

@@ -55,7 +55,7 @@ def _row(n_features: int, k: int, rows: int, noise: float, bar: float | None, mo
         found["oracle"].append(column_errors(drawn.truth, drawn.oracle())[0])
         for name, iterations in (("moments", 0), ("default", 2)):
             begun = time.process_time()
-            model = LinearMixture(k, drawn.views, em_iterations=iterations, random_state=seed).fit(
+            model = LinearMixture(k, views=drawn.views, max_iter=iterations, random_state=seed).fit(
                 drawn.values
             )
             seconds.append(time.process_time() - begun)

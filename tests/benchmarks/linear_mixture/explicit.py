@@ -40,7 +40,7 @@ def explicit_row(n_features: int, k: int, rows: int, seed: int) -> Row:
     row: Row = {"features": n_features, "components": k, "rows": rows, "seed": seed}
 
     def moments() -> Columns:
-        model = LinearMixture(k, drawn.views, em_iterations=0, random_state=seed)
+        model = LinearMixture(k, views=drawn.views, max_iter=0, random_state=seed)
         return [of.to_numpy() for of in model.fit(drawn.values).components_.values()]
 
     ways: dict[str, tuple[Callable[[], Columns], float]] = {

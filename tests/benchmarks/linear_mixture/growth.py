@@ -46,12 +46,12 @@ def growth_row(n_features: int, k: int, rows: int, models: int) -> Row:
         drawn = Drawn.of(n_features, k, rows, 1.0, SEED + seed)
         found = {
             ORACLE: drawn.oracle(),
-            DEFAULT: quiet_fit(LinearMixture(k, drawn.views, random_state=seed), drawn),
+            DEFAULT: quiet_fit(LinearMixture(k, views=drawn.views, random_state=seed), drawn),
             MOMENTS: quiet_fit(
-                LinearMixture(k, drawn.views, em_iterations=0, random_state=seed), drawn
+                LinearMixture(k, views=drawn.views, max_iter=0, random_state=seed), drawn
             ),
             POWER: quiet_fit(
-                LinearMixture(k, drawn.views, method="power", em_iterations=0, random_state=seed),
+                LinearMixture(k, views=drawn.views, method="power", max_iter=0, random_state=seed),
                 drawn,
             ),
         }
@@ -77,7 +77,7 @@ def passes_rows(n_features: int, k: int, rows: int, models: int) -> list[Row]:
 def _after_passes(drawn: Drawn, k: int, seed: int) -> Iterator[tuple[str, int, Columns]]:
     """Yield columns, with the method and the passes that they take."""
     for iterations in range(4):
-        model = LinearMixture(k, drawn.views, em_iterations=iterations, random_state=seed)
+        model = LinearMixture(k, views=drawn.views, max_iter=iterations, random_state=seed)
         columns = quiet_fit(model, drawn)
         passes = sum(done["name"] != "pilot" for done in model.diagnostics_["passes"])
         yield DEFAULT, passes, columns

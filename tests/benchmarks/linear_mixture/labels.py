@@ -33,7 +33,7 @@ def label_row(n_features: int, k: int, rows: int, models: int, bar: float) -> Ro
         labels = np.full(rows, -1)
         first = np.unique(drawn.label, return_index=True)[1]
         labels[first] = drawn.label[first]
-        model = LinearMixture(k, drawn.views, em_iterations=0, random_state=seed)
+        model = LinearMixture(k, views=drawn.views, max_iter=0, random_state=seed)
         model.fit(drawn.values, labels)
         columns = [of.to_numpy() for of in model.components_.values()]
         error, found = column_errors(drawn.truth, columns)

@@ -53,7 +53,7 @@ def method_row(n_features: int, k: int, rows: int, models: int) -> Row:
     for seed in range(models):
         drawn = Drawn.of(n_features, k, rows, 1.0, SEED + seed)
         best, _ = column_errors(drawn.truth, drawn.oracle())
-        plan = LinearMixture(k, drawn.views, em_iterations=0).plan(drawn.values)
+        plan = LinearMixture(k, views=drawn.views, max_iter=0).plan(drawn.values)
         taken = next(other.value for other in plan.alternatives if other.is_taken)
         for method in METHODS:
             if method == "compressed" and k > n_features:
@@ -62,7 +62,7 @@ def method_row(n_features: int, k: int, rows: int, models: int) -> Row:
                 continue
             begun = time.process_time()
             model = LinearMixture(
-                k, drawn.views, method=method, em_iterations=0, random_state=seed
+                k, views=drawn.views, method=method, max_iter=0, random_state=seed
             ).fit(drawn.values)
             seconds.setdefault(method, []).append(time.process_time() - begun)
             columns = [of.to_numpy() for of in model.components_.values()]
@@ -87,4 +87,4 @@ def warm_up() -> None:
     """Compile the kernels before anything is timed."""
     drawn = Drawn.of(5, 3, 2000, 1.0, 0)
     for method in METHODS:
-        LinearMixture(3, drawn.views, method=method).fit(drawn.values)
+        LinearMixture(3, views=drawn.views, method=method).fit(drawn.values)

@@ -23,11 +23,11 @@ def power_row(n_features: int, k: int, rows: int, seed: int) -> Row:
     """Return error and processor time of both."""
     drawn = Drawn.of(n_features, k, rows, 1.0, SEED + seed)
     begun = time.process_time()
-    model = LinearMixture(k, drawn.views, random_state=seed).fit(drawn.values)
+    model = LinearMixture(k, views=drawn.views, random_state=seed).fit(drawn.values)
     ours = time.process_time() - begun
     error, found = column_errors(drawn.truth, [of.to_numpy() for of in model.components_.values()])
     begun = time.process_time()
-    reference = LinearMixture(k, drawn.views, method="power", em_iterations=0, random_state=seed)
+    reference = LinearMixture(k, views=drawn.views, method="power", max_iter=0, random_state=seed)
     columns = quiet_fit(reference, drawn)
     power = time.process_time() - begun
     power_error, power_found = column_errors(drawn.truth, columns)

@@ -102,7 +102,7 @@ def test_column__that_is_absent_or_no_group_is_named(tmp_path, kind):
 
 def test_weights_by__are_those_of_the_same_rows_as_an_array(tmp_path):
     path, whole = stored("h5ad", tmp_path)
-    model = KernelMixture(2, start="kmeans", random_state=0).fit(path)
+    model = KernelMixture(2, init="kmeans", random_state=0).fit(path)
     found = model.weights_by(path, "patient")
     expected = model.weights_by(whole, whole.obs["text"].to_numpy())
     np.testing.assert_allclose(
@@ -114,7 +114,7 @@ def test_weights_by__are_those_of_the_same_rows_as_an_array(tmp_path):
 @pytest.mark.parametrize("kind", ["dense", "csr", "backed", "h5ad", "zarr", "csr zarr"])
 def test_report__has_columns_as_truth(tmp_path, kind):
     data, whole = stored(kind, tmp_path)
-    model = KernelMixture(2, start="kmeans", random_state=0).fit(whole)
+    model = KernelMixture(2, init="kmeans", random_state=0).fit(whole)
     rows = read_rows(model, data, sample_size=640, truth="truth")
     expected = read_rows(model, whole.X, sample_size=640)
     np.testing.assert_array_equal(rows.values, expected.values)

@@ -151,8 +151,8 @@ def test_address__of_anndata_is_read_by_rows(tmp_path, suffix):
     samples = open_samples(path)
     assert samples.features == ("CD3", "CD4", "CD19")
     np.testing.assert_array_equal(samples.sources[0].read(100, 230).values, values[100:230])
-    model = KernelMixture(2, start="kmeans", random_state=0).fit(path)
-    expected = KernelMixture(2, start="kmeans", random_state=0).fit(values)
+    model = KernelMixture(2, init="kmeans", random_state=0).fit(path)
+    expected = KernelMixture(2, init="kmeans", random_state=0).fit(values)
     np.testing.assert_array_equal(model.predict(path), expected.predict(values))
 
 
@@ -203,7 +203,7 @@ def test_layer_and_obsm__are_read_in_place_of_x(tmp_path, kind):
         blocks = samples.blocks([(0, ROWS)], 64)
         np.testing.assert_array_equal(np.concatenate([dense(b.values) for b in blocks]), values)
         assert samples.fingerprint() != open_samples(data).fingerprint()
-    model = KernelMixture(2, start="kmeans", random_state=0)
+    model = KernelMixture(2, init="kmeans", random_state=0)
     pca = open_samples(data, obsm="X_pca")
     found = model.fit(pca).predict(pca)
     np.testing.assert_array_equal(found, model.fit(expected["X_pca"]).predict(expected["X_pca"]))
@@ -277,12 +277,12 @@ def test_sparse_anndata__is_fitted_as_dense_rows(tmp_path, kind):
         data.write_zarr(given)
     else:
         given = sp.csr_array(values) if kind == "csr" else open_samples(data)
-    model = KernelMixture(2, start="kmeans", random_state=0)
+    model = KernelMixture(2, init="kmeans", random_state=0)
     if kind == "csr":
         with pytest.raises(DataError, match=r"counts in sparse rows .*\.toarray\(\)"):
             model.fit(given)
         return
-    expected = KernelMixture(2, start="kmeans", random_state=0).fit(values)
+    expected = KernelMixture(2, init="kmeans", random_state=0).fit(values)
     np.testing.assert_array_equal(model.fit(given).predict(given), expected.predict(values))
 
 

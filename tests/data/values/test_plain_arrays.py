@@ -12,7 +12,7 @@ from bigtensor import KernelMixture
 from bigtensor.data.opening import open_samples
 from bigtensor.errors import DataError, MissingValueError, MissingValueWarning
 
-SMALL = {"n_landmarks": 20, "bins": 64, "pilot_rows": 300, "posterior_passes": 1}
+SMALL = {"n_landmarks": 20, "bins": 64, "pilot_rows": 300, "max_iter": 1}
 
 
 @pytest.fixture(scope="module")

@@ -37,12 +37,12 @@ def store(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def fitted(cells, small) -> KernelMixture:
-    return KernelMixture(K, start="kmeans", **small).fit(cells)
+    return KernelMixture(K, init="kmeans", **small).fit(cells)
 
 
 @pytest.fixture(scope="module")
 def merged(cells, small) -> KernelMixture:
-    return KernelMixture(8, start="kmeans", posterior_passes=3, n_populations=3, **small).fit(cells)
+    return KernelMixture(8, init="kmeans", max_iter=3, n_populations=3, **small).fit(cells)
 
 
 def maximum_likelihood(model, data, codes, level=None, weight=None):

@@ -24,7 +24,7 @@ CODES = xr.DataArray(
 
 @pytest.fixture(scope="module")
 def model() -> KernelMixture:
-    return KernelMixture(2, n_landmarks=20, start="kmeans", random_state=0).fit(VALUES)
+    return KernelMixture(2, n_landmarks=20, init="kmeans", random_state=0).fit(VALUES)
 
 
 def test_kernel_mixture__refuses_codes_in_every_call(model: KernelMixture, tmp_path: Path) -> None:

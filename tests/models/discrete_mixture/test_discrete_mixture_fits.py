@@ -40,7 +40,7 @@ def test_spectral_methods__recover_a_population_table(method: str, sizes: tuple[
 def test_exterior_points__of_a_population_table_are_its_mixture(method: str) -> None:
     known = truth(3, (5, 4, 6), seed=3)
     data, weight = known.rows()
-    model = DiscreteMixture(3, method=method, ridge="none").fit(data, sample_weight=weight)
+    model = DiscreteMixture(3, method=method, ridge=None).fit(data, sample_weight=weight)
     assert distance(model, known) < 1e-5
 
 
@@ -90,7 +90,7 @@ def test_exterior_points__stay_at_the_truth_of_summed_moments(method: str) -> No
 def test_more_than_three_views__are_decomposed_in_groups() -> None:
     known = truth(4, (3, 2, 4, 3, 2), seed=5)
     data, weight = known.rows()
-    model = DiscreteMixture(4, ridge="none", em_iterations=200).fit(data, sample_weight=weight)
+    model = DiscreteMixture(4, ridge=None, max_iter=200).fit(data, sample_weight=weight)
     assert distance(model, known) < 1e-3
     assert np.abs(fitted_table(model) - known.joint).sum() < 1e-3
 
@@ -103,13 +103,13 @@ def test_many_views_of_few_rows__are_as_likely_as_from_the_truth(rows, k, seed) 
         rows, k, n_categories=4, views=30, concentration=0.5, random_state=seed
     )
     started = truth_started_likelihood(data)
-    model = DiscreteMixture(k, ridge="none").fit(data)
+    model = DiscreteMixture(k, ridge=None).fit(data)
     assert model.score(data) > started - 1e-4
     # rows that are joint codes of their own are nothing to decompose
-    spectral = DiscreteMixture(k, ridge="none", n_starts=1).fit(data)
+    spectral = DiscreteMixture(k, ridge=None, n_starts=1).fit(data)
     assert spectral.score(data) > started - 1e-4
     assert {"exterior_point", "random_starts"} <= set(spectral.diagnostics_)
-    bare = DiscreteMixture(k, ridge="none", em_iterations=0).fit(data)
+    bare = DiscreteMixture(k, ridge=None, max_iter=0).fit(data)
     assert "random_starts" not in bare.diagnostics_
 
 
@@ -123,7 +123,7 @@ def test_many_views_of_few_rows__are_as_likely_as_from_the_truth(rows, k, seed) 
 )
 def test_many_views_of_many_rows__start_from_a_part_of_them(rows, passes) -> None:
     data = simulate.discrete_mixture(rows, 4, n_categories=5, views=10, random_state=1)
-    model = DiscreteMixture(4, ridge="none", n_starts=3).fit(data)
+    model = DiscreteMixture(4, ridge=None, n_starts=3).fit(data)
     assert [entry["name"] for entry in model.diagnostics_["passes"]][: len(passes)] == passes
     assert model.score(data) > truth_started_likelihood(data) - 3e-4
 
@@ -253,7 +253,7 @@ def test_criteria__are_those_of_the_likelihood_and_the_free_parameters() -> None
 def test_samples__have_the_joint_table_of_the_mixture() -> None:
     known: Truth = truth(3, (4, 3, 5), seed=8)
     data, weight = known.rows()
-    model = DiscreteMixture(3, ridge="none").fit(data, sample_weight=weight)
+    model = DiscreteMixture(3, ridge=None).fit(data, sample_weight=weight)
     codes, labels = model.sample(200_000, random_state=1)
     found = np.zeros(known.joint.shape)
     np.add.at(found, tuple(codes.T), 1 / len(codes))

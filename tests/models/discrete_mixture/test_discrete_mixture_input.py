@@ -40,7 +40,7 @@ def test_fit__says_what_is_wrong_with_the_data(data, error, words) -> None:
         ({"n_components": 0}, "n_components is 0"),
         ({"method": "exact"}, "method is 'exact'; expected one of ex, "),
         ({"ridge": -1.0}, "ridge is -1.0; .* positive"),
-        ({"em_iterations": -1}, "em_iterations is -1"),
+        ({"max_iter": -1}, "max_iter is -1"),
         ({"n_starts": 0}, "n_starts is 0"),
         ({"missing": "keep"}, "one of raise, omit, marginalise"),
         ({"n_components": "auto", "method": "svd"}, "is for a known number of components"),
@@ -53,7 +53,7 @@ def test_parameters__out_of_range_are_refused(parameters, words) -> None:
 
 def test_view__of_several_features_is_refused() -> None:
     with pytest.raises(ViewError, match="'pair' has several features"):
-        DiscreteMixture(2, {"pair": [0, 1], "a": [2], "b": [3]}).fit(X)
+        DiscreteMixture(2, views={"pair": [0, 1], "a": [2], "b": [3]}).fit(X)
 
 
 def test_reference_methods__refuse_more_components_than_symbols() -> None:
@@ -63,15 +63,15 @@ def test_reference_methods__refuse_more_components_than_symbols() -> None:
 
 def test_constant_view__tells_nothing_and_is_kept() -> None:
     data = np.column_stack([X, np.zeros(len(X), int)])
-    model = DiscreteMixture(2, ridge="none").fit(data)
+    model = DiscreteMixture(2, ridge=None).fit(data)
     np.testing.assert_allclose(model.component_probabilities_["x4"], [[1.0, 1.0]])
-    other = DiscreteMixture(2, ridge="none").fit(X)
+    other = DiscreteMixture(2, ridge=None).fit(X)
     np.testing.assert_allclose(model.predict_proba(data), other.predict_proba(X), atol=1e-3)
 
 
 def test_components__of_hardly_any_row_are_a_warning() -> None:
     with pytest.warns(ConditioningWarning) as told:
-        DiscreteMixture(8, n_starts=1, em_iterations=50).fit(X[:30])
+        DiscreteMixture(8, n_starts=1, max_iter=50).fit(X[:30])
     assert any("of 8 components have fewer than 5 rows" in str(one.message) for one in told)
 
 

@@ -15,7 +15,7 @@ from bigtensor import DiscreteMixture, simulate
 from bigtensor.data.simulate import write_discrete_mixture
 
 K, ROWS = 3, 3000
-PLAIN = {"ridge": "none"}
+PLAIN = {"ridge": None}
 """Rows are held out by their place among the distinct rows, and weights change which."""
 
 NAMES = ("view1", "view2", "view3")
@@ -152,9 +152,9 @@ def test_large_alphabet__is_read_in_any_chunks() -> None:
     data = simulate.discrete_mixture(
         230_000, 2, n_categories=260, concentration=0.2, random_state=5
     )["X"]
-    expected = DiscreteMixture(2, em_iterations=2, ridge=0.5).fit(data)
+    expected = DiscreteMixture(2, max_iter=2, ridge=0.5).fit(data)
     assert [entry["name"] for entry in expected.diagnostics_["passes"]][-1] == "posterior"
-    found = DiscreteMixture(2, em_iterations=2, ridge=0.5).fit(data.chunk(sample=70_001))
+    found = DiscreteMixture(2, max_iter=2, ridge=0.5).fit(data.chunk(sample=70_001))
     np.testing.assert_allclose(found.weights_, expected.weights_, atol=1e-6)
     for name, table in expected.component_probabilities_.items():
         np.testing.assert_allclose(found.component_probabilities_[name], table, atol=1e-6)

@@ -12,7 +12,7 @@ from bigtensor.errors import ConditioningWarning, MissingValueWarning
 ROWS, K = 205_000, 2
 OTHER_PILOT = 1e-6
 """Another pilot sample may order the views otherwise, and the initialisation follows the order."""
-STRONG = {"n_components": K, "ridge": 200.0, "em_iterations": 1}
+STRONG = {"n_components": K, "ridge": 200.0, "max_iter": 1}
 """A ridge that draws the components to each other so clearly that half or twice of it shows."""
 
 
@@ -62,8 +62,8 @@ def test_weights_of_two__are_rows_that_occur_twice(rows, fitted) -> None:
 
 def test_scale_of_weights__is_that_of_the_ridge(rows, fitted) -> None:
     # without EM iterations, whose half a count does not scale
-    once = DiscreteMixture(K, method="ex", ridge=200.0, em_iterations=0).fit(rows)
-    scaled = DiscreteMixture(K, method="ex", ridge=600.0, em_iterations=0)
+    once = DiscreteMixture(K, method="ex", ridge=200.0, max_iter=0).fit(rows)
+    scaled = DiscreteMixture(K, method="ex", ridge=600.0, max_iter=0)
     scaled.fit(rows, sample_weight=np.full(ROWS, 3.0))
     assert apart(scaled, once) < 1e-9
     assert apart(fit(rows, np.full(ROWS, 3.0)), fitted) > 1e-4
@@ -89,6 +89,6 @@ def test_rows_left_out__are_not_there(rows, fitted) -> None:
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.WeightWarning")
 def test_verdict__counts_weights_and_not_rows(rows) -> None:
     with pytest.warns(ConditioningWarning, match="fewer than 5 rows"):
-        model = fit(rows, np.full(ROWS, 10 / ROWS), ridge="none")
+        model = fit(rows, np.full(ROWS, 10 / ROWS), ridge=None)
     assert not model.diagnostics_["verdict"]["good"]
-    assert fit(rows, ridge="none").diagnostics_["verdict"]["good"]
+    assert fit(rows, ridge=None).diagnostics_["verdict"]["good"]

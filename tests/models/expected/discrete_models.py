@@ -48,9 +48,9 @@ def weighted_discrete_mixture() -> dict[str, Any]:
     return numbers_of(model, codes[:JUDGED_ROWS])
 
 
-def hidden_markov(emissions: str = "categorical", n_states: Any = 2, **parameters: Any) -> Any:
+def hidden_markov(emissions: str = "categorical", n_components: Any = 2, **parameters: Any) -> Any:
     rows = chain()[0 if emissions == "categorical" else 1]
-    model = HiddenMarkovModel(n_states, emissions=emissions, random_state=0, **parameters)
+    model = HiddenMarkovModel(n_components, emissions=emissions, random_state=0, **parameters)
     return numbers_of(model.fit(rows, lengths=[150] * 10), rows[:JUDGED_ROWS])
 
 
@@ -71,9 +71,9 @@ def classifier(rule: str) -> dict[str, Any]:
     return numbers | {"predict": model.predict(sequences[::4]).tolist()}
 
 
-def topic_model(n_topics: int | str = 3, **parameters: Any) -> dict[str, Any]:
+def topic_model(n_components: int | str = 3, **parameters: Any) -> dict[str, Any]:
     counts = simulate.topics(1500, 3, 40, 100, concentration=0.3, random_state=2).X
-    model = TopicModel(n_topics, random_state=0, **parameters).fit(counts)
+    model = TopicModel(n_components, random_state=0, **parameters).fit(counts)
     return numbers_of(model, counts[:JUDGED_ROWS])
 
 
@@ -89,9 +89,9 @@ FAMILIES = {
     },
     "hidden_markov": {
         "triples": expected(hidden_markov, refine="triples"),
-        "sequences": expected(hidden_markov, refine="sequences", em_iterations=5),
-        "counted states": expected(hidden_markov, n_states="auto", em_iterations=5),
-        "kernel emissions": expected(hidden_markov, "kernel", em_iterations=5),
+        "sequences": expected(hidden_markov, refine="sequences", max_iter=5),
+        "counted states": expected(hidden_markov, n_components="auto", max_iter=5),
+        "kernel emissions": expected(hidden_markov, "kernel", max_iter=5),
     },
     "triple_histogram_classifier": {
         "histogram": expected(classifier, "histogram"),
@@ -99,9 +99,9 @@ FAMILIES = {
         "sequence likelihood": expected(classifier, "sequence_likelihood"),
     },
     "topic_model": {
-        "polished": expected(topic_model, polish_passes=2),
-        "spectral": expected(topic_model, polish_passes=0),
-        "counted topics": expected(topic_model, "auto", polish_passes=1),
+        "polished": expected(topic_model, max_iter=2),
+        "spectral": expected(topic_model, max_iter=0),
+        "counted topics": expected(topic_model, "auto", max_iter=1),
     },
 }
 """Fits by family and name."""

@@ -78,16 +78,16 @@ WIDE_VIEWS = {"b": [1, 2], "a": [0], "c": [4, 3]}
 _MODELS: dict[str, Callable[[], KernelMixture]] = {
     "spectral": _plain(),
     "spectral in float64": _plain(feature_dtype="float64"),
-    "clusters in float64": _plain(start="kmeans", feature_dtype="float64"),
+    "clusters in float64": _plain(init="kmeans", feature_dtype="float64"),
     "tensor power": _plain(decomposition="power", feature_dtype="float64"),
     "multivariate views in float64": _plain(views=WIDE_VIEWS, feature_dtype="float64"),
-    "multivariate views of a Laplace kernel": _plain(views=WIDE_VIEWS, kernels="laplace"),
+    "multivariate views of a Laplace kernel": _plain(views=WIDE_VIEWS, kernel="laplace"),
     "groups": _plain(groups=[["x0"], ["x1", "x2"], ["x4"]], feature_dtype="float64"),
     "cross-validated bandwidth": _plain(bandwidth="cross-validation", feature_dtype="float64"),
     "shared components": lambda: KernelMixture(
         3, views_share_components=True, feature_dtype="float64", **SMALL
     ).fit(simulated(symmetric=True)),
-    "categories": lambda: KernelMixture(2, kernels="delta", feature_dtype="float64", **SMALL).fit(
+    "categories": lambda: KernelMixture(2, kernel="delta", feature_dtype="float64", **SMALL).fit(
         codes()
     ),
     "weights and missing values": _with_holes,

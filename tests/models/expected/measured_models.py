@@ -72,7 +72,7 @@ def labelled_gaussian_mixture() -> dict[str, Any]:
     drawn = simulate.gaussian_mixture(1000, 3, n_features=3, noise=0.5, random_state=2)
     rows = drawn["X"].to_numpy().astype(np.float64)
     labels = np.where(np.arange(1000) % 10 == 0, drawn["label"].to_numpy(), -1)
-    model = GaussianMixture(3, "tied", random_state=0).fit(rows, labels)
+    model = GaussianMixture(3, covariance_type="tied", random_state=0).fit(rows, labels)
     return numbers_of(model, rows[:JUDGED_ROWS])
 
 
@@ -115,7 +115,7 @@ FAMILIES = {
     },
     "sparse_ica": {
         "polished": expected(partial(mixed, "sparse"), SparseICA, 3),
-        "cumulant": expected(partial(mixed, "sparse"), SparseICA, 3, polish_passes=0),
+        "cumulant": expected(partial(mixed, "sparse"), SparseICA, 3, max_iter=0),
     },
     "kernel_ica": {
         kernel: expected(mixed, KernelICA, 3, kernel, n_landmarks=60)

@@ -5,4 +5,4 @@ from bigtensor import GaussianMixture
 
 def make(kind: str) -> GaussianMixture:
     assert kind == "measured"
-    return GaussianMixture(2, em_iterations=3, random_state=0)
+    return GaussianMixture(2, max_iter=3, random_state=0)

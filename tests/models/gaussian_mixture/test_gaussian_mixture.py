@@ -81,7 +81,7 @@ def as_peer(model, tied):
 def test_answers__are_those_of_scikit_learn_for_the_same_parameters(tied):
     rows, _, _ = drawn(4000, 8, 6)
     kind = "tied" if tied else "shared_spherical"
-    model = GaussianMixture(6, kind, random_state=0).fit(rows)
+    model = GaussianMixture(6, covariance_type=kind, random_state=0).fit(rows)
     peer = as_peer(model, tied)
     np.testing.assert_allclose(model.score_samples(rows), peer.score_samples(rows), rtol=1e-6)
     np.testing.assert_allclose(model.predict_proba(rows), peer.predict_proba(rows), atol=1e-6)
@@ -95,8 +95,8 @@ def test_answers__are_those_of_scikit_learn_for_the_same_parameters(tied):
 def test_fit__of_a_tied_covariance_does_not_depend_on_linear_maps():
     rows, _, _ = drawn(6000, 6, 5, 0.4)
     turn = default_rng(3).normal(size=(6, 6))
-    plain = GaussianMixture(5, "tied", random_state=0).fit(rows)
-    turned = GaussianMixture(5, "tied", random_state=0).fit(rows @ turn + 7)
+    plain = GaussianMixture(5, covariance_type="tied", random_state=0).fit(rows)
+    turned = GaussianMixture(5, covariance_type="tied", random_state=0).fit(rows @ turn + 7)
     np.testing.assert_allclose(turned.weights_, plain.weights_, atol=1e-3)
     np.testing.assert_allclose(turned.means_, plain.means_ @ turn + 7, atol=0.02)
 
@@ -138,7 +138,7 @@ def test_fit__starts_from_labels_of_some_rows():
     for h in range(3):
         some[np.flatnonzero(label == h)[0]] = 10 + h
     for kind in ("shared_spherical", "tied"):
-        model = GaussianMixture(3, kind, random_state=0).fit(rows, some)
+        model = GaussianMixture(3, covariance_type=kind, random_state=0).fit(rows, some)
         assert model.classes_.tolist() == ["10", "11", "12"]
         assert (model.predict(rows) == label).mean() > 0.98
     with pytest.raises(ParameterError, match="2, but the rows have 3 different labels"):
@@ -158,18 +158,18 @@ def test_save__keeps_answers(fitted, tmp_path):
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_tied__refuses_what_moments_do_not_determine(k):
     with pytest.raises(IdentifiabilityError, match=f"{k} components with a tied covariance"):
-        GaussianMixture(k, "tied").fit(drawn(500)[0])
+        GaussianMixture(k, covariance_type="tied").fit(drawn(500)[0])
 
 
 def test_tied__refuses_more_components_than_features():
     with pytest.raises(IdentifiabilityError, match="need as many features"):
-        GaussianMixture(11, "tied").fit(drawn(500)[0])
+        GaussianMixture(11, covariance_type="tied").fit(drawn(500)[0])
 
 
 @pytest.mark.parametrize("kind", ["shared_spherical", "tied"])
 def test_one_component__is_the_mean_and_the_covariance(kind):
     rows, _, _ = drawn(500)
-    model = GaussianMixture(1, kind).fit(rows)
+    model = GaussianMixture(1, covariance_type=kind).fit(rows)
     np.testing.assert_allclose(model.means_[0], rows.mean(axis=0), atol=1e-6)
     covariance = np.cov(rows.T, bias=True)
     expected = covariance if kind == "tied" else np.trace(covariance) / 10
@@ -182,7 +182,7 @@ def test_errors__name_the_parameter():
         with pytest.raises(ParameterError, match="n_components"):
             GaussianMixture(k).fit(rows)
     with pytest.raises(ParameterError, match="covariance_type"):
-        GaussianMixture(2, "full").fit(rows)
+        GaussianMixture(2, covariance_type="full").fit(rows)
     with pytest.raises(DataError, match="100 rows, fewer than the 101 components"):
         GaussianMixture(101).fit(rows)
     with pytest.raises(DataError, match="same values"):
@@ -232,7 +232,7 @@ def test_too_many_components__are_said():
 @pytest.mark.parametrize("seed", [0, 1])
 def test_tied__does_not_take_rare_pixels_for_components(seed):
     images, digit = load_digits(return_X_y=True)
-    model = GaussianMixture(10, "tied", random_state=seed).fit(images)
+    model = GaussianMixture(10, covariance_type="tied", random_state=seed).fit(images)
     peer = Peer(10, covariance_type="tied", random_state=seed).fit(images)
     assert model.diagnostics_["pilot"]["start"] == "clusters"
     assert adjusted_rand_score(digit, model.predict(images)) > 0.57
@@ -248,7 +248,7 @@ def test_tied__does_not_prefer_the_likelihood_of_rare_pixels_in_any_order_of_row
     with warnings.catch_warnings():
         # some orders leave a component of two images, which is a part of another one then
         warnings.simplefilter("ignore", ConditioningWarning)
-        model = GaussianMixture(10, "tied", random_state=seed).fit(images[order])
+        model = GaussianMixture(10, covariance_type="tied", random_state=seed).fit(images[order])
     assert adjusted_rand_score(digit[order], model.predict(images[order])) > 0.4
 
 
@@ -286,7 +286,7 @@ def test_judged__gives_rows_of_a_dropped_component_to_the_nearest(tied):
 def test_attributes__are_those_of_the_peer(tied):
     rows, _, _ = drawn(4000, 8, 6)
     kind = "tied" if tied else "shared_spherical"
-    model = GaussianMixture(6, kind, em_iterations=50, random_state=0).fit(rows)
+    model = GaussianMixture(6, covariance_type=kind, max_iter=50, random_state=0).fit(rows)
     names = {name for name in vars(Peer(6).fit(rows)) if name.endswith("_")}
     assert names <= {name for name in dir(model) if name.endswith("_")}
     public = {name for name in dir(Peer) if not name.startswith("_")}
@@ -301,7 +301,7 @@ def test_attributes__are_those_of_the_peer(tied):
     assert model.n_iter_ == len(model.lower_bounds_) < 50
     assert model.lower_bound_ == model.lower_bounds_[-1] >= model.lower_bounds_[0]
     assert abs(model.lower_bound_ - model.score(rows)) < 1e-4
-    once = GaussianMixture(6, kind, em_iterations=1, random_state=0).fit(rows)
+    once = GaussianMixture(6, covariance_type=kind, max_iter=1, random_state=0).fit(rows)
     assert (once.n_iter_, once.converged_) == (1, False)
 
 
@@ -314,8 +314,8 @@ def test_tied__does_not_depend_on_units_and_offsets(skewed):
     if skewed:
         # no mixture of Gaussians: clusters win
         rows = np.exp(2 * rows)
-    plain = GaussianMixture(6, "tied", random_state=0).fit(rows)
-    moved = GaussianMixture(6, "tied", random_state=0).fit(rows * UNITS - 3 * UNITS)
+    plain = GaussianMixture(6, covariance_type="tied", random_state=0).fit(rows)
+    moved = GaussianMixture(6, covariance_type="tied", random_state=0).fit(rows * UNITS - 3 * UNITS)
     assert moved.diagnostics_["pilot"]["start"] == plain.diagnostics_["pilot"]["start"]
     same = plain.predict(rows) == moved.predict(rows * UNITS - 3 * UNITS)
     assert same.mean() > 0.999

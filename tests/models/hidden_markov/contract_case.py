@@ -15,7 +15,7 @@ SETTINGS = {
 
 def make(kind: str) -> HiddenMarkovModel:
     emissions = "categorical" if kind == "codes" else "kernel"
-    return HiddenMarkovModel(2, emissions=emissions, em_iterations=3, random_state=0)
+    return HiddenMarkovModel(2, emissions=emissions, max_iter=3, random_state=0)
 
 
 def data(kind: str) -> xr.DataArray:

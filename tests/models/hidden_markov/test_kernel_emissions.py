@@ -179,7 +179,9 @@ def test_several_features__are_densities_of_their_own_or_one_embedding(drawn: Dr
     second = np.where(drawn.states[:, None] == 1, 1.5, 0.0) + noise
     rows = np.concatenate([drawn.values, second], axis=1)
     own = HiddenMarkovModel(3, emissions="kernel", random_state=0).fit(rows)
-    together = HiddenMarkovModel(3, {"both": [0, 1]}, emissions="kernel", random_state=0).fit(rows)
+    together = HiddenMarkovModel(3, views={"both": [0, 1]}, emissions="kernel", random_state=0).fit(
+        rows
+    )
     alone = HiddenMarkovModel(3, emissions="kernel", random_state=0).fit(drawn.values)
     reached = drawn.accuracy(alone.predict(drawn.values))
     assert drawn.accuracy(own.predict(rows)) > reached + 0.01
@@ -242,7 +244,7 @@ def test_emissions__have_to_go_with_the_data(drawn: Drawn) -> None:
         HiddenMarkovModel(3, emissions="kernel").fit(small_data("codes"))
     with pytest.raises(ParameterError, match="missing='omit'"):
         HiddenMarkovModel(3, emissions="kernel", missing="marginalise").fit(drawn.data)
-    with pytest.raises(IdentifiabilityError, match="n_states=2 needs more rows"):
+    with pytest.raises(IdentifiabilityError, match="n_components=2 needs more rows"):
         HiddenMarkovModel(2, emissions="kernel").fit(drawn.values[:2])
     with pytest.raises(ParameterError, match="emissions is 'gaussian'"):
         HiddenMarkovModel(3, emissions="gaussian").fit(drawn.data)
@@ -257,7 +259,7 @@ def test_more_states_than_there_are__are_a_warning(drawn: Drawn) -> None:
 def test_number_of_states__is_that_of_the_truth(drawn: Drawn) -> None:
     fitted = HiddenMarkovModel("auto", emissions="kernel", random_state=0).fit(drawn.data)
     assert len(fitted.occupancy_) == 3
-    assert fitted.diagnostics_["n_states"] == 3
+    assert fitted.diagnostics_["n_components"] == 3
 
 
 def test_rounds__have_as_many_cells_as_the_rows_of_all_sites_allow():

@@ -19,26 +19,26 @@ def chosen(data: xr.Dataset, **options) -> HiddenMarkovModel:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n_states", "sequences"), [(1, 30), (2, 1), (3, 60)])
-def test_number_of_states__is_that_of_the_simulation(n_states: int, sequences: int) -> None:
-    data = simulate.hidden_markov(60_000, n_states, 8, sequences, stay=0.6, random_state=1)
+@pytest.mark.parametrize(("n_components", "sequences"), [(1, 30), (2, 1), (3, 60)])
+def test_number_of_states__is_that_of_the_simulation(n_components: int, sequences: int) -> None:
+    data = simulate.hidden_markov(60_000, n_components, 8, sequences, stay=0.6, random_state=1)
     model = chosen(data)
-    assert len(model.occupancy_) == model.diagnostics_["n_states"] == n_states
+    assert len(model.occupancy_) == model.diagnostics_["n_components"] == n_components
     told = model.diagnostics_["state_choice"]
     assert told["folds"] == 5
     assert told["criterion"].startswith("fewest states within 1.5 ")
-    scores = [told["held_out_log_likelihood"][str(k + 1)] for k in range(n_states)]
+    scores = [told["held_out_log_likelihood"][str(k + 1)] for k in range(n_components)]
     assert (np.diff(scores) > 0).all()
     # one pass over the rows serves every number
     assert [entry["name"] for entry in model.diagnostics_["passes"]] == ["triples"]
     words = dict(model._outcome_in_words())["states"]
-    assert words.startswith(f"{n_states}, chosen from 1 to ")
+    assert words.startswith(f"{n_components}, chosen from 1 to ")
 
 
 def test_the_fit__is_that_of_the_number(tmp_path: Path) -> None:
     data = simulate.hidden_markov(60_000, 3, 8, sequences=60, stay=0.6, random_state=1)
-    model = HiddenMarkovModel("auto", em_iterations=2, random_state=0).fit(data)
-    given = HiddenMarkovModel(3, em_iterations=2, random_state=0).fit(data)
+    model = HiddenMarkovModel("auto", max_iter=2, random_state=0).fit(data)
+    given = HiddenMarkovModel(3, max_iter=2, random_state=0).fit(data)
     np.testing.assert_allclose(model.transition_, given.transition_, rtol=1e-9)
     np.testing.assert_allclose(model.emission_, given.emission_, rtol=1e-9)
     np.testing.assert_array_equal(
@@ -89,7 +89,7 @@ def test_sites__choose_together() -> None:
 
 def test_n_states__is_a_number_or_auto() -> None:
     data = simulate.hidden_markov(500, 2, 4, random_state=0)
-    with pytest.raises(ParameterError, match="n_states is 'best'; expected an integer"):
+    with pytest.raises(ParameterError, match="n_components is 'best'; expected an integer"):
         HiddenMarkovModel("best").fit(data)
 
 

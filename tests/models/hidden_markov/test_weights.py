@@ -166,7 +166,7 @@ def test_fit__of_weighted_sequences_is_the_fit_of_repeated_ones(seed: int) -> No
     rows = (250 * repeated[:, None] + np.arange(250)).ravel()
     again = data.isel(sample=rows)
     again["sequence"] = ("sample", np.repeat(np.arange(len(repeated)), 250))
-    model = HiddenMarkovModel(2, em_iterations=5, random_state=0)
+    model = HiddenMarkovModel(2, max_iter=5, random_state=0)
     expected = model.fit(again)
     arrays = [expected.initial_, expected.transition_.to_numpy(), expected.emission_.to_numpy()]
     found = model.fit(data, sample_weight=np.repeat(weight, 250))

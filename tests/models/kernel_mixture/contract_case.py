@@ -6,5 +6,5 @@ from bigtensor import KernelMixture
 def make(kind: str) -> KernelMixture:
     assert kind == "measured"
     return KernelMixture(
-        2, n_landmarks=20, bins=64, posterior_passes=3, feature_dtype="float64", random_state=0
+        2, n_landmarks=20, bins=64, max_iter=3, feature_dtype="float64", random_state=0
     )

@@ -41,7 +41,7 @@ def test_weights__descend_sum_to_one_and_are_near_the_truth(model, data):
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_labels__recover_the_components(start, symmetric, small):
     data = simulate.kernel_mixture(4000, 3, symmetric=symmetric, random_state=5)
-    found = KernelMixture(3, start=start, **small).fit_predict(data)
+    found = KernelMixture(3, init=start, **small).fit_predict(data)
     assert adjusted_rand_score(data["label"], found) > 0.9
 
 
@@ -197,7 +197,7 @@ def test_only_wide_views__are_enough(wide_rows, small, start):
     rows, label, _ = wide_rows
     rows = np.column_stack([rows, rows[:, 0] + np.random.default_rng(3).normal(size=len(rows))])
     views = {"a": [0, 5], "b": [1, 2], "c": [3, 4]}
-    fitted = KernelMixture(3, views=views, start=start, **small).fit(rows)
+    fitted = KernelMixture(3, views=views, init=start, **small).fit(rows)
     assert adjusted_rand_score(label, fitted.predict(rows)) > 0.97
 
 
@@ -229,9 +229,9 @@ def test_sample_weight__of_integers_repeats_rows(data, small, start):
     rows, label = data["X"].to_numpy(), data["label"].to_numpy()
     times = np.array([3, 1, 0])[label] + (np.arange(len(rows)) % 2)
     settings = {**small, "pilot_rows": 20_000}
-    weighted = KernelMixture(3, start=start, **settings).fit(rows, sample_weight=times)
-    repeated = KernelMixture(3, start=start, **settings).fit(np.repeat(rows, times, axis=0))
-    alone = KernelMixture(3, start=start, **settings).fit(rows)
+    weighted = KernelMixture(3, init=start, **settings).fit(rows, sample_weight=times)
+    repeated = KernelMixture(3, init=start, **settings).fit(np.repeat(rows, times, axis=0))
+    alone = KernelMixture(3, init=start, **settings).fit(rows)
     assert_allclose(weighted.weights_, repeated.weights_, atol=4e-3)
     assert np.abs(weighted.weights_ - alone.weights_).max() > 0.03
     assert_allclose(component_means(weighted), component_means(repeated), atol=0.05)
@@ -243,10 +243,10 @@ def test_sample_weight__of_zero_leaves_rows_out(data, small, start):
     junk = np.full((500, 3), 1e4) * np.arange(1, 501)[:, None]
     weight = np.r_[np.ones(len(rows)), np.zeros(len(junk))]
     settings = {**small, "pilot_rows": 20_000}
-    fitted = KernelMixture(3, start=start, **settings).fit(
+    fitted = KernelMixture(3, init=start, **settings).fit(
         np.concatenate([rows, junk]), sample_weight=weight
     )
-    clean = KernelMixture(3, start=start, **settings).fit(rows)
+    clean = KernelMixture(3, init=start, **settings).fit(rows)
     assert_allclose(fitted.weights_, clean.weights_, atol=2e-3)
     assert_allclose(component_means(fitted), component_means(clean), atol=0.02)
 
@@ -260,7 +260,7 @@ def test_weight_variable__of_a_dataset_is_used(data, small):
 
 
 def test_posterior_passes__raise_the_likelihood(data, small):
-    model = KernelMixture(3, start="kmeans", posterior_width=None, posterior_passes=8, **small)
+    model = KernelMixture(3, init="kmeans", posterior_width=None, max_iter=8, **small)
     fitted = model.fit(data)
     likelihoods = fitted.diagnostics_["mean_log_likelihood"]
     assert len(likelihoods) <= 8

@@ -58,7 +58,7 @@ def many() -> object:
 
 
 def test_rule__is_the_default_and_the_factor_one(data, small, planned):
-    rule, default, one = planned(bandwidth="rule"), planned(), planned(bandwidth=1.0)
+    rule, default, one = planned(bandwidth="auto"), planned(), planned(bandwidth=1.0)
     for other in (default, one):
         assert_array_equal(bandwidths(other), bandwidths(rule))
         assert_array_equal(other.weights_, rule.weights_)
@@ -69,7 +69,7 @@ def test_rule__is_the_default_and_the_factor_one(data, small, planned):
 @pytest.mark.parametrize("factor", [0.5, 2, np.float32(1.5)])
 @pytest.mark.parametrize("kernels", ["gaussian", "laplace"])
 def test_number__multiplies_the_rule(planned, factor, kernels):
-    rule, other = planned(kernels=kernels), planned(kernels=kernels, bandwidth=factor)
+    rule, other = planned(kernel=kernels), planned(kernel=kernels, bandwidth=factor)
     assert_allclose(bandwidths(other), factor * bandwidths(rule), rtol=1e-12)
     assert not np.array_equal(other.weights_, rule.weights_)
     assert_allclose(other.weights_, rule.weights_, atol=5e-3)
@@ -139,7 +139,7 @@ def test_choice__with_wide_views_laplace_and_categories(wide_rows, small, how):
     views = {**WIDE_VIEWS, "d": [5]}
     kernels = {"b": "laplace", "d": "delta"}
     # the category is that of a feature, so that it is no view of its own given the component
-    model = KernelMixture(3, views, kernels=kernels, bandwidth=how, **small).fit(rows)
+    model = KernelMixture(3, views=views, kernel=kernels, bandwidth=how, **small).fit(rows)
     assert choice(model)["chosen"] in FACTORS
     assert set(model.diagnostics_["bandwidths"]) == {"a", "b", "c"}
     assert adjusted_rand_score(label, model.predict(rows)) > 0.95
@@ -155,8 +155,8 @@ def test_choice__of_views_that_share_their_components(how, small):
 
 @pytest.mark.parametrize("how", ["gap", "cross-validation"])
 def test_kmeans_start__has_no_moments_to_choose_for(data, small, how):
-    model = KernelMixture(3, start="kmeans", bandwidth=how, **small).fit(data)
-    rule = KernelMixture(3, start="kmeans", **small).fit(data)
+    model = KernelMixture(3, init="kmeans", bandwidth=how, **small).fit(data)
+    rule = KernelMixture(3, init="kmeans", **small).fit(data)
     assert "bandwidth_choice" not in model.diagnostics_
     assert_array_equal(model.weights_, rule.weights_)
     assert full_passes(model) == full_passes(rule)

@@ -183,7 +183,7 @@ def test_rows_given_twice__make_the_same_populations(few, of_few):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 def test_merging_none__never_merges(few):
-    small = {"bins": 128, "pilot_rows": 2000, "random_state": 0, "posterior_passes": 2}
+    small = {"bins": 128, "pilot_rows": 2000, "random_state": 0, "max_iter": 2}
     for components in (8, "auto"):
         model = KernelMixture(components, merging=None, **small).fit(few)
         assert not hasattr(model, "population_weights_")

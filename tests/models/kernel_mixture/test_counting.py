@@ -17,7 +17,7 @@ from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.validity import Checked
 from tests.models.scripts import sizes_of
 
-COUNTED = {"posterior_passes": 1, "bins": 256, "random_state": 0}
+COUNTED = {"max_iter": 1, "bins": 256, "random_state": 0}
 
 
 def settings_for(rows: np.ndarray, **parameters):
@@ -61,7 +61,7 @@ def test_count__of_independent_views_is_one(seed):
 @pytest.mark.parametrize("n_components", [2, 3])
 def test_count__of_two_views_after_k_means(n_components):
     data = simulate.kernel_mixture(3000, n_components, views=2, random_state=7003)
-    model = KernelMixture(start="kmeans", posterior_width=None, **COUNTED).fit(data)
+    model = KernelMixture(init="kmeans", posterior_width=None, **COUNTED).fit(data)
     assert len(model.weights_) == n_components
     found = model.diagnostics_["component_count"]
     assert len(found["null"]) == 2
@@ -76,11 +76,11 @@ def test_count__takes_categories():
         for _ in range(3)
     ]
     rows = np.column_stack(codes).astype(float)
-    assert counted(rows, kernels="delta")[0].n_components == 3
+    assert counted(rows, kernel="delta")[0].n_components == 3
     measured = np.column_stack([rows[:, :2], 3.0 * label + rng.normal(size=4000)])
     kernels = {"x0": "delta", "x1": "delta"}
-    assert counted(measured, kernels=kernels)[0].n_components == 3
-    model = KernelMixture(kernels=kernels, **COUNTED).fit(measured)
+    assert counted(measured, kernel=kernels)[0].n_components == 3
+    model = KernelMixture(kernel=kernels, **COUNTED).fit(measured)
     assert len(model.weights_) == 3
 
 
@@ -88,7 +88,7 @@ def test_count__takes_wide_views_and_groups_of_several_views():
     rows = simulate.kernel_mixture(1000, 3, views=6, random_state=2)["X"].to_numpy()
     views = {"a": [0, 1], "b": [2], "c": [3], "d": [4, 5]}
     for groups in (None, [["b"], ["c"], ["d"]]):
-        settings, found = counted(rows, views=views, groups=groups, n_landmarks=30)
+        settings, found = counted(rows, views=views, view_groups=groups, n_landmarks=30)
         assert settings.n_components == 3
         assert len(found["null"]) == 3
 
@@ -135,7 +135,7 @@ def test_given_count__is_not_counted(model, data):
     assert with_counted_components(sample, settings) == (settings, {})
 
 
-@pytest.mark.parametrize("parameters", [{}, {"n_directions": 6}, {"start": "kmeans"}])
+@pytest.mark.parametrize("parameters", [{}, {"n_directions": 6}, {"init": "kmeans"}])
 def test_plan__bounds_what_is_read_once_the_components_are_counted(data, parameters):
     model = KernelMixture(**{**COUNTED, "n_landmarks": 40, "pilot_rows": 2000, **parameters})
     samples = open_samples(data, None)

@@ -65,7 +65,7 @@ def test_delta__finds_the_conditional_probabilities_of_a_discrete_mixture():
         best, likelihood = most_likely(rows, weights, truth, 50)
         errors["likelihood"].append(worst_distance(truth, best))
         for start in ("spectral", "kmeans"):
-            model = KernelMixture(3, kernels="delta", start=start, **PRECISE).fit(rows)
+            model = KernelMixture(3, kernel="delta", init=start, **PRECISE).fit(rows)
             tables = [
                 model.component_density(view, np.arange(float(count))).T
                 for view, count in zip(model.views_.names, categories, strict=True)
@@ -82,7 +82,7 @@ def test_delta__finds_the_conditional_probabilities_of_a_discrete_mixture():
 
 def test_delta__answers_are_those_of_the_tables():
     rows, _, _ = discrete_mixture(1, 3000, np.array([0.6, 0.4]), (3, 4, 2, 5))
-    model = KernelMixture(2, kernels="delta", **PRECISE).fit(rows)
+    model = KernelMixture(2, kernel="delta", **PRECISE).fit(rows)
     joint = np.log(model.weights_) + sum(
         np.log(model.component_density(view, rows[:, column]))
         for column, view in enumerate(model.views_.names)
@@ -98,7 +98,7 @@ def test_delta__answers_are_those_of_the_tables():
 
 def test_delta__a_rare_code_outside_the_pilot_does_not_stop_the_fit():
     rows, _, _ = discrete_mixture(2, 4000, np.array([0.6, 0.4]), (3, 3, 3))
-    model = KernelMixture(2, kernels="delta", pilot_rows=500, **PRECISE)
+    model = KernelMixture(2, kernel="delta", pilot_rows=500, **PRECISE)
     before = model.fit(rows).weights_
     # the pilot has the rows of the smallest keys
     last = int(np.argmax(row_keys(0, "sample", 0, len(rows))))

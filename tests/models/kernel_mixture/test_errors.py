@@ -50,10 +50,10 @@ def make(small):
         ({"n_components": "3"}, "n_components is '3'; .* integer"),
         ({"n_directions": 2}, "n_directions is 2; .* from 3 to 9"),
         ({"n_directions": 10}, "n_directions is 10; .* from 3 to 9"),
-        ({"posterior_passes": 0}, "posterior_passes is 0; .* from 1 to"),
+        ({"max_iter": 0}, "max_iter is 0; .* from 1 to"),
         (
-            {"posterior_passes": 2**40},
-            "posterior_passes is 1099511627776; expected",
+            {"max_iter": 2**40},
+            "max_iter is 1099511627776; expected",
         ),
         ({"bins": 8}, "bins is 8; .* from 16 to 1048576"),
         ({"bins": 2**40}, "bins is 1099511627776; .* to 1048576"),
@@ -78,7 +78,7 @@ def test_constant_feature__is_named_where_too_little_is_left(make, data):
     constant = data.copy(deep=True)
     constant["X"].loc[{"feature": "view2"}] = 3.5
     with pytest.raises(ViewError, match=r"'view2' has one .* use start='kmeans'"):
-        make(start="spectral").fit(constant)
+        make(init="spectral").fit(constant)
 
 
 def test_components__more_than_the_features_support(make):
@@ -106,7 +106,7 @@ def test_components__more_than_rows(make, values, start):
 
 def test_components__more_than_distinct_rows(make, values):
     with pytest.raises(IdentifiabilityError, match=r"only 4 distinct .* at most 4"):
-        make(5, start="kmeans").fit(np.repeat(values[:4], 10, axis=0))
+        make(5, init="kmeans").fit(np.repeat(values[:4], 10, axis=0))
 
 
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
@@ -261,7 +261,7 @@ def test_workers__are_counted_before_they_are_started(make, values, workers):
         make().plan(values, workers=workers)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"start": "kmeans"}, {"units": "common"}])
+@pytest.mark.parametrize("parameters", [{}, {"init": "kmeans"}, {"units": "common"}])
 def test_outlier__whose_square_overflows_is_named(make, values, parameters):
     spoiled = values.astype(np.float64)
     spoiled[17, 1] = -1e300

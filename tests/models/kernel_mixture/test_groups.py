@@ -84,7 +84,7 @@ def test_views_left_out__are_regressed_as_well_as_those_in_groups(rows, separati
     truth = Truth.of(data)
     starts = {}
     for name, groups in (("regressed", SINGLE), ("grouped", PAIRS)):
-        model = KernelMixture(3, groups=groups, bins=512, random_state=0)
+        model = KernelMixture(3, view_groups=groups, bins=512, random_state=0)
         mixture = start_of(model, data)
         densities = densities_of(mixture, truth)
         starts[name] = (
@@ -103,11 +103,11 @@ def test_views_left_out__are_regressed_as_well_as_those_in_groups(rows, separati
 def test_views_left_out__are_told_and_used(small):
     data = simulate.kernel_mixture(4000, 3, views=6, separation=1.5, random_state=1)
     label = data["label"].to_numpy()
-    some = KernelMixture(3, groups=SINGLE, **small).fit(data)
+    some = KernelMixture(3, view_groups=SINGLE, **small).fit(data)
     assert some.diagnostics_["groups"] == SINGLE
     assert "group_choice" not in some.diagnostics_
     assert some.views_.names == tuple(NAMES)
-    every = KernelMixture(3, groups=PAIRS, **small).fit(data)
+    every = KernelMixture(3, view_groups=PAIRS, **small).fit(data)
     alone = KernelMixture(3, views={name: [name] for name in NAMES[:3]}, **small).fit(data)
     right = [accuracy(label, model.predict(data).to_numpy()) for model in (some, every, alone)]
     assert abs(right[0] - right[1]) < 0.003
@@ -126,8 +126,8 @@ def mixed_model(**parameters) -> KernelMixture:
     return KernelMixture(
         3,
         views=KINDS,
-        kernels={"code": "delta"},
-        groups=[["a"], ["b"], ["c"]],
+        kernel={"code": "delta"},
+        view_groups=[["a"], ["b"], ["c"]],
         **{"bins": 512, "pilot_rows": 2000, "random_state": 0, **parameters},
     )
 
@@ -200,7 +200,7 @@ def test_groups__of_neighbours_that_confuse_the_same_components_lose_accuracy(sm
     lost = []
     for seed in range(4):
         rows, label = confusing_rows(seed)
-        given = start_of(KernelMixture(3, groups=NEIGHBOURS, **small), rows)
+        given = start_of(KernelMixture(3, view_groups=NEIGHBOURS, **small), rows)
         lost.append(best_accuracy(rows, label) - accuracy(label, labels_of(given, rows)))
     assert np.mean(lost) > 0.1
 
@@ -219,7 +219,7 @@ def test_groups__that_are_chosen_are_told_with_what_else_there_was(small):
     assert accuracy(label, model.predict(rows)) > best_accuracy(rows, label) - 0.01
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        given = KernelMixture(3, groups=NEIGHBOURS, posterior_passes=2, **small).fit(rows)
+        given = KernelMixture(3, view_groups=NEIGHBOURS, max_iter=2, **small).fit(rows)
     assert ConditioningWarning in {warning.category for warning in warned}
     assert given.diagnostics_["groups"] == NEIGHBOURS
     assert "group_choice" not in given.diagnostics_
@@ -242,8 +242,8 @@ def test_groups__of_three_views_are_these(model):
 
 def test_groups__in_another_order_give_the_same_model(small):
     data = simulate.kernel_mixture(4000, 3, views=6, random_state=5)
-    first = KernelMixture(3, groups=PAIRS, **small).fit(data)
-    second = KernelMixture(3, groups=[PAIRS[2], PAIRS[0][::-1], PAIRS[1]], **small).fit(data)
+    first = KernelMixture(3, view_groups=PAIRS, **small).fit(data)
+    second = KernelMixture(3, view_groups=[PAIRS[2], PAIRS[0][::-1], PAIRS[1]], **small).fit(data)
     assert_allclose(second.weights_, first.weights_, atol=1e-3)
     assert accuracy(first.predict(data).to_numpy(), second.predict(data).to_numpy()) > 0.999
 
@@ -280,16 +280,16 @@ def test_regression__of_the_sample_gives_the_true_means_of_categories(seed):
 )
 def test_groups__that_make_no_sense_are_refused(data, groups, message):
     with pytest.raises(ParameterError, match=message):
-        KernelMixture(3, groups=groups).fit(data)
+        KernelMixture(3, view_groups=groups).fit(data)
 
 
 def test_groups__of_unknown_views_are_refused(data):
     with pytest.raises(ViewError, match=r"views CD3, 7; the data have view1, "):
-        KernelMixture(3, groups=[["CD3"], ["view1", 7], ["view2"]]).fit(data)
+        KernelMixture(3, view_groups=[["CD3"], ["view1", 7], ["view2"]]).fit(data)
 
 
 def test_groups__leave_no_view_out_where_views_share_components():
     data = simulate.kernel_mixture(500, 2, views=5, symmetric=True)
-    model = KernelMixture(2, groups=SINGLE, views_share_components=True)
+    model = KernelMixture(2, view_groups=SINGLE, views_share_components=True)
     with pytest.raises(ParameterError, match="to a group; missing: view4, view5"):
         model.fit(data)

@@ -41,7 +41,7 @@ MIXED_KERNELS = {"colour": "delta", "sex": "delta", "place": "laplace"}
 
 @pytest.fixture(scope="module")
 def mixed_model(mixed) -> KernelMixture:
-    return KernelMixture(3, MIXED_VIEWS, kernels=MIXED_KERNELS, **PRECISE).fit(mixed[0])
+    return KernelMixture(3, views=MIXED_VIEWS, kernel=MIXED_KERNELS, **PRECISE).fit(mixed[0])
 
 
 def normal(width: np.ndarray):
@@ -111,7 +111,7 @@ def test_delta__needs_codes(column, message):
     rows = np.random.default_rng(0).normal(size=(300, 3))
     rows[:, 1] = column
     with pytest.raises(DataError, match=message):
-        KernelMixture(2, kernels={"x1": "delta"}).fit(rows)
+        KernelMixture(2, kernel={"x1": "delta"}).fit(rows)
 
 
 # --- several kinds in one model ---
@@ -120,7 +120,9 @@ def test_delta__needs_codes(column, message):
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
 def test_mixed_views__recover_the_components(mixed, start):
     data, label, tables, means = mixed
-    model = KernelMixture(3, MIXED_VIEWS, kernels=MIXED_KERNELS, start=start, **PRECISE).fit(data)
+    model = KernelMixture(3, views=MIXED_VIEWS, kernel=MIXED_KERNELS, init=start, **PRECISE).fit(
+        data
+    )
     assert_allclose(model.weights_, [0.5, 0.3, 0.2], atol=0.03)
     assert adjusted_rand_score(label, model.predict(data)) > 0.95
     assert_allclose(model.expectation("size", lambda x: x), means[:, 0], atol=0.1)
@@ -133,7 +135,7 @@ def test_mixed_views__recover_the_components(mixed, start):
 def test_mixed_views__answer_bit_for_bit_after_loading(mixed, tmp_path, dtype):
     data = mixed[0]
     settings = PRECISE | {"feature_dtype": dtype, "n_landmarks": 30}
-    model = KernelMixture(3, MIXED_VIEWS, kernels=MIXED_KERNELS, **settings).fit(data)
+    model = KernelMixture(3, views=MIXED_VIEWS, kernel=MIXED_KERNELS, **settings).fit(data)
     loaded = bigtensor.load(model.save(tmp_path / "model.zarr"))
     assert loaded.get_params() == model.get_params()
     for answer in ("predict", "predict_proba", "score_samples"):
@@ -147,7 +149,7 @@ def test_mixed_views__answer_bit_for_bit_after_loading(mixed, tmp_path, dtype):
 
 def test_laplace__is_near_the_gaussian_and_not_the_same(data, small):
     gaussian, laplace = (
-        KernelMixture(3, kernels=kernel, **small).fit(data) for kernel in ("gaussian", "laplace")
+        KernelMixture(3, kernel=kernel, **small).fit(data) for kernel in ("gaussian", "laplace")
     )
     assert laplace.diagnostics_["bandwidths"] == gaussian.diagnostics_["bandwidths"]
     assert not np.array_equal(
@@ -160,7 +162,7 @@ def test_laplace__is_near_the_gaussian_and_not_the_same(data, small):
 
 def test_laplace__density_of_wide_views_integrates_to_one(wide_rows):
     views = {"b": [1, 2], "a": [0], "c": [3, 4]}
-    model = KernelMixture(3, views, kernels="laplace", **PRECISE).fit(wide_rows[0])
+    model = KernelMixture(3, views=views, kernel="laplace", **PRECISE).fit(wide_rows[0])
     assert adjusted_rand_score(wide_rows[1], model.predict(wide_rows[0])) > 0.97
     axis = np.linspace(-20, 20, 321)
     points = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -175,7 +177,7 @@ def test_laplace__density_of_wide_views_integrates_to_one(wide_rows):
 
 def fine_gaussian(rows: np.ndarray, k: int = 3, **settings) -> KernelMixture:
     """Fit wide views with one Gaussian for moments and densities, as a kernel of one's own is."""
-    model = KernelMixture(k, PAIRS, bandwidth=0.5, n_landmarks=200, **PRECISE, **settings)
+    model = KernelMixture(k, views=PAIRS, bandwidth=0.5, n_landmarks=200, **PRECISE, **settings)
     model.fit(rows)
     widths = model.diagnostics_["bandwidths"]
     for view, width in model.diagnostics_["fine_bandwidths"].items():
@@ -198,7 +200,7 @@ def test_custom_kernel__that_is_gaussian_gives_the_answers_of_the_gaussian(pair_
         view: CustomKernel(normal(np.array(width)), 2, "one")
         for view, width in gaussian.diagnostics_["bandwidths"].items()
     }
-    own = KernelMixture(3, PAIRS, kernels=kernels, n_landmarks=200, **PRECISE).fit(rows)
+    own = KernelMixture(3, views=PAIRS, kernel=kernels, n_landmarks=200, **PRECISE).fit(rows)
     for entry in ("pilot_singular_values", "mean_log_likelihood"):
         assert_allclose(own.diagnostics_[entry], gaussian.diagnostics_[entry], rtol=1e-6, atol=1e-9)
     assert_allclose(own.weights_, gaussian.weights_, rtol=1e-6)
@@ -218,7 +220,7 @@ def test_custom_kernel__of_one_feature_is_near_the_gaussian(data, small):
     widths = gaussian.diagnostics_["bandwidths"]
     kernels = {view: CustomKernel(normal(np.array(width)), 1) for view, width in widths.items()}
     settings = small | {"feature_dtype": "float64"}
-    own = KernelMixture(3, kernels=kernels, **settings).fit(data)
+    own = KernelMixture(3, kernel=kernels, **settings).fit(data)
     # moments with the same features; densities that are not as narrow as histograms
     reference = KernelMixture(3, **settings).fit(data).diagnostics_["spectral"]
     found = own.diagnostics_["spectral"]
@@ -232,9 +234,9 @@ def test_custom_kernel__of_one_feature_is_near_the_gaussian(data, small):
 def test_custom_kernel__answers_in_rounds_and_in_a_store(pair_rows, tmp_path):
     rows, _ = pair_rows
     kernel = CustomKernel(normal(np.array([1.0, 1.0])), 2, "one")
-    settings = {"kernels": kernel, "n_landmarks": 30, **PRECISE}
-    fitted = KernelMixture(3, PAIRS, posterior_passes=1, **settings).fit(rows)
-    rounds = KernelMixture(3, PAIRS, **settings).prepare(rows)
+    settings = {"kernel": kernel, "n_landmarks": 30, **PRECISE}
+    fitted = KernelMixture(3, views=PAIRS, max_iter=1, **settings).fit(rows)
+    rounds = KernelMixture(3, views=PAIRS, **settings).prepare(rows)
     for _ in range(2):
         parts = [rounds.accumulate(rows[:700]), rounds.accumulate(rows[700:])]
         rounds.solve(bigtensor.merge(parts))
@@ -249,7 +251,7 @@ def test_custom_kernel__answers_in_rounds_and_in_a_store(pair_rows, tmp_path):
 def test_custom_kernel__is_not_saved_and_the_error_says_so(pair_rows, tmp_path, kernels):
     kernel = CustomKernel(normal(np.array([1.0, 1.0])), 2, "one")
     given = kernel if kernels == "all" else {"b": kernel}
-    model = KernelMixture(3, PAIRS, kernels=given, n_landmarks=30, **PRECISE).fit(pair_rows[0])
+    model = KernelMixture(3, views=PAIRS, kernel=given, n_landmarks=30, **PRECISE).fit(pair_rows[0])
     with pytest.raises(ParameterError, match=r"CustomKernel.*no file holds a callable"):
         model.save(tmp_path / "model.zarr")
     assert list(tmp_path.iterdir()) == []
@@ -263,14 +265,16 @@ def test_custom_kernel__that_is_none_says_what_is_wrong(pair_rows):
         return np.ones((len(x), len(landmarks) + 1))
 
     for function, message in ((uneven, "'uneven' is not symmetric"), (wide, "'wide' returned an")):
-        model = KernelMixture(3, PAIRS, kernels=CustomKernel(function, 2, "one"), **PRECISE)
+        model = KernelMixture(3, views=PAIRS, kernel=CustomKernel(function, 2, "one"), **PRECISE)
         with pytest.raises(DataError, match=message):
             model.fit(pair_rows[0])
 
 
 def test_custom_kernel__sums_of_another_kernel_are_not_sums_of_it(pair_rows):
     kernels = [CustomKernel(normal(np.array([width, 1.0])), 2, "one") for width in (1.0, 2.0)]
-    model = KernelMixture(3, PAIRS, kernels=kernels[0], n_landmarks=30, **PRECISE).fit(pair_rows[0])
+    model = KernelMixture(3, views=PAIRS, kernel=kernels[0], n_landmarks=30, **PRECISE).fit(
+        pair_rows[0]
+    )
     fitted = model.view_kernel("b")
     own, other = (KernelExpansion(np.zeros((1, 2)), np.ones(1), kernel) for kernel in kernels)
     assert own.has_kernel(fitted)
@@ -288,17 +292,17 @@ def test_custom_kernel__sums_of_another_kernel_are_not_sums_of_it(pair_rows):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"kernels": "gauss"}, ParameterError, "kernels has 'gauss'; .* one of gaussian"),
-        ({"kernels": {"x0": None}}, ParameterError, "kernels has None; .* one of gaussian"),
-        ({"kernels": ["gaussian"]}, ParameterError, r"kernels has \['gaussian'\]; .* one of"),
-        ({"kernels": {"nose": "delta"}}, ViewError, "names the views nose; the data have"),
+        ({"kernel": "gauss"}, ParameterError, "kernels has 'gauss'; .* one of gaussian"),
+        ({"kernel": {"x0": None}}, ParameterError, "kernels has None; .* one of gaussian"),
+        ({"kernel": ["gaussian"]}, ParameterError, r"kernels has \['gaussian'\]; .* one of"),
+        ({"kernel": {"nose": "delta"}}, ViewError, "names the views nose; the data have"),
         (
-            {"kernels": "delta", "views": PAIRS},
+            {"kernel": "delta", "views": PAIRS},
             ViewError,
             "view 'a' has 2 .*delta kernel, .*codes",
         ),
         (
-            {"kernels": {"x1": CustomKernel(np.dot, 2)}},
+            {"kernel": {"x1": CustomKernel(np.dot, 2)}},
             ViewError,
             "view 'x1' has 1 .*, .* is for 2",
         ),

@@ -13,7 +13,7 @@ from bigtensor.errors import ParameterError
 @pytest.mark.parametrize("landmarks", ["kmeans", "kmeans++", "uniform", "cholesky"])
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
 def test_landmarks__of_every_method_find_the_components(data, small, landmarks, kernel):
-    model = KernelMixture(3, landmarks=landmarks, kernels=kernel, **small).fit(data)
+    model = KernelMixture(3, landmarks=landmarks, kernel=kernel, **small).fit(data)
     assert adjusted_rand_score(data["label"], model.predict(data)) > 0.9
     assert list(model.diagnostics_["landmarks"]) == ["view1", "view2", "view3"]
     for entry in model.diagnostics_["landmarks"].values():

@@ -90,7 +90,7 @@ def test_moments__of_windows_that_leave_a_doubtful_start_get_rivals(many):
 
 
 def test_moments__of_few_rows_read_all(rows):
-    model = KernelMixture(3, bins=512, n_landmarks=40, posterior_passes=1).fit(rows)
+    model = KernelMixture(3, bins=512, n_landmarks=40, max_iter=1).fit(rows)
     assert passes(model)[1:] == [("moments", ROWS), ("posterior", ROWS)]
     assert model.diagnostics_["moments"]["reason"].startswith("all rows")
 
@@ -127,7 +127,7 @@ def test_signal_to_noise__grows_with_the_root_of_the_rows():
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
 def test_signal_to_noise__of_components_that_are_not_there_is_near_one():
     values = np.random.default_rng(0).normal(size=(20_000, 3))
-    model = KernelMixture(3, n_landmarks=40, posterior_passes=1, random_state=0).fit(values)
+    model = KernelMixture(3, n_landmarks=40, max_iter=1, random_state=0).fit(values)
     ratios = np.array(model.diagnostics_["spectral"]["signal_to_noise"])
     assert ((ratios > 0.5) & (ratios < 3)).all(), ratios
 

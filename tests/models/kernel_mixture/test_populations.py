@@ -14,7 +14,7 @@ import bigtensor
 from bigtensor import KernelMixture, simulate
 from bigtensor.errors import NoPopulationsError, ParameterError
 
-SETTINGS = {"start": "kmeans", "bins": 512, "pilot_rows": 2000, "random_state": 0}
+SETTINGS = {"init": "kmeans", "bins": 512, "pilot_rows": 2000, "random_state": 0}
 CRITERIA = ("misclassification", "mean_misclassification", "overlap")
 
 
@@ -117,7 +117,7 @@ def test_levels__of_labels_and_probabilities(merged, striped):
 
 def test_score_samples__do_not_depend_on_the_populations(merged, striped):
     data = striped[0]
-    settings = SETTINGS | {"posterior_passes": 2, "posterior_width": 1.0}
+    settings = SETTINGS | {"max_iter": 2, "posterior_width": 1.0}
     plain = KernelMixture(12, sample_dim="cell", **settings).fit(data)
     assert_allclose(plain.weights_, merged.weights_, rtol=1e-12)
     assert_allclose(plain.score_samples(data), merged.score_samples(data), rtol=1e-12)

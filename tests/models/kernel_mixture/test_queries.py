@@ -50,7 +50,7 @@ def mixed_model(seed: int, kernel: str = "gaussian", **parameters) -> Mixed:
     model = KernelMixture(
         3,
         views=VIEWS,
-        kernels={"code": "delta", "pair": kernel, "d": "laplace"},
+        kernel={"code": "delta", "pair": kernel, "d": "laplace"},
         **{"bins": 512, "pilot_rows": 2000, "random_state": 0, **parameters},
     ).fit(values)
     return Mixed(values, label, model)
@@ -216,7 +216,7 @@ def test_kernel_expansion__is_the_mean_over_rows_up_to_sampling(seed):
 def test_kernel_expansion__of_ones_own_kernel_in_one_feature(mixed):
     kernel = CustomKernel(lambda x, z: norm.pdf(x, z.T, 0.7), 1, "one")
     model = KernelMixture(
-        3, views=VIEWS, kernels={"code": "delta", "a": kernel}, bins=512, random_state=0
+        3, views=VIEWS, kernel={"code": "delta", "a": kernel}, bins=512, random_state=0
     ).fit(mixed.values)
     f = KernelExpansion(np.array([-1.0, 3.0, 7.0]), np.array([1.0, -2.0, 0.5]), kernel)
     direct = model.expectation("a", lambda x: f(x), mixed.values)

@@ -12,7 +12,7 @@ from bigtensor.data.simulate import labelled_kernel_density
 from bigtensor.errors import ViewError
 from tests.benchmarks.accuracy.truth import Truth
 
-ACCURATE = {"start": "spectral", "bins": 512, "random_state": 0}
+ACCURATE = {"init": "spectral", "bins": 512, "random_state": 0}
 PAIRS = {"first": [0, 1], "second": [2, 3], "third": [4, 5], "fourth": [6, 7]}
 
 
@@ -128,7 +128,7 @@ def test_wide_views__share_one_density(pairs, views, start):
     rows, label, means, cov = pairs
     rows = rows[:, : 2 * len(views)]
     model = KernelMixture(
-        3, views=views, views_share_components=True, start=start, n_landmarks=60, random_state=0
+        3, views=views, views_share_components=True, init=start, n_landmarks=60, random_state=0
     ).fit(rows)
     assert adjusted_rand_score(label, model.predict(rows)) > 0.97
     assert_allclose(model.weights_, [0.5, 0.3, 0.2], atol=0.03)
@@ -174,7 +174,7 @@ def test_views__of_different_widths_are_refused():
 
 @pytest.mark.parametrize("kernels", [{"view1": "laplace"}, {"view3": "delta"}])
 def test_views__of_different_kernels_are_refused(shared, kernels):
-    model = KernelMixture(3, views_share_components=True, kernels=kernels)
+    model = KernelMixture(3, views_share_components=True, kernel=kernels)
     with pytest.raises(ViewError, match=r"one kernel .*; got .*gaussian"):
         model.fit(shared[0].data)
 

@@ -53,11 +53,11 @@ class Case:
 
     def model(self, a=1.0, **changed):
         kernels = self.kernels(a) if callable(self.kernels) else self.kernels
-        return KernelMixture(**{**SMALL, "kernels": kernels, **self.parameters, **changed})
+        return KernelMixture(**{**SMALL, "kernel": kernels, **self.parameters, **changed})
 
 
 SPECTRAL = {"n_components": 3}
-CLUSTERED = {"n_components": 3, "start": "kmeans"}
+CLUSTERED = {"n_components": 3, "init": "kmeans"}
 NARROW = {"a": [0], "b": [1], "c": [2]}
 CASES = {
     "one feature, spectral": Case(SPECTRAL),

@@ -60,7 +60,7 @@ def test_verdict__two_clusters_do_not_support_six_components(start, rows):
     rng = np.random.default_rng(0)
     label = rng.integers(0, 2, rows)
     values = rng.normal(size=(rows, 4)) + 8 * label[:, None]
-    model, (warning,) = fit(KernelMixture(6, start=start, random_state=0), values)
+    model, (warning,) = fit(KernelMixture(6, init=start, random_state=0), values)
     assert warning.category is ConditioningWarning
     text = str(warning.message)
     verdict = model.diagnostics_["verdict"]
@@ -70,7 +70,7 @@ def test_verdict__two_clusters_do_not_support_six_components(start, rows):
     assert "Use n_components=" in text
     supported = int(text.split("Use n_components=")[1].split(",")[0])
     assert 2 <= supported <= 4
-    _, caught = fit(KernelMixture(2, start=start, random_state=0), values)
+    _, caught = fit(KernelMixture(2, init=start, random_state=0), values)
     assert caught == []
 
 
@@ -89,7 +89,7 @@ def test_verdict__independent_views_show_no_components(k, seed):
 def test_verdict__components_that_are_there_are_no_fault(k, start):
     for seed in range(3):
         data = simulate.kernel_mixture(2000, k, random_state=seed)
-        model, caught = fit(KernelMixture(k, start=start, random_state=0), data)
+        model, caught = fit(KernelMixture(k, init=start, random_state=0), data)
         accuracy, _ = recalls(data["label"].values, np.asarray(model.predict(data)))
         assert accuracy > 0.97
         assert [str(one.message) for one in caught] == [], f"seed {seed}"
@@ -111,7 +111,7 @@ def test_verdict__superfluous_components_are_named():
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
 def test_verdict__plain_calls_on_easy_sets_do_not_warn(load, k, start):
     rows = load().data
-    _, caught = fit(KernelMixture(k, start=start, random_state=0), rows)
+    _, caught = fit(KernelMixture(k, init=start, random_state=0), rows)
     assert [str(one.message) for one in caught] == []
 
 
@@ -146,10 +146,10 @@ def test_verdict__labels_that_still_change_are_a_fault():
     model, (warning,) = fit(KernelMixture(2, random_state=0), rows)
     assert warning.category is RefinementWarning
     assert "of 2 EM iterations still changed" in str(warning.message)
-    assert "Use posterior_passes=20" in str(warning.message)
+    assert "Use max_iter=20" in str(warning.message)
     assert model.diagnostics_["verdict"]["labels_changed"] > 0.01
     # who asks for a number of passes has decided
-    assert fit(KernelMixture(2, posterior_passes=2, random_state=0), rows)[1] == []
+    assert fit(KernelMixture(2, max_iter=2, random_state=0), rows)[1] == []
 
 
 def test_verdict__held_out_log_likelihood_is_that_of_new_rows():

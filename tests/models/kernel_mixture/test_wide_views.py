@@ -39,7 +39,7 @@ def wide():
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
 def test_wide_views__of_raw_features(wide, start):
     rows, label, views = wide
-    model = KernelMixture(5, views=views, start=start, random_state=0).fit(rows)
+    model = KernelMixture(5, views=views, init=start, random_state=0).fit(rows)
     assert accuracy(label, np.asarray(model.predict(rows))) > 0.99
 
 

@@ -37,7 +37,7 @@ def fit(rows, k, **settings):
     """Return the model, the warnings and the sentences of the verdict."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = LinearMixture(k, VIEWS, random_state=0, **settings).fit(rows)
+        model = LinearMixture(k, views=VIEWS, random_state=0, **settings).fit(rows)
     said = [str(warning.message) for warning in caught]
     sentences = [str(sentence) for sentence in model.diagnostics_["verdict"]["sentences"]]
     assert model.diagnostics_["verdict"]["good"] == (not said)
@@ -169,7 +169,7 @@ def test_noise_ratio__is_that_of_the_simulation():
 
 def test_components_beyond_the_limit__are_told():
     with pytest.raises(IdentifiabilityError, match=r"determine at most 59: .*n_components=59"):
-        LinearMixture(60, VIEWS).fit(drawn()[0])
+        LinearMixture(60, views=VIEWS).fit(drawn()[0])
     views = tuple((name, tuple(f"{name}{i}" for i in range(18))) for name in "abc")
     settings = LinearSettings(
         views, 120, "sample", 1, 2, 20_000, 20_000, 20_000.0, "float32", False, 0, ()
@@ -184,4 +184,4 @@ def test_components_beyond_the_limit__are_told():
 
 def test_fewer_rows_than_pilot__judge_by_all_of_them():
     with pytest.warns(ConditioningWarning, match=r"sample .* beyond those asked for"):
-        LinearMixture(11, VIEWS, pilot_rows=4000, random_state=0).fit(drawn()[0])
+        LinearMixture(11, views=VIEWS, pilot_rows=4000, random_state=0).fit(drawn()[0])

@@ -30,7 +30,7 @@ def drawn(rows=12_000, k=14, seed=0, noise=0.8):
 
 
 def fit(rows, k=14, **parameters):
-    return LinearMixture(k, VIEWS, random_state=0, **parameters).fit(rows)
+    return LinearMixture(k, views=VIEWS, random_state=0, **parameters).fit(rows)
 
 
 def means_of(model):
@@ -63,7 +63,7 @@ def test_fit__is_as_near_as_the_means_of_true_labels(seed):
     best = distance(means, oracle(rows, label))
     model = fit(rows)
     assert distance(means, means_of(model)) < 1.03 * best
-    assert distance(means, means_of(fit(rows, em_iterations=0))) < 1.6 * best
+    assert distance(means, means_of(fit(rows, max_iter=0))) < 1.6 * best
     (order, found), _ = matched(means, means_of(model))
     shares = np.bincount(label, minlength=14)[order] / len(label)
     np.testing.assert_allclose(model.weights_[found], shares, atol=0.002)
@@ -115,7 +115,7 @@ def test_fit__does_not_depend_on(fitted, change, back):
 def test_fit__of_weights_is_that_of_repeated_rows(fitted):
     rows, _, means, _ = fitted
     weight = np.where(np.arange(len(rows)) % 2, 2.0, 1.0)
-    weighted = LinearMixture(14, VIEWS, random_state=0).fit(rows, sample_weight=weight)
+    weighted = LinearMixture(14, views=VIEWS, random_state=0).fit(rows, sample_weight=weight)
     repeated = fit(np.repeat(rows, weight.astype(int), axis=0))
     assert distance(means_of(weighted), means_of(repeated)) < 0.02
     assert distance(means, means_of(weighted)) < 0.5
@@ -129,7 +129,7 @@ def test_fit__of_two_sources_is_that_of_their_rows(fitted):
 
 def test_rounds__of_sites_give_the_terms_of_all_rows(fitted):
     rows, _, means, _ = fitted
-    prepared = LinearMixture(14, VIEWS, random_state=0).prepare(rows)
+    prepared = LinearMixture(14, views=VIEWS, random_state=0).prepare(rows)
     solved = prepared.solve(merge([prepared.accumulate(part) for part in np.split(rows, 3)]))
     assert distance(means, means_of(solved)) < 0.5
 
@@ -154,7 +154,7 @@ def test_views__have_to_be_three():
     with pytest.raises(ViewError, match=r"three views, .* have 4 .*join views"):
         LinearMixture(2).fit(np.zeros((50, 4)))
     with pytest.raises(ViewError, match=r"have 2 .*split the features"):
-        LinearMixture(2, {"a": [0], "b": [1]}).fit(np.zeros((50, 2)))
+        LinearMixture(2, views={"a": [0], "b": [1]}).fit(np.zeros((50, 2)))
 
 
 def test_fit__starts_from_one_label_a_component(fitted, tmp_path):
@@ -162,22 +162,22 @@ def test_fit__starts_from_one_label_a_component(fitted, tmp_path):
     some = np.full(len(rows), -1)
     first = np.unique(label, return_index=True)[1]
     some[first] = label[first]
-    model = LinearMixture(14, VIEWS, random_state=0).fit(rows, some)
+    model = LinearMixture(14, views=VIEWS, random_state=0).fit(rows, some)
     assert model.classes_.tolist() == [str(h) for h in range(14)]
     np.testing.assert_allclose(means_of(model), means, atol=0.1)
     assert (model.predict(rows) == label).mean() > 0.99
     again = bigtensor.load(model.save(tmp_path / "model.zarr"))
     assert again.classes_.tolist() == model.classes_.tolist()
     with pytest.raises(ParameterError, match=r"is 13, .* 14 different labels"):
-        LinearMixture(13, VIEWS).fit(rows, some)
-    assert not hasattr(LinearMixture(14, VIEWS, random_state=0).fit(rows, label), "classes_")
+        LinearMixture(13, views=VIEWS).fit(rows, some)
+    assert not hasattr(LinearMixture(14, views=VIEWS, random_state=0).fit(rows, label), "classes_")
 
 
 def test_fit__reads_labels_from_a_variable(fitted):
     rows, label, _, _ = fitted
     names = np.where(np.arange(len(rows)) % 50 == 0, np.char.add("type ", label.astype(str)), "")
     data = xr.Dataset({"X": (("sample", "feature"), rows), "type": ("sample", names)})
-    model = LinearMixture(14, VIEWS, random_state=0).fit(data, "type")
+    model = LinearMixture(14, views=VIEWS, random_state=0).fit(data, "type")
     order = [int(name.split()[1]) for name in model.classes_]
     assert (np.array(order)[model.predict(data)] == label).mean() > 0.99
 
@@ -185,7 +185,7 @@ def test_fit__reads_labels_from_a_variable(fitted):
 def test_too_many_components__are_not_padded(fitted):
     rows, _, means, _ = fitted
     with pytest.warns(ConditioningWarning, match="of the 20 components asked for"):
-        model = fit(rows, 20, em_iterations=0)
+        model = fit(rows, 20, max_iter=0)
     assert 14 <= len(model.weights_) < 20
     heavy = model.weights_ > 0.02
     assert heavy.sum() >= 13
@@ -263,7 +263,7 @@ def test_constant_and_duplicated_features__do_no_harm(fitted):
     rows, label, _, _ = fitted
     wide = np.hstack([rows, rows[:, :3], np.ones((len(rows), 2))])
     views = {**VIEWS, "a": [*VIEWS["a"], 30, 31, 32, 33, 34]}
-    model = LinearMixture(14, views, random_state=0).fit(wide)
+    model = LinearMixture(14, views=views, random_state=0).fit(wide)
     (order, found), _ = matched(
         oracle(wide, label),
         np.hstack([model.components_[v].to_numpy().T for v in "abc"])[:, np.r_[0:10, 15:35, 10:15]],

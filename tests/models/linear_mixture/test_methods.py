@@ -24,7 +24,7 @@ def drawn(seed=0, rows=ROWS, k=K):
 
 
 def fit(rows, method, k=K, **parameters):
-    return LinearMixture(k, VIEWS, method=method, random_state=0, **parameters).fit(rows)
+    return LinearMixture(k, views=VIEWS, method=method, random_state=0, **parameters).fit(rows)
 
 
 def means_of(model):
@@ -44,7 +44,7 @@ def rows():
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_methods__find_the_same_components(seed):
     values, oracle = drawn(seed)
-    found = {method: means_of(fit(values, method, em_iterations=0)) for method in PRECISE}
+    found = {method: means_of(fit(values, method, max_iter=0)) for method in PRECISE}
     for method, means in found.items():
         assert distance(oracle, means) < 0.06, method
         assert distance(found["sample"], means) < 0.01, method
@@ -58,10 +58,10 @@ def test_methods__find_more_components_than_features(method, seed):
 
 
 def test_compressed__without_steps_is_less_precise_and_needs_two_passes(rows):
-    model = fit(rows, "compressed", em_iterations=0, gauss_newton_steps=0)
+    model = fit(rows, "compressed", max_iter=0, gauss_newton_steps=0)
     names = [done["name"] for done in model.diagnostics_["passes"]]
     assert names == ["pilot", "pair moments", "projected tensor"]
-    assert distance(means_of(fit(rows, "sample", em_iterations=0)), means_of(model)) < 0.1
+    assert distance(means_of(fit(rows, "sample", max_iter=0)), means_of(model)) < 0.1
 
 
 def test_power__is_a_biased_reference(rows):
@@ -69,7 +69,7 @@ def test_power__is_a_biased_reference(rows):
     with warnings.catch_warnings():
         # clusters that share a column in one view are lost
         warnings.simplefilter("ignore", ConditioningWarning)
-        model = fit(rows, "power", em_iterations=0)
+        model = fit(rows, "power", max_iter=0)
     squares = ((means_of(model)[:, None] - oracle[None]) ** 2).sum(axis=2)
     assert 2 <= len(model.weights_) <= K
     assert np.sqrt(squares.min(axis=1)).max() > 0.1
@@ -82,7 +82,7 @@ def test_power__finds_orthogonal_columns_as_well_as_labels():
     label = rng.integers(4, size=12_000)
     means = np.hstack([np.linalg.qr(rng.normal(size=(N_FEATURES, 4)))[0].T for _ in "abc"]) * 2
     values = means[label] + 0.3 * rng.normal(size=(12_000, 3 * N_FEATURES))
-    model = fit(values, "power", 4, em_iterations=0)
+    model = fit(values, "power", 4, max_iter=0)
     assert distance(means, means_of(model)) < 0.1
     np.testing.assert_allclose(model.weights_, 0.25, atol=0.02)
 
@@ -91,11 +91,11 @@ def test_power__finds_orthogonal_columns_as_well_as_labels():
 def test_methods__have_the_same_bits_everywhere(rows, method, tmp_path):
     warnings.simplefilter("ignore", ConditioningWarning)
     model = fit(rows, method)
-    again = LinearMixture(K, VIEWS, method=method, random_state=0).fit(
+    again = LinearMixture(K, views=VIEWS, method=method, random_state=0).fit(
         rows, scheduler="threads", workers=1, checkpoint=tmp_path / "parts"
     )
     np.testing.assert_array_equal(means_of(again), means_of(model))
-    resumed = LinearMixture(K, VIEWS, method=method, random_state=0).fit(
+    resumed = LinearMixture(K, views=VIEWS, method=method, random_state=0).fit(
         rows, checkpoint=tmp_path / "parts"
     )
     np.testing.assert_array_equal(means_of(resumed), means_of(model))
@@ -120,7 +120,7 @@ def test_fit__resumes_from_the_pass_that_failed(rows, method, tmp_path):
             if len(ends) == 2:
                 raise KeyboardInterrupt
 
-    model = LinearMixture(K, VIEWS, method=method, random_state=0)
+    model = LinearMixture(K, views=VIEWS, method=method, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(rows, checkpoint=tmp_path / "parts", listeners=[stop])
     model.fit(rows, checkpoint=tmp_path / "parts")
@@ -131,18 +131,18 @@ def test_fit__resumes_from_the_pass_that_failed(rows, method, tmp_path):
 
 @pytest.mark.parametrize("method", ["sample", "compressed", "explicit"])
 def test_rounds__of_sites_give_the_components_of_all_rows(rows, method, tmp_path):
-    site = LinearMixture(K, VIEWS, method=method, random_state=0, em_iterations=0).prepare(rows)
+    site = LinearMixture(K, views=VIEWS, method=method, random_state=0, max_iter=0).prepare(rows)
     site = bigtensor.load(site.save(tmp_path / "prepared.zarr"))
     while site._rounds.wanted is not None:
         site.solve(merge([site.accumulate(part) for part in np.split(rows, 3)]))
-    found = means_of(fit(rows, method, em_iterations=0))
+    found = means_of(fit(rows, method, max_iter=0))
     assert distance(found, means_of(site)) < 1e-5
 
 
 def test_rounds__of_the_explicit_tensor_see_components_that_the_first_batch_has_not():
     values, oracle = drawn(5)
     near = ((values[:, None] - oracle[None]) ** 2).sum(axis=2).argmin(axis=1)
-    model = LinearMixture(K, VIEWS, method="explicit", random_state=0)
+    model = LinearMixture(K, views=VIEWS, method="explicit", random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConditioningWarning)
         model.partial_fit(values[near < K - 2])
@@ -156,7 +156,7 @@ def plan_of(n_features, k, n_rows, **parameters):
     }
     values = np.zeros((n_rows, 3 * n_features), "f4")
     where = {key: parameters.pop(key) for key in ("memory_limit",) if key in parameters}
-    return LinearMixture(k, views, **parameters).plan(values, **where)
+    return LinearMixture(k, views=views, **parameters).plan(values, **where)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_plan__has_the_price_of_every_method():
 def test_fit__is_within_its_plan(rows):
     for method in METHODS[1:]:
         warnings.simplefilter("ignore", ConditioningWarning)
-        model = LinearMixture(K, VIEWS, method=method, random_state=0)
+        model = LinearMixture(K, views=VIEWS, method=method, random_state=0)
         most = {size.name: 0 for size in model.plan(rows).passes}
         for size in model.plan(rows).passes:
             most[size.name] += size.times
@@ -212,7 +212,7 @@ def test_fit__is_within_its_plan(rows):
 
 def test_explicit__that_does_not_fit_is_refused():
     views = {view: list(range(v * 200, (v + 1) * 200)) for v, view in enumerate("abc")}
-    model = LinearMixture(5, views, method="explicit")
+    model = LinearMixture(5, views=views, method="explicit")
     rows = np.zeros((3000, 600), "f4")
     plan = model.plan(rows, workers=1, memory_limit="600MiB")
     with pytest.raises(PlanError, match=r"125\.75 MiB a task; .*method='sample'"):
@@ -232,7 +232,7 @@ def test_errors__name_the_method(rows):
     some = np.full(len(rows), -1)
     some[:500] = np.arange(500) % K
     with pytest.raises(ParameterError, match=r"method='explicit' .* labels"):
-        LinearMixture(K, VIEWS, method="explicit").fit(rows, some)
+        LinearMixture(K, views=VIEWS, method="explicit").fit(rows, some)
 
 
 @pytest.mark.parametrize("method", METHODS[1:])

@@ -87,7 +87,9 @@ FAMILIES = {
         lambda: GaussianMixture(5, covariance_type="tied", random_state=0),
         *(lambda rows, seed: clusters(rows, seed, 5), *LABELS, 0.97),
     ),
-    "linear": Family(lambda: LinearMixture(3, PAIRS, random_state=0), clusters, *LABELS, 0.99),
+    "linear": Family(
+        lambda: LinearMixture(3, views=PAIRS, random_state=0), clusters, *LABELS, 0.99
+    ),
     "markov": Family(
         lambda: HiddenMarkovModel(2, emissions="kernel", random_state=0), chain, *LABELS, 0.97
     ),
@@ -95,7 +97,9 @@ FAMILIES = {
     "sparse": Family(lambda: SparseICA(random_state=0), bursts, *SOURCES),
     "kernel_ica": Family(lambda: KernelICA(3, n_landmarks=40, random_state=0), laplace, *SOURCES),
     "density": Family(
-        lambda: TensorTrainDensity(2, "z", widths=[0.5, 1.2], n_trains=1, random_state=0),
+        lambda: TensorTrainDensity(
+            2, coordinates="z", widths=[0.5, 1.2], n_trains=1, random_state=0
+        ),
         *(clusters, "score_samples", densities_agree, 0.95),
     ),
 }

@@ -8,7 +8,7 @@ from bigtensor.testing import small_data
 
 
 def make(kind: str) -> TensorTrainDensity:
-    return TensorTrainDensity(2, "z", widths=[0.5, 1.2], n_trains=2, random_state=0)
+    return TensorTrainDensity(2, coordinates="z", widths=[0.5, 1.2], n_trains=2, random_state=0)
 
 
 def data(kind: str) -> xr.DataArray:

@@ -39,7 +39,7 @@ def chained():
     second = 0.8 * first + 0.6 * rng.normal(size=3_000)
     parabola = second**2 + 0.5 * rng.normal(size=3_000)
     X = np.column_stack([first, rng.normal(size=3_000), parabola, second])
-    return TensorTrainDensity(8, "z", widths=(0.3, 0.9), random_state=0).fit(X)
+    return TensorTrainDensity(8, coordinates="z", widths=(0.3, 0.9), random_state=0).fit(X)
 
 
 def test_arcs__are_the_dependence_of_pairs_in_the_order_of_the_chain(chained):
@@ -74,7 +74,9 @@ def test_mutual_informations__agree_with_the_model(chained):
 @pytest.mark.slow
 def test_dependence__counts_the_variables_that_are_left_out():
     X = np.random.default_rng(0).normal(size=(80, 43))
-    sections = sections_of(TensorTrainDensity(2, "z", widths=(0.6,), n_trains=1).fit(X), None)
+    sections = sections_of(
+        TensorTrainDensity(2, coordinates="z", widths=(0.6,), n_trains=1).fit(X), None
+    )
     (arcs,) = figures_of(sections, "dependence", ArcDiagram)
     assert len(arcs.names) == 40
     assert "The first 40 of 43 variables are shown." in blocks_of(sections, "dependence")[0].text
@@ -82,7 +84,7 @@ def test_dependence__counts_the_variables_that_are_left_out():
 
 def test_dependence__of_rotated_coordinates_has_no_arcs():
     X = np.random.default_rng(0).normal(size=(100, 3))
-    sections = sections_of(TensorTrainDensity(2, "zca", widths=(0.6,)).fit(X), None)
+    sections = sections_of(TensorTrainDensity(2, coordinates="zca", widths=(0.6,)).fit(X), None)
     assert not figures_of(sections, "dependence", ArcDiagram)
     assert len(figures_of(sections, "dependence", Heatmap)) == 1
 
@@ -91,7 +93,7 @@ def test_rank_correlations__leave_out_draws_of_other_symbols():
     rng = np.random.default_rng(0)
     kind = rng.integers(0, 3, 60)
     X = np.column_stack([kind, kind + 0.2 * rng.normal(size=60)])
-    model = TensorTrainDensity(3, "z", random_state=0).fit(X)
+    model = TensorTrainDensity(3, coordinates="z", random_state=0).fit(X)
     drawn = model._fitted.draw(5_000, np.random.default_rng(0))
     assert np.isnan(drawn[:, 0]).any()
     (ranks,) = figures_of(sections_of(model, None), "dependence", Heatmap)
@@ -137,7 +139,7 @@ def with_categories():
     twin = np.where(rng.random(900) < 0.9, kind, 0)
     X = np.column_stack([kind, twin, 2 * kind + rng.normal(size=900), np.full(900, 3.0)])
     X[::10, 2] = np.nan
-    model = TensorTrainDensity(3, "z", widths=(0.3,), random_state=0)
+    model = TensorTrainDensity(3, coordinates="z", widths=(0.3,), random_state=0)
     with pytest.warns(ConstantFeatureWarning, match="x3"):
         return X, model.fit(X)
 
@@ -169,7 +171,7 @@ def test_conditionals__of_categories_alone_have_no_section():
 def test_sections__of_a_variable_without_values_leave_it_out():
     X = np.random.default_rng(0).normal(size=(200, 3))
     X[:, 2] = np.nan
-    model = TensorTrainDensity(2, "z", widths=(0.6,), random_state=0)
+    model = TensorTrainDensity(2, coordinates="z", widths=(0.6,), random_state=0)
     with pytest.warns(ConstantFeatureWarning, match="x2"):
         model.fit(X)
     rows = SampledRows(X, np.ones(len(X)), None, None, len(X), 0)

@@ -42,7 +42,7 @@ def model(chain):
 def iris(request):
     X = load_iris().data
     settings = {"structure": request.param, "widths": (0.3, 0.9), "n_trains": 2}
-    return X, TensorTrainDensity(3, "ns", **settings, random_state=0).fit(X)
+    return X, TensorTrainDensity(3, coordinates="ns", **settings, random_state=0).fit(X)
 
 
 def test_density__is_near_the_truth(chain, model):
@@ -64,7 +64,7 @@ def test_passes__bring_many_rows_nearer_to_the_truth():
     values, test = chain["X"].values[:120_000], chain["X"].values[120_000:]
     settings = {"rank": 5, "coordinates": "z", "widths": (0.3,), "pilot_rows": 2_000}
     some = TensorTrainDensity(**settings).fit(values[:2_000])
-    many = TensorTrainDensity(**settings, passes=4).fit(values)
+    many = TensorTrainDensity(**settings, max_iter=4).fit(values)
     assert excess(chain, many, test) < 0.5 * excess(chain, some, test)
     held_out = many.diagnostics_["held_out_log_density"]
     assert len(held_out) == 4
@@ -76,7 +76,7 @@ def test_passes__bring_many_rows_nearer_to_the_truth():
 def test_every_conditional__integrates_to_one(iris, coordinates):
     X, fitted_to = iris
     settings = {"structure": fitted_to.structure, "widths": (0.3, 0.9), "random_state": 0}
-    model = TensorTrainDensity(3, coordinates, **settings).fit(X)
+    model = TensorTrainDensity(3, coordinates=coordinates, **settings).fit(X)
     for j, name in enumerate(["x0", "x1", "x2", "x3"]):
         density = model.marginal([name])
         other = model.conditional({f"x{i}": float(X[70, i]) for i in range(4) if i != j})
@@ -227,7 +227,7 @@ def test_a_tree__is_nearer_to_rows_of_a_tree():
 def test_mutual_information__is_that_of_gaussian_variables():
     rng = np.random.default_rng(0)
     X = rng.multivariate_normal([0, 0, 0], [[1, 0.8, 0], [0.8, 1, 0], [0, 0, 1]], 5_000)
-    model = TensorTrainDensity(8, "ns", widths=(0.3, 0.9), random_state=0).fit(X)
+    model = TensorTrainDensity(8, coordinates="ns", widths=(0.3, 0.9), random_state=0).fit(X)
     exact = -0.5 * np.log(1 - 0.64)
     assert model.mutual_information(["x0"], ["x1"]) == pytest.approx(exact, abs=0.07)
     assert model.mutual_information(["x2"], ["x0", "x1"]) == pytest.approx(0, abs=0.03)
@@ -375,7 +375,7 @@ def test_no_value_at_all__is_refused():
 
 def test_rounds__go_on_while_rows_beyond_the_prepared_part_gain():
     rows = np.random.default_rng(0).normal(size=(4_000, 3)) @ (np.eye(3) + 0.3)
-    model = TensorTrainDensity(2, "z", widths=[0.5, 1.2], n_trains=1, random_state=0)
+    model = TensorTrainDensity(2, coordinates="z", widths=[0.5, 1.2], n_trains=1, random_state=0)
     model.prepare(rows[:500], rows=len(rows))
     for _ in range(2):
         model.solve(bigtensor.merge([model.accumulate(rows[:500]), model.accumulate(rows[500:])]))

@@ -10,7 +10,7 @@ SETTINGS = {"rtol": 1e-7}
 
 def make(kind: str) -> TopicModel:
     assert kind == "counts"
-    return TopicModel(3, polish_passes=2, random_state=0)
+    return TopicModel(3, max_iter=2, random_state=0)
 
 
 def data(kind: str) -> csr_array:

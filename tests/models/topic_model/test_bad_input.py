@@ -50,12 +50,12 @@ def test_negative_integers_of_a_dense_matrix__are_missing(counts):
 
 def test_fractional_counts__are_told_and_not_polished(counts):
     broken = csr_array(counts * 0.5)
-    with pytest.raises(DataError, match=r"not whole numbers.*polish_passes=0"):
-        TopicModel(3, polish_passes=4).fit(broken)
+    with pytest.raises(DataError, match=r"not whole numbers.*max_iter=0"):
+        TopicModel(3, max_iter=4).fit(broken)
     with pytest.warns(ConditioningWarning, match="not whole numbers"):
         model = TopicModel(3).fit(broken)
-    assert "polish_passes" not in model.diagnostics_
-    quiet(TopicModel(3, polish_passes=0), broken)
+    assert "max_iter" not in model.diagnostics_
+    quiet(TopicModel(3, max_iter=0), broken)
 
 
 def test_measured_values__are_refused():
@@ -73,11 +73,11 @@ def test_codes_of_categories__are_refused():
 
 
 def test_empty_and_short_documents__do_not_count(counts):
-    whole = quiet(TopicModel(3, polish_passes=2), csr_array(counts))
+    whole = quiet(TopicModel(3, max_iter=2), csr_array(counts))
     short = np.zeros((50, 40), int)
     short[:30, 1] = 2
-    model = quiet(TopicModel(3, polish_passes=0), csr_array(np.vstack([counts, short])))
-    alone = quiet(TopicModel(3, polish_passes=0), csr_array(counts))
+    model = quiet(TopicModel(3, max_iter=0), csr_array(np.vstack([counts, short])))
+    alone = quiet(TopicModel(3, max_iter=0), csr_array(counts))
     assert model.topics_ == pytest.approx(alone.topics_, rel=1e-8)
     assert any("fewer than three" in s for s in model.diagnostics_["verdict"]["sentences"])
     shares = whole.transform(csr_array(short))
@@ -101,7 +101,9 @@ def test_words_that_never_occur__change_nothing(counts):
 
 
 def test_more_topics_than_words__are_refused(counts):
-    with pytest.raises(ParameterError, match=r"n_topics=50 exceeds the words \(n_features = 40\)"):
+    with pytest.raises(
+        ParameterError, match=r"n_components=50 exceeds the words \(n_features = 40\)"
+    ):
         TopicModel(50).fit(counts)
     few = np.zeros((300, 40), int)
     few[:, :4] = default_rng(0).poisson(3, (300, 4))
@@ -123,7 +125,7 @@ def test_a_handful_of_documents__ends_in_topics_or_an_error(n_documents):
     for seed in range(10):
         rows = default_rng(seed).poisson(2, (n_documents, 6))
         try:
-            model = TopicModel(2, polish_passes=1, random_state=0).fit(rows)
+            model = TopicModel(2, max_iter=1, random_state=0).fit(rows)
         except DataError:
             continue
         assert model.topics_.sum(axis=1) == pytest.approx(np.ones(2))
@@ -138,14 +140,14 @@ def test_nothing_to_predict__is_refused(counts):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"n_topics": 1},
-        {"n_topics": "many"},
+        {"n_components": 1},
+        {"n_components": "many"},
         {"doc_concentration": 0.0},
         {"topic_concentration": -1.0},
         {"power_passes": -1},
-        {"polish_passes": 1.5},
+        {"max_iter": 1.5},
     ],
 )
 def test_parameters_out_of_range__are_refused(counts, settings):
     with pytest.raises(ParameterError, match=next(iter(settings))):
-        TopicModel(**{"n_topics": 3, **settings}).fit(counts)
+        TopicModel(**{"n_components": 3, **settings}).fit(counts)

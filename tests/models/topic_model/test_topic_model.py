@@ -46,7 +46,7 @@ def test_topics_shares_and_prior__are_those_of_the_truth(corpus, model):
 
 
 def test_passes__improve_the_topics_of_moments(corpus, model):
-    moments = TopicModel(5, polish_passes=0).fit(corpus)
+    moments = TopicModel(5, max_iter=0).fit(corpus)
     before, _ = distances(corpus.varm["true_topics"], moments.topics_)
     after, _ = distances(corpus.varm["true_topics"], model.topics_)
     assert after.mean() < 0.95 * before.mean()
@@ -70,7 +70,7 @@ def test_number_of_topics__is_found(corpus):
 
 
 def test_given_concentration__stays(corpus):
-    found = TopicModel(5, 2.0, polish_passes=2).fit(corpus)
+    found = TopicModel(5, doc_concentration=2.0, max_iter=2).fit(corpus)
     assert found.doc_concentration_.sum() == pytest.approx(2.0)
 
 
@@ -124,9 +124,9 @@ def test_drawn_documents__are_like_those_of_the_fit(corpus, model):
 
 
 def test_batches__add_up(corpus):
-    whole = TopicModel(5, polish_passes=0, random_state=0).prepare(corpus.X)
+    whole = TopicModel(5, max_iter=0, random_state=0).prepare(corpus.X)
     whole.solve(whole.accumulate(corpus.X))
-    batches = TopicModel(5, polish_passes=0, random_state=0).prepare(corpus.X)
+    batches = TopicModel(5, max_iter=0, random_state=0).prepare(corpus.X)
     for start in range(0, 6000, 2000):
         batches.partial_fit(corpus.X[start : start + 2000])
     assert batches.topics_ == pytest.approx(whole.topics_, rel=1e-8)
@@ -139,7 +139,7 @@ def test_pipeline_of_texts__works():
         "goal match team",
         "team goal win",
     ]
-    pipeline = make_pipeline(CountVectorizer(), TopicModel(2, random_state=0, polish_passes=3))
+    pipeline = make_pipeline(CountVectorizer(), TopicModel(2, random_state=0, max_iter=3))
     shares = pipeline.fit_transform(texts * 50)
     assert shares.shape == (200, 2)
     labels = shares[:4].argmax(axis=1)

@@ -101,7 +101,7 @@ def test_feature_profiles__draw_categories_as_boxes(mixture_data):
     names = [*mixture_data["feature"].to_numpy(), "code"]
     values = np.column_stack([mixture_data["X"].to_numpy(), codes]).astype("float32")
     data = xr.DataArray(values, {"feature": names}, ("sample", "feature"))
-    model = KernelMixture(3, kernels={"code": "delta"}, random_state=0).fit(data)
+    model = KernelMixture(3, kernel={"code": "delta"}, random_state=0).fit(data)
     profile = feature_profiles(model)[-1]
     assert profile.categorical
     mass = np.trapezoid(profile.density, profile.points, axis=0)

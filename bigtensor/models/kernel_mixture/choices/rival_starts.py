@@ -59,11 +59,7 @@ def rivals_of(settings: Settings, rows: int) -> tuple[Rival, ...]:
     rows : int
         Of the data.
     """
-    if (
-        rows < FEWEST_ROWS_WITH_RIVALS
-        or not settings.spectral
-        or settings.posterior_passes is not None
-    ):
+    if rows < FEWEST_ROWS_WITH_RIVALS or not settings.spectral or settings.max_iter is not None:
         return ()
     on_all = moments_windows(settings, rows) is None
     return RIVALS_ON_ALL_ROWS if on_all else RIVALS_ON_WINDOWS

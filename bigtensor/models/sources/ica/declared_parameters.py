@@ -29,11 +29,11 @@ PARAMETERS = (
         ),
     ),
     Parameter(
-        "polish_passes",
+        "max_iter",
         3,
         Whole(1, MOST_PASSES),
         Option(
-            ("--polish-passes",),
+            ("--max-iter",),
             "Most fixed-point iterations over all rows, of whitened sources.",
         ),
     ),

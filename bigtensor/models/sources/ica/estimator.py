@@ -45,7 +45,7 @@ class ICA(ScriptedFit, MixingAnswers):
         not Gaussian, and none with an impossible kurtosis.
     views : mapping of str to feature names or columns, optional
         The features to use, in any number of views. By default every feature.
-    polish_passes : int, default 3
+    max_iter : int, default 3
         Most fixed-point iterations over all rows, with ``"whitened"``. They end when the sources
         turn by less than their error.
     gauss_newton_steps : int, default 2
@@ -119,10 +119,10 @@ class ICA(ScriptedFit, MixingAnswers):
     def __init__(
         self,
         n_components: int | None = None,
+        *,
         method: str = "auto",
         views: Any = None,
-        *,
-        polish_passes: int = 3,
+        max_iter: int = 3,
         gauss_newton_steps: int = 2,
         pilot_rows: int | None = None,
         missing: str = "raise",
@@ -133,7 +133,7 @@ class ICA(ScriptedFit, MixingAnswers):
         self.n_components = n_components
         self.method = method
         self.views = views
-        self.polish_passes = polish_passes
+        self.max_iter = max_iter
         self.gauss_newton_steps = gauss_newton_steps
         self.pilot_rows = pilot_rows
         self.missing = missing

@@ -27,7 +27,7 @@ def planned_refinement(settings: ICASettings) -> list[PlannedPass]:
         return [moments, contractions]
     contrast = contrast_pass(unmixing, mean, counted, "float64")
     if settings.method == "whitened":
-        polish = settings.polish_passes - 1
+        polish = settings.max_iter - 1
         return [moments, PlannedPass(contrast, polish)] if polish else [moments]
-    times = max(settings.polish_passes - 1, contractions.times)
+    times = max(settings.max_iter - 1, contractions.times)
     return [moments, PlannedPass(contrast, times, instead=contractions.wanted)]

@@ -211,7 +211,7 @@ def _refine_whitened(preparation: ICAPreparation) -> Script:
         moments_pass(settings, sample.mean, sample.unmixing, counted),
         lambda moments: axes_of(moments, settings),
         contrast,
-        settings.polish_passes,
+        settings.max_iter,
     )
     return solve((yield from whitened_sources(sample, passes, solve)))
 

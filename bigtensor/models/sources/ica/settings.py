@@ -26,11 +26,11 @@ class ICASettings(SourceSettings):
     Attributes
     ----------
     method : {"auto", "whitened", "cumulant"}
-    polish_passes, gauss_newton_steps : int
+    max_iter, gauss_newton_steps : int
     """
 
     method: str
-    polish_passes: int
+    max_iter: int
     gauss_newton_steps: int
 
 
@@ -55,7 +55,7 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> ICASetti
         views=shape.views,
         n_components=asked,
         method=method,
-        polish_passes=int(model.polish_passes),
+        max_iter=int(model.max_iter),
         gauss_newton_steps=int(model.gauss_newton_steps),
         pilot_rows=min(shape.rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
         rows=shape.rows,
@@ -91,9 +91,9 @@ def check_parameters(model: Any) -> None:
 
 def without_effect(model: Any) -> Message | None:
     """Return a sentence on passes that the method does not make, or None."""
-    if model.method == "cumulant" and model.polish_passes != _default("polish_passes"):
+    if model.method == "cumulant" and model.max_iter != _default("max_iter"):
         return (
-            Setting("polish_passes")
+            Setting("max_iter")
             + " has no effect with "
             + Setting("method", "cumulant")
             + ", which makes Gauss-Newton steps: leave it out"

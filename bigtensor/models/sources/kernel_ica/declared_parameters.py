@@ -43,10 +43,10 @@ PARAMETERS = (
         memory=("states", "workspaces", "driver"),
     ),
     Parameter(
-        "polish_passes",
+        "max_iter",
         3,
         Whole(1, MOST_PASSES),
-        Option(("--polish-passes",), "Most fixed-point iterations over all rows."),
+        Option(("--max-iter",), "Most fixed-point iterations over all rows."),
     ),
     Parameter(
         "pilot_rows",

@@ -62,7 +62,7 @@ class KernelICA(ScriptedFit, TransformAnswers):
         as many landmarks as distinct rows the kernel is exact.
     views : mapping of str to feature names or columns, optional
         The features to use, in any number of views. By default every feature.
-    polish_passes : int, default 3
+    max_iter : int, default 3
         Most fixed-point iterations over all rows. They end when the sources turn by less than
         their error.
     pilot_rows : int, optional
@@ -137,12 +137,12 @@ class KernelICA(ScriptedFit, TransformAnswers):
     def __init__(
         self,
         n_components: int,
+        *,
         kernel: str = "gaussian",
         bandwidth: float | str = "auto",
-        *,
         n_landmarks: int = 500,
         views: Any = None,
-        polish_passes: int = 3,
+        max_iter: int = 3,
         pilot_rows: int | None = None,
         missing: str = "raise",
         weights: str = "counts",
@@ -154,7 +154,7 @@ class KernelICA(ScriptedFit, TransformAnswers):
         self.bandwidth = bandwidth
         self.n_landmarks = n_landmarks
         self.views = views
-        self.polish_passes = polish_passes
+        self.max_iter = max_iter
         self.pilot_rows = pilot_rows
         self.missing = missing
         self.weights = weights

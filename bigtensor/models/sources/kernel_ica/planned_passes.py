@@ -43,7 +43,7 @@ def planned_refinement(settings: KernelSettings) -> list[PlannedPass]:
     features = whole(_blank_map(settings, q))
     sources = SampleRotation(np.zeros(q), np.zeros((q, min(q, settings.most_components))))
     moments = PlannedPass(feature_moments_pass(features, sources, counted))
-    more = settings.polish_passes - 1
+    more = settings.max_iter - 1
     contrast = feature_contrast_pass(features, sources, counted)
     return [moments, PlannedPass(contrast, more)] if more else [moments]
 

@@ -120,7 +120,7 @@ def refine(preparation: KernelPreparation) -> Script:
         feature_moments_pass(features.features, sample, counted),
         lambda moments: _axes(moments, features),
         contrast,
-        settings.polish_passes,
+        settings.max_iter,
         preparation.pilot["step"],
     )
     return solve((yield from whitened_sources(sample, passes, solve)))

@@ -32,13 +32,13 @@ class KernelSettings(SourceSettings):
     kernel : {"gaussian", "laplace", "linear"}
     bandwidth : float, optional
         In standard deviations of the features; None for the default of the number of features.
-    n_landmarks, polish_passes : int
+    n_landmarks, max_iter : int
     """
 
     kernel: str
     bandwidth: float | None
     n_landmarks: int
-    polish_passes: int
+    max_iter: int
 
     @property
     def most_landmarks(self) -> int:
@@ -72,7 +72,7 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> KernelSe
         kernel=str(model.kernel),
         bandwidth=None if model.bandwidth == "auto" else float(model.bandwidth),
         n_landmarks=int(model.n_landmarks),
-        polish_passes=int(model.polish_passes),
+        max_iter=int(model.max_iter),
         pilot_rows=min(
             shape.most_occurrences, enough if model.pilot_rows is None else int(model.pilot_rows)
         ),

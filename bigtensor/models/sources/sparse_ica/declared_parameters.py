@@ -17,11 +17,11 @@ PARAMETERS = (
         memory=("states", "workspaces"),
     ),
     Parameter(
-        "polish_passes",
+        "max_iter",
         2,
         Whole(0, MOST_PASSES),
         Option(
-            ("--polish-passes",),
+            ("--max-iter",),
             "Passes over all rows that encode them and solve for the columns again; 0 for the "
             "columns of the fourth cumulant.",
         ),

@@ -48,7 +48,7 @@ class SparseICA(ScriptedFit, MixingAnswers):
         out from Gaussian noise in the fourth cumulant.
     views : mapping of str to feature names or columns, optional
         The features to use, in any number of views. By default every feature.
-    polish_passes : int, default 2
+    max_iter : int, default 2
         Passes over all rows that encode them and solve for the columns again. With 0 the columns
         are terms of the fourth cumulant. Gaussian noise does not bias them, but their error is two
         to five times as large in simulations.
@@ -116,9 +116,9 @@ class SparseICA(ScriptedFit, MixingAnswers):
     def __init__(
         self,
         n_components: int | None = None,
-        views: Any = None,
         *,
-        polish_passes: int = 2,
+        views: Any = None,
+        max_iter: int = 2,
         gauss_newton_steps: int = 2,
         pilot_rows: int | None = None,
         missing: str = "raise",
@@ -128,7 +128,7 @@ class SparseICA(ScriptedFit, MixingAnswers):
     ) -> None:
         self.n_components = n_components
         self.views = views
-        self.polish_passes = polish_passes
+        self.max_iter = max_iter
         self.gauss_newton_steps = gauss_newton_steps
         self.pilot_rows = pilot_rows
         self.missing = missing

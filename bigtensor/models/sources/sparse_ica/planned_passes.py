@@ -21,8 +21,8 @@ def planned_refinement(settings: SparseSettings) -> list[PlannedPass]:
     """Return upper bounds of the sums over all rows."""
     d, k = settings.n_features, settings.most_components
     counted = blank_reach(d)
-    if settings.polish_passes:
+    if settings.max_iter:
         dictionary = SparseDictionary(np.zeros((d, k)), np.zeros(d), np.ones(d), 1.0)
-        return [PlannedPass(codes_pass(settings, dictionary, counted), settings.polish_passes)]
+        return [PlannedPass(codes_pass(settings, dictionary, counted), settings.max_iter)]
     moments = moments_pass(settings, np.zeros(d), np.zeros((d, 0)), counted)
     return [PlannedPass(moments), planned_contractions(settings, settings.gauss_newton_steps)]

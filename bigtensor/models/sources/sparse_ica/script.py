@@ -89,7 +89,7 @@ def prepare(settings: SparseSettings) -> Script:
         axes, sparse, moments.covariance, moments.mean, settings.views, settings.dtype
     )
     dictionary = SparseDictionary.of_components(components)
-    if settings.polish_passes:
+    if settings.max_iter:
         dictionary = yield from _polished(dictionary, pilot, settings.dtype)
     columns = axes.unwhitening @ sparse.factors[0]
     sources = SampleSources(moments.mean, columns, sparse.weights, pilot.counted)
@@ -139,7 +139,7 @@ class _Encoded:
 def refine(preparation: SparsePreparation) -> Script:
     """Ask for codes of all rows, and for the terms of their cumulant where nothing polishes it."""
     settings, counted = preparation.settings, preparation.sources.counted
-    if not settings.polish_passes:
+    if not settings.max_iter:
         return (yield from _refine_cumulant(preparation))
 
     def ask(state: _Encoded, _: int) -> Script:
@@ -154,7 +154,7 @@ def refine(preparation: SparsePreparation) -> Script:
     conclude = partial(_solution, preparation)
     initial = _Encoded(preparation.dictionary, None)
     return conclude(
-        (yield from climb(initial, ask, update, most=settings.polish_passes, conclude=conclude))
+        (yield from climb(initial, ask, update, most=settings.max_iter, conclude=conclude))
     )
 
 

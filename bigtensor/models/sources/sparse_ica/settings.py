@@ -24,10 +24,10 @@ class SparseSettings(SourceSettings):
 
     Attributes
     ----------
-    polish_passes, gauss_newton_steps : int
+    max_iter, gauss_newton_steps : int
     """
 
-    polish_passes: int
+    max_iter: int
     gauss_newton_steps: int
 
 
@@ -50,7 +50,7 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> SparseSe
     return SparseSettings(
         views=shape.views,
         n_components=asked,
-        polish_passes=int(model.polish_passes),
+        max_iter=int(model.max_iter),
         gauss_newton_steps=int(model.gauss_newton_steps),
         pilot_rows=min(shape.rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
         rows=shape.rows,
@@ -68,10 +68,10 @@ def check_parameters(model: Any) -> None:
 def without_effect(model: Any) -> Message | None:
     """Return a sentence on steps that polish passes stand in for, or None."""
     default = next(p.default for p in PARAMETERS if p.name == "gauss_newton_steps")
-    if model.polish_passes and model.gauss_newton_steps != default:
+    if model.max_iter and model.gauss_newton_steps != default:
         return (
             Setting("gauss_newton_steps")
             + " has no effect with polish passes, which solve for the columns by least squares: "
-            "leave it out, or use " + Setting("polish_passes", 0)
+            "leave it out, or use " + Setting("max_iter", 0)
         )
     return None

@@ -83,7 +83,7 @@ def _many_active(active: float, rank: int) -> list[Fault]:
                 "axes: they are hardly sparse, and codes of few sources turn the columns away from "
                 "them. Use the model ICA, or "
             )
-            + Setting("polish_passes", 0)
+            + Setting("max_iter", 0)
             + ".",
         )
     ]

@@ -88,7 +88,7 @@ def test_solution__of_exact_terms_is_exact():
 
 def test_settled_fit__solves_the_fixed_point_equation():
     values, _, _ = problem("mixed", 3, 3, 20_000, seed=5, dtype="f8")
-    found = ICA(method="whitened", polish_passes=50, random_state=0).fit(values)
+    found = ICA(method="whitened", max_iter=50, random_state=0).fit(values)
     sources = (values - found.mean_) @ found.components_.T
     assert np.cov(sources.T, bias=True) == pytest.approx(np.eye(3), abs=1e-8)
     tanh = np.tanh(sources)

@@ -27,7 +27,7 @@ def rows():
         ({"n_components": 0}, "n_components is 0; .* at least 1"),
         ({"n_components": 2.5}, "n_components is 2.5"),
         ({"method": "fast"}, "method is 'fast'; .* auto, whitened, "),
-        ({"polish_passes": 0}, "polish_passes is 0"),
+        ({"max_iter": 0}, "max_iter is 0"),
         ({"gauss_newton_steps": -1}, "gauss_newton_steps is -1"),
         (
             {"n_components": 5, "method": "whitened"},

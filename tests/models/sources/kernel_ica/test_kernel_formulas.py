@@ -26,7 +26,7 @@ def rows():
 @pytest.fixture(scope="module")
 def model(rows):
     """All rows are landmarks, so that the kernel is exact."""
-    return KernelICA(K, polish_passes=100, random_state=0).fit(rows)
+    return KernelICA(K, max_iter=100, random_state=0).fit(rows)
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +100,8 @@ def test_explained_variance__is_shared_by_the_sources(rows, model, components):
 def test_linear_kernel__gives_the_sources_of_linear_analysis(dtype):
     values, _, _ = problem("mixed", 6, 6, 30_000, seed=2, dtype=dtype)
     values = values * np.array([1, 10, 0.1, 5, 1, 1], dtype) + 3
-    ours = KernelICA(6, "linear", random_state=0).fit(values)
-    linear = ICA(6, "whitened", random_state=0).fit(values)
+    ours = KernelICA(6, kernel="linear", random_state=0).fit(values)
+    linear = ICA(6, method="whitened", random_state=0).fit(values)
     assert np.abs(ours.transform(values) - linear.transform(values)).max() < 1e-3
     assert ours.kurtosis_ == pytest.approx(linear.kurtosis_, abs=1e-3)
     assert ours.landmarks_ is None
@@ -111,7 +111,7 @@ def test_linear_kernel__gives_the_sources_of_linear_analysis(dtype):
 @pytest.mark.parametrize(("rows", "most"), [(1000, 0.08), (3000, 0.045)])
 def test_mixtures_in_a_space_of_many_features__are_separated(rows, most):
     points, mixing, hidden = feature_space_problem(rows, 4, 400, 0.1, seed=rows)
-    model = KernelICA(4, "linear", random_state=0).fit(points)
+    model = KernelICA(4, kernel="linear", random_state=0).fit(points)
     answered = model.transform(points)
     correlations = np.abs(np.corrcoef(answered.T, hidden.T)[:4, 4:]).max(axis=1)
     assert correlations.min() > 0.996

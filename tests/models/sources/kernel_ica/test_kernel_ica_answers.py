@@ -52,7 +52,7 @@ def test_rows__cannot_be_made_again(model):
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace", "linear"])
 def test_saved_models__answer_the_same(data, kernel, tmp_path):
-    model = KernelICA(3, kernel, n_landmarks=50, random_state=0)
+    model = KernelICA(3, kernel=kernel, n_landmarks=50, random_state=0)
     if kernel == "linear":
         model.set_params(n_landmarks=500)
     model.fit(data)
@@ -68,7 +68,7 @@ def test_report__says_how_features_were_approximated(data, model):
     assert "Correlation of features and sources" in page
     assert "approximated from 80 landmarks" in page
     assert "variance in the feature space" in page
-    linear = render_report(KernelICA(3, "linear", random_state=0).fit(data))
+    linear = render_report(KernelICA(3, kernel="linear", random_state=0).fit(data))
     assert "standardised features of the data" in linear
     assert "approximated from" not in linear
 
@@ -85,7 +85,7 @@ def test_sites__give_the_model_of_all_rows(data):
     half = len(data) // 2
     sums = bigtensor.merge([prepared.accumulate(data[:half]), prepared.accumulate(data[half:])])
     solved = prepared.solve(sums)
-    together = KernelICA(4, n_landmarks=100, polish_passes=1, random_state=0).fit(data)
+    together = KernelICA(4, n_landmarks=100, max_iter=1, random_state=0).fit(data)
     assert np.abs(solved.transform(data) - together.transform(data)).max() < 1e-3
 
 
@@ -116,8 +116,8 @@ def test_sources__do_not_depend_on(how, kernel):
     rng = np.random.default_rng(6)
     rows = rng.laplace(size=(1_500, 4)) @ rng.standard_normal((4, 4))
     there = moved(rows, how)
-    one = KernelICA(4, kernel, random_state=0).fit(rows).transform(rows)
-    other = KernelICA(4, kernel, random_state=0).fit(there).transform(there)
+    one = KernelICA(4, kernel=kernel, random_state=0).fit(rows).transform(rows)
+    other = KernelICA(4, kernel=kernel, random_state=0).fit(there).transform(there)
     if how == "twice":
         other = other[::2]
     agreement = np.abs(np.corrcoef(one.T, other.T)[:4, 4:]).max(axis=1)

@@ -28,7 +28,7 @@ def rows():
         ({"kernel": "rbf"}, "kernel is 'rbf'; .* gaussian, laplace"),
         ({"bandwidth": -1.0}, "bandwidth is -1.0; .* positive"),
         ({"n_landmarks": 1}, "n_landmarks is 1"),
-        ({"polish_passes": 0}, "polish_passes is 0"),
+        ({"max_iter": 0}, "max_iter is 0"),
         (
             {"n_components": 5, "kernel": "linear"},
             "n_components=5 .*4 f.*kernel='gaussian'",
@@ -45,9 +45,11 @@ def test_parameters__out_of_range_are_errors(rows, settings, message):
 
 
 def test_parameters_of_a_kernel__have_no_effect_on_the_linear_one():
-    told = KernelICA(2, "linear", bandwidth=2.0)._without_effect()
+    told = KernelICA(2, kernel="linear", bandwidth=2.0)._without_effect()
     assert "bandwidth has no effect" in str(told)
-    assert "n_landmarks has no" in str(KernelICA(2, "linear", n_landmarks=9)._without_effect())
+    assert "n_landmarks has no" in str(
+        KernelICA(2, kernel="linear", n_landmarks=9)._without_effect()
+    )
     assert KernelICA(2, bandwidth=2.0)._without_effect() is None
 
 
@@ -109,7 +111,7 @@ def test_narrow_kernels__are_told(rows):
 
 def test_wide_kernels__are_linear_analysis(rows):
     wide = KernelICA(4, bandwidth=200.0, random_state=0).fit(rows.astype("f8"))
-    linear = KernelICA(4, "linear", random_state=0).fit(rows.astype("f8"))
+    linear = KernelICA(4, kernel="linear", random_state=0).fit(rows.astype("f8"))
     one, other = wide.transform(rows), linear.transform(rows)
     agreement = np.abs(np.corrcoef(one.T, other.T)[:4, 4:]).max(axis=1)
     assert agreement.min() > 0.999
@@ -119,7 +121,11 @@ def test_weights__leave_rows_out(rows):
     noise = np.random.default_rng(0).uniform(-2, 2, rows.shape).astype("f4")
     weight = np.repeat([1.0, 0.0], len(rows))
     both = np.concatenate([rows, noise])
-    found = KernelICA(4, "linear", random_state=0).fit(both, sample_weight=weight).transform(rows)
-    alone = KernelICA(4, "linear", random_state=0).fit(rows).transform(rows)
+    found = (
+        KernelICA(4, kernel="linear", random_state=0)
+        .fit(both, sample_weight=weight)
+        .transform(rows)
+    )
+    alone = KernelICA(4, kernel="linear", random_state=0).fit(rows).transform(rows)
     agreement = np.abs(np.corrcoef(found.T, alone.T)[:4, 4:]).max(axis=1)
     assert agreement.min() > 0.999

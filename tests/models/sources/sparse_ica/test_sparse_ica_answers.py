@@ -50,20 +50,20 @@ def test_saved_models__answer_the_same(data, model, tmp_path):
     assert np.array_equal(loaded.activity_, model.activity_)
 
 
-@pytest.mark.parametrize("polish_passes", [0, 2])
-def test_report__says_how_many_sources_a_row_has(data, polish_passes):
-    page = render_report(SparseICA(8, polish_passes=polish_passes, random_state=0).fit(data))
+@pytest.mark.parametrize("max_iter", [0, 2])
+def test_report__says_how_many_sources_a_row_has(data, max_iter):
+    page = render_report(SparseICA(8, max_iter=max_iter, random_state=0).fit(data))
     assert "Correlation of features and sources" in page
     assert "sources are active" in page
-    assert ("all rows were encoded" in page) == bool(polish_passes)
-    assert ("Gauss-Newton steps in" in page) == (not polish_passes)
+    assert ("all rows were encoded" in page) == bool(max_iter)
+    assert ("Gauss-Newton steps in" in page) == (not max_iter)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"n_components": 0}, "n_components is 0; .* at least 1"),
-        ({"polish_passes": -1}, "polish_passes is -1"),
+        ({"max_iter": -1}, "max_iter is -1"),
         ({"n_components": 22}, "n_components=22 exceeds 20, "),
     ],
 )
@@ -75,7 +75,7 @@ def test_parameters__out_of_range_are_errors(data, settings, message):
 def test_steps_without_effect__are_told():
     told = SparseICA(4, gauss_newton_steps=5)._without_effect()
     assert "gauss_newton_steps has no effect" in str(told)
-    assert SparseICA(4, gauss_newton_steps=5, polish_passes=0)._without_effect() is None
+    assert SparseICA(4, gauss_newton_steps=5, max_iter=0)._without_effect() is None
 
 
 def test_bad_rows__are_errors(data):

@@ -21,7 +21,7 @@ def model(overcomplete):
 
 def test_polish__is_several_times_as_precise_as_the_cumulant(overcomplete, model):
     rows, columns, _ = overcomplete
-    raw = SparseICA(30, polish_passes=0, random_state=0).fit(rows)
+    raw = SparseICA(30, max_iter=0, random_state=0).fit(rows)
     assert raw.mixing_.shape == model.mixing_.shape == (20, 30)
     assert column_error(columns, raw.mixing_) < 0.06
     assert column_error(columns, model.mixing_) < 0.015
@@ -91,7 +91,7 @@ def test_seeds__lead_to_the_same_columns(overcomplete, model):
 def test_noise__does_not_become_sources():
     """A threshold below the noise would turn the columns; the estimate of noise raises it."""
     rows, columns, _ = sparse_problem(20, 30, 2, 60_000, noise=0.15, seed=4)
-    raw = SparseICA(30, polish_passes=0, random_state=0).fit(rows)
+    raw = SparseICA(30, max_iter=0, random_state=0).fit(rows)
     found = SparseICA(30, random_state=0).fit(rows)
     assert column_error(columns, found.mixing_) < 1.02 * column_error(columns, raw.mixing_)
 

@@ -1,0 +1,66 @@
+"""The laws of names: one word for one thing in all signatures, and no participles for variables."""
+
+import ast
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import bigtensor
+from bigtensor.models.contract.registry import MODELS
+
+PACKAGE = Path(bigtensor.__file__).parent
+
+REPLACED = {
+    "n_states": "n_components",
+    "n_topics": "n_components",
+    "em_iterations": "max_iter",
+    "posterior_passes": "max_iter",
+    "polish_passes": "max_iter",
+    "passes": "max_iter",
+    "start": "init",
+    "sample_size": "pilot_rows",
+    "kernels": "kernel",
+    "groups": "view_groups",
+}
+"""Names of parameters that a model must not have, with the name that stands for the thing."""
+
+SHARED = {"missing", "weights", "sample_dim", "random_state", "views"}
+"""Parameters of every model."""
+
+PARTICIPLES = {"found", "told", "wanted", "known", "given", "seen", "some", "of"}
+"""Names that do not say what a variable holds."""
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parameters__have_the_names_of_the_vocabulary(name):
+    parameters = list(inspect.signature(getattr(bigtensor, name)).parameters.values())
+    names = {parameter.name for parameter in parameters}
+    assert not names & REPLACED.keys()
+    assert names >= SHARED
+    assert [parameter.kind for parameter in parameters[1:]] == [
+        inspect.Parameter.KEYWORD_ONLY for _ in parameters[1:]
+    ], "only the first parameter is positional"
+    assert "none" not in [parameter.default for parameter in parameters], "None is not used"
+
+
+def stored_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield line and name of everything that a module names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+
+
+def test_variables__are_called_what_they_are():
+    places = [
+        f"{path.relative_to(PACKAGE)}:{line} {name}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for line, name in stored_names(ast.parse(path.read_text(encoding="utf-8")))
+        if name.strip("_") in PARTICIPLES
+    ]
+    assert not places, "say what it is, such as mixture or diagnostics:\n" + "\n".join(places)
