@@ -19,7 +19,6 @@ from bigtensor.features.bumps import bumps_on
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels.kernel import GaussianKernel
-from bigtensor.features.kernels.kernel_basis import KernelBasis
 from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.features.modes import Modes, Nodes, Symbols
 from bigtensor.features.normal_scores import NormalScores
@@ -51,7 +50,6 @@ from bigtensor.statistics.sources.sparse_code_sums import SparseCodeSums
 from bigtensor.statistics.sources.sparse_codes import SparseCoder
 from bigtensor.statistics.state_of import StateOf
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
-from bigtensor.statistics.tensor_train.neighbour_sketches import NeighbourSketches
 from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 from bigtensor.statistics.tensor_train.train_counts import TrainCounts
 from bigtensor.statistics.validity import Checked
@@ -185,11 +183,6 @@ def train_counts(offset, hold_out=0, structure=chain):
     return TrainCounts(rows, tuple(trains), shares, hold_out, 7)
 
 
-def neighbour_sketches(offset):
-    bases = (KernelBasis.of_range(offset - 5, offset + 5, 2.0) for _ in range(N_FEATURES))
-    return NeighbourSketches(tuple(bases))
-
-
 def triple_moments(offset):
     groups = [
         GroupMap((name,), (nystroem(offset, seed, d=s.stop - s.start),))
@@ -291,8 +284,6 @@ CASES = [
     Case("contrast_sums", contrast_sums),
     Case("sparse_code_sums", sparse_code_sums),
     Case("train_counts", train_counts),
-    # eigenvectors of nearly equal eigenvalues are other ones after an offset
-    Case("neighbour_sketches", neighbour_sketches, moves=False),
     in_float32(contrast_sums),
     in_float32(gaussian_sums),
     in_float32(gaussian_sums_of_a_full_covariance),
