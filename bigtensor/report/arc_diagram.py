@@ -22,10 +22,6 @@ _LEAST_REACH = 8
 def arc_diagram(shown: ArcDiagram) -> Figure:
     """Draw a chain from above, with an arc for every pair that has a strength.
 
-    Parameters
-    ----------
-    shown : ArcDiagram
-
     Returns
     -------
     Figure

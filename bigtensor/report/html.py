@@ -47,6 +47,7 @@ def write_report(
     Parameters
     ----------
     model : fitted model
+        Model that the report describes.
     path : path or URL
         The file to make; it appears under this name when it is whole.
     data : path, xarray Dataset or DataArray, AnnData, or (rows, features) array, optional
@@ -107,14 +108,10 @@ def render_report(
     ----------
     model, data, labels, truth, sample_size
         As for `write_report`.
-
-    Returns
-    -------
-    str
     """
     check_is_fitted(model)
-    for name, given in {"labels": labels, "truth": truth}.items():
-        if data is None and given is not None:
+    for name, value in {"labels": labels, "truth": truth}.items():
+        if data is None and value is not None:
             raise ParameterError(f"{name} was given without data; give the data that it belongs to")
     rows = None if data is None else read_rows(model, data, labels, sample_size, truth)
     level = level_of(model) if isinstance(model, MixtureAnswers) else None
@@ -140,14 +137,14 @@ def _composition(model: Any, data: Any, rows: SampledRows | None, name: str) -> 
     """Return the mixing weights of every sample, from a few passes over all rows."""
     if rows is None or rows.sample_id is None:
         return None
-    found = model.weights_by(data)
+    composition = model.weights_by(data)
     return tables.composition_table(
-        [str(sample) for sample in found["sample_id"].values],
-        found["rows"].to_numpy(),
-        found["weight"].to_numpy(),
-        found["standard_error"].to_numpy(),
+        [str(sample) for sample in composition["sample_id"].values],
+        composition["rows"].to_numpy(),
+        composition["weight"].to_numpy(),
+        composition["standard_error"].to_numpy(),
         name,
-        method=found.attrs["method"],
+        method=composition.attrs["method"],
     )
 
 

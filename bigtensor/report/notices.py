@@ -30,16 +30,13 @@ def fit_notices(model: Any, level: LabelLevel | None) -> list[Notice]:
     Parameters
     ----------
     model : fitted model
+        Model whose diagnostics are read.
     level : LabelLevel, optional
         Of a mixture.
-
-    Returns
-    -------
-    list of Notice
     """
-    found = model.diagnostics_
-    missing = _missing_notices(found.get("rows_left_out", 0))
-    return missing if level is None else [*missing, *_small_notices(level, found["rows"])]
+    diagnostics = model.diagnostics_
+    missing = _missing_notices(diagnostics.get("rows_left_out", 0))
+    return missing if level is None else [*missing, *_small_notices(level, diagnostics["rows"])]
 
 
 def row_notices(rows: SampledRows, level: LabelLevel | None) -> list[Notice]:
@@ -48,12 +45,9 @@ def row_notices(rows: SampledRows, level: LabelLevel | None) -> list[Notice]:
     Parameters
     ----------
     rows : SampledRows
+        Sample of the data.
     level : LabelLevel, optional
         Of a mixture.
-
-    Returns
-    -------
-    list of Notice
     """
     notices = []
     if level is not None and isinstance(rows, LabelledRows):

@@ -18,6 +18,7 @@ def fit_sentences(
     Parameters
     ----------
     model : fitted model
+        Model whose diagnostics and parameters are read.
     level : LabelLevel, optional
         Of a mixture.
     method : sequence of str
@@ -28,16 +29,16 @@ def fit_sentences(
     list of str
         Whole sentences.
     """
-    found = model.diagnostics_
+    diagnostics = model.diagnostics_
     features = len(model.views_.feature_names)
     parts = "" if level is None else f" of {counted(len(level.component_weights), 'component')}"
     return [
         f"A {type(model).__name__}{parts} was fitted to "
-        f"{counted(found['rows'], 'row')} of {counted(features, 'feature')}.",
-        f"The data: {found['data']}.",
+        f"{counted(diagnostics['rows'], 'row')} of {counted(features, 'feature')}.",
+        f"The data: {diagnostics['data']}.",
         *method,
-        _passes_sentence(found["passes"]),
-        *([_plan_sentence(found["plan"])] if "plan" in found else []),
+        _passes_sentence(diagnostics["passes"]),
+        *([_plan_sentence(diagnostics["plan"])] if "plan" in diagnostics else []),
         _seed_sentence(model._parameters_of_fit().get("random_state")),
     ]
 
