@@ -50,6 +50,7 @@ class Checkpoint:
     Attributes
     ----------
     url : str
+        Path of the folder, or URL.
     data : str
         The fingerprint of the data: parts of other data never match.
     """

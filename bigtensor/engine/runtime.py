@@ -67,6 +67,8 @@ class Runtime(Processes, Protocol):
         Parameters
         ----------
         function, shared, jobs, collect
+            Function of a job, its first argument, the other arguments of every job, and the
+            function that takes the index and the result of a job.
         result_nbytes : int
             Bytes that a finished task holds until its result is collected.
         progress : Progress, optional
@@ -122,10 +124,6 @@ def open_runtime(
         Tasks of the largest pass. No more processes than tasks are started.
     remote : bool, default False
         Whether rows are read from a URL. There are then twice as many threads by default.
-
-    Yields
-    ------
-    Runtime
 
     Raises
     ------

@@ -45,6 +45,7 @@ def seconds_to_wait(client: Any, wait: float | None) -> float:
     Parameters
     ----------
     client : distributed.Client
+        Client of the cluster that runs the tasks.
     wait : float, optional
         Seconds that the caller asked for. By default they are `WAIT_SECONDS`, and without end
         where the cluster of the client says that it has asked for workers: a queue takes its time.
