@@ -25,7 +25,9 @@ class AnswerStore:
     Attributes
     ----------
     path : str
+        Path or URL.
     rows : int
+        Number of rows of every answer.
     columns : mapping
         The names of the columns of every answer.
     """
@@ -70,6 +72,7 @@ def open_answers(path: str | os.PathLike[str]) -> AnswerStore:
     Parameters
     ----------
     path : path or URL
+        Zarr store.
 
     Returns
     -------

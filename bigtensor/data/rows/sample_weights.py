@@ -50,10 +50,6 @@ def with_weight(samples: Samples, weight: Any) -> Samples:
     weight : (rows,) array-like
         Lazy weights stay lazy where the rows are.
 
-    Returns
-    -------
-    Samples
-
     Raises
     ------
     DataError
@@ -98,10 +94,7 @@ def with_meaning(samples: Samples, meaning: str) -> Samples:
     samples : Samples
         Only their weights are read.
     meaning : {"counts", "relative"}
-
-    Returns
-    -------
-    Samples
+        ``"counts"`` if a row of weight 2 stands for two rows, else ``"relative"``.
 
     Raises
     ------

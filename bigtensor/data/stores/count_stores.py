@@ -30,7 +30,8 @@ class CountStoreWriter:
 
     Parameters
     ----------
-    path : path
+    path : path or URL
+        Store to make.
     words : sequence of str or int, optional
         Names of the columns, or the number of columns, which are then numbered. If they are not
         known yet, call `name_words` later.
@@ -133,7 +134,9 @@ class CountStoreWriter:
         Parameters
         ----------
         name : str
+            Path below the root.
         array : array
+            Values, which are written when the store is finished.
         """
         self._tables[name] = np.asarray(array)
 

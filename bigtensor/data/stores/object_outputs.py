@@ -35,6 +35,7 @@ def check_object_target(url: str, *, overwrite: bool) -> None:
     Parameters
     ----------
     url : str
+        URL of the store to make.
     overwrite : bool
         If True, an existing Zarr store may be replaced.
 
@@ -62,6 +63,7 @@ def whole_object_store(url: str, *, overwrite: bool) -> Iterator[str]:
     Parameters
     ----------
     url : str
+        URL of the store to make.
     overwrite : bool
         If True, an existing Zarr store is removed first. An unfinished store is removed in any
         case, because the run that began it has ended or is told at its end.
@@ -107,12 +109,7 @@ def discard_objects(url: str) -> None:
 
 @contextmanager
 def whole_object(url: str) -> Iterator[Path]:
-    """Give a file on this machine to write, and put it into the object store at the end.
-
-    Yields
-    ------
-    Path
-    """
+    """Give a file on this machine to write, and put it into the object store at the end."""
     with TemporaryDirectory(prefix="bigtensor-") as folder:
         path = Path(folder, url.rpartition("/")[2])
         yield path

@@ -52,6 +52,7 @@ def converted(values: Any, dtype: np.dtype[Any]) -> Any:
     Parameters
     ----------
     values : array or masked array
+        Numbers. Masked entries are missing.
     dtype : dtype
         Floats, or integers for codes of categories.
 

@@ -20,6 +20,7 @@ def check_csr(matrix: Any) -> None:
     Parameters
     ----------
     matrix : CSR matrix
+        SciPy matrix or array, for example of rows from a file.
 
     Raises
     ------
@@ -38,6 +39,7 @@ def checked_csr(matrix: Any) -> csr_array:
     Parameters
     ----------
     matrix : sparse matrix
+        SciPy matrix or array.
 
     Returns
     -------

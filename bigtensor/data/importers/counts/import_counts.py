@@ -64,6 +64,7 @@ def import_counts(
     Parameters
     ----------
     path : path
+        File of counts.
     out : path or URL
         Store to make, which appears under this name when it is whole.
     vocabulary : path, optional
@@ -79,6 +80,7 @@ def import_counts(
     Returns
     -------
     CountSummary
+        Path of the store, and the numbers of documents, words and stored counts.
 
     Raises
     ------
