@@ -120,6 +120,7 @@ class Reporter:
     Parameters
     ----------
     display : Display
+        Display to write to.
     """
 
     def __init__(self, display: Display) -> None:
@@ -172,6 +173,7 @@ class Reporter:
         Parameters
         ----------
         name : str
+            Name of the step in the display.
 
         Yields
         ------
@@ -195,12 +197,7 @@ class Reporter:
 
 @contextmanager
 def reporter() -> Iterator[Reporter]:
-    """Open the display that suits standard error, and none with ``--quiet``.
-
-    Yields
-    ------
-    Reporter
-    """
+    """Open the display that suits standard error, and none with ``--quiet``."""
     if is_quiet():
         yield Reporter(Silence())
         return
@@ -231,10 +228,6 @@ def pace(rows: int, seconds: float, left: int | None) -> str:
         In this time.
     left : int, optional
         Rows to come, where that is known.
-
-    Returns
-    -------
-    str
     """
     if not rows or seconds <= 0:
         return ""

@@ -33,6 +33,7 @@ def in_order(cells: str, sequence: str | None, model: Any) -> str | Samples:
     sequence : str, optional
         From ``--sequence``.
     model : LatentVariableModel
+        Model that will read the data.
 
     Raises
     ------

@@ -152,25 +152,25 @@ def _comparison(folder: Path, model: Any) -> str:
     from bigtensor.cli.stored_labels import agreement
     from bigtensor.data.stores.zarr_datasets import open_dataset
 
-    found = agreement(folder / CELLS, folder / LABELS, POPULATIONS)
+    comparison = agreement(folder / CELLS, folder / LABELS, POPULATIONS)
     names = open_dataset(str(folder / CELLS))[1]["label"].attrs["categories"]
-    cells = found.counts.sum(axis=1)
+    cells = comparison.counts.sum(axis=1)
     lines = [
         "",
         f"{'component':>9} {'cells':>11} {'share':>8} {'weight':>8} {'precision':>10} "
         f"{'recall':>8} {'F1':>8}  true population",
     ]
     for row in (-cells).argsort():
-        component = int(found.matched[row])
+        component = int(comparison.matched[row])
         lines.append(
             f"{component:>9} {cells[row]:>11,} {cells[row] / cells.sum():>8.4f} "
-            f"{float(model.weights_[component]):>8.4f} {found.precision[row]:>10.4f} "
-            f"{found.recall[row]:>8.4f} {found.f1[row]:>8.4f}  {names[row]}"
+            f"{float(model.weights_[component]):>8.4f} {comparison.precision[row]:>10.4f} "
+            f"{comparison.recall[row]:>8.4f} {comparison.f1[row]:>8.4f}  {names[row]}"
         )
     lines += [
         "",
-        f"accuracy   {found.accuracy:.4f} of all cells, components matched one to one",
-        f"mean F1    {found.mean_f1:.4f} over the populations",
-        f"adjusted Rand index {found.adjusted_rand:.4f}",
+        f"accuracy   {comparison.accuracy:.4f} of all cells, components matched one to one",
+        f"mean F1    {comparison.mean_f1:.4f} over the populations",
+        f"adjusted Rand index {comparison.adjusted_rand:.4f}",
     ]
     return "\n".join(lines)

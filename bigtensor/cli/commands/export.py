@@ -117,12 +117,12 @@ def _kind(target: Address, files: tuple[Path, ...]) -> str:
     return kind
 
 
-def _check_options(kind: str, **given: Any) -> None:
+def _check_options(kind: str, **options: Any) -> None:
     """End with a usage error when an option is missing, or is one of another kind."""
     needed = {"anndata": ["model_path"], "fcs": ["cells"], "csv": []}[kind]
     further = {"anndata": ["cells"], "fcs": ["offsets"], "csv": ["cells", "features"]}[kind]
     allowed = {*needed, *further}
-    for name, value in given.items():
+    for name, value in options.items():
         option = f"--{name.removesuffix('_path')}"
         if name in needed and value is None:
             raise click.UsageError(f"an export to {kind} files needs {option}")
@@ -167,8 +167,16 @@ def _to_anndata(
     model = load_model(model_path)
     made_by = open_labels(labels).attrs
     views = {name: list(members) for name, members in model.views_.as_mapping().items()}
-    given = (type(model).__name__, views, _without_missing(plain(model.get_params(deep=False))))
-    if (made_by["model"], made_by["views"], _without_missing(made_by["parameters"])) != given:
+    model_identity = (
+        type(model).__name__,
+        views,
+        _without_missing(plain(model.get_params(deep=False))),
+    )
+    if (
+        made_by["model"],
+        made_by["views"],
+        _without_missing(made_by["parameters"]),
+    ) != model_identity:
         raise DataError(
             f"{labels} was not made by {model_path}: its views or its parameters are others; give "
             "the model that 'bigtensor predict' was given"

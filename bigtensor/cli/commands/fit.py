@@ -104,13 +104,13 @@ def _show_plan(
 
 def _facts(model: Any, out: Address, seconds: float) -> dict[str, Any]:
     """Return what was fitted, as ``--json`` prints it."""
-    found = model.diagnostics_
+    diagnostics = model.diagnostics_
     return {
         "model": out,
         **model.description.fit_facts(model),
         "views": model.views_.as_mapping(),
-        "rows": found["rows"],
-        "passes": len(found["passes"]),
+        "rows": diagnostics["rows"],
+        "passes": len(diagnostics["passes"]),
         "seconds": seconds,
     }
 
@@ -119,12 +119,12 @@ def _summary(model: Any, out: Address, seconds: float) -> str:
     """Say what was written where."""
     from bigtensor.models.words.wording import counted
 
-    found = model.diagnostics_
+    diagnostics = model.diagnostics_
+    passes = counted(len(diagnostics["passes"]), "pass", "passes")
     return (
         f"{model_line(model, out)}\n"
         f"{fit_lines(model)}"
-        f"fitted on  {found['rows']:,} rows in {counted(len(found['passes']), 'pass', 'passes')}, "
-        f"{duration(seconds)}"
+        f"fitted on  {diagnostics['rows']:,} rows in {passes}, {duration(seconds)}"
     )
 
 

@@ -50,7 +50,9 @@ def planned_fit(model: Any, cells: Any, where: dict[str, Any], checkpoint: str |
     Parameters
     ----------
     model : Estimator
-    cells : Samples
+        Unfitted model with its parameters.
+    cells : path, URL or Samples
+        Data of the fit.
     where : dict
         As `bigtensor.cli.options.runtime` returns it.
     checkpoint : str, optional
@@ -63,10 +65,6 @@ def planned_fit(model: Any, cells: Any, where: dict[str, Any], checkpoint: str |
 
 def plan_facts(planned: Plan) -> dict[str, Any]:
     """Return a plan as ``--json`` prints it.
-
-    Parameters
-    ----------
-    planned : Plan
 
     Returns
     -------

@@ -15,6 +15,7 @@ def statistics_facts(path: str) -> dict[str, Any]:
     Parameters
     ----------
     path : str
+        Path or URL of the stored statistics.
 
     Returns
     -------
@@ -23,17 +24,17 @@ def statistics_facts(path: str) -> dict[str, Any]:
     """
     from bigtensor.models.contract.statistics_file import read_statistics
 
-    found = read_statistics(path)
+    statistics = read_statistics(path)
     return {
         "kind": "statistics",
-        "model": found.model,
-        "pass": found.pass_name,
-        "rows": found.rows,
-        "preparation": found.preparation,
-        "mixture": found.mixture,
-        "arrays": len(found.state),
-        "nbytes": sum(array.nbytes for array in found.state.values()),
-        "parts": [asdict(part) for part in found.parts],
+        "model": statistics.model,
+        "pass": statistics.pass_name,
+        "rows": statistics.rows,
+        "preparation": statistics.preparation,
+        "mixture": statistics.mixture,
+        "arrays": len(statistics.state),
+        "nbytes": sum(array.nbytes for array in statistics.state.values()),
+        "parts": [asdict(part) for part in statistics.parts],
     }
 
 
@@ -58,7 +59,9 @@ def answer_facts(path: str, group: Any) -> dict[str, Any]:
     Parameters
     ----------
     path : str
+        Path or URL of the store, for messages and to read labels.
     group : zarr.Group
+        The opened store.
 
     Returns
     -------
