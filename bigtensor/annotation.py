@@ -56,6 +56,7 @@ def annotate(
         X dense, sparse, lazy or backed. Features are found by ``var_names`` where those of the fit
         had names.
     model : fitted mixture or topic model
+        Model that was fitted to the features of the object.
     layer, obsm : str, optional
         Layer or entry of ``obsm`` that the model was fitted to. By default X.
     overwrite : bool, default False
