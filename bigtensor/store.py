@@ -257,7 +257,7 @@ def read_group(path: str | os.PathLike[str]) -> Contents:
     return Contents(description["kind"], description["contents"], arrays)
 
 
-def check_format(where: str | os.PathLike[str], version: int, written_by: Any) -> None:
+def check_format(where: str | os.PathLike[str], version: int, written_by: object) -> None:
     """Refuse contents of another format version.
 
     Parameters
@@ -306,7 +306,7 @@ def _read_array(
     return array
 
 
-def _json_digest(attrs: Any) -> str:
+def _json_digest(attrs: object) -> str:
     """Return the digest of what JSON holds, whatever the order of its keys."""
     return hashlib.sha256(json.dumps(attrs, sort_keys=True).encode()).hexdigest()
 

@@ -6,11 +6,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bigtensor.cli.output import complain, is_quiet, printable
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from bigtensor.engine.events import Event
 
 LINE_SECONDS = 10.0
@@ -90,7 +92,7 @@ class Silence:
 class Bars:
     """One bar a step, on a terminal."""
 
-    def __init__(self, progress: Any) -> None:
+    def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
     def begin(self, name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,9 +23,12 @@ from bigtensor.report.rows import read_rows
 from bigtensor.report.sections import Findings, headline, page_sections
 from bigtensor.report.style import palette, require_matplotlib
 
+if TYPE_CHECKING:
+    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+
 
 def write_report(
-    model: Any,
+    model: LatentVariableModel,
     path: str | os.PathLike[str],
     *,
     data: Any = None,
@@ -95,7 +98,7 @@ def write_report(
 
 
 def render_report(
-    model: Any,
+    model: LatentVariableModel,
     *,
     data: Any = None,
     labels: Any = None,
@@ -133,7 +136,9 @@ def render_report(
     return page
 
 
-def _composition(model: Any, data: Any, rows: SampledRows | None, name: str) -> Table | None:
+def _composition(
+    model: LatentVariableModel, data: Any, rows: SampledRows | None, name: str
+) -> Table | None:
     """Return the mixing weights of every sample, from a few passes over all rows."""
     if rows is None or rows.sample_id is None:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from bigtensor.models.words.label_level import LabelLevel
 from bigtensor.models.words.report_blocks import Notice
 from bigtensor.models.words.sampled_rows import LabelledRows, SampledRows
 from bigtensor.models.words.wording import counted
+
+if TYPE_CHECKING:
+    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 
 FEW_ROWS = 200
 """Expected rows of a component below which its densities are mostly noise."""
@@ -24,7 +27,7 @@ FOREIGN = 0.05
 SURE = 0.9
 
 
-def fit_notices(model: Any, level: LabelLevel | None) -> list[Notice]:
+def fit_notices(model: LatentVariableModel, level: LabelLevel | None) -> list[Notice]:
     """Say how many rows the fit did without, and which components are small.
 
     Parameters

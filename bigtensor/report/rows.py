@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -34,6 +34,9 @@ from bigtensor.models.words.sampled_rows import (
     samples_of_model,
     summed_weights,
 )
+
+if TYPE_CHECKING:
+    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 
 WINDOWS = 64
 """Windows of rows that a sample is read from, spread evenly over the data."""
@@ -67,7 +70,7 @@ def windows(rows: int, size: int) -> list[slice]:
 
 
 def read_rows(
-    model: Any,
+    model: LatentVariableModel,
     data: Any,
     labels: Any = None,
     sample_size: int = 20_000,
@@ -241,7 +244,7 @@ def _label_variable(labels: Any, sample_dim: str, total: int) -> xr.DataArray:
 
 
 def _label_weights(
-    labels: xr.DataArray, beside: xr.Dataset, samples: Samples, model: Any
+    labels: xr.DataArray, beside: xr.Dataset, samples: Samples, model: LatentVariableModel
 ) -> NDArray[np.float64]:
     """Return the sum of the weights of all rows with each label, and check that they are labels."""
     dim, level = model.sample_dim, level_of(model)

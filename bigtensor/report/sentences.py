@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bigtensor.models.words.label_level import LabelLevel
 from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.models.words.wording import counted, passes_in_words, size
 
+if TYPE_CHECKING:
+    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+
 
 def fit_sentences(
-    model: Any, level: LabelLevel | None = None, method: Sequence[str] = ()
+    model: LatentVariableModel, level: LabelLevel | None = None, method: Sequence[str] = ()
 ) -> list[str]:
     """Say what was fitted on what, and in how many passes.
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,9 @@ from bigtensor.cli.options import PATH, count, runtime
 from bigtensor.cli.output import say
 from bigtensor.cli.progress import Reporter, duration, pace, reporter
 from bigtensor.cli.workers import started
+
+if TYPE_CHECKING:
+    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 
 POPULATIONS = 8
 MARKERS = 6
@@ -61,7 +64,7 @@ def demo(rows: int, out: Path | None) -> None:
         say(f"\nkept       {out}: {names}")
 
 
-def _verdict_line(model: Any) -> str:
+def _verdict_line(model: LatentVariableModel) -> str:
     """Return the verdict on a mixture without a fault. A fault was told in a warning."""
     verdict = model.diagnostics_["verdict"]
     return f"verdict    {' '.join(verdict['sentences'])}\n" if verdict["good"] else ""
@@ -119,7 +122,7 @@ def _run(
     return model, taken
 
 
-def _write_report(model: Any, folder: Path) -> str:
+def _write_report(model: LatentVariableModel, folder: Path) -> str:
     """Write the report, and say where it is or how to get it."""
     from bigtensor.errors import MissingDependencyError
 
@@ -147,7 +150,7 @@ def _kept_report(folder: Path, kept: Path) -> str:
     return f"\nkept       {kept / REPORT}; {everything}"
 
 
-def _comparison(folder: Path, model: Any) -> str:
+def _comparison(folder: Path, model: LatentVariableModel) -> str:
     """Compare labels and weights with the truth, population by population."""
     from bigtensor.cli.stored_labels import agreement
     from bigtensor.data.stores.zarr_datasets import open_dataset

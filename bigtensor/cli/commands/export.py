@@ -13,6 +13,8 @@ from bigtensor.cli.output import printable, say
 from bigtensor.cli.progress import reporter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bigtensor.data.addresses.store_address import Address
 
 _ANNDATA = (".h5ad", ".zarr")
@@ -136,7 +138,7 @@ def _to_csv(
     cells: Address | None,
     features: str | None,
     overwrite: bool,
-    progress: Any,
+    progress: Callable[[int, int | None], None],
 ) -> None:
     """Make a CSV file."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
@@ -153,7 +155,7 @@ def _to_anndata(
     model_path: Any,
     cells: Address | None,
     overwrite: bool,
-    progress: Any,
+    progress: Callable[[int, int | None], None],
 ) -> None:
     """Write into an AnnData file or make one, after looking whether the labels are the model's."""
     from bigtensor.annotation import model_record
@@ -209,7 +211,7 @@ def _to_fcs(
     cells: Any,
     offsets: Any,
     overwrite: bool,
-    progress: Any,
+    progress: Callable[[int, int | None], None],
 ) -> None:
     """Make copies of FCS files."""
     from bigtensor.data.exporters.fcs import write_answers_to_fcs

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bigtensor.cli.descriptions.sample_info import variable_facts
+
+if TYPE_CHECKING:
+    import zarr
 
 
 def statistics_facts(path: str) -> dict[str, Any]:
@@ -53,7 +56,7 @@ def statistics_lines(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {part['rows']:>14,} rows{left_out}, bigtensor {part['version']}: {part['data']}"
 
 
-def answer_facts(path: str, group: Any) -> dict[str, Any]:
+def answer_facts(path: str, group: zarr.Group) -> dict[str, Any]:
     """Return the facts of a store of answers.
 
     Parameters
