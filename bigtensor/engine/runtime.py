@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dask.utils import parse_bytes
 
@@ -17,6 +17,9 @@ from bigtensor.engine.clusters.patience import parse_wait
 from bigtensor.engine.events import Progress
 from bigtensor.engine.threads import Collect, Job, JobFunction, ThreadedRuntime
 from bigtensor.errors import ClusterError, ParameterError, Setting
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 _CLIENT_OF_PARENT = (
     "the client was made before this process was forked, and its threads stayed in the parent; "
@@ -92,7 +95,7 @@ def parse_memory_limit(limit: str | int) -> int:
 @contextmanager
 def open_runtime(
     *,
-    client: Any = None,
+    client: Client | None = None,
     scheduler: str | Connection | None = None,
     workers: int | None = None,
     memory_limit: str | int | None = None,

@@ -118,7 +118,7 @@ def is_object_store(address: str) -> bool:
     return _package(address) in _CREDENTIALS or address.startswith("memory://")
 
 
-def check_bucket(address: str, filesystem: Any, root: str) -> None:
+def check_bucket(address: str, filesystem: fsspec.AbstractFileSystem, root: str) -> None:
     """Refuse a bucket that does not exist. None is ever made.
 
     Parameters

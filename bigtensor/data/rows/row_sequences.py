@@ -337,7 +337,7 @@ def _identified_store(source: ZarrSource, variable: xr.DataArray) -> Source:
     return replace(source, sequence=str(variable.name))
 
 
-def _check_dtype(dtype: Any, owner: str) -> None:
+def _check_dtype(dtype: np.dtype[Any], owner: str) -> None:
     """Raise an error for ids that are neither integers nor names."""
     if dtype.kind not in _INTEGERS + _NAMES:
         raise DataError(

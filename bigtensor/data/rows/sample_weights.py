@@ -22,7 +22,7 @@ FEW_COUNTS = 0.5
 """Counts that add up to less than this share of the rows are probably relative weights."""
 
 
-def check_weight_dtype(dtype: Any, owner: str) -> None:
+def check_weight_dtype(dtype: np.dtype[Any], owner: str) -> None:
     """Raise an error for weights that are not real numbers, such as strings and times.
 
     Parameters
