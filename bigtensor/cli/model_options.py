@@ -123,10 +123,10 @@ def model_parameters(
     parameters = dict(values)
     for parameter in declared:
         if parameter.option is not None and parameter.option.by_view:
-            of_views = read_by_view(parameter.name, parameter.option.by_view, views)
-            if of_views:
+            by_view = read_by_view(parameter.name, parameter.option.by_view, views)
+            if by_view:
                 others = dict.fromkeys(named or (), values[parameter.name])
-                parameters[parameter.name] = {**others, **of_views}
+                parameters[parameter.name] = {**others, **by_view}
     return {**parameters, "views": named}
 
 

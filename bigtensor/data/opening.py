@@ -254,9 +254,9 @@ def _open_store(path: str, sample_dim: str, name: str) -> Source:
         return anndata_file_source(path, name)
     group = open_whole_group(path)
     address = str(Path(path).resolve()) if "://" not in path else path
-    of_anndata = anndata_store_source(address, group, name)
-    if of_anndata is not None:
-        return of_anndata
+    anndata_rows = anndata_store_source(address, group, name)
+    if anndata_rows is not None:
+        return anndata_rows
     _check_whole(path, name)
     dataset = as_dataset(path, group)
     values = _values_of(dataset, sample_dim)

@@ -114,13 +114,13 @@ def _small_notices(level: LabelLevel, rows: int) -> list[Notice]:
     named = small[:MOST_NAMED]
     listed = ", ".join(f"{h} (about {weights[h] * rows:,.0f} rows)" for h in named)
     listed += f" and {small.size - named.size} more" if small.size > named.size else ""
-    one = small.size == 1
+    single = small.size == 1
     how = " (model.cut_populations)" if name == "population" else ""
     return [
         Notice(
             "warning",
-            f"{name.capitalize()}{'' if one else 's'} {listed} {'is' if one else 'are'} so small "
-            f"that {'its' if one else 'their'} densities are mostly noise. Compare with fewer "
-            f"{name}s{how}.",
+            f"{name.capitalize()}{'' if single else 's'} {listed} {'is' if single else 'are'} so "
+            f"small that {'its' if single else 'their'} densities are mostly noise. "
+            f"Compare with fewer {name}s{how}.",
         )
     ]

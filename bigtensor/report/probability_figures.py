@@ -92,7 +92,9 @@ def _intervals(counts: NDArray[np.int64], share: FloatArray) -> tuple[FloatArray
         binomtest(round(part * count), int(count)).proportion_ci(method="wilson")
         for count, part in zip(counts.tolist(), share.tolist(), strict=True)
     ]
-    return np.array([one.low for one in intervals]), np.array([one.high for one in intervals])
+    return np.array([interval.low for interval in intervals]), np.array(
+        [interval.high for interval in intervals]
+    )
 
 
 def _draw_counts(axes: Axes, diagram: ReliabilityDiagram) -> None:

@@ -61,7 +61,7 @@ def _passes_sentence(passes: Sequence[dict[str, Any]]) -> str:
     """Say what was read."""
     count = counted(len(passes), "pass", "passes")
     sentence = f"The data were read in {count}: {passes_in_words(passes)}"
-    reused = sum(one["reused_parts"] for one in passes)
+    reused = sum(pass_["reused_parts"] for pass_ in passes)
     if reused:
         sentence += f"; {counted(reused, 'part')} came from a checkpoint"
     return f"{sentence}."

@@ -211,10 +211,10 @@ def pass_table(passes: Sequence[dict[str, Any]]) -> Table:
         ("pass", "rows", "parts", "reused parts"),
         tuple(
             (
-                Cell(str(one["name"])),
-                *(Cell(f"{one[key]:,}") for key in ("rows", "parts", "reused_parts")),
+                Cell(str(pass_["name"])),
+                *(Cell(f"{pass_[key]:,}") for key in ("rows", "parts", "reused_parts")),
             )
-            for one in passes
+            for pass_ in passes
         ),
     )
 

@@ -51,9 +51,9 @@ def demo(rows: int, out: Path | None) -> None:
     )
     with _folder(out) as folder:
         with reporter() as progress:
-            model, taken = _run(folder, rows, processors, progress)
+            model, step_seconds = _run(folder, rows, processors, progress)
         report = _write_report(model, folder)
-        for step, seconds in taken.items():
+        for step, seconds in step_seconds.items():
             say(f"{step:<10} {duration(seconds)}, {pace(rows, seconds, None)}")
         say(f"{report}\n{_verdict_line(model)}".rstrip())
         say(_comparison(folder, model))

@@ -117,7 +117,7 @@ class ImportJob:
         """
         total = self._total_rows()
         coded = _RowCodes(self, SequenceIds(several_files=len(self.sources) > 1))
-        of_features = [Categories() for _ in self.features]
+        feature_categories = [Categories() for _ in self.features]
         rounded = RoundedIntegers(self.features, dtype)
         done, rows_by_name = 0, dict.fromkeys(self.names, 0)
         with SampleStoreWriter(
@@ -136,12 +136,12 @@ class ImportJob:
                 raw = _columns(block.raw, columns) if keep_raw else None
                 values: NDArray[Any]
                 if self.codes:
-                    values = _encoded(block.values[:, columns], of_features)
+                    values = _encoded(block.values[:, columns], feature_categories)
                 else:
                     values = self._values(block, columns)
-                    for held in (values, raw):
-                        if held is not None:
-                            self._check_range(name, held, dtype, rows_by_name[name])
+                    for matrix in (values, raw):
+                        if matrix is not None:
+                            self._check_range(name, matrix, dtype, rows_by_name[name])
                     rounded.record(name, values, rows_by_name[name])
                 store.append(values, raw=raw, **codes)
                 rows_by_name[name] += len(values)
@@ -151,8 +151,10 @@ class ImportJob:
             for name, category_names in coded.names().items():
                 store.set_categories(name, category_names)
             if self.codes:
-                of_codes = [categories.names for categories in of_features]
-                store.set_feature_categories(dict(zip(self.features, of_codes, strict=True)))
+                names_by_feature = [categories.names for categories in feature_categories]
+                store.set_feature_categories(
+                    dict(zip(self.features, names_by_feature, strict=True))
+                )
         return ImportSummary(
             path=out,
             rows=done,

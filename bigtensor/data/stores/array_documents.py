@@ -82,8 +82,8 @@ def _documents(
 
 def _is_consolidated(root: Mapping[str, Any]) -> bool:
     """Return True if the document of a group holds consolidated metadata."""
-    held = root.get("consolidated_metadata") if "node_type" in root else root
-    return isinstance(held, Mapping) and bool(held.get("metadata"))
+    consolidated = root.get("consolidated_metadata") if "node_type" in root else root
+    return isinstance(consolidated, Mapping) and bool(consolidated.get("metadata"))
 
 
 def _nested(name: str, document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -108,8 +108,10 @@ def _walk(files: StoreFiles) -> Iterator[tuple[str, Mapping[str, Any]]]:
     while pending:
         folder = pending.pop()
         prefix = f"{folder}/" if folder else ""
-        held = [files.document(f"{prefix}{name}") for name in ("zarr.json", ".zarray")]
-        arrays = [array for document in held if document for array in _nested(folder, document)]
+        documents = [files.document(f"{prefix}{name}") for name in ("zarr.json", ".zarray")]
+        arrays = [
+            array for document in documents if document for array in _nested(folder, document)
+        ]
         yield from arrays
         if not any(name == folder for name, _ in arrays):
             pending += files.folders(folder)

@@ -223,8 +223,8 @@ def _manifest(files: StoreFiles, root: Mapping[str, Any]) -> Any:
 
 def _listed(root: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the documents that the consolidated metadata of a group repeat."""
-    held = root.get("consolidated_metadata") or {}
-    listed: Mapping[str, Any] = held.get("metadata") or {}
+    consolidated = root.get("consolidated_metadata") or {}
+    listed: Mapping[str, Any] = consolidated.get("metadata") or {}
     return listed
 
 

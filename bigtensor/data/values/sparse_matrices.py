@@ -117,8 +117,8 @@ def with_summed_duplicates(matrix: csr_array) -> csr_array:
 
 def _narrowed(sums: csr_array, dtype: np.dtype[Any]) -> csr_array:
     """Return sums in a type if it holds all of them. Otherwise their type stays."""
-    held = first_outside(sums.data, dtype) is None
-    return sums.astype(dtype, copy=False) if held else sums
+    fits = first_outside(sums.data, dtype) is None
+    return sums.astype(dtype, copy=False) if fits else sums
 
 
 def _type_of_sums(values: NDArray[Any]) -> np.dtype[Any]:
