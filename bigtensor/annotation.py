@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from bigtensor.errors import ModelFileError, OutputError, Setting, ViewError
 from bigtensor.models.contract.loading import from_contents
 from bigtensor.store import FORMAT_VERSION, Contents, check_format
 
+if TYPE_CHECKING:
+    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+
 TOPIC_SHARES = "X_bigtensor_topics"
 TOPICS = "bigtensor_topics"
 """Names of elements that a topic model writes."""
@@ -32,7 +35,7 @@ Elements = dict[tuple[str, str], Any]
 
 def annotate(
     adata: Any,
-    model: Any,
+    model: LatentVariableModel,
     *,
     layer: str | None = None,
     obsm: str | None = None,
@@ -56,6 +59,7 @@ def annotate(
         X dense, sparse, lazy or backed. Features are found by ``var_names`` where those of the fit
         had names.
     model : fitted mixture or topic model
+        Model that was fitted to the features of the object.
     layer, obsm : str, optional
         Layer or entry of ``obsm`` that the model was fitted to. By default X.
     overwrite : bool, default False
@@ -99,7 +103,7 @@ def annotate(
             del entries[key]
 
 
-def _labels(model: Any, samples: Samples) -> Elements:
+def _labels(model: LatentVariableModel, samples: Samples) -> Elements:
     """Return labels and probabilities of a mixture."""
     answers = model._evaluate_together(samples, ("label", "probability"))
     label, probability = answers["label"], answers["probability"]
@@ -109,7 +113,7 @@ def _labels(model: Any, samples: Samples) -> Elements:
     return {("obs", LABEL): named, ("obsm", PROBABILITY): probability}
 
 
-def _shares(model: Any, samples: Samples) -> Elements:
+def _shares(model: LatentVariableModel, samples: Samples) -> Elements:
     """Return shares and words of a topic model."""
     (output,) = model.description.row_outputs(model)
     shares = model._evaluate_together(samples, (output,))[output]
@@ -119,7 +123,7 @@ def _shares(model: Any, samples: Samples) -> Elements:
     return {("obsm", TOPIC_SHARES): shares, ("varm", TOPICS): words}
 
 
-def _columns(model: Any, features: Sequence[str]) -> NDArray[np.intp]:
+def _columns(model: LatentVariableModel, features: Sequence[str]) -> NDArray[np.intp]:
     """Return the place of every feature in the views, by name or by position; -1 for none."""
     named = hasattr(model, "feature_names_in_")
     members = model.views_.feature_names if named else model.views_.order
@@ -221,7 +225,7 @@ def _contents_of_record(record: Any) -> tuple[Contents, str | None]:
     return Contents(kind, attrs, arrays), description.get("matrix")
 
 
-def _digest(attrs: Any, arrays: Mapping[str, NDArray[Any]]) -> str:
+def _digest(attrs: object, arrays: Mapping[str, NDArray[Any]]) -> str:
     """Return the digest of a model, whatever the order of its names."""
     digest = hashlib.sha256(json.dumps(attrs, sort_keys=True).encode())
     for name in sorted(arrays):

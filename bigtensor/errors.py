@@ -56,6 +56,7 @@ class Message(str):
         Parameters
         ----------
         write : callable
+            Called with every setting. Returns its text.
         """
         return "".join(write(part) if isinstance(part, Setting) else part for part in self.parts)
 
@@ -98,8 +99,8 @@ class Setting(Message):
 
     def __new__(cls, name: str, *values: Any) -> Setting:
         """Write the parameter for Python."""
-        given = f"={' or '.join(map(_for_python, values))}" if values else ""
-        setting = str.__new__(cls, f"{name}{given}")
+        choices = f"={' or '.join(map(_for_python, values))}" if values else ""
+        setting = str.__new__(cls, f"{name}{choices}")
         setting.name, setting.values = name, values
         return setting
 
@@ -113,12 +114,7 @@ class Setting(Message):
 
 
 def shortened(text: str) -> str:
-    """Leave out the middle of a long text. The remedy of an error comes last.
-
-    Parameters
-    ----------
-    text : str
-    """
+    """Leave out the middle of a long text. The remedy of an error comes last."""
     surplus = len(text) - MOST_CHARACTERS
     if surplus <= 0:
         return text
@@ -128,10 +124,6 @@ def shortened(text: str) -> str:
 
 def without_passwords(text: str) -> str:
     """Return a text in which passwords and signatures of URLs are replaced by stars.
-
-    Parameters
-    ----------
-    text : str
 
     Examples
     --------
@@ -147,10 +139,6 @@ def hide_passwords(error: BaseException) -> BaseException:
     """Return an error of another library after removing passwords from it and from its causes.
 
     A traceback shows the causes of an error too.
-
-    Parameters
-    ----------
-    error : exception
     """
     link: BaseException | None = error
     while link is not None:
@@ -167,12 +155,7 @@ def hide_passwords(error: BaseException) -> BaseException:
 
 
 def message_of(error: BaseException) -> Message:
-    """Return the message of an error or a warning, with its settings where it has any.
-
-    Parameters
-    ----------
-    error : exception
-    """
+    """Return the message of an error or a warning, with its settings where it has any."""
     carried = error.args[0] if len(error.args) == 1 else None
     parts = carried.parts if isinstance(carried, Message) else (str(error),)
     return Message(

@@ -48,6 +48,7 @@ class Contents:
     attrs : dict
         Everything that JSON holds.
     arrays : dict of str to ndarray
+        Arrays of the group by name.
     """
 
     kind: str
@@ -90,13 +91,9 @@ def pack(value: Any, classes: Iterable[type]) -> Packed:
         is unpacked.
     classes : iterable of type
         Classes of dataclasses that are taken apart.
-
-    Returns
-    -------
-    Packed
     """
-    known, arrays, objects = frozenset(classes), dict[str, NDArray[Any]](), list[Any]()
-    seen: dict[int, str] = {}
+    packable, arrays, objects = frozenset(classes), dict[str, NDArray[Any]](), list[Any]()
+    paths: dict[int, str] = {}
 
     def apart(entry: Any, path: str) -> Any:
         if isinstance(entry, np.ndarray):
@@ -117,12 +114,12 @@ def pack(value: Any, classes: Iterable[type]) -> Packed:
             return [apart(part, f"{path}.{place}") for place, part in enumerate(entry)]
         if isinstance(entry, Mapping):
             return {"mapping": [[key, apart(part, f"{path}.{key}")] for key, part in entry.items()]}
-        if type(entry) not in known:
+        if type(entry) not in packable:
             objects.append(entry)
             return {"object": len(objects) - 1}
-        if id(entry) in seen:
-            return {"same": seen[id(entry)]}
-        seen[id(entry)] = path
+        if id(entry) in paths:
+            return {"same": paths[id(entry)]}
+        paths[id(entry)] = path
         parts = {
             part.name: apart(getattr(entry, part.name), f"{path}.{part.name}")
             for part in fields(entry)
@@ -139,6 +136,7 @@ def unpack(packed: Packed, classes: Iterable[type]) -> Any:
     Parameters
     ----------
     packed : Packed
+        Result of `pack`, or the same values from a file.
     classes : iterable of type
         As for `pack`.
 
@@ -147,7 +145,7 @@ def unpack(packed: Packed, classes: Iterable[type]) -> Any:
     ModelFileError
         When a class or an array is missing, or a class refuses its fields.
     """
-    known, made = {entry.__name__: entry for entry in classes}, dict[str, Any]()
+    class_by_name, made = {entry.__name__: entry for entry in classes}, dict[str, Any]()
 
     def together(tree: Any, path: str) -> Any:
         match tree:
@@ -167,7 +165,7 @@ def unpack(packed: Packed, classes: Iterable[type]) -> Any:
                 return made[other]
             case {"class": name, "fields": dict() as parts}:
                 values = {key: together(part, f"{path}.{key}") for key, part in parts.items()}
-                made[path] = known[name](**values)
+                made[path] = class_by_name[name](**values)
                 return made[path]
             case None | bool() | int() | float() | str():
                 return tree
@@ -190,7 +188,9 @@ def write_group(
     Parameters
     ----------
     path : path or URL
+        Group to make.
     contents : Contents
+        Kind, attributes and arrays to write.
     overwrite : bool, default False
         Replace a Zarr group of this name.
 
@@ -257,7 +257,7 @@ def read_group(path: str | os.PathLike[str]) -> Contents:
     return Contents(description["kind"], description["contents"], arrays)
 
 
-def check_format(where: str | os.PathLike[str], version: int, written_by: Any) -> None:
+def check_format(where: str | os.PathLike[str], version: int, written_by: object) -> None:
     """Refuse contents of another format version.
 
     Parameters
@@ -265,6 +265,7 @@ def check_format(where: str | os.PathLike[str], version: int, written_by: Any) -
     where : path or str
         Names the contents in the message.
     version : int
+        Format version of the contents.
     written_by : str
         The version of bigtensor.
 
@@ -305,7 +306,7 @@ def _read_array(
     return array
 
 
-def _json_digest(attrs: Any) -> str:
+def _json_digest(attrs: object) -> str:
     """Return the digest of what JSON holds, whatever the order of its keys."""
     return hashlib.sha256(json.dumps(attrs, sort_keys=True).encode()).hexdigest()
 

@@ -128,7 +128,9 @@ def when_interrupted(outputs: Sequence[Address], otherwise: str = "nothing was w
     Parameters
     ----------
     outputs : sequence of Path or str
+        Stores and files that the command makes. Those that are whole are kept.
     otherwise : str
+        Words for the line if none of them is whole yet.
     """
     click.get_current_context().meta[_KEPT] = Kept(outputs, otherwise)
 
@@ -141,6 +143,7 @@ def written_for(command: click.Command, message: str) -> str:
     Parameters
     ----------
     command : click.Command
+        Command whose options replace the names of parameters.
     message : str
         Parameters are known in a `Message` alone.
 

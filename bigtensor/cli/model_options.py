@@ -90,7 +90,7 @@ class ModelFactsCommand(_WithModel, FactsCommand):
 
 def model_parameters(
     declared: Sequence[Parameter],
-    given: dict[str, Any],
+    values: dict[str, Any],
     views: Path | None,
     features: str | None,
 ) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def model_parameters(
     ----------
     declared : sequence of Parameter
         With an option each.
-    given : dict
+    values : dict
         Values of these options by the name of the parameter.
     views : Path, optional
         A file with the table ``[views]``, and with one for every parameter that a view may have
@@ -120,14 +120,14 @@ def model_parameters(
     named = read_views(views)
     if features is not None:
         named = {name: [name] for name in names_in("--features", features)}
-    found = dict(given)
+    parameters = dict(values)
     for parameter in declared:
         if parameter.option is not None and parameter.option.by_view:
-            of_views = read_by_view(parameter.name, parameter.option.by_view, views)
-            if of_views:
-                others = dict.fromkeys(named or (), given[parameter.name])
-                found[parameter.name] = {**others, **of_views}
-    return {**found, "views": named}
+            by_view = read_by_view(parameter.name, parameter.option.by_view, views)
+            if by_view:
+                others = dict.fromkeys(named or (), values[parameter.name])
+                parameters[parameter.name] = {**others, **by_view}
+    return {**parameters, "views": named}
 
 
 def collect_parameters(options: dict[str, Any]) -> dict[str, Any]:
@@ -188,13 +188,13 @@ def _refuse_contradictions(name: str, parameters: dict[str, Any]) -> None:
 
 def _named(args: Sequence[str]) -> str:
     """Return the model that arguments name; the default where they name none or an unknown one."""
-    found = DEFAULT
+    name = DEFAULT
     for place, entry in enumerate(args):
         if entry == "--model" and place + 1 < len(args):
-            found = args[place + 1]
+            name = args[place + 1]
         elif entry.startswith("--model="):
-            found = entry.partition("=")[2]
-    return found if found in BY_COMMAND else DEFAULT
+            name = entry.partition("=")[2]
+    return name if name in BY_COMMAND else DEFAULT
 
 
 def _option(parameter: Parameter) -> click.Option:

@@ -217,7 +217,9 @@ def runtime(
     Parameters
     ----------
     workers : int, optional
+        Number of processes or threads on this machine; all processors by default.
     scheduler : str, optional
+        ``"threads"``, ``"processes"`` or the address of a running scheduler.
     memory_limit : int, optional
         Bytes.
     wait_for_workers : float, optional
@@ -270,7 +272,9 @@ def refuse_inputs(out: Address, *inputs: Address, otherwise: str = "") -> None:
     Parameters
     ----------
     out : Path or str
+        Output of the command.
     *inputs : Path or str
+        Inputs of the command.
     otherwise : str
         A further remedy.
     """
@@ -282,38 +286,33 @@ def refuse_inputs(out: Address, *inputs: Address, otherwise: str = "") -> None:
         )
 
 
-def names_in(option: str, given: str) -> list[str]:
+def names_in(option: str, value: str) -> list[str]:
     """Return the names of an option that separates them by commas.
 
     Parameters
     ----------
     option : str
         Name of the option, for the message.
-    given : str
+    value : str
+        Value of the option, with commas between the names.
 
     Raises
     ------
     click.UsageError
         When a name is empty or repeated.
     """
-    names = [name.strip() for name in given.split(",")]
+    names = [name.strip() for name in value.split(",")]
     wrong = "an empty name" if "" in names else ""
     wrong = next((f"{name!r} twice" for name in names if names.count(name) > 1 and name), wrong)
     if wrong:
-        raise click.UsageError(f"{option} {given!r} holds {wrong}; separate names by single commas")
+        raise click.UsageError(f"{option} {value!r} holds {wrong}; separate names by single commas")
     return names
 
 
 def read_views(path: Path | None) -> dict[str, list[str]] | None:
     """Read the table ``[views]`` of a TOML file.
 
-    Parameters
-    ----------
-    path : Path, optional
-
-    Returns
-    -------
-    dict of str to list of str, or None without a file
+    The result has the feature names of every view. Without a file it is None.
 
     Raises
     ------
@@ -345,7 +344,9 @@ def read_by_view(name: str, allowed: Sequence[str], path: Path | None) -> dict[s
     name : str
         Of the parameter and of the table, such as kernel.
     allowed : sequence of str
+        Values that a view may have.
     path : Path, optional
+        The TOML file of views.
 
     Returns
     -------

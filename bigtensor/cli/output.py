@@ -71,29 +71,16 @@ def printable(text: str) -> str:
     Names come from files of others; one with an escape sequence could hide what follows it, or
     set the title of a window. A URL may hold a password, and batch systems keep what is printed.
 
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> printable("CD3\x1b[2J")
     'CD3\\x1b[2J'
     """
-    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], without_passwords(text))
+    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], without_passwords(text))
 
 
 def one_line(name: str) -> str:
-    """Return a name of others without line ends, which could pass for lines of the command.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Return a name of others without line ends, which could pass for lines of the command."""
     return printable(name.replace("\n", "\\n").replace("\t", "\\t"))
 
 

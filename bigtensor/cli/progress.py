@@ -6,11 +6,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bigtensor.cli.output import complain, is_quiet, printable
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from bigtensor.engine.events import Event
 
 LINE_SECONDS = 10.0
@@ -90,7 +92,7 @@ class Silence:
 class Bars:
     """One bar a step, on a terminal."""
 
-    def __init__(self, progress: Any) -> None:
+    def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
     def begin(self, name: str) -> None:
@@ -120,6 +122,7 @@ class Reporter:
     Parameters
     ----------
     display : Display
+        Display to write to.
     """
 
     def __init__(self, display: Display) -> None:
@@ -172,6 +175,7 @@ class Reporter:
         Parameters
         ----------
         name : str
+            Name of the step in the display.
 
         Yields
         ------
@@ -195,12 +199,7 @@ class Reporter:
 
 @contextmanager
 def reporter() -> Iterator[Reporter]:
-    """Open the display that suits standard error, and none with ``--quiet``.
-
-    Yields
-    ------
-    Reporter
-    """
+    """Open the display that suits standard error, and none with ``--quiet``."""
     if is_quiet():
         yield Reporter(Silence())
         return
@@ -231,10 +230,6 @@ def pace(rows: int, seconds: float, left: int | None) -> str:
         In this time.
     left : int, optional
         Rows to come, where that is known.
-
-    Returns
-    -------
-    str
     """
     if not rows or seconds <= 0:
         return ""

@@ -102,10 +102,7 @@ def filled_files(kind: str, job: Job) -> dict[str, str]:
     kind : str
         A key of `KINDS`.
     job : Job
-
-    Returns
-    -------
-    dict of str to str
+        Fit that the templates are filled in for.
     """
     folders = [templates() / kind]
     fields = job.fields()

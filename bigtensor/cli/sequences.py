@@ -9,6 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from bigtensor.data.rows.samples import Samples
+    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -23,7 +24,7 @@ def sequence_option(function: Function) -> Function:
     )(function)
 
 
-def in_order(cells: str, sequence: str | None, model: Any) -> str | Samples:
+def in_order(cells: str, sequence: str | None, model: LatentVariableModel) -> str | Samples:
     """Return data whose rows are in the sequences that a variable names.
 
     Parameters
@@ -33,6 +34,7 @@ def in_order(cells: str, sequence: str | None, model: Any) -> str | Samples:
     sequence : str, optional
         From ``--sequence``.
     model : LatentVariableModel
+        Model that will read the data.
 
     Raises
     ------

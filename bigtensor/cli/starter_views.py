@@ -19,6 +19,7 @@ def write_starter_views(
     Parameters
     ----------
     store : Path
+        Store that an import has made.
     features, untransformed : sequence of str
         All features, and those left linear.
 

@@ -32,9 +32,11 @@ def agreement(data: Path, labels: Path, n_components: int) -> Agreement:
     """
     k = n_components
     counts = np.zeros(k * k, np.int64)
-    for true, found in zip(_label_blocks(data), _label_blocks(labels), strict=True):
-        known = (true >= 0) & (found >= 0)
-        counts += np.bincount(true[known].astype(np.int64) * k + found[known], minlength=k * k)
+    for true, predicted in zip(_label_blocks(data), _label_blocks(labels), strict=True):
+        labelled = (true >= 0) & (predicted >= 0)
+        counts += np.bincount(
+            true[labelled].astype(np.int64) * k + predicted[labelled], minlength=k * k
+        )
     return Agreement.one_to_one(tuple(map(str, range(k))), counts.reshape(k, k))
 
 
@@ -63,7 +65,8 @@ def row_count(store: Path | str, output: str) -> int:
 
     Parameters
     ----------
-    store : Path, or str that may be a URL
+    store : path or URL
+        Store of answers.
     output : str
         Name of the answer.
     """

@@ -112,6 +112,7 @@ def open_samples(
     Returns
     -------
     Samples
+        Views and sources. Rows are read when a pass asks for them.
 
     Raises
     ------
@@ -226,7 +227,7 @@ def _source(data: Any, sample_dim: str, name: str) -> Source:
     if hasattr(data, "__dask_graph__"):
         return _lazy_source(data, _default_names(data), None, None)
     if hasattr(data, "tocsr"):
-        return CsrSource.of(data, _default_names(data))
+        return CsrSource.from_scipy(data, _default_names(data))
     columns = getattr(data, "columns", None)
     array = as_matrix(data)
     names = _default_names(array) if columns is None else feature_names(columns)
@@ -253,9 +254,9 @@ def _open_store(path: str, sample_dim: str, name: str) -> Source:
         return anndata_file_source(path, name)
     group = open_whole_group(path)
     address = str(Path(path).resolve()) if "://" not in path else path
-    of_anndata = anndata_store_source(address, group, name)
-    if of_anndata is not None:
-        return of_anndata
+    anndata_rows = anndata_store_source(address, group, name)
+    if anndata_rows is not None:
+        return anndata_rows
     _check_whole(path, name)
     dataset = as_dataset(path, group)
     values = _values_of(dataset, sample_dim)
@@ -325,14 +326,15 @@ def _values_of(dataset: xr.Dataset, sample_dim: str) -> xr.DataArray:
     named = [variable for variable in candidates if variable.name == VALUES]
     if len(candidates) == 1 or named:
         return (named or candidates)[0]
-    found = {
+    variables = {
         str(name): f"{variable.dtype} {variable.dims}"
         for name, variable in dataset.data_vars.items()
     }
     if not candidates:
         raise LayoutError(
             f"no two-dimensional numeric variable has the sample dimension {sample_dim!r}; there "
-            f"are {found}; name the dimension that counts the samples with " + Setting("sample_dim")
+            f"are {variables}; name the dimension that counts the samples with "
+            + Setting("sample_dim")
         )
     names = [str(variable.name) for variable in candidates]
     raise LayoutError(f"several variables could hold the features: {names}; pass one of them")
@@ -392,7 +394,7 @@ def _coded(array: xr.DataArray, names: Sequence[str]) -> xr.DataArray:
             "import the files with --codes (codes=True), or load the strings with .load()"
         )
     codes, categories = coded_strings(array.to_numpy())
-    named = {name: list(known) for name, known in zip(names, categories, strict=True)}
+    named = {name: list(entries) for name, entries in zip(names, categories, strict=True)}
     return array.copy(data=codes).assign_attrs({ATTRIBUTE: named})
 
 

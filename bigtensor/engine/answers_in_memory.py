@@ -31,6 +31,7 @@ def evaluate_in_memory(
     Returns
     -------
     outputs : dict of str to (rows, ...) array
+        Values of every output of the function by its name.
     validity : Validity
         How many rows hold missing values and got the fill value, and the first of them.
     """

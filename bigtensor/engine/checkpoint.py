@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from bigtensor.data.stores.leftovers import finished_name, is_leftover, unfinish
 from bigtensor.engine.ranges import Part, RowRange
 from bigtensor.errors import CheckpointError, ParameterError, hide_passwords
 from bigtensor.statistics.base import Pass, State
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 FORMAT = 2
 """Version of the layout of a part; another version never matches."""
@@ -50,6 +53,7 @@ class Checkpoint:
     Attributes
     ----------
     url : str
+        Path of the folder, or URL.
     data : str
         The fingerprint of the data: parts of other data never match.
     """
@@ -126,7 +130,7 @@ class PassCheckpoint:
             with suppress(OSError):
                 filesystem.rm_file(path)
 
-    def _is_unwanted(self, filesystem: Any, path: str) -> bool:
+    def _is_unwanted(self, filesystem: AbstractFileSystem, path: str) -> bool:
         """Return True for a part, or an unfinished file that nobody will finish."""
         name = path.rsplit("/", 1)[-1]
         unfinished = finished_name(name)
@@ -165,7 +169,7 @@ class PassCheckpoint:
         return "/".join(self._path(part).rsplit("/", 2)[1:])
 
 
-def _write_and_rename(filesystem: Any, path: str, content: bytes) -> None:
+def _write_and_rename(filesystem: AbstractFileSystem, path: str, content: bytes) -> None:
     """Write a file that appears under its name once it is whole, on a disk.
 
     Another process may take the unfinished file for a leftover and remove it.
@@ -180,7 +184,7 @@ def _write_and_rename(filesystem: Any, path: str, content: bytes) -> None:
             return
 
 
-def _write_whole(filesystem: Any, path: str, content: bytes) -> None:
+def _write_whole(filesystem: AbstractFileSystem, path: str, content: bytes) -> None:
     """Write a file under another name, and rename it."""
     unfinished = unfinished_name(path)
     try:

@@ -138,6 +138,7 @@ class Steps:
     Parameters
     ----------
     listeners : iterable of Listener
+        Functions that are called with every event.
     """
 
     def __init__(self, listeners: Iterable[Listener]) -> None:

@@ -31,6 +31,7 @@ def evaluate_lazily(samples: Samples, function: RowFunction, *, missing: str) ->
     Parameters
     ----------
     samples : Samples
+        Data to evaluate. No row is read before the array is computed.
     function : RowFunction
         With one output.
     missing : {"raise", "omit", "marginalise"}
@@ -87,10 +88,10 @@ def _evaluate_sequences_lazily(
     summed = delayed((samples.without_lazy_rows(), statistic), pure=False, traverse=False)
     jobs = [job_of(samples, segments(samples, *rows)) for rows in ranges]
     states = [delayed(_state_of)(summed, *job) for job in jobs]
-    told = delayed(_task_with_messages)(light, statistic, states)
+    task_with_messages = delayed(_task_with_messages)(light, statistic, states)
     chunks = [
         da.from_delayed(
-            delayed(_evaluate_one)(told, missing, start, stop, job[1:]),
+            delayed(_evaluate_one)(task_with_messages, missing, start, stop, job[1:]),
             (stop - start, *output.dims.values()),
             np.dtype(output.dtype),
         )

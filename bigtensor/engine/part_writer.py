@@ -54,6 +54,7 @@ class PartWriter:
     Parameters
     ----------
     stored : PassCheckpoint
+        Place of the parts of the pass.
     """
 
     def __init__(self, stored: PassCheckpoint) -> None:

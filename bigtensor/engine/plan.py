@@ -45,6 +45,7 @@ class PassSize:
     Attributes
     ----------
     name : str
+        Name of the pass, such as ``"posterior"``.
     times : int
         How often the pass runs at most; a fit stops earlier when it has settled.
     rows : int
@@ -78,6 +79,7 @@ class Alternative:
     state_nbytes : int
         Largest state of a task.
     is_taken : bool
+        True for the way that the fit takes.
     remark : str
         Why it is taken, or why it is taken only if asked for; may be empty.
     """
@@ -103,7 +105,9 @@ class Plan:
     data : str
         What is read.
     rows, features : int
+        Rows of the data, and features in the views of the fit.
     passes : tuple of PassSize
+        Passes that the fit will run at most.
     tasks : int
         Tasks of a pass over all rows.
     read_nbytes : int
@@ -175,13 +179,16 @@ class Plan:
         if self.allowed_nbytes is None:
             return Message("no memory limit is known")
         needed = format_bytes(int(self.projected_nbytes / USABLE))
-        wanted = f"allow {needed} a process (" + Setting("memory_limit") + ")"
+        more_memory = f"allow {needed} a process (" + Setting("memory_limit") + ")"
         if self.reserved_nbytes > USABLE * self.allowed_nbytes:
-            return f"a process needs {format_bytes(self.reserved_nbytes)} to start with; " + wanted
+            return (
+                f"a process needs {format_bytes(self.reserved_nbytes)} to start with; "
+                + more_memory
+            )
         if self.held_nbytes > USABLE * self.allowed_nbytes - self.reserved_nbytes:
             return (
                 f"the rows in memory take {format_bytes(self.held_nbytes)} in every process; write "
-                "them to a Zarr store and give its path, or " + wanted
+                "them to a Zarr store and give its path, or " + more_memory
             )
         parts = {
             "read buffers": self.buffer_nbytes,
@@ -193,14 +200,14 @@ class Plan:
             return (
                 f"what the driver holds takes {format_bytes(self.driver_nbytes)}; "
                 + self._smaller_values("driver")
-                + wanted
+                + more_memory
             )
         remedy = self._smaller_alternative() or self._smaller_values(largest)
         if largest == "read buffers":
             remedy = Message("import the data again with smaller chunks, or ")
         if self.threads > 1:
             remedy = f"use fewer threads a process than {self.threads}, or " + remedy
-        return f"{largest} take {format_bytes(parts[largest])} a task; " + remedy + wanted
+        return f"{largest} take {format_bytes(parts[largest])} a task; " + remedy + more_memory
 
     def _smaller_values(self, part: str) -> Message:
         """Return the parameters whose smaller values make a part smaller, if there are any."""
@@ -323,18 +330,17 @@ def make_plan(
     Parameters
     ----------
     samples : Samples
+        Data that the passes read.
     passes : sequence of PassSize
+        Sizes of the passes.
     runtime : Runtime or PlannedProcesses
+        Processes, threads and memory limits.
     alternatives : sequence of Alternative
         Ways to fit the model.
     smaller : mapping of str to tuple of str, optional
         Parameters that make parts of the memory smaller; see `Plan`.
     checkpoint : bool, default False
         True if the parts of the passes are stored.
-
-    Returns
-    -------
-    Plan
     """
     parts = pass_parts(samples)
     buffers = READ_COPIES * _piece_rows(samples, parts) * samples.row_nbytes

@@ -40,6 +40,7 @@ def pass_parts(
     Parameters
     ----------
     samples : Samples
+        Data that the pass reads.
     rows : sequence of (start, stop), optional
         Global row ranges to read; None stands for all rows.
     along_sequences : bool, default False
@@ -55,14 +56,14 @@ def pass_parts(
     if rows is None:
         ranges = _of_sources(samples, _even_ranges)
         return [(whole,) for whole in (_moved(samples, ranges) if along_sequences else ranges)]
-    wanted = _rows_per_task(samples)
+    rows_per_task = _rows_per_task(samples)
     pieces = [
         piece
         for start, stop in rows
         for first, last in segments(samples, start, stop)
-        for piece in _steps(first, last, wanted)
+        for piece in _steps(first, last, rows_per_task)
     ]
-    return _put_together(pieces, wanted)
+    return _put_together(pieces, rows_per_task)
 
 
 def span(part: Part) -> RowRange:
@@ -106,11 +107,13 @@ def _of_sources(samples: Samples, cut: Callable[[Source, int], list[RowRange]]) 
 
     Sparse rows are shared out by their bytes, rows of very different length too.
     """
-    wanted = _rows_per_task(samples)
+    rows_per_task = _rows_per_task(samples)
     if samples.kind == "counts":
         # two neighbours hold more bytes than are wanted together
-        wanted = max(wanted, -(-2 * samples.rows // max(1, MAX_TASKS - len(samples.sources))))
-        nbytes = wanted * samples.row_nbytes
+        rows_per_task = max(
+            rows_per_task, -(-2 * samples.rows // max(1, MAX_TASKS - len(samples.sources)))
+        )
+        nbytes = rows_per_task * samples.row_nbytes
         return [
             (offset + start, offset + stop)
             for source, offset in zip(samples.sources, samples.offsets, strict=True)
@@ -121,9 +124,9 @@ def _of_sources(samples: Samples, cut: Callable[[Source, int], list[RowRange]]) 
         (offset + start, offset + stop)
         for source, offset in zip(samples.sources, samples.offsets, strict=True)
         for start, stop in (
-            _gather(source.values.chunks[0], wanted)
+            _gather(source.values.chunks[0], rows_per_task)
             if isinstance(source, LazySource)
-            else cut(source, wanted)
+            else cut(source, rows_per_task)
         )
     ]
 
@@ -140,12 +143,12 @@ def _moved(samples: Samples, ranges: list[RowRange]) -> list[RowRange]:
     return list(pairwise([*starts, samples.rows]))
 
 
-def _put_together(pieces: Sequence[RowRange], wanted: int) -> list[Part]:
+def _put_together(pieces: Sequence[RowRange], rows_per_task: int) -> list[Part]:
     """Give every task several short pieces: it costs as much as a few thousand rows to send."""
     parts: list[Part] = []
     most = -(-len(pieces) // EVEN_TASKS)
     for piece in pieces:
-        if parts and len(parts[-1]) < most and rows_of((*parts[-1], piece)) <= wanted:
+        if parts and len(parts[-1]) < most and rows_of((*parts[-1], piece)) <= rows_per_task:
             parts[-1] = (*parts[-1], piece)
         else:
             parts.append((piece,))
@@ -157,27 +160,27 @@ def _steps(start: int, stop: int, step: int) -> list[RowRange]:
     return list(pairwise([*range(start, stop, step), stop]))
 
 
-def _even_ranges(source: Source, wanted: int) -> list[RowRange]:
-    """Cut one source into ranges that differ by one chunk at most, of about ``wanted`` rows."""
-    if wanted == MIN_ROWS:
+def _even_ranges(source: Source, rows_per_task: int) -> list[RowRange]:
+    """Cut one source into ranges of about ``rows_per_task`` rows, equal up to a chunk."""
+    if rows_per_task == MIN_ROWS:
         # ranges that are as short as they may be cannot share out a rest
-        return _uniform_ranges(source, wanted)
+        return _uniform_ranges(source, rows_per_task)
     units = -(-source.rows // source.unit_rows)
-    tasks = min(units, -(-source.rows // wanted))
+    tasks = min(units, -(-source.rows // rows_per_task))
     edges = [index * units // tasks * source.unit_rows for index in range(tasks)]
     return list(pairwise([*edges, source.rows]))
 
 
-def _uniform_ranges(source: Source, wanted: int) -> list[RowRange]:
+def _uniform_ranges(source: Source, rows_per_task: int) -> list[RowRange]:
     """Cut one source into ranges of the same whole chunks and a rest."""
-    return _steps(0, source.rows, -(-wanted // source.unit_rows) * source.unit_rows)
+    return _steps(0, source.rows, -(-rows_per_task // source.unit_rows) * source.unit_rows)
 
 
-def _gather(lengths: Sequence[int], wanted: int) -> list[RowRange]:
-    """Put neighbouring chunks together until they hold ``wanted`` rows."""
+def _gather(lengths: Sequence[int], rows_per_task: int) -> list[RowRange]:
+    """Put neighbouring chunks together until they hold ``rows_per_task`` rows."""
     edges, start = [0], 0
     for stop in accumulate(int(length) for length in lengths):
-        if stop - start >= wanted:
+        if stop - start >= rows_per_task:
             edges.append(stop)
             start = stop
     total = sum(int(length) for length in lengths)

@@ -42,8 +42,11 @@ def run_pass(
     Parameters
     ----------
     samples : Samples
+        Data that the pass reads.
     pass_ : Pass
+        Statistic and row ranges.
     runtime : Runtime
+        Processes or threads that run the tasks.
     checkpoint : Checkpoint, optional
         Parts found there are not computed again; new parts are stored as they come.
     listeners : iterable of callables
@@ -91,26 +94,15 @@ def sum_parts(
 ) -> State:
     """Read the parts that are stored, compute the others, and add them up.
 
-    Parameters
-    ----------
-    samples : Samples
-    statistic : Statistic
-    runtime : Runtime
-    parts : list of tuple of (start, stop)
-    stored : PassCheckpoint, optional
-    progress : Progress
-        Told of every part.
-
-    Returns
-    -------
-    State
+    A part holds row ranges. ``stored`` is the place of finished parts, or None. ``progress`` is
+    notified of every part.
     """
     tree = FixedTree(len(parts), statistic.combine)
     missing = set(range(len(parts)))
     if stored is not None:
-        found = set(stored.finished())
+        finished = set(stored.finished())
         for index, part in enumerate(parts):
-            state = stored.load(span(part)) if span(part) in found else None
+            state = stored.load(span(part)) if span(part) in finished else None
             if state is not None:
                 tree.add(index, state)
                 missing.discard(index)
@@ -180,10 +172,7 @@ def accumulate(
 ) -> tuple[State, int]:
     """Stream the blocks of one part into one state: the body of a task.
 
-    Returns
-    -------
-    state : dict of str to ndarray
-    repeated_reads : int
+    The second result is the number of attempts to read that failed and were repeated.
     """
     samples, statistic = shared
     work, state, tally = Workspace(), statistic.init(), ReadTally()

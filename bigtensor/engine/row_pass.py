@@ -29,10 +29,10 @@ def evaluate_ranges(
     if isinstance(task.function, SequenceFunction):
         task = _with_messages(task, task.function, ranges, runtime, tuple(listeners))
     progress = Progress("predict", task.samples.rows, len(ranges), tuple(listeners))
-    found: dict[int, Validity] = {}
+    validities: dict[int, Validity] = {}
 
     def collect(index: int, result: tuple[Arrays, Validity, int]) -> None:
-        arrays, found[index], repeated_reads = result
+        arrays, validities[index], repeated_reads = result
         progress.repeated_reads += repeated_reads
         if place is not None:
             place(ranges[index], arrays)
@@ -56,7 +56,7 @@ def evaluate_ranges(
     )
     task.samples.require_unchanged(stamp)
     progress.finish()
-    return total_validity([found[index] for index in range(len(ranges))])
+    return total_validity([validities[index] for index in range(len(ranges))])
 
 
 def _output_nbytes(function: RowFunction) -> int:

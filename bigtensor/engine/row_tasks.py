@@ -51,7 +51,9 @@ def evaluate_range(task: RowTask, part: Part, *arrays: Any) -> tuple[Arrays, Val
     outputs : dict of str to ndarray
         Empty where the task wrote them.
     validity : Validity
+        How many rows hold missing values, and the first of them.
     repeated_reads : int
+        Number of attempts to read that failed and were repeated.
     """
     first, last = span(part)
     tally = ReadTally()
@@ -74,7 +76,7 @@ def _evaluate_blocks(
     task: RowTask, blocks: Iterator[Block], first: int, rows: int
 ) -> tuple[Arrays, Validity]:
     """Evaluate a row function block by block into arrays of ``rows`` rows."""
-    function, work, found = task.function, Workspace(), list[Validity]()
+    function, work, validities = task.function, Workspace(), list[Validity]()
     arrays = {
         output.name: np.empty((rows, *output.dims.values()), output.dtype)
         for output in function.outputs
@@ -85,12 +87,12 @@ def _evaluate_blocks(
             window = slice(block.start - first, block.start - first + block.rows)
             out = {name: array[window] for name, array in arrays.items()}
             finite = usable_rows(block, work, marginalised=task.marginalised)
-            found.append(first_invalid(block, finite, marginalised=task.marginalised))
+            validities.append(first_invalid(block, finite, marginalised=task.marginalised))
             if finite is None:
                 function.evaluate(block, out, work)
             else:
                 _evaluate_valid(function, block, finite.copy(), out, work)
-    return arrays, total_validity(found)
+    return arrays, total_validity(validities)
 
 
 def total_validity(parts: Sequence[Validity]) -> Validity:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dask.utils import parse_bytes
 
@@ -17,6 +17,9 @@ from bigtensor.engine.clusters.patience import parse_wait
 from bigtensor.engine.events import Progress
 from bigtensor.engine.threads import Collect, Job, JobFunction, ThreadedRuntime
 from bigtensor.errors import ClusterError, ParameterError, Setting
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 _CLIENT_OF_PARENT = (
     "the client was made before this process was forked, and its threads stayed in the parent; "
@@ -67,6 +70,8 @@ class Runtime(Processes, Protocol):
         Parameters
         ----------
         function, shared, jobs, collect
+            Function of a job, its first argument, the other arguments of every job, and the
+            function that takes the index and the result of a job.
         result_nbytes : int
             Bytes that a finished task holds until its result is collected.
         progress : Progress, optional
@@ -90,7 +95,7 @@ def parse_memory_limit(limit: str | int) -> int:
 @contextmanager
 def open_runtime(
     *,
-    client: Any = None,
+    client: Client | None = None,
     scheduler: str | Connection | None = None,
     workers: int | None = None,
     memory_limit: str | int | None = None,
@@ -122,10 +127,6 @@ def open_runtime(
         Tasks of the largest pass. No more processes than tasks are started.
     remote : bool, default False
         Whether rows are read from a URL. There are then twice as many threads by default.
-
-    Yields
-    ------
-    Runtime
 
     Raises
     ------

@@ -34,10 +34,7 @@ class Agreement:
     def of_best_labels(cls, names: tuple[str, ...], counts: Counts) -> Agreement:
         """Compare every class with the label of the largest F1 score.
 
-        Parameters
-        ----------
-        names : tuple of str
-        counts : (classes, labels) int64 array
+        Arguments are the names of the classes and the counts as in the attributes.
         """
         totals = counts.sum(axis=1)[:, None] + counts.sum(axis=0)
         score = 2 * counts / np.maximum(totals, 1)
@@ -50,6 +47,7 @@ class Agreement:
         Parameters
         ----------
         names : tuple of str
+            Names of the classes.
         counts : (classes, labels) int64 array
             With at least as many labels as classes.
         """

@@ -27,9 +27,9 @@ class Annotation:
         Classes that occur among these rows.
     of_label : (m,) int64 array
         Class of most known rows of every component, or population. It is -1 without a known row.
-    known : (n,) int64 array
+    true_class : (n,) int64 array
         Class of every row.
-    found : (n,) int64 array
+    predicted_class : (n,) int64 array
         Class of the label of every row.
     confidence : (n,) float64 array
         Posterior probability of the class found: the sum over all labels with this class.
@@ -37,14 +37,14 @@ class Annotation:
 
     names: tuple[str, ...]
     of_label: IntArray
-    known: IntArray
-    found: IntArray
+    true_class: IntArray
+    predicted_class: IntArray
     confidence: FloatArray
 
     @property
     def share_right(self) -> float:
         """Share of the rows whose class was found."""
-        return float(np.mean(self.found == self.known))
+        return float(np.mean(self.predicted_class == self.true_class))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,42 +87,33 @@ def annotate_by_majority(rows: LabelledRows) -> Annotation | None:
     kept = (rows.label >= 0) & (rows.truth.codes >= 0)
     if not kept.any():
         return None
-    occurring, known = np.unique(rows.truth.codes[kept], return_inverse=True)
+    occurring, true_class = np.unique(rows.truth.codes[kept], return_inverse=True)
     label, probability = rows.label[kept], rows.probability[kept]
     counts = np.zeros((probability.shape[1], len(occurring)), np.int64)
-    np.add.at(counts, (label, known), 1)
+    np.add.at(counts, (label, true_class), 1)
     of_label = np.where(counts.any(axis=1), counts.argmax(axis=1), -1)
-    found = of_label[label]
-    confidence = np.where(of_label == found[:, None], probability, 0.0).sum(axis=1)
+    predicted_class = of_label[label]
+    confidence = np.where(of_label == predicted_class[:, None], probability, 0.0).sum(axis=1)
     names = tuple(rows.truth.names[code] for code in occurring)
-    return Annotation(names, of_label, known, found, np.clip(confidence, 0.0, 1.0))
+    return Annotation(names, of_label, true_class, predicted_class, np.clip(confidence, 0.0, 1.0))
 
 
 def class_scores(annotation: Annotation) -> ClassScores:
-    """Return precision, recall and F1 of every class.
-
-    Parameters
-    ----------
-    annotation : Annotation
-    """
+    """Return precision, recall and F1 of every class."""
     count = len(annotation.names)
-    right = annotation.known[annotation.known == annotation.found]
-    both, rows, found = (
-        np.bincount(codes, minlength=count) for codes in (right, annotation.known, annotation.found)
+    right = annotation.true_class[annotation.true_class == annotation.predicted_class]
+    both, rows, predicted_rows = (
+        np.bincount(codes, minlength=count)
+        for codes in (right, annotation.true_class, annotation.predicted_class)
     )
-    precision = np.where(found > 0, both / np.maximum(found, 1), np.nan)
-    return ClassScores(rows, precision, both / rows, 2 * both / (rows + found))
+    precision = np.where(predicted_rows > 0, both / np.maximum(predicted_rows, 1), np.nan)
+    return ClassScores(rows, precision, both / rows, 2 * both / (rows + predicted_rows))
 
 
 def reliability(annotation: Annotation) -> ReliabilityDiagram:
-    """Return how often a class is right, by the confidence in it.
-
-    Parameters
-    ----------
-    annotation : Annotation
-    """
+    """Return how often a class is right, by the confidence in it."""
     number = np.minimum((BINS * annotation.confidence).astype(np.int64), BINS - 1)
-    right = annotation.found == annotation.known
+    right = annotation.predicted_class == annotation.true_class
     counts = np.bincount(number, minlength=BINS)
     filled = np.where(counts > 0, counts, np.nan)
     confidence, share_right = (

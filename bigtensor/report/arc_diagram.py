@@ -22,10 +22,6 @@ _LEAST_REACH = 8
 def arc_diagram(shown: ArcDiagram) -> Figure:
     """Draw a chain from above, with an arc for every pair that has a strength.
 
-    Parameters
-    ----------
-    shown : ArcDiagram
-
     Returns
     -------
     Figure
@@ -62,7 +58,10 @@ def arc_diagram(shown: ArcDiagram) -> Figure:
         axes.set(xlim=(-0.03 * reach, 0.52 * reach), ylim=(n - 0.4, -0.6), xticks=[])
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
-        named = [Line2D([], [], label=f"{one:g}", **_line(one)) for one in LEGEND_STRENGTHS]
+        named = [
+            Line2D([], [], label=f"{strength:g}", **_line(strength))
+            for strength in LEGEND_STRENGTHS
+        ]
         figure.legend(handles=named, title=shown.label, loc="outside lower right", ncols=len(named))
         return figure
 

@@ -22,10 +22,6 @@ _JITTER = 0.15
 def conditional_plot(shown: ConditionalPlot) -> Figure:
     """Draw the median and the interval of a feature given another one.
 
-    Parameters
-    ----------
-    shown : ConditionalPlot
-
     Returns
     -------
     Figure

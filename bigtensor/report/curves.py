@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 def curves(shown: Curves) -> Figure:
     """Draw curves.
 
-    Parameters
-    ----------
-    shown : Curves
-
     Returns
     -------
     Figure

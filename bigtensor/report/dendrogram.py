@@ -68,12 +68,9 @@ def layout(tree: Any, *, ranked: bool = False) -> TreeDrawing:
     Parameters
     ----------
     tree : MergeTree
+        Merges of the components, with their mixing weights.
     ranked : bool, default False
         Draw merges at the number of populations that they leave.
-
-    Returns
-    -------
-    TreeDrawing
     """
     k = len(tree.weights)
     members = [[component] for component in range(k)]
@@ -101,10 +98,6 @@ def _tops(tree: Any, *, ranked: bool) -> FloatArray:
 
 def merge_tree(shown: TreePlot) -> Figure:
     """Draw how components were merged, where the tree is cut, and the heatmap of its leaves.
-
-    Parameters
-    ----------
-    shown : TreePlot
 
     Returns
     -------

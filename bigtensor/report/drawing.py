@@ -65,12 +65,7 @@ def draw(figure: Figure) -> matplotlib.figure.Figure:
 
 
 def picture(figure: Figure) -> str:
-    """Return a figure as the address of an image that holds its own data.
-
-    Parameters
-    ----------
-    figure : Figure
-    """
+    """Return a figure as the address of an image that holds its own data."""
     # of many points or curves a bitmap takes fewer bytes than a drawing
     bitmap = isinstance(figure, Scatter | ConditionalPlot) or (
         isinstance(figure, DensityPlot) and figure.bitmap

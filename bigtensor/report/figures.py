@@ -39,10 +39,6 @@ RIDGE_HEIGHT = 1.7
 def bars(shown: Bars) -> Figure:
     """Draw bars, each with its value.
 
-    Parameters
-    ----------
-    shown : Bars
-
     Returns
     -------
     Figure
@@ -89,10 +85,6 @@ def bars(shown: Bars) -> Figure:
 def feature_densities(shown: DensityPlot) -> Figure:
     """Draw the densities of one feature.
 
-    Parameters
-    ----------
-    shown : DensityPlot
-
     Returns
     -------
     Figure
@@ -123,10 +115,6 @@ def feature_densities(shown: DensityPlot) -> Figure:
 
 def heatmap(shown: Heatmap) -> Figure:
     """Draw a matrix as colours.
-
-    Parameters
-    ----------
-    shown : Heatmap
 
     Returns
     -------
@@ -166,12 +154,7 @@ def heatmap(shown: Heatmap) -> Figure:
 
 
 def colour_scale(shown: Heatmap) -> dict[str, Any]:
-    """Return the colours of a heatmap as matplotlib's options.
-
-    Parameters
-    ----------
-    shown : Heatmap
-    """
+    """Return the colours of a heatmap as matplotlib's options."""
     if shown.diverging:
         return {"cmap": "RdBu_r", "vmin": -shown.limit, "vmax": shown.limit}
     return {"cmap": "Blues", "vmin": 0.0, "vmax": shown.limit}
@@ -179,10 +162,6 @@ def colour_scale(shown: Heatmap) -> dict[str, Any]:
 
 def label_scatter(shown: Scatter) -> Figure:
     """Draw rows in two features, coloured by label, with the number of every label at its medians.
-
-    Parameters
-    ----------
-    shown : Scatter
 
     Returns
     -------
@@ -275,9 +254,9 @@ def _ridges(axes: Axes, shown: DensityPlot) -> None:
         base = np.full_like(height, component)
         order = 2 + component / k
         # an area is drawn only where there is something: the file has one for every ridge
-        seen = column > 2e-3 * column.max()
+        visible = column > 2e-3 * column.max()
         axes.fill_between(
-            shown.points, height, base, seen, color=colour, alpha=0.35, lw=0, zorder=order
+            shown.points, height, base, visible, color=colour, alpha=0.35, lw=0, zorder=order
         )
         axes.plot(shown.points, height, color=colour, linewidth=0.9, zorder=order)
     axes.set_yticks(np.arange(k), [str(component) for component in range(k)], fontsize=7)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,9 +23,12 @@ from bigtensor.report.rows import read_rows
 from bigtensor.report.sections import Findings, headline, page_sections
 from bigtensor.report.style import palette, require_matplotlib
 
+if TYPE_CHECKING:
+    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+
 
 def write_report(
-    model: Any,
+    model: LatentVariableModel,
     path: str | os.PathLike[str],
     *,
     data: Any = None,
@@ -47,6 +50,7 @@ def write_report(
     Parameters
     ----------
     model : fitted model
+        Model that the report describes.
     path : path or URL
         The file to make; it appears under this name when it is whole.
     data : path, xarray Dataset or DataArray, AnnData, or (rows, features) array, optional
@@ -94,7 +98,7 @@ def write_report(
 
 
 def render_report(
-    model: Any,
+    model: LatentVariableModel,
     *,
     data: Any = None,
     labels: Any = None,
@@ -107,14 +111,10 @@ def render_report(
     ----------
     model, data, labels, truth, sample_size
         As for `write_report`.
-
-    Returns
-    -------
-    str
     """
     check_is_fitted(model)
-    for name, given in {"labels": labels, "truth": truth}.items():
-        if data is None and given is not None:
+    for name, value in {"labels": labels, "truth": truth}.items():
+        if data is None and value is not None:
             raise ParameterError(f"{name} was given without data; give the data that it belongs to")
     rows = None if data is None else read_rows(model, data, labels, sample_size, truth)
     level = level_of(model) if isinstance(model, MixtureAnswers) else None
@@ -136,18 +136,20 @@ def render_report(
     return page
 
 
-def _composition(model: Any, data: Any, rows: SampledRows | None, name: str) -> Table | None:
+def _composition(
+    model: LatentVariableModel, data: Any, rows: SampledRows | None, name: str
+) -> Table | None:
     """Return the mixing weights of every sample, from a few passes over all rows."""
     if rows is None or rows.sample_id is None:
         return None
-    found = model.weights_by(data)
+    composition = model.weights_by(data)
     return tables.composition_table(
-        [str(sample) for sample in found["sample_id"].values],
-        found["rows"].to_numpy(),
-        found["weight"].to_numpy(),
-        found["standard_error"].to_numpy(),
+        [str(sample) for sample in composition["sample_id"].values],
+        composition["rows"].to_numpy(),
+        composition["weight"].to_numpy(),
+        composition["standard_error"].to_numpy(),
         name,
-        method=found.attrs["method"],
+        method=composition.attrs["method"],
     )
 
 

@@ -11,12 +11,13 @@ MOST_STEPS = 200
 """Steps in which labels are moved apart. Thirty labels in a small figure need about fifty."""
 
 
-def spread_on_line(wanted: FloatArray, gap: float) -> FloatArray:
+def spread_on_line(positions: FloatArray, gap: float) -> FloatArray:
     """Move positions on a line apart, as little as possible in least squares.
 
     Parameters
     ----------
-    wanted : (n,) array
+    positions : (n,) array
+        Positions that the labels should have.
     gap : float
         Smallest distance of neighbours.
 
@@ -27,15 +28,15 @@ def spread_on_line(wanted: FloatArray, gap: float) -> FloatArray:
     """
     from sklearn.isotonic import isotonic_regression
 
-    order = np.argsort(wanted, kind="stable")
-    offset = gap * np.arange(len(wanted))
-    placed = np.empty(len(wanted))
+    order = np.argsort(positions, kind="stable")
+    offset = gap * np.arange(len(positions))
+    placed = np.empty(len(positions))
     # without the gaps, positions that keep their distance are positions that do not fall
-    placed[order] = isotonic_regression(np.asarray(wanted, np.float64)[order] - offset) + offset
+    placed[order] = isotonic_regression(np.asarray(positions, np.float64)[order] - offset) + offset
     return placed
 
 
-def spread_in_box(wanted: FloatArray, sizes: FloatArray, box: FloatArray) -> FloatArray:
+def spread_in_box(positions: FloatArray, sizes: FloatArray, box: FloatArray) -> FloatArray:
     """Move rectangles apart until none covers another one, and into a box.
 
     Every pair that overlaps is moved along the axis on which the overlap is smaller. Where the box
@@ -43,7 +44,7 @@ def spread_in_box(wanted: FloatArray, sizes: FloatArray, box: FloatArray) -> Flo
 
     Parameters
     ----------
-    wanted : (n, 2) array
+    positions : (n, 2) array
         Centres.
     sizes : (n, 2) array
         Widths and heights.
@@ -56,7 +57,7 @@ def spread_in_box(wanted: FloatArray, sizes: FloatArray, box: FloatArray) -> Flo
         Centres.
     """
     half = sizes / 2
-    centre = np.clip(wanted, half, box - half)
+    centre = np.clip(positions, half, box - half)
     first, second = np.triu_indices(len(centre), 1)
     needed = half[first] + half[second]
     for _ in range(MOST_STEPS):

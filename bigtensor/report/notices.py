@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from bigtensor.models.words.label_level import LabelLevel
 from bigtensor.models.words.report_blocks import Notice
 from bigtensor.models.words.sampled_rows import LabelledRows, SampledRows
 from bigtensor.models.words.wording import counted
+
+if TYPE_CHECKING:
+    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 
 FEW_ROWS = 200
 """Expected rows of a component below which its densities are mostly noise."""
@@ -24,22 +27,19 @@ FOREIGN = 0.05
 SURE = 0.9
 
 
-def fit_notices(model: Any, level: LabelLevel | None) -> list[Notice]:
+def fit_notices(model: LatentVariableModel, level: LabelLevel | None) -> list[Notice]:
     """Say how many rows the fit did without, and which components are small.
 
     Parameters
     ----------
     model : fitted model
+        Model whose diagnostics are read.
     level : LabelLevel, optional
         Of a mixture.
-
-    Returns
-    -------
-    list of Notice
     """
-    found = model.diagnostics_
-    missing = _missing_notices(found.get("rows_left_out", 0))
-    return missing if level is None else [*missing, *_small_notices(level, found["rows"])]
+    diagnostics = model.diagnostics_
+    missing = _missing_notices(diagnostics.get("rows_left_out", 0))
+    return missing if level is None else [*missing, *_small_notices(level, diagnostics["rows"])]
 
 
 def row_notices(rows: SampledRows, level: LabelLevel | None) -> list[Notice]:
@@ -48,12 +48,9 @@ def row_notices(rows: SampledRows, level: LabelLevel | None) -> list[Notice]:
     Parameters
     ----------
     rows : SampledRows
+        Sample of the data.
     level : LabelLevel, optional
         Of a mixture.
-
-    Returns
-    -------
-    list of Notice
     """
     notices = []
     if level is not None and isinstance(rows, LabelledRows):
@@ -117,13 +114,13 @@ def _small_notices(level: LabelLevel, rows: int) -> list[Notice]:
     named = small[:MOST_NAMED]
     listed = ", ".join(f"{h} (about {weights[h] * rows:,.0f} rows)" for h in named)
     listed += f" and {small.size - named.size} more" if small.size > named.size else ""
-    one = small.size == 1
+    single = small.size == 1
     how = " (model.cut_populations)" if name == "population" else ""
     return [
         Notice(
             "warning",
-            f"{name.capitalize()}{'' if one else 's'} {listed} {'is' if one else 'are'} so small "
-            f"that {'its' if one else 'their'} densities are mostly noise. Compare with fewer "
-            f"{name}s{how}.",
+            f"{name.capitalize()}{'' if single else 's'} {listed} {'is' if single else 'are'} so "
+            f"small that {'its' if single else 'their'} densities are mostly noise. "
+            f"Compare with fewer {name}s{how}.",
         )
     ]

@@ -25,10 +25,6 @@ ROW_HEIGHT = 0.85
 def label_histograms(shown: Histograms) -> Figure:
     """Draw a histogram for every label.
 
-    Parameters
-    ----------
-    shown : Histograms
-
     Returns
     -------
     Figure
@@ -58,12 +54,8 @@ def label_histograms(shown: Histograms) -> Figure:
         return figure
 
 
-def reliability_diagram(found: ReliabilityDiagram) -> Figure:
+def reliability_diagram(diagram: ReliabilityDiagram) -> Figure:
     """Draw the share of rows with the right class against the confidence.
-
-    Parameters
-    ----------
-    found : ReliabilityDiagram
 
     Returns
     -------
@@ -71,24 +63,24 @@ def reliability_diagram(found: ReliabilityDiagram) -> Figure:
         Two axes. Above: the diagonal, a line with a dot a filled bin, and 95 % confidence intervals
         (Wilson 1927). Below: a bar a bin, with its number of rows.
     """
-    filled = found.counts > 0
+    filled = diagram.counts > 0
     with report_style():
         figure = empty_figure(4.4, 4.2)
         above, below = figure.subplots(2, sharex=True, gridspec_kw={"height_ratios": (3, 1)})
         above.plot([0, 1], [0, 1], color=MUTED, linewidth=0.9, linestyle=":")
         above.plot(
-            found.confidence[filled],
-            found.share_right[filled],
+            diagram.confidence[filled],
+            diagram.share_right[filled],
             "o-",
             color=palette(1)[0],
             markersize=5,
             clip_on=False,
         )
-        low, high = _intervals(found.counts[filled], found.share_right[filled])
-        above.vlines(found.confidence[filled], low, high, color=palette(1)[0], linewidth=1)
+        low, high = _intervals(diagram.counts[filled], diagram.share_right[filled])
+        above.vlines(diagram.confidence[filled], low, high, color=palette(1)[0], linewidth=1)
         above.set(xlim=(0, 1), ylim=(0, 1), ylabel="share of rows with the right class")
-        above.text(0.03, 0.93, f"expected calibration error {found.calibration_error:.3f}")
-        _draw_counts(below, found)
+        above.text(0.03, 0.93, f"expected calibration error {diagram.calibration_error:.3f}")
+        _draw_counts(below, diagram)
         return figure
 
 
@@ -96,19 +88,21 @@ def _intervals(counts: NDArray[np.int64], share: FloatArray) -> tuple[FloatArray
     """Return the ends of 95 % confidence intervals of shares."""
     from scipy.stats import binomtest
 
-    found = [
+    intervals = [
         binomtest(round(part * count), int(count)).proportion_ci(method="wilson")
         for count, part in zip(counts.tolist(), share.tolist(), strict=True)
     ]
-    return np.array([one.low for one in found]), np.array([one.high for one in found])
+    return np.array([interval.low for interval in intervals]), np.array(
+        [interval.high for interval in intervals]
+    )
 
 
-def _draw_counts(axes: Axes, found: ReliabilityDiagram) -> None:
+def _draw_counts(axes: Axes, diagram: ReliabilityDiagram) -> None:
     """Draw the rows of every bin, with their number."""
-    bins = len(found.counts)
+    bins = len(diagram.counts)
     middles = (np.arange(bins) + 0.5) / bins
-    axes.bar(middles, found.counts, width=0.9 / bins, color=FAINT)
-    for middle, count in zip(middles, found.counts, strict=True):
+    axes.bar(middles, diagram.counts, width=0.9 / bins, color=FAINT)
+    for middle, count in zip(middles, diagram.counts, strict=True):
         axes.annotate(
             f"{count:,}",
             (middle, count),
@@ -118,5 +112,5 @@ def _draw_counts(axes: Axes, found: ReliabilityDiagram) -> None:
             fontsize=7,
             color=INK,
         )
-    axes.set(xlabel="confidence", ylabel="rows", yticks=[], ylim=(0, 1.3 * found.counts.max()))
+    axes.set(xlabel="confidence", ylabel="rows", yticks=[], ylim=(0, 1.3 * diagram.counts.max()))
     axes.spines["left"].set_visible(False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -34,6 +34,9 @@ from bigtensor.models.words.sampled_rows import (
     samples_of_model,
     summed_weights,
 )
+
+if TYPE_CHECKING:
+    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 
 WINDOWS = 64
 """Windows of rows that a sample is read from, spread evenly over the data."""
@@ -67,7 +70,7 @@ def windows(rows: int, size: int) -> list[slice]:
 
 
 def read_rows(
-    model: Any,
+    model: LatentVariableModel,
     data: Any,
     labels: Any = None,
     sample_size: int = 20_000,
@@ -78,6 +81,7 @@ def read_rows(
     Parameters
     ----------
     model : fitted model
+        Model whose features are read.
     data : path, xarray, AnnData, array-like, or a list of these
         As for `fit`. Only the sample is read, and evaluated once.
     labels : path, xarray Dataset or DataArray, or (rows,) array, optional
@@ -108,7 +112,7 @@ def read_rows(
     dim = model.sample_dim
     samples = samples_of_model(model, data)
     beside = _beside(data, dim)
-    known = truth_variable(beside, dim, truth)
+    class_variable = truth_variable(beside, dim, truth)
     if labels is not None and not isinstance(model, MixtureAnswers):
         raise ParameterError(f"a {type(model).__name__} gives no labels; leave labels out")
     parts = windows(samples.rows, sample_size)
@@ -117,7 +121,7 @@ def read_rows(
         raise DataError(f"all {len(valid):,} sampled rows hold missing values; check the data")
     classes, sample_id = (
         _groups(variable, dim, parts, valid)
-        for variable in (known, _along_rows(beside, "sample_id", dim))
+        for variable in (class_variable, _along_rows(beside, "sample_id", dim))
     )
     if truth is not None and classes is not None and not (classes.codes >= 0).any():
         raise DataError(
@@ -157,6 +161,7 @@ def truth_variable(dataset: xr.Dataset, sample_dim: str, truth: str | None) -> x
     Parameters
     ----------
     dataset : xarray Dataset
+        Data, with the dimension of the rows.
     sample_dim : str
         Dimension of the rows.
     truth : str, optional
@@ -178,10 +183,10 @@ def truth_variable(dataset: xr.Dataset, sample_dim: str, truth: str | None) -> x
     if truth not in dataset.variables:
         raise ParameterError(f"the data have no variable {truth!r} with known classes; {instead}")
     if truth not in able:
-        found = dataset.variables[truth]
+        variable = dataset.variables[truth]
         raise ParameterError(
-            f"{truth!r} holds {found.dtype} along {found.dims}; known classes are integers or "
-            f"strings along {(sample_dim,)}: {instead}"
+            f"{truth!r} holds {variable.dtype} along {variable.dims}; known classes are integers "
+            f"or strings along {(sample_dim,)}: {instead}"
         )
     return dataset[truth]
 
@@ -239,7 +244,7 @@ def _label_variable(labels: Any, sample_dim: str, total: int) -> xr.DataArray:
 
 
 def _label_weights(
-    labels: xr.DataArray, beside: xr.Dataset, samples: Samples, model: Any
+    labels: xr.DataArray, beside: xr.Dataset, samples: Samples, model: LatentVariableModel
 ) -> NDArray[np.float64]:
     """Return the sum of the weights of all rows with each label, and check that they are labels."""
     dim, level = model.sample_dim, level_of(model)
@@ -265,8 +270,8 @@ def _label_weights(
 
 def _along_rows(dataset: xr.Dataset, name: str, sample_dim: str) -> xr.DataArray | None:
     """Return a variable along the samples, if the data set has it."""
-    found = name in dataset and dataset[name].dims == (sample_dim,)
-    return dataset[name] if found else None
+    is_along_rows = name in dataset and dataset[name].dims == (sample_dim,)
+    return dataset[name] if is_along_rows else None
 
 
 def _groups(
@@ -285,16 +290,16 @@ def _groups(
         if categories and codes.max(initial=-1) < len(categories):
             return Groups(codes, tuple(categories))
         # identifiers may be large: only those that occur are counted
-        found, positions = np.unique(codes, return_inverse=True)
-        known = [int(code) for code in found if code >= 0]
-        names = [categories[code] if code < len(categories) else str(code) for code in known]
+        distinct, positions = np.unique(codes, return_inverse=True)
+        class_codes = [int(code) for code in distinct if code >= 0]
+        names = [categories[code] if code < len(categories) else str(code) for code in class_codes]
     else:
         missing = xr.DataArray(taken).isnull().to_numpy()
         texts = np.char.strip(np.where(missing, "", taken.astype(str)))
-        found, positions = np.unique(texts, return_inverse=True)
-        names = [str(name) for name in found if name]
+        distinct, positions = np.unique(texts, return_inverse=True)
+        names = [str(name) for name in distinct if name]
     # what stands for none is the smallest of all
-    first = len(found) - len(names)
+    first = len(distinct) - len(names)
     return Groups(positions.astype(np.int64) - first, tuple(names))
 
 

@@ -22,11 +22,13 @@ class Findings:
     Attributes
     ----------
     model : fitted model
+        Model that the page describes.
     parts : ReportParts
         Parts that only the model knows.
     level : LabelLevel, optional
         Of a mixture.
     rows : SampledRows, optional
+        Sample of the data. None if the report has no data.
     composition : Table, optional
         Mixing weights of every sample.
     """
@@ -39,12 +41,7 @@ class Findings:
 
 
 def page_sections(findings: Findings) -> list[Section]:
-    """Return the sections of the page.
-
-    Parameters
-    ----------
-    findings : Findings
-    """
+    """Return the sections of the page."""
     level, rows, parts = findings.level, findings.rows, findings.parts
     before, after = [_fit_section(findings)], []
     if level is not None:
@@ -61,22 +58,17 @@ def page_sections(findings: Findings) -> list[Section]:
 
 
 def headline(findings: Findings) -> list[tuple[str, str]]:
-    """Return the figures of the page's head.
-
-    Parameters
-    ----------
-    findings : Findings
-    """
-    found, level = findings.model.diagnostics_, findings.level
+    """Return the figures of the page's head."""
+    diagnostics, level = findings.model.diagnostics_, findings.level
     lines = [
-        ("rows", f"{found['rows']:,}"),
+        ("rows", f"{diagnostics['rows']:,}"),
         ("features", str(len(findings.model.views_.feature_names))),
     ]
     if level is not None:
         if level.of_component is not None:
             lines.append(("populations", str(level.count)))
         lines.append(("components", str(len(level.component_weights))))
-    return [*lines, ("passes", str(len(found["passes"]))), *findings.parts.headline]
+    return [*lines, ("passes", str(len(diagnostics["passes"]))), *findings.parts.headline]
 
 
 def _fit_section(findings: Findings) -> Section:
@@ -171,11 +163,11 @@ def _class_sections(
 def _diagnostic_section(findings: Findings) -> Section:
     """Return how the fit went, with everything that was recorded."""
     model = findings.model
-    found = model.diagnostics_
-    recorded = json.dumps(found, indent=2, ensure_ascii=False, default=str)
+    diagnostics = model.diagnostics_
+    recorded = json.dumps(diagnostics, indent=2, ensure_ascii=False, default=str)
     parameters = tables.parameter_table(model._parameters_of_fit())
     general: tuple[Block, ...] = (
-        Group((tables.pass_table(found["passes"]),), "Passes over the data"),
+        Group((tables.pass_table(diagnostics["passes"]),), "Passes over the data"),
         Group((parameters,), "Parameters", "folded"),
         Group((Words(recorded, "verbatim"),), "Everything that was recorded", "folded"),
     )

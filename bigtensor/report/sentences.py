@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bigtensor.models.words.label_level import LabelLevel
 from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.models.words.wording import counted, passes_in_words, size
 
+if TYPE_CHECKING:
+    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+
 
 def fit_sentences(
-    model: Any, level: LabelLevel | None = None, method: Sequence[str] = ()
+    model: LatentVariableModel, level: LabelLevel | None = None, method: Sequence[str] = ()
 ) -> list[str]:
     """Say what was fitted on what, and in how many passes.
 
     Parameters
     ----------
     model : fitted model
+        Model whose diagnostics and parameters are read.
     level : LabelLevel, optional
         Of a mixture.
     method : sequence of str
@@ -28,16 +32,16 @@ def fit_sentences(
     list of str
         Whole sentences.
     """
-    found = model.diagnostics_
+    diagnostics = model.diagnostics_
     features = len(model.views_.feature_names)
     parts = "" if level is None else f" of {counted(len(level.component_weights), 'component')}"
     return [
         f"A {type(model).__name__}{parts} was fitted to "
-        f"{counted(found['rows'], 'row')} of {counted(features, 'feature')}.",
-        f"The data: {found['data']}.",
+        f"{counted(diagnostics['rows'], 'row')} of {counted(features, 'feature')}.",
+        f"The data: {diagnostics['data']}.",
         *method,
-        _passes_sentence(found["passes"]),
-        *([_plan_sentence(found["plan"])] if "plan" in found else []),
+        _passes_sentence(diagnostics["passes"]),
+        *([_plan_sentence(diagnostics["plan"])] if "plan" in diagnostics else []),
         _seed_sentence(model._parameters_of_fit().get("random_state")),
     ]
 
@@ -57,7 +61,7 @@ def _passes_sentence(passes: Sequence[dict[str, Any]]) -> str:
     """Say what was read."""
     count = counted(len(passes), "pass", "passes")
     sentence = f"The data were read in {count}: {passes_in_words(passes)}"
-    reused = sum(one["reused_parts"] for one in passes)
+    reused = sum(pass_["reused_parts"] for pass_ in passes)
     if reused:
         sentence += f"; {counted(reused, 'part')} came from a checkpoint"
     return f"{sentence}."

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 def state_strip(shown: StateStrip) -> Figure:
     """Draw shares of states in columns, and below the states of the first rows.
 
-    Parameters
-    ----------
-    shown : StateStrip
-
     Returns
     -------
     Figure

@@ -99,14 +99,6 @@ def palette(n_components: int) -> list[str]:
 
     Eight hues, then the same darker, then lighter; from the 25th component on colours repeat, and
     figures tell components apart by their numbers and by `dashes`.
-
-    Parameters
-    ----------
-    n_components : int
-
-    Returns
-    -------
-    list of str
     """
     colours = [
         "#" + "".join(f"{_mixed(hue, start, towards, part):02x}" for start in (0, 2, 4))
@@ -133,7 +125,9 @@ def data_uri(figure: Figure, kind: str = "svg") -> str:
     Parameters
     ----------
     figure : matplotlib.figure.Figure
+        Figure to save.
     kind : {"svg", "png"}
+        Format of the image.
 
     Returns
     -------

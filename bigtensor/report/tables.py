@@ -29,16 +29,20 @@ def level_table(
     Parameters
     ----------
     level : LabelLevel
+        Components, or populations, with their mixing weights.
     rows : LabelledRows, optional
         Labelled rows, for their shares and their certainty.
     columns : sequence of Column
         Further columns, of the model.
     """
-    known = [Column("weight", tuple(percent(weight) for weight in level.weights))]
+    standard_columns = [Column("weight", tuple(percent(weight) for weight in level.weights))]
     if rows is not None:
         shares = tuple(percent(share) for share in rows.shares(level.count))
-        known += [Column("labelled", shares), Column("certainty", _certainties(rows, level.count))]
-    columns = [*known, *columns]
+        standard_columns += [
+            Column("labelled", shares),
+            Column("certainty", _certainties(rows, level.count)),
+        ]
+    columns = [*standard_columns, *columns]
     return Table(
         (level.name, *(column.title for column in columns)),
         tuple(
@@ -53,14 +57,14 @@ def level_table(
 
 def _certainties(rows: LabelledRows, count: int) -> tuple[str, ...]:
     """Return the mean probability of the rows of every label; empty without rows."""
-    found = []
+    texts = []
     for number in range(count):
         members = rows.label == number
         mean = ""
         if members.any():
             mean = f"{np.average(rows.certainty[members], weights=rows.weight[members]):.2f}"
-        found.append(mean)
-    return tuple(found)
+        texts.append(mean)
+    return tuple(texts)
 
 
 def agreement(label: NDArray[np.int64], truth: Groups, n_labels: int) -> Agreement | None:
@@ -69,7 +73,9 @@ def agreement(label: NDArray[np.int64], truth: Groups, n_labels: int) -> Agreeme
     Parameters
     ----------
     label : (n,) int array
+        Label of every row, negative without one.
     truth : Groups
+        Class of every row, negative without one.
     n_labels : int
         Components, or populations.
 
@@ -86,20 +92,20 @@ def agreement(label: NDArray[np.int64], truth: Groups, n_labels: int) -> Agreeme
     return Agreement.of_best_labels(names, counts[occurring])
 
 
-def agreement_table(found: Agreement, name: str = "component") -> Table:
+def agreement_table(comparison: Agreement, name: str = "component") -> Table:
     """Return the shares of every class in every component, or population."""
-    k = found.counts.shape[1]
-    sizes = found.counts.sum(axis=1)
+    k = comparison.counts.shape[1]
+    sizes = comparison.counts.sum(axis=1)
     order = np.argsort(-sizes, kind="stable")
-    scores, rows = found.f1, []
+    scores, rows = comparison.f1, []
     for index in order[:MOST_GROUPS]:
-        shares = found.counts[index] / sizes[index]
+        shares = comparison.counts[index] / sizes[index]
         rows.append(
             (
-                Cell(found.names[index]),
+                Cell(comparison.names[index]),
                 Cell(f"{sizes[index]:,}"),
                 *(Cell(_share(share), float(share)) for share in shares),
-                Cell(str(found.matched[index])),
+                Cell(str(comparison.matched[index])),
                 Cell(f"{scores[index]:.3f}"),
             )
         )
@@ -108,7 +114,7 @@ def agreement_table(found: Agreement, name: str = "component") -> Table:
         ("class", "rows", *numbers, f"best {name}", "its F1"),
         tuple(rows),
         f"Per cent of the rows of every class that are in each {name}. The best {name} of a class "
-        f"has the largest F1 by itself. The mean of these F1 is {found.mean_f1:.3f}."
+        f"has the largest F1 by itself. The mean of these F1 is {comparison.mean_f1:.3f}."
         + _cut(len(order)),
         matrix=True,
     )
@@ -120,6 +126,7 @@ def class_table(annotation: Annotation, name: str = "component") -> Table:
     Parameters
     ----------
     annotation : Annotation
+        Classes of the labels by majority.
     name : str, default "component"
         What has the classes.
     """
@@ -204,10 +211,10 @@ def pass_table(passes: Sequence[dict[str, Any]]) -> Table:
         ("pass", "rows", "parts", "reused parts"),
         tuple(
             (
-                Cell(str(one["name"])),
-                *(Cell(f"{one[key]:,}") for key in ("rows", "parts", "reused_parts")),
+                Cell(str(pass_["name"])),
+                *(Cell(f"{pass_[key]:,}") for key in ("rows", "parts", "reused_parts")),
             )
-            for one in passes
+            for pass_ in passes
         ),
     )
 
@@ -222,9 +229,9 @@ def parameter_table(parameters: dict[str, Any]) -> Table:
 
 def _cross_counts(label: NDArray[np.int64], groups: Groups, n_labels: int) -> NDArray[np.int64]:
     """Count rows by group and label: ``(groups, labels)``."""
-    known = (label >= 0) & (groups.codes >= 0)
+    has_both = (label >= 0) & (groups.codes >= 0)
     shape = (len(groups.names), n_labels)
-    flat = groups.codes[known] * n_labels + label[known]
+    flat = groups.codes[has_both] * n_labels + label[has_both]
     return np.bincount(flat, minlength=shape[0] * shape[1]).reshape(shape)
 
 

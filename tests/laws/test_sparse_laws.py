@@ -197,7 +197,7 @@ def test_parts__of_sparse_rows_are_even_in_stored_values(monkeypatch):
         (np.ones(indptr[-1]), np.arange(indptr[-1]) % 5000, indptr), (20_000, 5000)
     )
     samples = replace(
-        open_samples(np.zeros((1, 1))), sources=(CsrSource.of(matrix, tuple("x" * 5000)),)
+        open_samples(np.zeros((1, 1))), sources=(CsrSource.from_scipy(matrix, tuple("x" * 5000)),)
     )
     parts = [whole for (whole,) in pass_parts(samples)]
     assert parts[0][0] == 0

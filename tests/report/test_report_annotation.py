@@ -39,7 +39,7 @@ def test_annotate_by_majority__gives_labels_the_class_of_most_rows():
     found = annotation.annotate_by_majority(rows)
     assert found.names == ("x", "y")
     assert found.of_label.tolist() == [1, 0, 1]
-    assert found.known.tolist() == found.found.tolist() == [1, 1, 0, 1]
+    assert found.true_class.tolist() == found.predicted_class.tolist() == [1, 1, 0, 1]
     # the class y has the labels 0 and 2
     assert found.confidence == pytest.approx([0.7, 0.9, 0.7, 1.0])
     assert found.share_right == 1
@@ -48,7 +48,7 @@ def test_annotate_by_majority__gives_labels_the_class_of_most_rows():
 def test_annotate_by_majority__leaves_out_rows_without_class_or_label():
     rows = rows_of([0, -1, 1], [[1.0, 0.0, 0.0]] * 3, [0, 0, -1], ("x",))
     found = annotation.annotate_by_majority(rows)
-    assert len(found.known) == 1
+    assert len(found.true_class) == 1
     assert found.of_label.tolist() == [0, -1, -1]
     assert annotation.annotate_by_majority(rows_of([0], [[1.0]], [-1], ("x",))) is None
 
@@ -58,7 +58,7 @@ def test_class_scores__are_those_of_scikit_learn(noisy):
     assert found.names == ("a", "b", "rare")
     scores = annotation.class_scores(found)
     precision, recall, f1, rows = precision_recall_fscore_support(
-        found.known, found.found, labels=range(3), zero_division=np.nan
+        found.true_class, found.predicted_class, labels=range(3), zero_division=np.nan
     )
     np.testing.assert_allclose(scores.precision, precision)
     assert np.isnan(scores.precision[2])

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,9 @@ from bigtensor.cli.options import PATH, count, runtime
 from bigtensor.cli.output import say
 from bigtensor.cli.progress import Reporter, duration, pace, reporter
 from bigtensor.cli.workers import started
+
+if TYPE_CHECKING:
+    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 
 POPULATIONS = 8
 MARKERS = 6
@@ -48,9 +51,9 @@ def demo(rows: int, out: Path | None) -> None:
     )
     with _folder(out) as folder:
         with reporter() as progress:
-            model, taken = _run(folder, rows, processors, progress)
+            model, step_seconds = _run(folder, rows, processors, progress)
         report = _write_report(model, folder)
-        for step, seconds in taken.items():
+        for step, seconds in step_seconds.items():
             say(f"{step:<10} {duration(seconds)}, {pace(rows, seconds, None)}")
         say(f"{report}\n{_verdict_line(model)}".rstrip())
         say(_comparison(folder, model))
@@ -61,7 +64,7 @@ def demo(rows: int, out: Path | None) -> None:
         say(f"\nkept       {out}: {names}")
 
 
-def _verdict_line(model: Any) -> str:
+def _verdict_line(model: LatentVariableModel) -> str:
     """Return the verdict on a mixture without a fault. A fault was told in a warning."""
     verdict = model.diagnostics_["verdict"]
     return f"verdict    {' '.join(verdict['sentences'])}\n" if verdict["good"] else ""
@@ -119,7 +122,7 @@ def _run(
     return model, taken
 
 
-def _write_report(model: Any, folder: Path) -> str:
+def _write_report(model: LatentVariableModel, folder: Path) -> str:
     """Write the report, and say where it is or how to get it."""
     from bigtensor.errors import MissingDependencyError
 
@@ -147,30 +150,30 @@ def _kept_report(folder: Path, kept: Path) -> str:
     return f"\nkept       {kept / REPORT}; {everything}"
 
 
-def _comparison(folder: Path, model: Any) -> str:
+def _comparison(folder: Path, model: LatentVariableModel) -> str:
     """Compare labels and weights with the truth, population by population."""
     from bigtensor.cli.stored_labels import agreement
     from bigtensor.data.stores.zarr_datasets import open_dataset
 
-    found = agreement(folder / CELLS, folder / LABELS, POPULATIONS)
+    comparison = agreement(folder / CELLS, folder / LABELS, POPULATIONS)
     names = open_dataset(str(folder / CELLS))[1]["label"].attrs["categories"]
-    cells = found.counts.sum(axis=1)
+    cells = comparison.counts.sum(axis=1)
     lines = [
         "",
         f"{'component':>9} {'cells':>11} {'share':>8} {'weight':>8} {'precision':>10} "
         f"{'recall':>8} {'F1':>8}  true population",
     ]
     for row in (-cells).argsort():
-        component = int(found.matched[row])
+        component = int(comparison.matched[row])
         lines.append(
             f"{component:>9} {cells[row]:>11,} {cells[row] / cells.sum():>8.4f} "
-            f"{float(model.weights_[component]):>8.4f} {found.precision[row]:>10.4f} "
-            f"{found.recall[row]:>8.4f} {found.f1[row]:>8.4f}  {names[row]}"
+            f"{float(model.weights_[component]):>8.4f} {comparison.precision[row]:>10.4f} "
+            f"{comparison.recall[row]:>8.4f} {comparison.f1[row]:>8.4f}  {names[row]}"
         )
     lines += [
         "",
-        f"accuracy   {found.accuracy:.4f} of all cells, components matched one to one",
-        f"mean F1    {found.mean_f1:.4f} over the populations",
-        f"adjusted Rand index {found.adjusted_rand:.4f}",
+        f"accuracy   {comparison.accuracy:.4f} of all cells, components matched one to one",
+        f"mean F1    {comparison.mean_f1:.4f} over the populations",
+        f"adjusted Rand index {comparison.adjusted_rand:.4f}",
     ]
     return "\n".join(lines)

@@ -20,6 +20,7 @@ from bigtensor.cli.sequences import in_order
 
 if TYPE_CHECKING:
     from bigtensor.engine.plan import Plan
+    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 
 DEFAULT_FIT = ("fit", "cells.zarr", "--out", "model.zarr")
 DEFAULT_MEMORY = 4 * 2**30
@@ -36,7 +37,7 @@ _PLACES = {"scheduler": "--scheduler", "scheduler_file": "--scheduler-file", "wo
 """Options of ``bigtensor fit`` that say where it runs, which is what a recipe is for."""
 
 
-def _time(value: Any) -> str:
+def _time(value: object) -> str:
     """Return a running time such as 04:00:00."""
     parts = str(value).split(":")
     if len(parts) != 3 or not all(part.isdecimal() and len(part) >= 2 for part in parts):
@@ -190,7 +191,9 @@ def _model(options: Mapping[str, Any]) -> Any:
     )
 
 
-def _plan(model: Any, options: Mapping[str, Any], memory_limit: int | None) -> Plan | None:
+def _plan(
+    model: LatentVariableModel, options: Mapping[str, Any], memory_limit: int | None
+) -> Plan | None:
     """Return the plan of the process that holds most; None where the data cannot be read here.
 
     Raises

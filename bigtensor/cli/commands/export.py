@@ -13,6 +13,8 @@ from bigtensor.cli.output import printable, say
 from bigtensor.cli.progress import reporter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bigtensor.data.addresses.store_address import Address
 
 _ANNDATA = (".h5ad", ".zarr")
@@ -117,12 +119,12 @@ def _kind(target: Address, files: tuple[Path, ...]) -> str:
     return kind
 
 
-def _check_options(kind: str, **given: Any) -> None:
+def _check_options(kind: str, **options: Any) -> None:
     """End with a usage error when an option is missing, or is one of another kind."""
     needed = {"anndata": ["model_path"], "fcs": ["cells"], "csv": []}[kind]
     further = {"anndata": ["cells"], "fcs": ["offsets"], "csv": ["cells", "features"]}[kind]
     allowed = {*needed, *further}
-    for name, value in given.items():
+    for name, value in options.items():
         option = f"--{name.removesuffix('_path')}"
         if name in needed and value is None:
             raise click.UsageError(f"an export to {kind} files needs {option}")
@@ -136,7 +138,7 @@ def _to_csv(
     cells: Address | None,
     features: str | None,
     overwrite: bool,
-    progress: Any,
+    progress: Callable[[int, int | None], None],
 ) -> None:
     """Make a CSV file."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
@@ -153,7 +155,7 @@ def _to_anndata(
     model_path: Any,
     cells: Address | None,
     overwrite: bool,
-    progress: Any,
+    progress: Callable[[int, int | None], None],
 ) -> None:
     """Write into an AnnData file or make one, after looking whether the labels are the model's."""
     from bigtensor.annotation import model_record
@@ -167,8 +169,16 @@ def _to_anndata(
     model = load_model(model_path)
     made_by = open_labels(labels).attrs
     views = {name: list(members) for name, members in model.views_.as_mapping().items()}
-    given = (type(model).__name__, views, _without_missing(plain(model.get_params(deep=False))))
-    if (made_by["model"], made_by["views"], _without_missing(made_by["parameters"])) != given:
+    model_identity = (
+        type(model).__name__,
+        views,
+        _without_missing(plain(model.get_params(deep=False))),
+    )
+    if (
+        made_by["model"],
+        made_by["views"],
+        _without_missing(made_by["parameters"]),
+    ) != model_identity:
         raise DataError(
             f"{labels} was not made by {model_path}: its views or its parameters are others; give "
             "the model that 'bigtensor predict' was given"
@@ -201,7 +211,7 @@ def _to_fcs(
     cells: Any,
     offsets: Any,
     overwrite: bool,
-    progress: Any,
+    progress: Callable[[int, int | None], None],
 ) -> None:
     """Make copies of FCS files."""
     from bigtensor.data.exporters.fcs import write_answers_to_fcs

@@ -28,6 +28,8 @@ from bigtensor.models.words.wording import counted
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
+    from bigtensor.data.rows.samples import Samples
+    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 
 
 @click.command(cls=ModelFactsCommand)
@@ -90,7 +92,7 @@ def fit(
 
 
 def _show_plan(
-    model: Any, cells: Any, where: dict[str, Any], checkpoint: str | None
+    model: LatentVariableModel, cells: str | Samples, where: dict[str, Any], checkpoint: str | None
 ) -> dict[str, Any]:
     """Print the plan, and refuse it in one line when it does not fit; return its facts."""
     from bigtensor.errors import PlanError
@@ -102,33 +104,33 @@ def _show_plan(
     return plan_facts(plan)
 
 
-def _facts(model: Any, out: Address, seconds: float) -> dict[str, Any]:
+def _facts(model: LatentVariableModel, out: Address, seconds: float) -> dict[str, Any]:
     """Return what was fitted, as ``--json`` prints it."""
-    found = model.diagnostics_
+    diagnostics = model.diagnostics_
     return {
         "model": out,
         **model.description.fit_facts(model),
         "views": model.views_.as_mapping(),
-        "rows": found["rows"],
-        "passes": len(found["passes"]),
+        "rows": diagnostics["rows"],
+        "passes": len(diagnostics["passes"]),
         "seconds": seconds,
     }
 
 
-def _summary(model: Any, out: Address, seconds: float) -> str:
+def _summary(model: LatentVariableModel, out: Address, seconds: float) -> str:
     """Say what was written where."""
     from bigtensor.models.words.wording import counted
 
-    found = model.diagnostics_
+    diagnostics = model.diagnostics_
+    passes = counted(len(diagnostics["passes"]), "pass", "passes")
     return (
         f"{model_line(model, out)}\n"
         f"{fit_lines(model)}"
-        f"fitted on  {found['rows']:,} rows in {counted(len(found['passes']), 'pass', 'passes')}, "
-        f"{duration(seconds)}"
+        f"fitted on  {diagnostics['rows']:,} rows in {passes}, {duration(seconds)}"
     )
 
 
-def fit_lines(model: Any) -> str:
+def fit_lines(model: LatentVariableModel) -> str:
     """Say what a fit found, in the options of the command that runs."""
     command = click.get_current_context().command
     return "".join(
@@ -137,12 +139,12 @@ def fit_lines(model: Any) -> str:
     )
 
 
-def model_line(model: Any, out: Address) -> str:
+def model_line(model: LatentVariableModel, out: Address) -> str:
     """Say where a fitted model was written, and its size."""
     return f"model      {out}: {in_views(model.description.fit_size(model), model)}"
 
 
-def in_views(size: str, model: Any) -> str:
+def in_views(size: str, model: LatentVariableModel) -> str:
     """Return the size of a model in words, which may be empty, with its number of views."""
     views = counted(len(model.views_.names), "view")
     return f"{size} in {views}" if size else views

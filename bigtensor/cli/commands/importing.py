@@ -171,7 +171,7 @@ def _import_counts(
     from bigtensor.data.importers.counts.import_counts import import_counts
 
     with reporter() as progress, progress.rows("import") as advance:
-        found = import_counts(
+        summary = import_counts(
             files[0],
             out,
             vocabulary=vocabulary,
@@ -180,9 +180,9 @@ def _import_counts(
             progress=advance,
         )
     say(
-        f"data       {found.path}: {found.rows:,} documents x {found.words:,} words, "
-        f"{found.stored:,} counts\n"
-        f"next       bigtensor fit {found.path} --model topic --topics 10 --out topics.zarr"
+        f"data       {summary.path}: {summary.rows:,} documents x {summary.words:,} words, "
+        f"{summary.stored:,} counts\n"
+        f"next       bigtensor fit {summary.path} --model topic --topics 10 --out topics.zarr"
     )
 
 

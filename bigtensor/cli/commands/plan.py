@@ -14,7 +14,9 @@ from bigtensor.cli.output import say
 from bigtensor.cli.sequences import in_order, sequence_option
 
 if TYPE_CHECKING:
+    from bigtensor.data.rows.samples import Samples
     from bigtensor.engine.plan import Plan
+    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 
 
 @click.command(cls=ModelFactsCommand)
@@ -44,13 +46,17 @@ def plan(
     say(written_for(command, planned.in_words()), plan_facts(planned))
 
 
-def planned_fit(model: Any, cells: Any, where: dict[str, Any], checkpoint: str | None) -> Plan:
+def planned_fit(
+    model: LatentVariableModel, cells: str | Samples, where: dict[str, Any], checkpoint: str | None
+) -> Plan:
     """Return the plan of a fit, which waits for no worker.
 
     Parameters
     ----------
     model : Estimator
-    cells : Samples
+        Unfitted model with its parameters.
+    cells : path, URL or Samples
+        Data of the fit.
     where : dict
         As `bigtensor.cli.options.runtime` returns it.
     checkpoint : str, optional
@@ -63,10 +69,6 @@ def planned_fit(model: Any, cells: Any, where: dict[str, Any], checkpoint: str |
 
 def plan_facts(planned: Plan) -> dict[str, Any]:
     """Return a plan as ``--json`` prints it.
-
-    Parameters
-    ----------
-    planned : Plan
 
     Returns
     -------

@@ -24,7 +24,9 @@ from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
 
 if TYPE_CHECKING:
+    from bigtensor.cli.progress import Reporter
     from bigtensor.data.addresses.store_address import Address
+    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 
 
 @click.command(cls=FactsCommand)
@@ -184,7 +186,9 @@ def _check_outputs(
         check_target_file(path, overwrite=overwrite)
 
 
-def _outputs(model: Any, level: str | None, *, probabilities: bool) -> tuple[str, ...]:
+def _outputs(
+    model: LatentVariableModel, level: str | None, *, probabilities: bool
+) -> tuple[str, ...]:
     """Return the names of what is written for every row."""
     from bigtensor.errors import NoPopulationsError
 
@@ -199,7 +203,7 @@ def _outputs(model: Any, level: str | None, *, probabilities: bool) -> tuple[str
     return names
 
 
-def _check_labels_for(by: str | None, model: Any, outputs: tuple[str, ...]) -> None:
+def _check_labels_for(by: str | None, model: LatentVariableModel, outputs: tuple[str, ...]) -> None:
     """Raise a UsageError for weights by groups, of a model that gives no labels."""
     if by is not None and "label" not in outputs:
         raise click.UsageError(
@@ -222,7 +226,7 @@ def _table_path(
     return table or beside(store, f"{name}_by_{by}.csv")
 
 
-def _write_csv(out: Address, csv_path: Address, progress: Any) -> None:
+def _write_csv(out: Address, csv_path: Address, progress: Reporter) -> None:
     """Write the answers again as text."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
 

@@ -75,11 +75,11 @@ def prepare(
     with started(where) as running, reporter() as progress:
         prepared.prepare(cells, rows=rows, listeners=[progress.listen], **running)
     prepared.save(out, overwrite=overwrite)
-    found = prepared.diagnostics_
-    read = sum(entry["rows"] for entry in found["passes"])
+    diagnostics = prepared.diagnostics_
+    read = sum(entry["rows"] for entry in diagnostics["passes"])
     views = in_views(prepared.description.size(prepared.description.facts(prepared)), prepared)
     say(
-        f"prepared   {out}: {views}, for {rows or found['rows']:,} rows\n"
+        f"prepared   {out}: {views}, for {rows or diagnostics['rows']:,} rows\n"
         f"pilot      {read:,} rows read, {duration(time.perf_counter() - begin)}\n"
         f"next       bigtensor accumulate {out} CELLS.zarr --out STATISTICS.zarr"
     )

@@ -25,10 +25,6 @@ def is_fcs(path: str) -> bool:
     ----------
     path : str
         A URL is none.
-
-    Returns
-    -------
-    bool
     """
     file = Path(path)
     if "://" in path or not file.is_file():
@@ -47,6 +43,7 @@ def fcs_facts(path: Path) -> dict[str, Any]:
     Parameters
     ----------
     path : Path
+        File on a disk.
 
     Returns
     -------
@@ -86,10 +83,6 @@ def fcs_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     ----------
     facts : mapping
         From `fcs_facts`.
-
-    Yields
-    ------
-    str
     """
     start, spillover = facts["data_start"], facts["spillover"]
     yield (
@@ -117,6 +110,7 @@ def common_facts(paths: Sequence[Path]) -> dict[str, Any]:
     Parameters
     ----------
     paths : sequence of Path
+        Files in the order of their rows in the store.
 
     Returns
     -------

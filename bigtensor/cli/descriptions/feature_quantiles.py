@@ -28,6 +28,7 @@ def feature_quantiles(samples: Samples) -> dict[str, Any]:
     Parameters
     ----------
     samples : Samples
+        Opened data. At most `WINDOWS` windows of consecutive rows are read.
 
     Returns
     -------
@@ -53,32 +54,28 @@ def feature_quantiles(samples: Samples) -> dict[str, Any]:
         stop = min(start - offset + length, source.rows)
         parts.append(np.asarray(source.read(start - offset, stop).values, np.float64))
     values = np.concatenate(parts)
-    found = {}
+    by_feature = {}
     for column, name in enumerate(samples.features):
         finite = values[np.isfinite(values[:, column]), column]
-        found[name] = {
+        by_feature[name] = {
             "quantiles": np.quantile(finite, LEVELS).tolist() if finite.size else None,
             "missing": 1 - finite.size / len(values),
         }
-    return {"rows": len(values), "levels": LEVELS, "features": found}
+    return {"rows": len(values), "levels": LEVELS, "features": by_feature}
 
 
-def quantile_lines(found: dict[str, Any]) -> Iterator[str]:
+def quantile_lines(quantiles: dict[str, Any]) -> Iterator[str]:
     """Write quantiles as a table.
 
     Parameters
     ----------
-    found : dict
+    quantiles : dict
         From `feature_quantiles`.
-
-    Yields
-    ------
-    str
     """
-    headers = "".join(f"{level:>10.0%}" for level in found["levels"])
-    yield f"quantiles  of {found['rows']:,} rows spread over the data"
+    headers = "".join(f"{level:>10.0%}" for level in quantiles["levels"])
+    yield f"quantiles  of {quantiles['rows']:,} rows spread over the data"
     yield f"  {'':<20}{headers}"
-    features = list(found["features"].items())
+    features = list(quantiles["features"].items())
     for name, one in features[:MOST_SHOWN]:
         cells = (
             " no finite value"

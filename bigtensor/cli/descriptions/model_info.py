@@ -15,6 +15,7 @@ def model_facts(path: str) -> dict[str, Any]:
     Parameters
     ----------
     path : str
+        Path or URL of a stored model.
 
     Returns
     -------
@@ -24,15 +25,15 @@ def model_facts(path: str) -> dict[str, Any]:
     from bigtensor.models.contract.loading import load_model
 
     model = load_model(path, fitted=False)
-    found = model.diagnostics_
+    diagnostics = model.diagnostics_
     parameters = {name: value for name, value in model.get_params().items() if name != "views"}
     return {
         "kind": "model",
         "model": type(model).__name__,
         "fitted": model.__sklearn_is_fitted__(),
         "parameters": parameters,
-        "data": found["data"],
-        "passes": found["passes"],
+        "data": diagnostics["data"],
+        "passes": diagnostics["passes"],
         "views": {name: list(members) for name, members in model.views_.as_mapping().items()},
         **model.description.facts(model),
     }

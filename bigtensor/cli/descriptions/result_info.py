@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bigtensor.cli.descriptions.sample_info import variable_facts
+
+if TYPE_CHECKING:
+    import zarr
 
 
 def statistics_facts(path: str) -> dict[str, Any]:
@@ -15,6 +18,7 @@ def statistics_facts(path: str) -> dict[str, Any]:
     Parameters
     ----------
     path : str
+        Path or URL of the stored statistics.
 
     Returns
     -------
@@ -23,17 +27,17 @@ def statistics_facts(path: str) -> dict[str, Any]:
     """
     from bigtensor.models.contract.statistics_file import read_statistics
 
-    found = read_statistics(path)
+    statistics = read_statistics(path)
     return {
         "kind": "statistics",
-        "model": found.model,
-        "pass": found.pass_name,
-        "rows": found.rows,
-        "preparation": found.preparation,
-        "mixture": found.mixture,
-        "arrays": len(found.state),
-        "nbytes": sum(array.nbytes for array in found.state.values()),
-        "parts": [asdict(part) for part in found.parts],
+        "model": statistics.model,
+        "pass": statistics.pass_name,
+        "rows": statistics.rows,
+        "preparation": statistics.preparation,
+        "mixture": statistics.mixture,
+        "arrays": len(statistics.state),
+        "nbytes": sum(array.nbytes for array in statistics.state.values()),
+        "parts": [asdict(part) for part in statistics.parts],
     }
 
 
@@ -52,13 +56,15 @@ def statistics_lines(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {part['rows']:>14,} rows{left_out}, bigtensor {part['version']}: {part['data']}"
 
 
-def answer_facts(path: str, group: Any) -> dict[str, Any]:
+def answer_facts(path: str, group: zarr.Group) -> dict[str, Any]:
     """Return the facts of a store of answers.
 
     Parameters
     ----------
     path : str
+        Path or URL of the store, for messages and to read labels.
     group : zarr.Group
+        The opened store.
 
     Returns
     -------

@@ -23,10 +23,13 @@ def sample_facts(path: str, group: Any) -> dict[str, Any]:
     path : str
         Path or URL.
     group : zarr.Group
+        The opened store.
 
     Returns
     -------
     dict
+        Facts that ``--json`` prints. ``concerns`` are the warnings of opening the store,
+        ``quantiles`` is None for codes and counts.
 
     Raises
     ------
@@ -76,8 +79,8 @@ def sample_lines(facts: Mapping[str, Any]) -> Iterator[str]:
         yield from quantile_lines(facts["quantiles"])
     if facts["categories"] is not None:
         yield "categories"
-        for feature, known in facts["categories"].items():
-            yield f"  {one_line(feature):<20} {len(known)}: {shortened(known)}"
+        for feature, categories in facts["categories"].items():
+            yield f"  {one_line(feature):<20} {len(categories)}: {shortened(categories)}"
     yield "variables"
     for variable in facts["variables"]:
         dims, names = ", ".join(variable["dimensions"]), variable["categories"]
@@ -93,7 +96,9 @@ def variable_facts(name: str, array: Any) -> dict[str, Any]:
     Parameters
     ----------
     name : str
+        Name of the array in the store.
     array : zarr.Array
+        The opened array. Its values are not read.
 
     Returns
     -------

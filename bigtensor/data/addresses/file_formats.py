@@ -63,10 +63,6 @@ def optional_module(name: str, extra: str | None = None) -> Any:
     extra : str, optional
         The extra of the package that brings it. None: its own package does.
 
-    Returns
-    -------
-    module
-
     Raises
     ------
     MissingDependencyError

@@ -53,10 +53,6 @@ def read_options(address: str) -> dict[str, Any]:
 
     By default s3fs asks for the size of an object before it reads the object, because it reads
     large ones in several pieces at the same time.
-
-    Parameters
-    ----------
-    address : str
     """
     return {"max_concurrency": 1} if _package(address) == "s3fs" else {}
 
@@ -122,12 +118,13 @@ def is_object_store(address: str) -> bool:
     return _package(address) in _CREDENTIALS or address.startswith("memory://")
 
 
-def check_bucket(address: str, filesystem: Any, root: str) -> None:
+def check_bucket(address: str, filesystem: fsspec.AbstractFileSystem, root: str) -> None:
     """Refuse a bucket that does not exist. None is ever made.
 
     Parameters
     ----------
     address : str
+        URL, for the protocol and the message.
     filesystem, root
         Of `file_system`.
 
@@ -153,6 +150,7 @@ def store_errors(address: str, error_class: type[BigtensorError] | None = None) 
     address : str
         For the message.
     error_class : type, default StoreReadError
+        Class of the errors that are raised.
 
     Raises
     ------
@@ -186,13 +184,10 @@ def explain_failure(address: str, error: BaseException) -> str:
     Parameters
     ----------
     address : str
+        URL that the error belongs to.
     error : exception
         Of fsspec, or of a client that it uses. Clients are told by the names of their errors,
         because none of them has to be installed.
-
-    Returns
-    -------
-    str
     """
     names = {kind.__name__ for kind in type(error).__mro__}
     where = _CREDENTIALS.get(_package(address) or "", "the settings of its protocol")

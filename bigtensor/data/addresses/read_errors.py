@@ -76,6 +76,7 @@ def read_variable(variable: xr.DataArray | xr.Variable, name: str) -> NDArray[An
     Parameters
     ----------
     variable : DataArray or Variable
+        Variable to read.
     name : str
         The variable and its store in words, for the message.
 

@@ -52,6 +52,7 @@ def read_repeatedly(read: Callable[[], Result], tally: ReadTally) -> Result:
     Parameters
     ----------
     read : callable
+        Called without arguments, once and again after every transient error.
     tally : ReadTally
         Counts the repetitions.
 

@@ -107,8 +107,8 @@ class StoreFiles:
     def folders(self, name: str) -> list[str]:
         """Return the folders in a folder, as names below the root."""
         place = f"{self._root}/{name}".rstrip("/")
-        found = self._filesystem.ls(place, detail=True)
-        names = [entry["name"].rstrip("/") for entry in found if entry["type"] == "directory"]
+        entries = self._filesystem.ls(place, detail=True)
+        names = [entry["name"].rstrip("/") for entry in entries if entry["type"] == "directory"]
         folders = [f"{name}/{path.rsplit('/', 1)[-1]}".lstrip("/") for path in names]
         return sorted(folder for folder in folders if folder != name)
 
@@ -161,8 +161,9 @@ def stamped(name: str, info: Mapping[str, Any]) -> tuple[str, int, str]:
     Parameters
     ----------
     name : str
+        Name of the file, which is returned as it is.
     info : mapping
         From a file system of fsspec.
     """
-    found = [info[key] for key in _STAMPS if info.get(key)]
-    return name, int(info["size"] or 0), repr(found[:1])
+    stamps = [info[key] for key in _STAMPS if info.get(key)]
+    return name, int(info["size"] or 0), repr(stamps[:1])

@@ -55,6 +55,6 @@ def _compare(path: Path) -> None:
     with path.open("rb") as file:
         header = file.read(_HEADER_BYTES)
     expected = int.from_bytes(header[12:], "little")
-    found = path.stat().st_size
-    if len(header) < _HEADER_BYTES or found < expected:
-        raise ValueError(f"{path} has {found:,} bytes in place of {expected:,}, it is cut short")
+    size = path.stat().st_size
+    if len(header) < _HEADER_BYTES or size < expected:
+        raise ValueError(f"{path} has {size:,} bytes in place of {expected:,}, it is cut short")

@@ -36,8 +36,11 @@ class StoredMatrix:
     name : str
         Below the root: ``X``, ``layers/counts``, ``obsm/X_pca``.
     kind : {"dense", "csr", "frame"}
+        Dense array, sparse rows, or data frame of numbers.
     rows : int
+        Number of observations.
     dtype : dtype
+        Type of the values.
     features : tuple of str
         Names of the columns.
     unit_rows : int
@@ -107,14 +110,12 @@ def is_h5ad(path: str) -> bool:
 def open_anndata_root(path: str) -> Iterator[Any]:
     """Open the root group of AnnData of either kind.
 
+    The context yields a `h5py.File` or a `zarr.Group`.
+
     Parameters
     ----------
     path : str
         Path or URL.
-
-    Yields
-    ------
-    h5py.File or zarr.Group
     """
     if not is_h5ad(path):
         yield open_group(path)
@@ -178,7 +179,7 @@ def find_matrix(path: str, group: Any, name: str) -> StoredMatrix:
     """
     with reading(path, "AnnData"):
         check_frames(path, group)
-        return _found(path, group, name)
+        return _described(path, group, name)
 
 
 def check_frames(path: str, group: Any) -> None:
@@ -196,7 +197,7 @@ def keys_of(group: Any, part: str) -> list[str]:
     return sorted(group[part].keys()) if part in group else []
 
 
-def _found(path: str, group: Any, name: str) -> StoredMatrix:
+def _described(path: str, group: Any, name: str) -> StoredMatrix:
     """Return the description of a matrix."""
     part, _, key = name.partition("/")
     if key and key not in keys_of(group, part):
@@ -266,6 +267,7 @@ def element_stamps(path: str, name: str) -> list[tuple[str, int, str]]:
     Returns
     -------
     list of (name, size, time or version)
+        One entry a file. A ``.h5ad`` file is one entry without a name.
     """
     if is_h5ad(path):
         filesystem, root = file_system(path)
@@ -288,8 +290,8 @@ def _shape(path: str, stored: Any, name: str) -> tuple[int, int]:
             f"{name} of {path} is sparse in columns (CSC), so that reading rows would load all of "
             f"it; store it in rows: {place} = {place}.tocsr()"
         )
-    found = stored.attrs["shape"] if kind == "csr_matrix" else getattr(stored, "shape", ())
-    shape: list[Any] = list(found)
+    stored_shape = stored.attrs["shape"] if kind == "csr_matrix" else getattr(stored, "shape", ())
+    shape: list[Any] = list(stored_shape)
     if len(shape) != 2:
         raise DataError(f"{name} of {path} ({kind}) is not a matrix that can be read by rows")
     return int(shape[0]), int(shape[1])
@@ -317,19 +319,13 @@ def _frame(path: str, stored: Any, name: str, rows: int) -> StoredMatrix:
 
 
 def numbered(key: str, width: int) -> tuple[str, ...]:
-    """Return names of the columns of an array of ``obsm``: ``X_pca_0``, ``X_pca_1``, ...
-
-    Parameters
-    ----------
-    key : str
-    width : int
-    """
+    """Return names of the columns of an array of ``obsm``: ``X_pca_0``, ``X_pca_1``, ..."""
     return tuple(f"{key}_{column}" for column in range(width))
 
 
-def unknown_key(owner: str, part: str, key: str, known: list[str]) -> DataError:
+def unknown_key(owner: str, part: str, key: str, keys: list[str]) -> DataError:
     """Describe a key that ``layers`` or ``obsm`` does not have."""
-    there = f"there are {', '.join(known)}" if known else "there are none"
+    there = f"there are {', '.join(keys)}" if keys else "there are none"
     return DataError(f"{part} of {owner} has no {key!r}; {there}")
 
 

@@ -35,11 +35,9 @@ def open_hdf5(path: str | os.PathLike[str], mode: str = "r") -> Any:
     Parameters
     ----------
     path : str or path-like
+        File on a disk.
     mode : {"r", "r+"}
-
-    Returns
-    -------
-    h5py.File
+        Read, or also change.
 
     Raises
     ------
@@ -68,13 +66,13 @@ def check_structure(path: str | os.PathLike[str]) -> None:
     """
     try:
         resolved = Path(path).resolve()
-        found = resolved.stat()
+        status = resolved.stat()
     except (OSError, ValueError):
         # opening it says why
         return
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return
-    version = (resolved, found.st_size, found.st_mtime_ns)
+    version = (resolved, status.st_size, status.st_mtime_ns)
     if version not in _failures:
         _failures[version] = _failure(resolved)
     if _failures[version]:

@@ -41,6 +41,7 @@ def main(path: str, seconds: float) -> None:
     Parameters
     ----------
     path : str
+        HDF5 file on a disk.
     seconds : float
         Time limit of a step, such as reading an attribute.
     """
@@ -51,11 +52,11 @@ def main(path: str, seconds: float) -> None:
     step = partial(_step, seconds)
     with step():
         file = h5py.File(path, "r")
-        seen: set[tuple[int, int]] = set()
+        visited: set[tuple[int, int]] = set()
         waiting = [file["/"]]
         while waiting:
             with step():
-                waiting += _members(waiting.pop(), seen, step)
+                waiting += _members(waiting.pop(), visited, step)
         with step():
             file.close()
     faulthandler.cancel_dump_traceback_later()
@@ -69,27 +70,27 @@ def _step(seconds: float) -> Iterator[None]:
         yield
 
 
-def _members(found: Any, seen: set[tuple[int, int]], step: Step) -> list[Any]:
+def _members(node: Any, visited: set[tuple[int, int]], step: Step) -> list[Any]:
     """Read the structure of a group or dataset, and return the members of a group."""
     import h5py
 
-    for key in _listed(found.attrs, ATTRIBUTES):
+    for key in _listed(node.attrs, ATTRIBUTES):
         with step():
-            found.attrs[key]
+            node.attrs[key]
     # links of a damaged file may lead in circles
-    place = h5py.h5g.get_objinfo(found.id).objno
-    if place in seen:
+    place = h5py.h5g.get_objinfo(node.id).objno
+    if place in visited:
         return []
-    seen.add(place)
+    visited.add(place)
     members: list[Any] = []
-    if isinstance(found, h5py.Dataset):
-        _read_variable_lengths(found, step)
-    elif isinstance(found, h5py.Group):
-        for name in _listed(found, MEMBERS):
+    if isinstance(node, h5py.Dataset):
+        _read_variable_lengths(node, step)
+    elif isinstance(node, h5py.Group):
+        for name in _listed(node, MEMBERS):
             with step():
                 # what other links lead to has a hard link too, or lies in another file
-                if isinstance(found.get(name, getlink=True), h5py.HardLink):
-                    members.append(found[name])
+                if isinstance(node.get(name, getlink=True), h5py.HardLink):
+                    members.append(node[name])
     return members
 
 

@@ -124,14 +124,14 @@ def _checked_features(path: Path, group: Any, store: LabelStore) -> list[bool]:
             "the file that the labelled rows were imported from"
         )
     views: Mapping[str, list[str]] = store.attrs["views"]
-    wanted = {name for members in views.values() for name in members}
-    missing = sorted(wanted - set(names))
+    fit_features = {name for members in views.values() for name in members}
+    missing = sorted(fit_features - set(names))
     if missing:
         raise DataError(
             f"the labels of {store.path} come from features that {path} does not have: {missing}; "
             "give the file that the labelled rows were imported from"
         )
-    return [name in wanted for name in names]
+    return [name in fit_features for name in names]
 
 
 def _index(frame: Any) -> list[str]:

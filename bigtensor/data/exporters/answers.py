@@ -25,7 +25,9 @@ class AnswerStore:
     Attributes
     ----------
     path : str
+        Path or URL.
     rows : int
+        Number of rows of every answer.
     columns : mapping
         The names of the columns of every answer.
     """
@@ -70,6 +72,7 @@ def open_answers(path: str | os.PathLike[str]) -> AnswerStore:
     Parameters
     ----------
     path : path or URL
+        Zarr store.
 
     Returns
     -------
@@ -93,8 +96,8 @@ def open_answers(path: str | os.PathLike[str]) -> AnswerStore:
         )
     wrong = [name for name, array in sorted(arrays.items()) if not _is_answer(array)]
     if wrong or len({array.shape[0] for array in arrays.values()}) > 1:
-        held = ", ".join(f"{name} {a.dtype}{a.shape}" for name, a in sorted(arrays.items()))
-        raise DataError(f"{path} has answers that are no numbers of the same rows: {held}")
+        contents = ", ".join(f"{name} {a.dtype}{a.shape}" for name, a in sorted(arrays.items()))
+        raise DataError(f"{path} has answers that are no numbers of the same rows: {contents}")
     rows = int(next(iter(arrays.values())).shape[0])
     features = _features(group.attrs.get("views"))
     order = sorted(arrays, key=lambda name: (name not in _FIRST, arrays[name].ndim, name))
@@ -119,6 +122,6 @@ def _columns(name: str, array: Any, features: list[str]) -> tuple[str, ...]:
     if array.ndim == 1:
         return (name,)
     width = int(array.shape[1])
-    of_features = (array.metadata.dimension_names or ("", ""))[1] == FEATURE_DIM
-    endings = features if of_features and len(features) == width else np.arange(width).tolist()
+    along_features = (array.metadata.dimension_names or ("", ""))[1] == FEATURE_DIM
+    endings = features if along_features and len(features) == width else np.arange(width).tolist()
     return tuple(f"{name}_{ending}" for ending in endings)

@@ -70,14 +70,14 @@ def write_answers_to_csv(
     store = open_answers(answers)
     if not probabilities:
         store = store.without("probability")
-    known = None if cells is None else _Cells.open(cells, features, store)
+    cell_columns = None if cells is None else _Cells.open(cells, features, store)
     with (
         write_errors(target),
         whole_file(target) as partial,
         # JSON holds names with surrogates, which UTF-8 cannot
         partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file,
     ):
-        for done, text in _lines(store, known, block_rows):
+        for done, text in _lines(store, cell_columns, block_rows):
             file.write(text)
             progress(done, store.rows)
 
@@ -150,28 +150,28 @@ class _Cells:
         if self.samples is None:
             return columns
         codes = read_variable(self.samples[rows], f"'sample_id' of {self.store}")
-        known = len(self.sample_names) - 1
-        if codes.dtype.kind not in "iu" or np.any((codes < -1) | (codes >= known)):
+        n_categories = len(self.sample_names) - 1
+        if codes.dtype.kind not in "iu" or np.any((codes < -1) | (codes >= n_categories)):
             raise DataError(
-                f"'sample_id' of {self.store} holds codes that are none of its {known} categories; "
-                "import the data again"
+                f"'sample_id' of {self.store} holds codes that are none of its {n_categories} "
+                "categories; import the data again"
             )
         return [self.sample_names[codes], *columns]
 
 
 def _lines(store: AnswerStore, cells: _Cells | None, block_rows: int) -> Iterator[tuple[int, str]]:
     """Yield the number of rows written and lines of text. The first line is the header."""
-    known = [] if cells is None else cells.header
+    cell_names = [] if cells is None else cells.header
     answers = [as_cell(name) for columns in store.columns.values() for name in columns]
-    yield 0, ",".join(["row", *known, *answers]) + "\n"
-    for start, found in store.blocks(block_rows):
-        stop = start + len(found[0])
+    yield 0, ",".join(["row", *cell_names, *answers]) + "\n"
+    for start, block in store.blocks(block_rows):
+        stop = start + len(block[0])
         columns: list[NDArray[Any]] = [np.arange(start, stop)]
         if cells is not None:
             columns += cells.columns(slice(start, stop))
-        formats = ",".join(_format(column.dtype) for column in found)
+        formats = ",".join(_format(column.dtype) for column in block)
         line = "%d," + ("" if cells is None else cells.formats) + formats + "\n"
-        columns += found
+        columns += block
         piece = max(1, _MOST_VALUES // len(columns))
         for at in range(0, stop - start, piece):
             rows = zip(*(column[at : at + piece].tolist() for column in columns), strict=True)

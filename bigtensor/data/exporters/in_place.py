@@ -147,10 +147,7 @@ def open_in_place(path: Path) -> Iterator[InPlace]:
     Parameters
     ----------
     path : Path
-
-    Yields
-    ------
-    InPlace
+        ``.h5ad`` file, or folder of a Zarr store.
 
     Raises
     ------

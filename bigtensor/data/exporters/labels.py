@@ -48,7 +48,9 @@ class LabelStore:
     Attributes
     ----------
     path : str
+        Path or URL.
     rows : int
+        Number of labels.
     components : int or None
         Number of columns of the probabilities, None where the store has none.
     attrs : mapping
@@ -82,6 +84,7 @@ class LabelStore:
         Yields
         ------
         LabelBlock
+            Labels and probabilities of consecutive rows.
 
         Raises
         ------
@@ -90,8 +93,8 @@ class LabelStore:
         """
         group = open_group(self.path)
         label: Any = group["label"]
-        wanted = probabilities and self.components is not None
-        probability: Any = group["probability"] if wanted else None
+        with_probability = probabilities and self.components is not None
+        probability: Any = group["probability"] if with_probability else None
         stop = self.rows if stop is None else stop
         for first in range(start, stop, block_rows):
             rows = first, min(first + block_rows, stop)
@@ -118,10 +121,7 @@ def open_labels(path: str | os.PathLike[str]) -> LabelStore:
     Parameters
     ----------
     path : path or URL
-
-    Returns
-    -------
-    LabelStore
+        Zarr store.
 
     Raises
     ------

@@ -25,10 +25,6 @@ def rows_of_samples(cells: str | os.PathLike[str], rows: int) -> dict[str, tuple
     rows : int
         The number of labels, which has to be that of the rows.
 
-    Returns
-    -------
-    dict of str to (int, int)
-
     Raises
     ------
     StoreReadError
@@ -49,16 +45,16 @@ def rows_of_samples(cells: str | os.PathLike[str], rows: int) -> dict[str, tuple
             f"{path} has {int(codes.shape[0]):,} rows, but there are {rows:,} labels; give the "
             "store that was labelled"
         )
-    found: dict[int, tuple[int, int]] = {}
+    places: dict[int, tuple[int, int]] = {}
     for code, start, stop in _runs(codes, rows):
-        before, count = found.get(code, (start, 0))
+        before, count = places.get(code, (start, 0))
         if before + count != start:
             raise DataError(
                 f"the rows of sample {names[code]!r} of {path} do not follow each other, so that "
                 "its samples are not files; give the store that was imported from the files"
             )
-        found[code] = before, count + stop - start
-    return {names[code]: place for code, place in found.items() if code >= 0}
+        places[code] = before, count + stop - start
+    return {names[code]: place for code, place in places.items() if code >= 0}
 
 
 def _runs(codes: Any, rows: int) -> Iterator[tuple[int, int, int]]:

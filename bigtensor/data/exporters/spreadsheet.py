@@ -10,21 +10,12 @@ def as_text(name: str) -> str:
     """Return a name that no spreadsheet runs as a formula: an apostrophe comes before it.
 
     A formula could send the other cells away, or start a program (OWASP, "CSV injection").
-
-    Parameters
-    ----------
-    name : str
     """
     return f"'{name}" if name.startswith(_FORMULA) else name
 
 
 def as_cell(name: str) -> str:
-    """Return a name as a CSV cell, in quotes where it needs them.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Return a name as a CSV cell, in quotes where it needs them."""
     text = as_text(name)
     if any(letter in text for letter in ',"\r\n'):
         return '"' + text.replace('"', '""') + '"'

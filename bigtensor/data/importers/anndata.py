@@ -59,7 +59,7 @@ def open_anndata(
                 f"{path}: X has {rows} rows and {width} columns for {column_length(names_of_rows)} "
                 f"obs_names and {column_length(names_of_features)} var_names; the file is damaged"
             )
-        given = [str(name) for name in read_column(names_of_features)]
+        var_names = [str(name) for name in read_column(names_of_features)]
         kept = {"label": label, "sample_id": sample_id, "sequence": sequence}
         variables = {
             key: np.asarray(obs_column(path, group["obs"], column, rows), dtype=object)
@@ -67,8 +67,8 @@ def open_anndata(
             if column is not None
         }
 
-    names = tuple(unique_names(given))
-    notes = () if names == tuple(given) else ("repeated var_names were numbered",)
+    names = tuple(unique_names(var_names))
+    notes = () if names == tuple(var_names) else ("repeated var_names were numbered",)
     warn_of_notes(path, notes)
 
     def blocks(rows_per_block: int) -> Iterator[ImportBlock]:

@@ -55,6 +55,7 @@ class CsvText:
         Yields
         ------
         header : list of str
+            Names of the columns, without blanks around them.
         text : file
             Everything that follows the header.
 

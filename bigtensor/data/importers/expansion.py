@@ -26,19 +26,15 @@ def expand_paths(paths: Iterable[Path], endings: Iterable[str]) -> list[Path]:
     endings : iterable of str
         Known endings of files, such as ``".fcs"``; ``.gz`` may follow.
 
-    Returns
-    -------
-    list of Path
-
     Raises
     ------
     FileFormatError
         If a folder holds no such file or may not be read, or a pattern matches nothing.
     """
-    known, files = tuple(endings), list[Path]()
+    endings, files = tuple(endings), list[Path]()
     for path in paths:
         try:
-            files += _expanded(path, known)
+            files += _expanded(path, endings)
         except OSError as error:
             raise unreachable(path, error) from error
     return files
@@ -54,24 +50,24 @@ def unreachable(path: Path, error: Exception) -> FileFormatError:
 def _expanded(path: Path, endings: tuple[str, ...]) -> list[Path]:
     """Return the files of one folder, pattern or path."""
     if path.is_dir() and path.suffix.lower() != ".zarr":
-        found = [
+        files = [
             file
             for file in path.iterdir()
             if file.is_file() and file.name.lower().removesuffix(".gz").endswith(endings)
         ]
-        if not found:
+        if not files:
             raise FileFormatError(
                 f"the folder {path} holds no file that ends in one of {', '.join(endings)}; give "
                 "the folder that does, or the files"
             )
     elif has_magic(str(path)) and not path.exists():
         # of absolute and relative patterns alike
-        found = [Path(name) for name in glob(str(path), recursive=True)]  # noqa: PTH207
-        if not found:
+        files = [Path(name) for name in glob(str(path), recursive=True)]  # noqa: PTH207
+        if not files:
             raise FileFormatError(f"no file matches {path}; check the pattern")
     else:
         return [path]
-    return sorted(found, key=_natural)
+    return sorted(files, key=_natural)
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:

@@ -136,6 +136,7 @@ def import_files(
     Returns
     -------
     ImportSummary
+        Rows, features and files of the store, its transform and the warnings of the import.
 
     Raises
     ------
@@ -153,9 +154,9 @@ def import_files(
     FileFormatWarning
         If something in an FCS file was repaired or left out.
     """
-    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    path_list = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     endings = [ending for ending, kind in _FORMATS.items() if format in (None, kind)]
-    files = expand_paths(map(Path, given), endings)
+    files = expand_paths(map(Path, path_list), endings)
     kind = _kind(files, format)
     target = as_address(out)
     check_target(target, overwrite=overwrite)
@@ -217,6 +218,7 @@ def fcs_defaults(sources: Sequence[ImportSource]) -> tuple[Transform, tuple[str,
     Returns
     -------
     transform : Transform
+        Arcsinh with the cofactor for the cytometer.
     linear : tuple of str
         Features that stay linear.
 
@@ -389,8 +391,8 @@ def _linear_features(
     )
     if chosen is None:
         return tuple(f for f in features if is_untransformed(f) or is_untransformed(channels[f]))
-    known = {*features, *(channels[feature] for feature in features)}
-    unknown = sorted(set(chosen) - known)
+    accepted_names = {*features, *(channels[feature] for feature in features)}
+    unknown = sorted(set(chosen) - accepted_names)
     if unknown:
         raise ParameterError(
             Setting("untransformed") + f" names {unknown}, but the features are {list(features)}"

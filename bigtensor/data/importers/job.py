@@ -114,16 +114,12 @@ class ImportJob:
             If True, an existing store may be replaced.
         progress : callable or None
             Called with the rows done and all rows after each block.
-
-        Returns
-        -------
-        ImportSummary
         """
         total = self._total_rows()
         coded = _RowCodes(self, SequenceIds(several_files=len(self.sources) > 1))
-        of_features = [Categories() for _ in self.features]
+        feature_categories = [Categories() for _ in self.features]
         rounded = RoundedIntegers(self.features, dtype)
-        done, seen = 0, dict.fromkeys(self.names, 0)
+        done, rows_by_name = 0, dict.fromkeys(self.names, 0)
         with SampleStoreWriter(
             out,
             self.features,
@@ -136,27 +132,29 @@ class ImportJob:
             overwrite=overwrite,
         ) as store:
             for name, columns, block in self._blocks():
-                codes = coded.encode(block, name, seen[name])
+                codes = coded.encode(block, name, rows_by_name[name])
                 raw = _columns(block.raw, columns) if keep_raw else None
                 values: NDArray[Any]
                 if self.codes:
-                    values = _encoded(block.values[:, columns], of_features)
+                    values = _encoded(block.values[:, columns], feature_categories)
                 else:
                     values = self._values(block, columns)
-                    for held in (values, raw):
-                        if held is not None:
-                            self._check_range(name, held, dtype, seen[name])
-                    rounded.record(name, values, seen[name])
+                    for matrix in (values, raw):
+                        if matrix is not None:
+                            self._check_range(name, matrix, dtype, rows_by_name[name])
+                    rounded.record(name, values, rows_by_name[name])
                 store.append(values, raw=raw, **codes)
-                seen[name] += len(values)
+                rows_by_name[name] += len(values)
                 done += len(block.values)
                 if progress is not None:
                     progress(done, total)
-            for name, known in coded.names().items():
-                store.set_categories(name, known)
+            for name, category_names in coded.names().items():
+                store.set_categories(name, category_names)
             if self.codes:
-                of_codes = [categories.names for categories in of_features]
-                store.set_feature_categories(dict(zip(self.features, of_codes, strict=True)))
+                names_by_feature = [categories.names for categories in feature_categories]
+                store.set_feature_categories(
+                    dict(zip(self.features, names_by_feature, strict=True))
+                )
         return ImportSummary(
             path=out,
             rows=done,
@@ -247,18 +245,18 @@ class ImportJob:
 
     def _compensations(self) -> list[dict[str, Any]]:
         """Return the spillover matrices that were removed, each once, with its files."""
-        found: list[dict[str, Any]] = []
+        compensations: list[dict[str, Any]] = []
         for source in self.sources:
             if "compensation" not in source.attrs:
                 continue
             matrix = source.attrs["compensation"]
-            for entry in found:
+            for entry in compensations:
                 if entry["spillover"] == matrix:
                     entry["files"].append(source.path.name)
                     break
             else:
-                found.append({"spillover": matrix, "files": [source.path.name]})
-        return found
+                compensations.append({"spillover": matrix, "files": [source.path.name]})
+        return compensations
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,8 +276,8 @@ class _RowCodes:
             "sample_id": _broadcast(self.samples.encode(identity), rows)
         }
         if job.has_label:
-            given = block.variables["label"]
-            codes["label"] = self.labels.encode(given) if job.label_names is None else given
+            label = block.variables["label"]
+            codes["label"] = self.labels.encode(label) if job.label_names is None else label
         if job.has_sequence:
             ids = block.variables["sequence"]
             codes["sequence"] = self.sequences.encode(ids, file, first)
@@ -289,24 +287,15 @@ class _RowCodes:
         """Return the names of the codes of every variable that has some."""
         names: dict[str, Sequence[str]] = {"sample_id": self.samples.names}
         if self.job.has_label:
-            given = self.job.label_names
-            names["label"] = self.labels.names if given is None else given
+            label_names = self.job.label_names
+            names["label"] = self.labels.names if label_names is None else label_names
         if self.sequences.names is not None:
             names["sequence"] = self.sequences.names
         return names
 
 
 def bare_name(path: Path) -> Path:
-    """Return a file's name without the suffix of a compression.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    Path
-    """
+    """Return a file's name without the suffix of a compression."""
     name = Path(path.name)
     return name.with_suffix("") if name.suffix.lower() in _COMPRESSED else name
 
@@ -318,10 +307,6 @@ def sample_names(files: Sequence[Path]) -> tuple[str, ...]:
     ----------
     files : sequence of Path
         Different files.
-
-    Returns
-    -------
-    tuple of str
     """
     stems = [bare_name(path).stem for path in files]
     return tuple(
@@ -337,7 +322,9 @@ def _columns(values: NDArray[np.floating], columns: list[int]) -> NDArray[np.flo
 
 def _encoded(names: NDArray[Any], categories: Sequence[Categories]) -> NDArray[np.int32]:
     """Return the codes of a matrix of names, with separate categories for every feature."""
-    return np.column_stack([known.encode(names[:, j]) for j, known in enumerate(categories)])
+    return np.column_stack(
+        [feature_categories.encode(names[:, j]) for j, feature_categories in enumerate(categories)]
+    )
 
 
 def _broadcast(codes: NDArray[np.int32], rows: int) -> NDArray[np.int32]:

@@ -20,6 +20,7 @@ class RoundedIntegers:
     Parameters
     ----------
     features : sequence of str
+        Names of the columns.
     dtype : dtype
         Type of the store. Nothing is recorded for float64.
     """
@@ -34,7 +35,9 @@ class RoundedIntegers:
         Parameters
         ----------
         file : str
+            Name of the file, for the message.
         values : (n, d) array
+            Rows of the file, one column a feature.
         first : int
             Row of the file that the block begins with.
         """

@@ -20,6 +20,7 @@ class SequenceIds:
     Parameters
     ----------
     several_files : bool
+        True if more than one file is imported.
     """
 
     def __init__(self, *, several_files: bool) -> None:
@@ -39,12 +40,9 @@ class SequenceIds:
         ids : (rows,) array
             Strings or numbers.
         file : str
+            Name of the file. It is part of the identity of a named sequence.
         first : int
             Row of the file with which the block begins, for messages.
-
-        Returns
-        -------
-        (rows,) int64 array
 
         Raises
         ------
@@ -67,8 +65,8 @@ class SequenceIds:
     def _integers(self, names: list[str], file: str) -> NDArray[np.int64]:
         """Return an integer for every name."""
         if not self._as_integers:
-            known = self._codes
-            codes = [known.setdefault((file, name), len(known)) for name in names]
+            code_by_name = self._codes
+            codes = [code_by_name.setdefault((file, name), len(code_by_name)) for name in names]
             return np.array(codes, np.int64)
         other = next((name for name in names if not _is_integer(name)), None)
         if other is not None:

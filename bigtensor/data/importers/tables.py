@@ -53,13 +53,13 @@ def open_csv(
     path = Path(path)
     text = CsvText(path, "\t" if ".tsv" in path.suffixes else ",")
     with reading(path, "a table"):
-        with text.rows() as (given, _):
-            names = _checked_names(text, given)
+        with text.rows() as (header, _):
+            names = _checked_names(text, header)
         guess = _first_rows(text, names)
     notes, left_out = [], set()
-    if len(set(given)) < len(given):
-        notes.append(f"repeated column names were numbered: {sorted(_repeated(given))}")
-    if not given[0]:
+    if len(set(header)) < len(header):
+        notes.append(f"repeated column names were numbered: {sorted(_repeated(header))}")
+    if not header[0]:
         left_out.add(names[0])
         notes.append("the first column has no name and was left out as a row index")
     kept = _kept_columns(
@@ -248,14 +248,14 @@ def _options(text: CsvText, names: Sequence[str]) -> dict[str, Any]:
     return {"sep": text.separator, "header": None, "names": [*names, _SURPLUS]}
 
 
-def _raise_better(found: FileFormatError | None, error: Exception) -> NoReturn:
+def _raise_better(row_error: FileFormatError | None, error: Exception) -> NoReturn:
     """Raise the error that names the row, or else the error of the reader.
 
     An error that is raised from itself is its own cause, along which others go round for ever.
     """
-    if found is None:
+    if row_error is None:
         raise error
-    raise found from error
+    raise row_error from error
 
 
 def _first_rows(text: CsvText, names: Sequence[str]) -> Any:

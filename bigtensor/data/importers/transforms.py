@@ -49,10 +49,6 @@ class Linear:
         ----------
         values : array-like
             Values of the linear scale.
-
-        Returns
-        -------
-        ndarray of float64
         """
         return np.array(values, dtype=np.float64)
 
@@ -63,20 +59,11 @@ class Linear:
         ----------
         values : array-like
             Transformed values.
-
-        Returns
-        -------
-        ndarray of float64
         """
         return np.array(values, dtype=np.float64)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the name.
-
-        Returns
-        -------
-        dict
-        """
+        """Return the name."""
         return {"name": "none"}
 
 
@@ -117,9 +104,10 @@ class Arcsinh:
         Returns
         -------
         ndarray of float64, of the same shape
+            ``arcsinh(values / cofactor)``.
         """
-        given = np.asarray(values, dtype=np.float64)
-        result: NDArray[np.float64] = np.arcsinh(given / np.asarray(self.cofactor))
+        linear = np.asarray(values, dtype=np.float64)
+        result: NDArray[np.float64] = np.arcsinh(linear / np.asarray(self.cofactor))
         return result
 
     def inverse(self, values: ArrayLike) -> NDArray[np.float64]:
@@ -133,18 +121,14 @@ class Arcsinh:
         Returns
         -------
         ndarray of float64, of the same shape
+            ``cofactor * sinh(values)``.
         """
-        given = np.asarray(values, dtype=np.float64)
-        result: NDArray[np.float64] = np.sinh(given) * np.asarray(self.cofactor)
+        transformed = np.asarray(values, dtype=np.float64)
+        result: NDArray[np.float64] = np.sinh(transformed) * np.asarray(self.cofactor)
         return result
 
     def parameters(self) -> dict[str, Any]:
-        """Return the name and the cofactor.
-
-        Returns
-        -------
-        dict
-        """
+        """Return the name and the cofactor."""
         single = isinstance(self.cofactor, (int, float))
         cofactor = self.cofactor if single else [float(c) for c in np.asarray(self.cofactor)]
         return {"name": "arcsinh", "cofactor": cofactor}
@@ -219,8 +203,8 @@ class Logicle:
             NaN and infinities are handed through.
         """
         b, d, x1, P, Q = self._curve
-        given = np.asarray(values, dtype=np.float64)
-        size = np.abs(np.where(np.isfinite(given), given, 0.0))
+        linear = np.asarray(values, dtype=np.float64)
+        size = np.abs(np.where(np.isfinite(linear), linear, 0.0))
         # P expm1(bu) alone reaches the value later than B does, so Newton's steps on the convex
         # B come down from the right and never overshoot.
         u = np.log1p(size / P) / b
@@ -232,8 +216,8 @@ class Logicle:
             u -= step
             if np.all(np.abs(step) <= 1e-15 * (1 + u)):
                 break
-        u = x1 + np.copysign(u, given)
-        return np.where(np.isfinite(given), u, given)
+        u = x1 + np.copysign(u, linear)
+        return np.where(np.isfinite(linear), u, linear)
 
     def inverse(self, values: ArrayLike) -> NDArray[np.float64]:
         """Return transformed values to the linear scale.
@@ -246,6 +230,7 @@ class Logicle:
         Returns
         -------
         ndarray of float64, of the same shape
+            Values of the biexponential function.
         """
         b, d, x1, P, Q = self._curve
         u = np.asarray(values, dtype=np.float64) - x1
@@ -253,12 +238,7 @@ class Logicle:
         return np.copysign(P * np.expm1(b * distance) - Q * np.expm1(-d * distance), u)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the name and T, W, M, A.
-
-        Returns
-        -------
-        dict
-        """
+        """Return the name and T, W, M, A."""
         return {"name": "logicle", "T": self.T, "W": self.W, "M": self.M, "A": self.A}
 
 

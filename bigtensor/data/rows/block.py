@@ -79,10 +79,6 @@ class Block:
         ----------
         length : int
             Rows of a window: at most one more than the halo that the statistic asks for.
-
-        Returns
-        -------
-        (rows,) bool array
         """
         starts = np.zeros(self.rows, np.bool_)
         count = min(self.rows, int(self.values.shape[0]) - length + 1)
@@ -126,21 +122,17 @@ class Block:
             The first row and the row after the last, counted from the first row of this block.
         halo : int, default 0
             Rows after them that may be looked at, as far as this block has them.
-
-        Returns
-        -------
-        Block
         """
-        seen = slice(first, last + halo)
+        span = slice(first, last + halo)
         return replace(
             self,
-            values=self.values[seen],
+            values=self.values[span],
             start=self.start + first,
             rows=last - first,
-            weight=None if self.weight is None else self.weight[seen],
-            sequence=None if self.sequence is None else self.sequence[seen],
-            group=None if self.group is None else self.group[seen],
-            index=None if self.index is None else self.index[seen],
+            weight=None if self.weight is None else self.weight[span],
+            sequence=None if self.sequence is None else self.sequence[span],
+            group=None if self.group is None else self.group[span],
+            index=None if self.index is None else self.index[span],
         )
 
     def keep(self, mask: NDArray[np.bool_]) -> Block:
@@ -151,10 +143,7 @@ class Block:
         Parameters
         ----------
         mask : (rows + halo,) bool array
-
-        Returns
-        -------
-        Block
+            True for the rows to keep.
         """
         return replace(
             self,

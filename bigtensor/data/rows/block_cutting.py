@@ -35,12 +35,14 @@ def cut_blocks(
     """
     slices, left = views.slices, None
     for piece in pieces:
-        for held in _stretches(left, _laid_out(piece, views, code_map, read_as), block_rows, halo):
+        for stretch in _stretches(
+            left, _laid_out(piece, views, code_map, read_as), block_rows, halo
+        ):
             cursor = 0
-            while cursor + block_rows + halo <= _rows(held) and start + block_rows <= stop:
-                yield _block(held, slices, cursor, start, block_rows, halo, source_start)
+            while cursor + block_rows + halo <= _rows(stretch) and start + block_rows <= stop:
+                yield _block(stretch, slices, cursor, start, block_rows, halo, source_start)
                 cursor, start = cursor + block_rows, start + block_rows
-            left = _window(held, slice(cursor, None))
+            left = _window(stretch, slice(cursor, None))
     cursor = 0
     while left is not None and start < stop:
         rows = min(block_rows, stop - start)
@@ -77,7 +79,7 @@ def _stretches(
 
 
 def _block(
-    held: Columns,
+    stretch: Columns,
     slices: dict[str, slice],
     cursor: int,
     start: int,
@@ -86,9 +88,9 @@ def _block(
     source_start: int,
 ) -> Block:
     """Return a window on the rows that are held."""
-    shown = _window(held, slice(cursor, cursor + rows + halo))
-    along = {name: getattr(shown, name) for name in ROW_VARIABLES}
-    return Block(shown.values, slices, start, rows, source_start=source_start, **along)
+    window = _window(stretch, slice(cursor, cursor + rows + halo))
+    along = {name: getattr(window, name) for name in ROW_VARIABLES}
+    return Block(window.values, slices, start, rows, source_start=source_start, **along)
 
 
 def _rows(columns: Columns) -> int:

@@ -27,25 +27,25 @@ Categories = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, eq=False)
 class CodeMap:
-    """Translation of codes from the categories of the data to categories that are known.
+    """Translation of codes from the categories of the data to target categories.
 
     Attributes
     ----------
     categories : mapping of str to tuple of str
         Names of the codes of the data.
-    known : mapping of str to tuple of str
+    target : mapping of str to tuple of str
         Names of the codes that blocks are to have, for the same features.
     """
 
     categories: Categories
-    known: Categories
+    target: Categories
     _tables: dict[str, NDArray[np.int32]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         tables = {
-            feature: _table(names, self.known[feature])
+            feature: _table(names, self.target[feature])
             for feature, names in self.categories.items()
-            if names != self.known[feature]
+            if names != self.target[feature]
         }
         object.__setattr__(self, "_tables", tables)
 
@@ -70,13 +70,14 @@ class CodeMap:
         return "; ".join(words)
 
     def translated(self, values: NDArray[Any], features: Sequence[str]) -> NDArray[Any]:
-        """Return codes of known categories. Missing entries are negative.
+        """Return codes of target categories. Missing entries are negative.
 
         Entries of unknown categories are `UNKNOWN_CODE`.
 
         Parameters
         ----------
         values : (rows, features) integer array
+            Codes of the data, negative for missing entries.
         features : sequence of str
             Of the columns.
 
@@ -154,9 +155,9 @@ def numbered_categories(sources: Sequence[Source]) -> Categories | None:
     return dict(zip(sources[0].features, names, strict=True))
 
 
-def _table(names: Sequence[str], known: Sequence[str]) -> NDArray[np.int32]:
-    """Return the known code of every code, and last the code of a missing entry."""
-    places = {name: code for code, name in enumerate(known)}
+def _table(names: Sequence[str], target_names: Sequence[str]) -> NDArray[np.int32]:
+    """Return the target code of every code, and last the code of a missing entry."""
+    places = {name: code for code, name in enumerate(target_names)}
     return np.array([*(places.get(name, UNKNOWN_CODE) for name in names), MISSING_CODE], np.int32)
 
 

@@ -38,6 +38,7 @@ def inspect_store(source: ZarrSource, group: zarr.Group, sample_dim: str, featur
     Parameters
     ----------
     source : ZarrSource
+        Described rows of the store.
     group : zarr.Group
         The opened store of the source.
     sample_dim, feature_dim : str
@@ -94,15 +95,15 @@ def _inspect_chunks(
 def _inspect_files(source: ZarrSource, group: zarr.Group, variable: str) -> None:
     """Compare the files of a variable with those that its shape asks for."""
     array: Any = group[variable]
-    found = ChunkFiles(array)
-    if files_of(group, variable) == found.expected:
+    chunk_files = ChunkFiles(array)
+    if files_of(group, variable) == chunk_files.expected:
         return
     for name in StoreFiles(source.url).names(variable):
-        found.count(name)
-    if not found.absent:
+        chunk_files.count(name)
+    if not chunk_files.absent:
         return
     axis = int(source.transposed and variable == source.variable)
-    words = f"{source.url}: {found.describe_absent(variable, axis)}"
+    words = f"{source.url}: {chunk_files.describe_absent(variable, axis)}"
     if "bigtensor_layout" in group.attrs:
         raise StoreReadError(f"{words}: restore it from a copy or import the data again")
     warnings.warn(

@@ -38,6 +38,7 @@ def with_groups(samples: Samples, parts: Sequence[Any], groups: Any, sample_dim:
     Parameters
     ----------
     samples : Samples
+        Samples without groups.
     parts : sequence
         What every source was described from.
     groups : str, or (rows,) array-like
@@ -46,6 +47,7 @@ def with_groups(samples: Samples, parts: Sequence[Any], groups: Any, sample_dim:
         themselves, which one reading of the variable finds. Negative integers, NaN and empty
         strings stand for no group.
     sample_dim : str
+        Name of the sample dimension.
 
     Returns
     -------
@@ -69,12 +71,12 @@ def with_groups(samples: Samples, parts: Sequence[Any], groups: Any, sample_dim:
         ]
     else:
         name = str(getattr(groups, "name", None) or "group")
-        variables = _given(samples, groups, sample_dim)
+        variables = _groups_by_source(samples, groups, sample_dim)
     listed = [
         _listed(source, variable, name)
         for source, variable in zip(samples.sources, variables, strict=True)
     ]
-    names = tuple(dict.fromkeys(entry for found in listed for _, entry in found))
+    names = tuple(dict.fromkeys(entry for pairs in listed for _, entry in pairs))
     if not names:
         raise DataError(
             f"no row of {samples.describe()} has a group in {name!r}; name another variable"
@@ -84,14 +86,14 @@ def with_groups(samples: Samples, parts: Sequence[Any], groups: Any, sample_dim:
         _coded(
             source,
             variable,
-            Coding(tuple(value for value, _ in found), tuple(code[entry] for _, entry in found)),
+            Coding(tuple(value for value, _ in pairs), tuple(code[entry] for _, entry in pairs)),
         )
-        for source, variable, found in zip(samples.sources, variables, listed, strict=True)
+        for source, variable, pairs in zip(samples.sources, variables, listed, strict=True)
     )
     return replace(samples, sources=sources, groups=RowGroups(name, names))
 
 
-def _given(samples: Samples, groups: Any, sample_dim: str) -> list[xr.DataArray]:
+def _groups_by_source(samples: Samples, groups: Any, sample_dim: str) -> list[xr.DataArray]:
     """Return the groups of every row in memory, source by source."""
     attrs = groups.attrs if isinstance(groups, xr.DataArray) else {}
     array = np.asarray(groups)
@@ -140,10 +142,10 @@ def _distinct(piece: xr.DataArray, source: Source, name: str) -> set[Any]:
     """Return the different values of some rows that stand for a group."""
     stored = piece.to_numpy()
     if stored.dtype.kind in "iufb":
-        found = np.unique(stored)
-        if found.dtype.kind == "f":
-            found = found[np.isfinite(found)]
-        return set((found[found >= 0] if found.dtype.kind == "i" else found).tolist())
+        values = np.unique(stored)
+        if values.dtype.kind == "f":
+            values = values[np.isfinite(values)]
+        return set((values[values >= 0] if values.dtype.kind == "i" else values).tolist())
     try:
         distinct = set(stored[~piece.isnull().to_numpy()].tolist()) - {"", b""}
     except TypeError:

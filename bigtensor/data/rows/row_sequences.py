@@ -43,6 +43,7 @@ class Lengths:
     Parameters
     ----------
     rows : (sequences,) integer array-like
+        Number of rows of every sequence, in their order.
 
     Raises
     ------
@@ -88,6 +89,7 @@ def in_sequences(data: Any, sequence: Any, lengths: Any) -> tuple[Any, Any]:
     data : object
         As for `bigtensor.open_samples`.
     sequence : str or (rows,) array-like, optional
+        Name of a variable or column, or the id of every row.
     lengths : array-like of int, optional
         In place of `sequence`.
 
@@ -96,6 +98,7 @@ def in_sequences(data: Any, sequence: Any, lengths: Any) -> tuple[Any, Any]:
     data : object
         Tables that have a column of the name are returned without it.
     sequence : str, (rows,) array or Lengths, optional
+        Name of a variable, ids of rows, or numbers of rows. None for data without sequences.
 
     Raises
     ------
@@ -124,6 +127,7 @@ def without_id_column(data: Any, sequence: Any) -> tuple[Any, Any]:
     data : object
         A table of pandas, polars, pyarrow or Dask, a list of tables, or other data.
     sequence : str, array or Lengths, optional
+        Name of the column of ids. Arrays and `Lengths` are returned as they are.
 
     Raises
     ------
@@ -150,6 +154,7 @@ def with_sequences(
     Parameters
     ----------
     samples : Samples
+        Samples without sequences.
     parts : sequence
         What every source was described from.
     sequence : str, (rows,) array-like or Lengths
@@ -157,10 +162,7 @@ def with_sequences(
         in memory. Integers stay as they are. Names in memory become codes in the order in which
         they appear in their data set.
     sample_dim : str
-
-    Returns
-    -------
-    Samples
+        Name of the sample dimension.
 
     Raises
     ------
@@ -177,7 +179,7 @@ def with_sequences(
             for source, part in zip(samples.sources, parts, strict=True)
         ]
     else:
-        variables = _given(samples, sequence, sample_dim)
+        variables = _ids_by_source(samples, sequence, sample_dim)
     identified = [
         _identified(source, variable)
         for source, variable in zip(samples.sources, variables, strict=True)
@@ -213,22 +215,17 @@ def names_by_id(samples: Samples) -> dict[int, str] | None:
     samples : Samples
         With ids in stores or in graphs, which tasks hash.
     """
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     for source in samples.sources:
         for first in first_ids(source):
             if first.dtype.kind in _INTEGERS:
                 return None
-            found.update(zip(integer_ids(first).tolist(), map(str, first.tolist()), strict=True))
-    return found
+            names.update(zip(integer_ids(first).tolist(), map(str, first.tolist()), strict=True))
+    return names
 
 
 def first_ids(source: Source) -> Iterator[NDArray[Any]]:
-    """Yield the ids with which sequences start, as they are stored, of some rows at a time.
-
-    Parameters
-    ----------
-    source : Source
-    """
+    """Yield the ids with which sequences start, as they are stored, of some rows at a time."""
     last: NDArray[Any] | None = None
     for ids in _pieces_of_ids(source):
         is_first = np.concatenate([[True], ids[1:] != ids[:-1]])
@@ -282,7 +279,7 @@ def _split(table: Any, name: str) -> tuple[Any, Any]:
     return table[others], column.to_dask_array(lengths=True)
 
 
-def _given(samples: Samples, sequence: Any, sample_dim: str) -> list[xr.DataArray]:
+def _ids_by_source(samples: Samples, sequence: Any, sample_dim: str) -> list[xr.DataArray]:
     """Return the ids of every row, source by source."""
     if isinstance(sequence, Lengths):
         sequence = sequence.ids(samples.rows)
@@ -314,8 +311,8 @@ def _identified(source: Source, variable: xr.DataArray) -> tuple[Source, tuple[s
     if isinstance(source, XarraySource) and variable.dtype.kind in _INTEGERS:
         # not read before the rows are
         return replace(source, sequence=variable), names
-    ids, found = _integers(read_variable(variable, owner), owner)
-    names = found if names is None else names
+    ids, id_names = _integers(read_variable(variable, owner), owner)
+    names = id_names if names is None else names
     if isinstance(source, XarraySource):
         return replace(source, sequence=xr.DataArray(ids, dims=[source.sample_dim])), names
     assert isinstance(
@@ -340,7 +337,7 @@ def _identified_store(source: ZarrSource, variable: xr.DataArray) -> Source:
     return replace(source, sequence=str(variable.name))
 
 
-def _check_dtype(dtype: Any, owner: str) -> None:
+def _check_dtype(dtype: np.dtype[Any], owner: str) -> None:
     """Raise an error for ids that are neither integers nor names."""
     if dtype.kind not in _INTEGERS + _NAMES:
         raise DataError(
@@ -372,7 +369,7 @@ def _listed_names(categories: Any) -> tuple[str, ...] | None:
     return tuple(map(str, categories)) if listed else None
 
 
-def _shown(given: Any) -> str:
+def _shown(value: Any) -> str:
     """Return a parameter in words that do not grow with it."""
-    text = repr(given)
+    text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

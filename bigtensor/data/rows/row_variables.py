@@ -22,17 +22,15 @@ def named_variable(
     Parameters
     ----------
     source : Source
+        Described rows beside which the variable lies.
     part : object
         What the source was described from.
     name : str
         A variable, or a column of ``obs``.
     sample_dim : str
+        Name of the sample dimension.
     remedy : str
         Ways to give the variable, for the message.
-
-    Returns
-    -------
-    DataArray
 
     Raises
     ------
@@ -44,12 +42,12 @@ def named_variable(
     dataset = _dataset(source, part)
     if name in dataset.variables and dataset[name].dims == (sample_dim,):
         return dataset[name]
-    known = sorted(
-        str(found)
-        for found, variable in dataset.variables.items()
-        if variable.dims == (sample_dim,) and found != sample_dim
+    names = sorted(
+        str(key)
+        for key, variable in dataset.variables.items()
+        if variable.dims == (sample_dim,) and key != sample_dim
     )
-    there = f"there are {', '.join(known)}" if known else "there are none"
+    there = f"there are {', '.join(names)}" if names else "there are none"
     raise DataError(
         f"{source.describe()} has no variable {name!r} along {sample_dim!r}; {there}. {remedy}"
     )

@@ -22,7 +22,7 @@ FEW_COUNTS = 0.5
 """Counts that add up to less than this share of the rows are probably relative weights."""
 
 
-def check_weight_dtype(dtype: Any, owner: str) -> None:
+def check_weight_dtype(dtype: np.dtype[Any], owner: str) -> None:
     """Raise an error for weights that are not real numbers, such as strings and times.
 
     Parameters
@@ -49,10 +49,6 @@ def with_weight(samples: Samples, weight: Any) -> Samples:
         Of one source in memory or in a graph.
     weight : (rows,) array-like
         Lazy weights stay lazy where the rows are.
-
-    Returns
-    -------
-    Samples
 
     Raises
     ------
@@ -98,10 +94,7 @@ def with_meaning(samples: Samples, meaning: str) -> Samples:
     samples : Samples
         Only their weights are read.
     meaning : {"counts", "relative"}
-
-    Returns
-    -------
-    Samples
+        ``"counts"`` if a row of weight 2 stands for two rows, else ``"relative"``.
 
     Raises
     ------

@@ -57,6 +57,7 @@ class Samples:
     sources : tuple of Source
         All with the same features and dtype; a row keeps one global index over all of them.
     views : Views
+        Views and the columns of their features.
     groups : RowGroups, optional
         Names of the codes in `Block.group`. None if the rows were opened without groups.
     untransformed : tuple of str, optional
@@ -122,7 +123,7 @@ class Samples:
     @property
     def categories(self) -> Categories | None:
         """Names of the codes in blocks, of every feature; None for other data."""
-        return None if self.code_map is None else self.code_map.known
+        return None if self.code_map is None else self.code_map.target
 
     @property
     def has_weight(self) -> bool:
@@ -169,8 +170,8 @@ class Samples:
 
     def read_rows(self, unit_rows: int) -> int:
         """Return the rows to read at once where ``unit_rows`` are decoded together."""
-        wanted = max(1, READ_NBYTES // max(self.row_nbytes, 1))
-        return max(unit_rows, wanted // unit_rows * unit_rows)
+        target_rows = max(1, READ_NBYTES // max(self.row_nbytes, 1))
+        return max(unit_rows, target_rows // unit_rows * unit_rows)
 
     def locate(self, start: int) -> tuple[Source, int]:
         """Return the source that holds a row, and the global index of the source's first row."""
@@ -188,10 +189,10 @@ class Samples:
         """Return the same rows with other views."""
         return replace(self, views=views)
 
-    def with_categories(self, known: Categories) -> Samples:
+    def with_categories(self, categories: Categories) -> Samples:
         """Return the same rows with codes of these categories; entries of others are missing."""
         assert self.code_map is not None
-        return replace(self, code_map=CodeMap(self.code_map.categories, known))
+        return replace(self, code_map=CodeMap(self.code_map.categories, categories))
 
     def as_measured(self) -> Samples:
         """Return the same rows with values that are converted to float32 or float64."""
@@ -283,6 +284,7 @@ class Samples:
         part : sequence of (start, stop)
             Global row ranges, each within one source.
         block_rows : int
+            Rows of a block. The last block of a range may be shorter.
         halo : int
             Rows to show after the last row of every block, as far as the source has them.
         tally : ReadTally, optional
@@ -313,10 +315,6 @@ class Samples:
             Global row indices, within one source.
         block_rows, halo : int
             As for `blocks`.
-
-        Yields
-        ------
-        Block
         """
         blocks = cut_blocks(
             self.views,

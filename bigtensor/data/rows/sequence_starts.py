@@ -21,6 +21,7 @@ def sequence_start(source: Source, row: int, stop: int) -> int:
     Parameters
     ----------
     source : Source
+        Rows with or without sequences.
     row, stop : int
         Row range within the source, from 1 on.
 
@@ -32,15 +33,15 @@ def sequence_start(source: Source, row: int, stop: int) -> int:
     begin, step = row - 1, FIRST_LOOK
     while begin + 1 < stop:
         end = min(begin + 1 + step, stop)
-        seen = _read(source, begin, end)
-        if seen is None:
+        ids = _read(source, begin, end)
+        if ids is None:
             return row
-        changes = np.flatnonzero(seen[1:] != seen[:-1])
+        changes = np.flatnonzero(ids[1:] != ids[:-1])
         if changes.size:
             return begin + 1 + int(changes[0])
         if begin < row and end < stop:
             last = _read(source, stop - 1, stop)
-            if last is None or last[0] == seen[-1]:
+            if last is None or last[0] == ids[-1]:
                 return row
         begin, step = end - 1, 2 * step
     return row

@@ -45,10 +45,6 @@ class Views:
         features : sequence of str
             The feature names of the data, in order.
 
-        Returns
-        -------
-        Views
-
         Raises
         ------
         ViewError
@@ -92,6 +88,7 @@ class Views:
         Parameters
         ----------
         name : str
+            Name of the view.
         features : sequence of str
             The feature names of the data, in order; they may repeat.
         """
@@ -134,10 +131,10 @@ class Views:
         kept : sequence of int
             Positions of the features, one view beside the other.
         """
-        wanted, start = {*kept}, 0
+        positions, start = {*kept}, 0
         features, columns = [], []
         for (name, members), indices in zip(self.features, self.columns, strict=True):
-            places = [place for place in range(len(members)) if start + place in wanted]
+            places = [place for place in range(len(members)) if start + place in positions]
             start += len(members)
             if places:
                 features.append((name, tuple(members[place] for place in places)))
@@ -152,14 +149,14 @@ class Views:
 def _column(member: str | int, view: str, places: Mapping[str, list[int]], width: int) -> int:
     """Return the column of one member of a view, given the columns of every feature name."""
     if isinstance(member, str):
-        found = places.get(member, [])
-        if len(found) > 1:
+        matches = places.get(member, [])
+        if len(matches) > 1:
             raise ViewError(
-                f"feature {member!r} of view {view!r} occurs {len(found)} times in the data; "
+                f"feature {member!r} of view {view!r} occurs {len(matches)} times in the data; "
                 "rename the features so that each name occurs once"
             )
-        if found:
-            return found[0]
+        if matches:
+            return matches[0]
         close = get_close_matches(member, places, n=3)
         hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(places)}"
         raise ViewError(f"view {view!r} names the unknown feature {member!r}; {hint}")

@@ -39,12 +39,7 @@ class WeightTotals:
 
 
 def weight_totals(sources: Iterable[Source]) -> WeightTotals:
-    """Return the sums over the weights of all rows. Rows of a source without weights weigh one.
-
-    Parameters
-    ----------
-    sources : iterable of Source
-    """
+    """Return the sums over the weights of all rows. Rows of a source without weights weigh one."""
     # relative to the largest weight of a part, so that no square overflows or vanishes
     parts = [
         (len(weight), weight.max(), weight.sum(), (weight / weight.max()) @ (weight / weight.max()))

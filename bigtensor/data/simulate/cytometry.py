@@ -169,6 +169,7 @@ def cytometry_density(dataset: xr.Dataset, feature: str, points: ArrayLike) -> F
     Returns
     -------
     (points, components) float64 array
+        Densities with respect to the arcsinh scale, one column a population.
 
     Raises
     ------

@@ -92,10 +92,17 @@ def discrete_mixture(
     >>> data["X"].dtype, data["true_probabilities"].shape
     (dtype('int8'), (3, 4, 3))
     """
-    made = _simulation(
+    simulation = _simulation(
         rows, n_components, n_categories, views, concentration, missing, random_state
     )
-    return gather(made.truth, made.blocks, rows, made.dtype, made.codes, made.categories)
+    return gather(
+        simulation.truth,
+        simulation.blocks,
+        rows,
+        simulation.dtype,
+        simulation.codes,
+        simulation.categories,
+    )
 
 
 def write_discrete_mixture(
@@ -131,19 +138,19 @@ def write_discrete_mixture(
     OutputError
         If the store exists or cannot be written.
     """
-    made = _simulation(
+    simulation = _simulation(
         rows, n_components, n_categories, views, concentration, missing, random_state
     )
     write(
         path,
-        made.truth,
-        made.blocks,
+        simulation.truth,
+        simulation.blocks,
         rows,
-        made.dtype,
-        made.codes,
+        simulation.dtype,
+        simulation.codes,
         overwrite=overwrite,
         progress=progress,
-        categories=made.categories,
+        categories=simulation.categories,
     )
 
 

@@ -236,8 +236,8 @@ def _blocks(
         codes = np.empty((stop - start, 1), np.int32)
         uniform = rng.random(stop - start)
         for hidden, probabilities in enumerate(chain.emission):
-            shown = label == hidden
-            codes[shown, 0] = _inverse(probabilities, uniform[shown])
+            in_state = label == hidden
+            codes[in_state, 0] = _inverse(probabilities, uniform[in_state])
         if missing:
             codes[rng.random(codes.shape) < missing] = MISSING_CODE
         yield {"X": codes, "sequence": step // length, "label": label}

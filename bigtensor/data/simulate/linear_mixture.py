@@ -114,5 +114,5 @@ def _simulation(
     truth, blocks = simulation(
         "linear_mixture", rows, n_components, n_features, noise, random_state, views=_VIEWS
     )
-    of_features = np.repeat(np.array(_VIEWS, object), n_features)
-    return truth.assign_coords(view=(FEATURE_DIM, of_features)), blocks
+    view_of_feature = np.repeat(np.array(_VIEWS, object), n_features)
+    return truth.assign_coords(view=(FEATURE_DIM, view_of_feature)), blocks

@@ -33,12 +33,15 @@ def simulation(
     Parameters
     ----------
     simulator : str
+        Name of the simulator, an attribute of the data.
     rows, n_components : int
+        Number of rows and of components.
     n_features : int
         Of every view.
     noise : float
         Root of the mean squared length of the noise of a view.
-    random_state : int
+    random_state : int, RandomState or Generator, optional
+        Source of the seed of all random choices.
     views : tuple of str
         Names of the views, which features are named after.
 
@@ -71,11 +74,8 @@ def simulation(
 def _unit_columns(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
     """Draw columns that are uniform on the unit sphere.
 
-    Parameters
-    ----------
-    rng : Generator
-    shape : tuple of int
-        The last entry but one is the length of a column, the last one the number of columns.
+    The last entry but one of ``shape`` is the length of a column, the last one the number of
+    columns.
     """
     columns = rng.standard_normal(shape)
     columns /= np.linalg.norm(columns, axis=-2, keepdims=True)
@@ -87,13 +87,8 @@ def _noisy_columns(
 ) -> Iterator[RowBlock]:
     """Yield rows and their labels.
 
-    Parameters
-    ----------
-    rng : Generator
-    means : (features, k) float64 array
-    deviation : float
-        Standard deviation of the noise of a feature.
-    rows : int
+    The means are ``(features, k)``. The noise of a feature has the standard deviation
+    ``deviation``.
     """
     transposed = np.ascontiguousarray(means.T, np.float32)
     for start, stop in block_bounds(rows):

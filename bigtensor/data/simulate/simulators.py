@@ -18,6 +18,7 @@ class Choice:
     default : int, float or str
         Its type is that of the answer.
     help : str
+        Help text of the option.
     words : tuple of str
         Which words there are; empty for a number.
     """
@@ -39,6 +40,7 @@ class Simulator:
     summary : str
         Sentence on the rows.
     choices : tuple of Choice
+        Further parameters of the writer.
     truth : str
         True values that are written for every row, or beside the rows.
     """
@@ -51,8 +53,8 @@ class Simulator:
 
     def load(self) -> Callable[..., None]:
         """Return the function."""
-        found: Callable[..., None] = getattr(import_module(self.module), self.writer)
-        return found
+        writer: Callable[..., None] = getattr(import_module(self.module), self.writer)
+        return writer
 
 
 SIMULATORS = {

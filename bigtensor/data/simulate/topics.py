@@ -183,15 +183,17 @@ def _blocks(
         shares = rng.dirichlet(prior, n)
         # small parameters may round every share of a document to zero
         shares[~(shares.sum(axis=1) > 0)] = prior / prior.sum()
-        of_topic = rng.multinomial(lengths, shares / shares.sum(axis=1, keepdims=True))
-        yield _counts(rng, of_topic, levels), shares
+        topic_lengths = rng.multinomial(lengths, shares / shares.sum(axis=1, keepdims=True))
+        yield _counts(rng, topic_lengths, levels), shares
 
 
-def _counts(rng: np.random.Generator, of_topic: NDArray[np.int64], levels: FloatArray) -> csr_array:
+def _counts(
+    rng: np.random.Generator, topic_lengths: NDArray[np.int64], levels: FloatArray
+) -> csr_array:
     """Draw the words of documents, given how many of every topic they have."""
-    n, V = len(of_topic), len(levels)
+    n, V = len(topic_lengths), len(levels)
     places = list[NDArray[np.int64]]()
-    for j, numbers in enumerate(of_topic.T):
+    for j, numbers in enumerate(topic_lengths.T):
         drawn = rng.random(int(numbers.sum())) * levels[-1, j]
         words = np.minimum(np.searchsorted(levels[:, j], drawn, side="right"), V - 1)
         places.append(np.repeat(np.arange(n) * V, numbers) + words)

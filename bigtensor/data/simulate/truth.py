@@ -47,6 +47,7 @@ def kernel_mixture_density(dataset: xr.Dataset, feature: str, points: ArrayLike)
     Returns
     -------
     (points, components) float64 array
+        Density values, one column a component.
 
     Raises
     ------
@@ -115,6 +116,7 @@ def density_error(
     Returns
     -------
     float
+        Zero if all densities are equal on the grid.
 
     Raises
     ------
@@ -166,6 +168,7 @@ def labelled_kernel_density(
     Returns
     -------
     (points, components) float64 array
+        Density values, one column a component.
 
     Raises
     ------

@@ -28,6 +28,7 @@ def has_obs(source: Source, data: Any) -> bool:
     Parameters
     ----------
     source : Source
+        Described rows.
     data : object
         What the source was described from.
     """
@@ -40,11 +41,14 @@ def obs_variable(source: Source, data: Any, name: str, sample_dim: str) -> xr.Da
     Parameters
     ----------
     source : Source
+        Described rows.
     data : object
         What the source was described from. Columns of an object are its own, also where X is
         backed by a file.
     name : str
+        Name of the column.
     sample_dim : str
+        Name of the dimension of the result.
 
     Returns
     -------
@@ -58,9 +62,9 @@ def obs_variable(source: Source, data: Any, name: str, sample_dim: str) -> xr.Da
     FileFormatError
         When the file is damaged.
     """
-    known = obs_columns(source, data)
-    if name not in known:
-        there = f"there are {', '.join(known)}" if known else "there are none"
+    columns = obs_columns(source, data)
+    if name not in columns:
+        there = f"there are {', '.join(columns)}" if columns else "there are none"
         raise DataError(f"obs of {source.describe()} has no column {name!r}; {there}")
     return _as_variable(_column(source, data, name), name, sample_dim)
 
@@ -87,6 +91,7 @@ def anndata_dataset(source: Source, data: Any, sample_dim: str) -> xr.Dataset:
     data : object
         What the source was described from.
     sample_dim : str
+        Name of the dimension of the rows.
 
     Returns
     -------
@@ -112,6 +117,7 @@ class SourceArray(BackendArray):
     Parameters
     ----------
     source : Source
+        Described rows. Sparse rows are read as dense rows.
     """
 
     def __init__(self, source: Source) -> None:
@@ -129,12 +135,12 @@ class SourceArray(BackendArray):
     def _read(self, key: Sequence[Any]) -> Any:
         """Read the smallest range of rows that covers the key."""
         rows, columns = key
-        wanted = np.atleast_1d(np.arange(self.source.rows)[rows])
-        if not wanted.size:
+        positions = np.atleast_1d(np.arange(self.source.rows)[rows])
+        if not positions.size:
             return np.empty((0, self.shape[1]), self.dtype)[:, columns]
-        first = int(wanted.min())
-        values = self.source.read(first, int(wanted.max()) + 1).values
-        taken = values[wanted - first] if isinstance(rows, slice) else values[0]
+        first = int(positions.min())
+        values = self.source.read(first, int(positions.max()) + 1).values
+        taken = values[positions - first] if isinstance(rows, slice) else values[0]
         return taken[..., columns]
 
 

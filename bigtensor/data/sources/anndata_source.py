@@ -69,10 +69,6 @@ def anndata_file_source(path: str, name: str = "X") -> Source:
     name : str, default "X"
         From `bigtensor.data.anndata.files.element_name`.
 
-    Returns
-    -------
-    Source
-
     Raises
     ------
     FileFormatError
@@ -92,6 +88,7 @@ def anndata_store_source(url: str, group: Any, name: str = "X") -> Source | None
     Parameters
     ----------
     url : str
+        Path or URL of the store.
     group : zarr.Group
         The opened store.
     name : str, default "X"
@@ -120,10 +117,6 @@ def anndata_source(data: Any, name: str = "X") -> Source:
     name : str, default "X"
         From `bigtensor.data.anndata.files.element_name`.
 
-    Returns
-    -------
-    Source
-
     Raises
     ------
     DataError
@@ -135,16 +128,16 @@ def anndata_source(data: Any, name: str = "X") -> Source:
     if hasattr(matrix, "__dask_graph__"):
         return LazySource(with_dense_chunks(matrix), names)
     if hasattr(matrix, "tocsr"):
-        return CsrSource.of(matrix, names, may_be_dense=True)
+        return CsrSource.from_scipy(matrix, names, may_be_dense=True)
     return ArraySource(np.asarray(without_mask(matrix)), names)
 
 
 def _in_memory(data: Any, name: str) -> tuple[Any, tuple[str, ...]]:
     """Return a matrix of an object, and the names of its columns."""
     owner, (part, _, key) = "the AnnData object", name.partition("/")
-    known = sorted(map(str, getattr(data, part))) if key else []
-    if key and key not in known:
-        raise unknown_key(owner, part, key, known)
+    keys = sorted(map(str, getattr(data, part))) if key else []
+    if key and key not in keys:
+        raise unknown_key(owner, part, key, keys)
     matrix = getattr(data, part)[key] if key else data.X
     if matrix is None:
         raise no_values(owner, sorted(map(str, data.layers)), sorted(map(str, data.obsm)))

@@ -116,7 +116,9 @@ class CsrSource(CsrRows):
     may_be_dense: bool = False
 
     @classmethod
-    def of(cls, matrix: Any, features: tuple[str, ...], *, may_be_dense: bool = False) -> CsrSource:
+    def from_scipy(
+        cls, matrix: Any, features: tuple[str, ...], *, may_be_dense: bool = False
+    ) -> CsrSource:
         """Describe a SciPy matrix of any format, whose repeated entries are added up.
 
         Raises
@@ -244,8 +246,8 @@ class StoredCsrSource(StoredRows, CsrRows):
 
     def _pointers(self, arrays: Arrays, start: int, stop: int) -> NDArray[np.int64]:
         """Read pointers, and refuse pointers outside of the stored values."""
-        found = arrays(f"{self.matrix.name}/indptr")[start:stop]
-        pointers = np.asarray(found).astype(np.int64)
+        entries = arrays(f"{self.matrix.name}/indptr")[start:stop]
+        pointers = np.asarray(entries).astype(np.int64)
         ascending = len(pointers) == stop - start and not np.any(np.diff(pointers) < 0)
         if not ascending or pointers[0] < 0 or pointers[-1] > self.stored:
             raise ValueError(

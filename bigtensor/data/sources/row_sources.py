@@ -51,8 +51,8 @@ class Coding:
             return np.full(len(stored), NO_GROUP, np.int32)
         if stored.dtype.kind not in "iufb":
             table = dict(zip(self.values, self.codes, strict=True))
-            found = (table.get(value, NO_GROUP) for value in stored.tolist())
-            return np.fromiter(found, np.int32, len(stored))
+            row_codes = (table.get(value, NO_GROUP) for value in stored.tolist())
+            return np.fromiter(row_codes, np.int32, len(stored))
         values = np.array(self.values)
         place = np.minimum(np.searchsorted(values, stored), len(values) - 1)
         codes = np.array(self.codes, np.int32)[place]

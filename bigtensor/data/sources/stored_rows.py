@@ -27,6 +27,7 @@ class StoredRows:
     path : str
         Path or URL.
     matrix : StoredMatrix
+        Place, kind, type and features of the matrix.
     group : (rows,) int32 array, optional
         The group of every row, in memory.
     sequence : (rows,) integer array, optional
@@ -91,9 +92,9 @@ class StoredRows:
 
     def describe(self) -> str:
         """Return the words that name the source in messages."""
-        of = "" if self.matrix.name == "X" else f"{self.matrix.name} of "
+        prefix = "" if self.matrix.name == "X" else f"{self.matrix.name} of "
         kind = "sparse rows" if self.matrix.kind == "csr" else "rows"
-        return f"{of}{without_passwords(self.path)} ({self.rows:,} {kind})"
+        return f"{prefix}{without_passwords(self.path)} ({self.rows:,} {kind})"
 
     @contextmanager
     def opened(self, part: str, start: int, stop: int) -> Iterator[Arrays]:

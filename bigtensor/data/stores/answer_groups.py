@@ -104,9 +104,11 @@ def whole_answer_group(store: Address, name: str, *, overwrite: bool) -> Iterato
     Parameters
     ----------
     store : Path or str
+        Path or URL of the store that holds the rows.
     name : str
         Of the group.
     overwrite : bool
+        If True, answers of this name are replaced.
 
     Yields
     ------

@@ -18,6 +18,7 @@ def check_documents(files: StoreFiles, *, consolidated: bool | None) -> Literal[
     Parameters
     ----------
     files : StoreFiles
+        Files of the store.
     consolidated : bool or None
         True if Zarr takes the arrays from consolidated metadata. None: if such metadata exist.
 
@@ -58,9 +59,9 @@ def check_document(url: str, name: str, document: Mapping[str, Any]) -> None:
     ------
     StoreReadError
     """
-    found = _fault(document)
-    if found:
-        raise StoreReadError(f"{url} was not opened: the array {name!r} {found}")
+    fault = _fault(document)
+    if fault:
+        raise StoreReadError(f"{url} was not opened: the array {name!r} {fault}")
 
 
 def _documents(
@@ -71,7 +72,7 @@ def _documents(
     Zarr takes a child from consolidated metadata alone where the root has them. They are judged in
     any case, and the folders only where Zarr looks there.
     """
-    roots = [found for found in (root, files.document(".zmetadata")) if found is not None]
+    roots = [document for document in (root, files.document(".zmetadata")) if document is not None]
     for document in roots:
         yield from _nested("", document)
     # Zarr prefers version 3 where both are there
@@ -81,21 +82,21 @@ def _documents(
 
 def _is_consolidated(root: Mapping[str, Any]) -> bool:
     """Return True if the document of a group holds consolidated metadata."""
-    held = root.get("consolidated_metadata") if "node_type" in root else root
-    return isinstance(held, Mapping) and bool(held.get("metadata"))
+    consolidated = root.get("consolidated_metadata") if "node_type" in root else root
+    return isinstance(consolidated, Mapping) and bool(consolidated.get("metadata"))
 
 
 def _nested(name: str, document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the documents of arrays in a document."""
     pending: list[tuple[str, Any]] = [(name, document)]
     while pending:
-        name, found = pending.pop()
-        if not isinstance(found, Mapping):
+        name, node = pending.pop()
+        if not isinstance(node, Mapping):
             continue
-        if found.get("node_type") == "array" or ("dtype" in found and "chunks" in found):
-            yield name.removesuffix("/.zarray"), found
+        if node.get("node_type") == "array" or ("dtype" in node and "chunks" in node):
+            yield name.removesuffix("/.zarray"), node
             continue
-        for key, value in found.items():
+        for key, value in node.items():
             inside = key in ("metadata", "consolidated_metadata")
             if key != "attributes" and not key.endswith(".zattrs"):
                 pending.append((name if inside else f"{name}/{key}".lstrip("/"), value))
@@ -107,8 +108,10 @@ def _walk(files: StoreFiles) -> Iterator[tuple[str, Mapping[str, Any]]]:
     while pending:
         folder = pending.pop()
         prefix = f"{folder}/" if folder else ""
-        held = [files.document(f"{prefix}{name}") for name in ("zarr.json", ".zarray")]
-        arrays = [found for document in held if document for found in _nested(folder, document)]
+        documents = [files.document(f"{prefix}{name}") for name in ("zarr.json", ".zarray")]
+        arrays = [
+            array for document in documents if document for array in _nested(folder, document)
+        ]
         yield from arrays
         if not any(name == folder for name, _ in arrays):
             pending += files.folders(folder)

@@ -16,6 +16,7 @@ class ChunkFiles:
     Parameters
     ----------
     array : zarr.Array
+        Opened array. Its chunks are not read.
     """
 
     def __init__(self, array: Any) -> None:

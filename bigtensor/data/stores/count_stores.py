@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
 
 from bigtensor.data.stores.outputs import finish_after, whole_store, write_errors
@@ -30,7 +30,8 @@ class CountStoreWriter:
 
     Parameters
     ----------
-    path : path
+    path : path or URL
+        Store to make.
     words : sequence of str or int, optional
         Names of the columns, or the number of columns, which are then numbered. If they are not
         known yet, call `name_words` later.
@@ -52,7 +53,7 @@ class CountStoreWriter:
         path: str | os.PathLike[str],
         words: Sequence[str] | int = (),
         *,
-        dtype: Any = np.int32,
+        dtype: DTypeLike = np.int32,
         overwrite: bool = False,
     ) -> None:
         self._target, self._overwrite = path, overwrite
@@ -133,7 +134,9 @@ class CountStoreWriter:
         Parameters
         ----------
         name : str
+            Path below the root.
         array : array
+            Values, which are written when the store is finished.
         """
         self._tables[name] = np.asarray(array)
 
@@ -186,7 +189,9 @@ def _write_names(root: Any, frame: str, names: Sequence[str] | int) -> None:
 class _GrowingArray:
     """Array that is written in whole chunks, as they fill."""
 
-    def __init__(self, group: Any, name: str, dtype: Any, trailing: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self, group: Any, name: str, dtype: DTypeLike, trailing: tuple[int, ...] = ()
+    ) -> None:
         self._group, self._name = group, name
         self._chunk = max(1, CHUNK // max(1, int(np.prod(trailing))))
         self._array = _stored(group, name, (0, *trailing), dtype, (self._chunk, *trailing))
@@ -228,7 +233,7 @@ def _stored(
     group: Any,
     name: str,
     shape: tuple[int, ...],
-    dtype: Any,
+    dtype: DTypeLike,
     chunks: tuple[int, ...] | None = None,
 ) -> Any:
     """Create an array with the attributes that AnnData looks for."""

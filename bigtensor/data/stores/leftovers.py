@@ -42,8 +42,8 @@ def unfinished_name(name: str) -> str:
 
 def finished_name(name: str) -> str | None:
     """Return the name that an unfinished file will get, or None for any other file."""
-    found = re.fullmatch(rf"(?P<finished>.+?)\.{_NAME.pattern}", name)
-    return None if found is None else found["finished"]
+    match = re.fullmatch(rf"(?P<finished>.+?)\.{_NAME.pattern}", name)
+    return None if match is None else match["finished"]
 
 
 def unfinished_path(target: Path) -> Path:
@@ -75,15 +75,16 @@ def is_leftover(name: str, last_write: Callable[[], datetime]) -> bool:
     Parameters
     ----------
     name : str
+        Name of a file or store, finished or not.
     last_write : callable
         Asked where the name does not tell.
     """
-    found = _NAME.search(name)
-    if found is None:
+    match = _NAME.search(name)
+    if match is None:
         return False
     least_age = LEFTOVER_AGE
-    if found["host"] == _process_space():
-        process = int(found["process"])
+    if match["host"] == _process_space():
+        process = int(match["process"])
         runs = _runs(process)
         if runs is False:
             return True
@@ -113,10 +114,10 @@ def living_writer(name: str) -> int | None:
     int, optional
         None if it has ended, is this process or one of another machine.
     """
-    found = _NAME.search(name)
-    if found is None or found["host"] != _process_space():
+    match = _NAME.search(name)
+    if match is None or match["host"] != _process_space():
         return None
-    process = int(found["process"])
+    process = int(match["process"])
     return process if process != os.getpid() and _runs(process) is not False else None
 
 

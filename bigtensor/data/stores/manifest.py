@@ -68,9 +68,13 @@ def seal(
     arrays: dict[str, Any] = {}
     # folders list their entries in any order
     for name, array in sorted(group.arrays()):
-        found, nbytes = _count_files(files, name, array)
+        chunk_files, nbytes = _count_files(files, name, array)
         document = files.document(f"{name}/{_METADATA}")
-        arrays[name] = {"files": found.present, "bytes": nbytes, "metadata": _digest(document)}
+        arrays[name] = {
+            "files": chunk_files.present,
+            "bytes": nbytes,
+            "metadata": _digest(document),
+        }
     attributes = {name: _digest(value) for name, value in _own_attributes(group).items()}
     manifest = {"arrays": arrays, "attributes": attributes}
     values = {name: _own_attributes(node) for name, node in _nodes(group).items() if node.attrs}
@@ -121,6 +125,7 @@ def check_manifest(path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     path : path or URL
+        Zarr store.
 
     Raises
     ------
@@ -140,6 +145,7 @@ def files_of(group: zarr.Group, variable: str) -> int | None:
     group : zarr.Group
         Of `bigtensor.data.stores.zarr_groups.open_whole_group`, which has compared them.
     variable : str
+        Name of the array.
 
     Returns
     -------
@@ -190,7 +196,10 @@ def _compare(files: StoreFiles) -> None:
     for (name, entry), document in zip(manifest["arrays"].items(), documents, strict=True):
         if document is None or name not in (listed or manifest["arrays"]):
             raise _damaged(files, f"the array {name!r} or its {name}/{_METADATA} is absent")
-        if any(_digest(found) != entry["metadata"] for found in (document, *_of(listed, name))):
+        if any(
+            _digest(repeated) != entry["metadata"]
+            for repeated in (document, *_consolidated(listed, name))
+        ):
             raise _changed(files, f"the metadata of the array {name!r} are not what was written")
         _check_files(files, name, document, entry)
 
@@ -199,7 +208,7 @@ def _manifest(files: StoreFiles, root: Mapping[str, Any]) -> Any:
     """Return the manifest of a store, None where it was not sealed."""
     own = files.document(f"{MANIFEST}/{_METADATA}")
     documents = [] if own is None else [own]
-    if repeated := _of(_listed(root), MANIFEST):
+    if repeated := _consolidated(_listed(root), MANIFEST):
         if own is None:
             raise _damaged(files, f"its manifest {MANIFEST}/{_METADATA} is absent")
         documents += repeated
@@ -214,12 +223,12 @@ def _manifest(files: StoreFiles, root: Mapping[str, Any]) -> Any:
 
 def _listed(root: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the documents that the consolidated metadata of a group repeat."""
-    held = root.get("consolidated_metadata") or {}
-    listed: Mapping[str, Any] = held.get("metadata") or {}
+    consolidated = root.get("consolidated_metadata") or {}
+    listed: Mapping[str, Any] = consolidated.get("metadata") or {}
     return listed
 
 
-def _of(listed: Mapping[str, Any], name: str) -> list[Any]:
+def _consolidated(listed: Mapping[str, Any], name: str) -> list[Any]:
     """Return the document of an array where consolidated metadata repeat it."""
     return [listed[name]] if name in listed else []
 
@@ -230,9 +239,9 @@ def _check_files(
     """Compare the number and the size of the files of an array with the manifest."""
     # the document is that of the array, which is therefore not opened again
     array = zarr.Array.from_dict(StorePath(MemoryStore(), name), document)
-    found, nbytes = _count_files(files, name, array)
-    if found.present < entry["files"]:
-        raise _damaged(files, found.describe_absent(name))
+    chunk_files, nbytes = _count_files(files, name, array)
+    if chunk_files.present < entry["files"]:
+        raise _damaged(files, chunk_files.describe_absent(name))
     if nbytes != entry["bytes"]:
         raise _changed(
             files,
@@ -243,11 +252,11 @@ def _check_files(
 
 def _count_files(files: StoreFiles, name: str, array: Any) -> tuple[ChunkFiles, int]:
     """Return the chunks or shards of an array that are there, and their bytes."""
-    found, nbytes = ChunkFiles(array), 0
+    chunk_files, nbytes = ChunkFiles(array), 0
     for chunk, info in files.infos(name):
-        if found.count(chunk):
+        if chunk_files.count(chunk):
             nbytes += int(info["size"])
-    return found, nbytes
+    return chunk_files, nbytes
 
 
 def _damaged(files: StoreFiles, reason: str) -> StoreReadError:

@@ -13,13 +13,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bigtensor.data.addresses.object_stores import check_bucket, file_system, store_errors
 from bigtensor.data.addresses.store_files import stamped
 from bigtensor.data.stores.leftovers import living_writer, unfinished_name
 from bigtensor.data.stores.manifest import UNFINISHED
 from bigtensor.errors import OutputError, Setting
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 _ROOT = "zarr.json"
 _ROOTS = (_ROOT, ".zgroup", ".zarray")
@@ -35,6 +38,7 @@ def check_object_target(url: str, *, overwrite: bool) -> None:
     Parameters
     ----------
     url : str
+        URL of the store to make.
     overwrite : bool
         If True, an existing Zarr store may be replaced.
 
@@ -62,6 +66,7 @@ def whole_object_store(url: str, *, overwrite: bool) -> Iterator[str]:
     Parameters
     ----------
     url : str
+        URL of the store to make.
     overwrite : bool
         If True, an existing Zarr store is removed first. An unfinished store is removed in any
         case, because the run that began it has ended or is told at its end.
@@ -107,12 +112,7 @@ def discard_objects(url: str) -> None:
 
 @contextmanager
 def whole_object(url: str) -> Iterator[Path]:
-    """Give a file on this machine to write, and put it into the object store at the end.
-
-    Yields
-    ------
-    Path
-    """
+    """Give a file on this machine to write, and put it into the object store at the end."""
     with TemporaryDirectory(prefix="bigtensor-") as folder:
         path = Path(folder, url.rpartition("/")[2])
         yield path
@@ -210,7 +210,7 @@ def exists_already(url: Path | str) -> OutputError:
     )
 
 
-def _take_mark_away(filesystem: Any, url: str, root: str, mark: str) -> None:
+def _take_mark_away(filesystem: AbstractFileSystem, url: str, root: str, mark: str) -> None:
     """Write the document of the root without the mark of this run."""
     document = _document(filesystem, root)
     if document is None or _mark(document) != mark:
@@ -239,7 +239,7 @@ def _mark(document: dict[str, Any] | None) -> str | None:
     return mark if isinstance(mark, str) else None
 
 
-def _document(filesystem: Any, root: str) -> dict[str, Any] | None:
+def _document(filesystem: AbstractFileSystem, root: str) -> dict[str, Any] | None:
     """Read the document of a root, None where there is none."""
     try:
         content = filesystem.cat_file(f"{root}/{_ROOT}")
@@ -252,12 +252,12 @@ def _document(filesystem: Any, root: str) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else {}
 
 
-def _put_document(filesystem: Any, root: str, document: dict[str, Any]) -> None:
+def _put_document(filesystem: AbstractFileSystem, root: str, document: dict[str, Any]) -> None:
     """Write the document of a root at once."""
     filesystem.pipe_file(f"{root}/{_ROOT}", json.dumps(document, indent=2).encode())
 
 
-def _remove(filesystem: Any, root: str, *, but: str = "") -> None:
+def _remove(filesystem: AbstractFileSystem, root: str, *, but: str = "") -> None:
     """Remove all objects below a root except for one."""
     paths = _names(filesystem, root, but)
     # fsspec takes a name with these letters for a pattern
@@ -271,7 +271,7 @@ def _remove(filesystem: Any, root: str, *, but: str = "") -> None:
             filesystem.rm_file(path)
 
 
-def _refuse_remains(filesystem: Any, url: str, root: str) -> None:
+def _refuse_remains(filesystem: AbstractFileSystem, url: str, root: str) -> None:
     """Refuse a place that still holds objects of an earlier store after their removal.
 
     A client of S3 reports no error for objects that it may not remove. The new store would take
@@ -285,6 +285,6 @@ def _refuse_remains(filesystem: Any, url: str, root: str) -> None:
         )
 
 
-def _names(filesystem: Any, root: str, but: str) -> list[str]:
+def _names(filesystem: AbstractFileSystem, root: str, but: str) -> list[str]:
     """List all objects below a root except for one."""
     return [path for path in filesystem.find(root) if path.lstrip("/") != but.lstrip("/")]

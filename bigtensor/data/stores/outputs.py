@@ -41,6 +41,7 @@ def whole_store(address: str | os.PathLike[str], *, overwrite: bool) -> Iterator
     Parameters
     ----------
     address : path or URL
+        Store to make.
     overwrite : bool
         If True, an existing Zarr store is replaced: on a disk when the new one is whole, on an
         object store when the new one is begun.
@@ -194,6 +195,7 @@ def check_folder(folder: Path) -> None:
     Parameters
     ----------
     folder : Path
+        Folder of the output.
 
     Raises
     ------

@@ -20,6 +20,7 @@ class ShardIndexStore(WrapperStore[FsspecStore]):
     Parameters
     ----------
     store : FsspecStore
+        Store that the objects are read from.
     """
 
     def __init__(self, store: FsspecStore) -> None:

@@ -27,10 +27,6 @@ def create_root(address: str, attributes: Mapping[str, Any]) -> zarr.Group:
         Of `whole_store`, which may have marked the root as unfinished.
     attributes : mapping
         Anything that JSON can hold.
-
-    Returns
-    -------
-    zarr.Group
     """
     group = zarr.open_group(address, mode="a", zarr_format=3)
     return group.update_attributes(dict(attributes))
@@ -56,11 +52,15 @@ def create_array(
         Of format 2, as users of AnnData have it, the array gets no checksum: other programs could
         not read it.
     name : str
+        Name of the array in the group.
     shape : tuple of int
+        Length along every dimension.
     dtype : dtype or "string"
+        Type of the values. Strings have any length.
     dimensions : iterable of str, optional
         Names of the dimensions, for xarray.
     chunks, shards : tuple of int, optional
+        Lengths of a chunk, and of a shard of several chunks, along every dimension.
     compressors : iterable of codec, optional
         By default Zstandard. The checksum comes after them.
     fill_value : scalar, optional

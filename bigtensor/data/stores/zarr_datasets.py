@@ -33,6 +33,7 @@ def as_dataset(path: str, group: zarr.Group) -> xr.Dataset:
     path : str
         Path or URL of the group.
     group : zarr.Group
+        The opened group.
 
     Raises
     ------
@@ -69,9 +70,9 @@ def open_cells(path: str | os.PathLike[str]) -> xr.Dataset:
     """
     _, dataset = open_dataset(os.fspath(path))
     if "X" not in dataset or dataset["X"].dims != (SAMPLE_DIM, FEATURE_DIM):
-        found = {str(name): variable.dims for name, variable in dataset.data_vars.items()}
+        variables = {str(name): variable.dims for name, variable in dataset.data_vars.items()}
         raise LayoutError(
-            f"{path} has no X ({SAMPLE_DIM}, {FEATURE_DIM}) but {found}; give the store that "
+            f"{path} has no X ({SAMPLE_DIM}, {FEATURE_DIM}) but {variables}; give the store that "
             "'bigtensor import' made"
         )
     return dataset

@@ -43,16 +43,13 @@ def open_group(
     Parameters
     ----------
     path : path or URL
+        Zarr group.
     mode : {"r", "r+"}, default "r"
         Read, or also change.
     consolidated : bool, optional
         If True, use consolidated metadata. By default they are used if they exist.
     formats : container of int, default (2, 3)
         Versions of the Zarr format to accept.
-
-    Returns
-    -------
-    zarr.Group
 
     Raises
     ------
@@ -100,12 +97,9 @@ def open_array(url: str, name: str, opening: str) -> Any:
     Parameters
     ----------
     url, name : str
+        Address of the group, and the name of the array in it.
     opening : str
         Token of the opening of the data. Data that are opened again are read afresh.
-
-    Returns
-    -------
-    zarr.Array
     """
     return _opened(url, name, opening, os.getpid())
 

@@ -34,7 +34,9 @@ def stored_categories(
     Parameters
     ----------
     attrs : mapping
+        Attributes of the values.
     features : sequence of str
+        Names of the features, in their order.
     owner : str
         The words that name the data in messages.
 
@@ -51,7 +53,7 @@ def stored_categories(
             f"the attribute {ATTRIBUTE!r} of {owner} is {type(named).__name__}; expected a mapping "
             "of every feature to the names of its codes"
         )
-    found = []
+    categories = []
     for feature in features:
         names = named.get(feature)
         if not isinstance(names, list | tuple | np.ndarray):
@@ -59,8 +61,8 @@ def stored_categories(
                 f"the attribute {ATTRIBUTE!r} of {owner} has no list of names for the feature "
                 f"{feature!r}; give the names of its code 0, 1, ..."
             )
-        found.append(tuple(str(name) for name in names))
-    return tuple(found)
+        categories.append(tuple(str(name) for name in names))
+    return tuple(categories)
 
 
 def counted_categories(codes: NDArray[Any]) -> FeatureCategories | None:
@@ -69,6 +71,7 @@ def counted_categories(codes: NDArray[Any]) -> FeatureCategories | None:
     Parameters
     ----------
     codes : (rows, features) integer array
+        Integers. `MISSING_CODE` stands for a missing entry.
 
     Returns
     -------
@@ -101,12 +104,7 @@ def holds_strings(array: Any) -> bool:
 
 
 def are_strings(cells: Sequence[Any]) -> bool:
-    """Return True if every cell is a string or missing (None or NaN).
-
-    Parameters
-    ----------
-    cells : sequence
-    """
+    """Return True if every cell is a string or missing (None or NaN)."""
     return any(isinstance(cell, str) for cell in cells) and all(
         isinstance(cell, str) or cell is None or cell != cell for cell in cells
     )
@@ -118,6 +116,7 @@ def coded_strings(values: NDArray[Any]) -> tuple[NDArray[np.int32], FeatureCateg
     Parameters
     ----------
     values : (rows, features) array of strings or objects
+        Strings. None and NaN are missing entries.
 
     Returns
     -------
@@ -148,6 +147,7 @@ def coded_table(table: Any) -> tuple[NDArray[np.int32], FeatureCategories] | Non
     Returns
     -------
     codes : (rows, features) int32 array
+        `MISSING_CODE` for missing entries.
     categories : tuple of tuple of str
         Those of categorical columns in their own order, others in alphabetical order. Boolean
         columns beside them have the categories False and True.

@@ -18,6 +18,7 @@ def checked_cast(
     Parameters
     ----------
     values : array of bool, integers or floats
+        Numbers to convert.
     dtype : dtype
         Integers or floats. A float that is rounded is no error.
     owner : str
@@ -57,6 +58,7 @@ def first_outside(values: NDArray[Any], dtype: DTypeLike) -> int | float | None:
     Parameters
     ----------
     values : array of bool, integers or floats
+        Numbers to compare with the type.
     dtype : dtype
         Bool, integers or floats.
     """
@@ -78,12 +80,7 @@ def first_outside(values: NDArray[Any], dtype: DTypeLike) -> int | float | None:
 
 
 def are_whole(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return True for every whole number, which NaN and infinity are not.
-
-    Parameters
-    ----------
-    values : array of bool, integers or floats
-    """
+    """Return True for every whole number, which NaN and infinity are not."""
     if values.dtype.kind != "f":
         return np.ones(values.shape, np.bool_)
     whole: NDArray[np.bool_] = np.isfinite(values) & (values == np.trunc(values))

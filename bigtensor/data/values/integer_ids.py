@@ -22,6 +22,7 @@ def integer_ids(ids: NDArray[Any]) -> NDArray[Any]:
     Parameters
     ----------
     ids : (rows,) array
+        Integers or names. Equal neighbours are hashed once.
 
     Returns
     -------

@@ -15,6 +15,7 @@ def kind_of(dtype: np.dtype[Any], *, sparse: bool = False) -> Kind:
     Parameters
     ----------
     dtype : dtype
+        Type of the stored values.
     sparse : bool, default False
         The rows are sparse.
     """

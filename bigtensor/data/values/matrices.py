@@ -69,10 +69,6 @@ def feature_names(names: Iterable[Any]) -> tuple[str, ...]:
     names : iterable
         Strings, bytes, numbers or tuples, as xarray and pandas name columns.
 
-    Returns
-    -------
-    tuple of str
-
     Raises
     ------
     ViewError
@@ -129,6 +125,7 @@ def numbered_features(width: int, owner: str, remedy: str) -> tuple[str, ...]:
     Parameters
     ----------
     width : int
+        Number of features.
     owner : str
         Holder of the features, for the message.
     remedy : str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from bigtensor.errors import DataError
 
@@ -30,7 +30,7 @@ def without_mask(array: Any) -> Any:
     return array.filled(np.nan if array.dtype.kind == "f" else -1)
 
 
-def measured_dtype(dtype: Any) -> np.dtype[Any]:
+def measured_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return the smallest type of measured values that holds all values of a type.
 
     Parameters
@@ -52,6 +52,7 @@ def converted(values: Any, dtype: np.dtype[Any]) -> Any:
     Parameters
     ----------
     values : array or masked array
+        Numbers. Masked entries are missing.
     dtype : dtype
         Floats, or integers for codes of categories.
 
@@ -80,7 +81,7 @@ def converted(values: Any, dtype: np.dtype[Any]) -> Any:
     return codes.astype(dtype)
 
 
-def native_dtype(dtype: Any) -> np.dtype[Any]:
+def native_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return the dtype in the byte order of this machine."""
     native_order: np.dtype[Any] = np.dtype(dtype).newbyteorder("=")
     return native_order

@@ -25,10 +25,6 @@ def integer_seed(random_state: RandomState) -> int:
         A RandomState or Generator is drawn from once, so that the next call gives another seed.
         None stands for 0.
 
-    Returns
-    -------
-    int
-
     Raises
     ------
     ParameterError

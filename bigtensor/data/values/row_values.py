@@ -17,6 +17,7 @@ def laid_out(values: Any, order: Sequence[int], read_as: np.dtype[Any] | None = 
     Parameters
     ----------
     values : (rows, features) array or CSR array
+        Rows with all columns.
     order : sequence of int
         Columns. If these are all columns as they are, dense rows are not copied.
     read_as : dtype, optional

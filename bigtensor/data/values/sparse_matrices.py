@@ -20,6 +20,7 @@ def check_csr(matrix: Any) -> None:
     Parameters
     ----------
     matrix : CSR matrix
+        SciPy matrix or array, for example of rows from a file.
 
     Raises
     ------
@@ -38,6 +39,7 @@ def checked_csr(matrix: Any) -> csr_array:
     Parameters
     ----------
     matrix : sparse matrix
+        SciPy matrix or array.
 
     Returns
     -------
@@ -115,8 +117,8 @@ def with_summed_duplicates(matrix: csr_array) -> csr_array:
 
 def _narrowed(sums: csr_array, dtype: np.dtype[Any]) -> csr_array:
     """Return sums in a type if it holds all of them. Otherwise their type stays."""
-    held = first_outside(sums.data, dtype) is None
-    return sums.astype(dtype, copy=False) if held else sums
+    fits = first_outside(sums.data, dtype) is None
+    return sums.astype(dtype, copy=False) if fits else sums
 
 
 def _type_of_sums(values: NDArray[Any]) -> np.dtype[Any]:

@@ -2,23 +2,14 @@
 
 
 def unique_names(names: "list[str] | tuple[str, ...]") -> list[str]:
-    """Make names unique by numbering repetitions: ``a``, ``a_2``, ``a_3``.
-
-    Parameters
-    ----------
-    names : list or tuple of str
-
-    Returns
-    -------
-    list of str
-    """
+    """Make names unique by numbering repetitions: ``a``, ``a_2``, ``a_3``."""
     taken = set(names)
-    seen: set[str] = set()
+    used: set[str] = set()
     result = []
     for name in names:
         new, number = name, 2
-        while new in seen or (new != name and new in taken):
+        while new in used or (new != name and new in taken):
             new, number = f"{name}_{number}", number + 1
-        seen.add(new)
+        used.add(new)
         result.append(new)
     return result

@@ -118,9 +118,7 @@ class Connection:
 def connected(connection: Connection) -> Iterator[Any]:
     """Connect to a scheduler, and leave it running afterwards.
 
-    Yields
-    ------
-    distributed.Client
+    The context yields a `distributed.Client`.
 
     Raises
     ------

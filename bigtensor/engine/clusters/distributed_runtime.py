@@ -20,6 +20,7 @@ class DistributedRuntime:
     Parameters
     ----------
     client : distributed.Client
+        Client of a running cluster.
     limit : int, optional
         Bytes that a worker may use, if that is less than its own limit.
     wait : float, optional

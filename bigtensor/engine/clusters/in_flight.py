@@ -24,10 +24,6 @@ def tasks_in_flight(result_nbytes: int, threads: int) -> int:
         Bytes that a task leaves on its worker until they are fetched.
     threads : int
         Threads of all workers, or of one worker for its share.
-
-    Returns
-    -------
-    int
     """
     by_nbytes = IN_FLIGHT_NBYTES // max(1, result_nbytes)
     return max(min(by_nbytes, IN_FLIGHT_TASKS), TASKS_A_THREAD * max(1, threads))

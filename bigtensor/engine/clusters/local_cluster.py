@@ -215,11 +215,11 @@ def _private_folder() -> Path:
     folder = parent / f"bigtensor-{user}"
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700, parents=True)
-    found = folder.lstat()
+    status = folder.lstat()
     mine = not hasattr(os, "getuid") or (
-        found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077
+        status.st_uid == os.getuid() and not stat.S_IMODE(status.st_mode) & 0o077
     )
-    if stat.S_ISDIR(found.st_mode) and mine:
+    if stat.S_ISDIR(status.st_mode) and mine:
         return folder
     return Path(mkdtemp(prefix="bigtensor-", dir=parent))
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dask.utils import parse_timedelta
 
 from bigtensor.engine.clusters.worker_ends import worker_ends_of
 from bigtensor.errors import ParameterError, Setting
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 WAIT_SECONDS = 60.0
 """Seconds without a worker before a run gives up, where nothing else is said."""
@@ -39,12 +42,13 @@ def parse_wait(wait: str | float) -> float:
     return seconds
 
 
-def seconds_to_wait(client: Any, wait: float | None) -> float:
+def seconds_to_wait(client: Client, wait: float | None) -> float:
     """Return the longest time without any worker.
 
     Parameters
     ----------
     client : distributed.Client
+        Client of the cluster that runs the tasks.
     wait : float, optional
         Seconds that the caller asked for. By default they are `WAIT_SECONDS`, and without end
         where the cluster of the client says that it has asked for workers: a queue takes its time.

@@ -80,7 +80,9 @@ class TaskRun:
     Parameters
     ----------
     client : distributed.Client
+        Client of the cluster that runs the jobs.
     watch : WorkerWatch
+        Workers of the cluster and those that were lost.
     wait : float, optional
         Seconds to wait for workers while there are none.
     function : callable
@@ -89,9 +91,11 @@ class TaskRun:
         First argument of every job, without Dask collections and futures. A large one is sent to
         each worker once, and a small one with every task.
     jobs : sequence of tuple
+        Arguments of every job after the shared one.
     result_nbytes : int
         Bytes that a finished task leaves on its worker.
     progress : Progress
+        Counts the workers that are lost, and is notified when workers are waited for.
     """
 
     client: Any

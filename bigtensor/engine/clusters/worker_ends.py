@@ -7,11 +7,14 @@ import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from bigtensor.data.stores.process_wide import ProcessWide
 from bigtensor.errors import Message, Setting
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 START_ATTEMPTS = 3
 """Worker processes that may end while they start, one after the other, before a run gives up."""
@@ -110,12 +113,12 @@ def _reports_made() -> Iterator[None]:
 _reporting = ProcessWide(_reports_made)
 
 
-def attach_worker_ends(client: Any, ends: WorkerEnds) -> None:
+def attach_worker_ends(client: Client, ends: WorkerEnds) -> None:
     """Note the reports that belong to the client of a cluster that was started here."""
     _watched[client] = ends
 
 
-def worker_ends_of(client: Any) -> WorkerEnds | None:
+def worker_ends_of(client: Client) -> WorkerEnds | None:
     """Return the reports of a cluster that was started here, or None for any other cluster."""
     return _watched.get(client)
 

@@ -22,6 +22,7 @@ class WorkerWatch:
     Parameters
     ----------
     client : distributed.Client
+        Client of the cluster.
 
     Attributes
     ----------
@@ -61,9 +62,7 @@ class WorkerWatch:
     def cause_of(self, worker: Any) -> Message:
         """Return the cause of the end of a worker, as far as there is a report, and a remedy.
 
-        Parameters
-        ----------
-        worker : distributed.scheduler.WorkerState
+        The worker is the state that the scheduler had of it.
         """
         ends = worker_ends_of(self.client)
         if ends is not None and ends.reports:
@@ -80,11 +79,6 @@ class WorkerWatch:
         )
 
     def was_over_memory_limit(self, worker: Any) -> bool:
-        """Return True if the nanny of a worker ended it because of its memory.
-
-        Parameters
-        ----------
-        worker : distributed.scheduler.WorkerState
-        """
+        """Return True if the nanny of a worker ended it because of its memory."""
         events = self.client.get_events(_MEMORY_TOPIC)
         return any(event.get("worker") == worker.address for _, event in events)

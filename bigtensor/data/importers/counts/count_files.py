@@ -138,9 +138,9 @@ class LongTable(CountFile):
             yield frame
 
 
-def _named(block: CountBlock, known: dict[str, int], done: int) -> CountBlock:
+def _named(block: CountBlock, documents: dict[str, int], done: int) -> CountBlock:
     """Return documents with their names, of which so many were returned."""
-    names = list(known)[done - int(block.counts.shape[0]) : done]
+    names = list(documents)[done - int(block.counts.shape[0]) : done]
     return CountBlock(block.counts, tuple(names))
 
 

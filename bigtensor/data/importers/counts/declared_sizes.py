@@ -18,6 +18,7 @@ def check_declared(path: Path, **sizes: int) -> None:
     Parameters
     ----------
     path : Path
+        File that declares the sizes.
     **sizes : int
         Declared numbers by the name of what is counted, such as ``documents``.
 

@@ -67,6 +67,7 @@ class DocumentBlocks:
         rows, words : (m,) integer arrays
             Numbers of the documents and words, from 0.
         counts : (m,) float64 array
+            Counts of the words in the documents.
         width : int
             Number of words so far.
         """

@@ -64,6 +64,7 @@ def import_counts(
     Parameters
     ----------
     path : path
+        File of counts.
     out : path or URL
         Store to make, which appears under this name when it is whole.
     vocabulary : path, optional
@@ -79,6 +80,7 @@ def import_counts(
     Returns
     -------
     CountSummary
+        Path of the store, and the numbers of documents, words and stored counts.
 
     Raises
     ------
@@ -112,8 +114,8 @@ def _open(path: Path, vocabulary: Path | None, documents: str) -> CountFile:
         raise FileFormatError(f"there is no file {path}; check the path")
     stem = path.with_suffix("") if path.suffix == ".gz" else path
     if vocabulary is None and stem.name.startswith("docword."):
-        beside = path.with_name("vocab." + stem.name.removeprefix("docword."))
-        vocabulary = beside if beside.exists() else None
+        vocabulary_file = path.with_name("vocab." + stem.name.removeprefix("docword."))
+        vocabulary = vocabulary_file if vocabulary_file.exists() else None
     if documents == "columns" and stem.suffix != ".mtx":
         raise ParameterError(
             Setting("documents", "columns") + f" is for Matrix Market files, and not for {path}"

@@ -30,6 +30,7 @@ def read_line(file: Any, path: Path) -> bytes:
     Parameters
     ----------
     file : binary file
+        Open file of bytes, at the start of a line.
     path : Path
         For the message.
 

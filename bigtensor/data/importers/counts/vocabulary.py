@@ -24,10 +24,6 @@ def read_vocabulary(path: Path, width: int, counts: Path) -> list[str]:
     counts : Path
         The file of counts, for the message.
 
-    Returns
-    -------
-    list of str
-
     Raises
     ------
     FileFormatError

@@ -42,14 +42,6 @@ class ChannelKeywords:
 def read_channels(keywords: Keywords) -> ChannelKeywords:
     """Read and check the keywords of all channels.
 
-    Parameters
-    ----------
-    keywords : Keywords
-
-    Returns
-    -------
-    ChannelKeywords
-
     Raises
     ------
     FileFormatError
@@ -129,17 +121,17 @@ def _byte_order(keywords: Keywords, *, any_order: bool) -> str:
 
     One byte alone has no order, so that ``1`` says nothing about numbers of several bytes.
     """
-    given = [item.strip() for item in keywords.text("byteord").split(",")]
-    ascending = [str(place) for place in range(1, len(given) + 1)]
-    if len(given) in _WORD_BYTES or (len(given) == 1 and any_order):
-        if given == ascending:
+    order = [item.strip() for item in keywords.text("byteord").split(",")]
+    ascending = [str(place) for place in range(1, len(order) + 1)]
+    if len(order) in _WORD_BYTES or (len(order) == 1 and any_order):
+        if order == ascending:
             return "<"
-        if given == ascending[::-1]:
+        if order == ascending[::-1]:
             return ">"
     reason = "is no byte order that is read"
-    if sorted(given) == ascending:
+    if sorted(order) == ascending:
         reason = (
-            "is a mixed byte order" if len(given) > 1 else "does not order the bytes of the data"
+            "is a mixed byte order" if len(order) > 1 else "does not order the bytes of the data"
         )
     raise FileFormatError(
         f"{keywords.path}: {keywords.shown('byteord')} {reason}; export the file with 1,2,3,4 "

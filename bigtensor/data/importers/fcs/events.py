@@ -56,6 +56,7 @@ class Compensation:
         Returns
         -------
         ndarray of float64, of the same shape
+            Values on the linear scale. Those of other channels are copied.
         """
         columns = [channels.index(name) for name in self.channels]
         result = values.copy()
@@ -69,6 +70,7 @@ def read_compensation(header: FcsHeader) -> Compensation:
     Parameters
     ----------
     header : FcsHeader
+        Header that `read_fcs_header` has read.
 
     Returns
     -------

@@ -126,6 +126,7 @@ def read_fcs_header(
     Returns
     -------
     FcsHeader
+        Checked keywords, and the place and type of the events.
 
     Raises
     ------
@@ -145,15 +146,15 @@ def read_fcs_header(
         raise ParameterError(Setting("dataset") + f" must be 0 or larger, not {dataset}")
     path = Path(path)
     _check_is_fcs(path)
-    found = read_dataset(path, 0)
+    fcs_dataset = read_dataset(path, 0)
     for number in range(1, dataset + 1):
-        following = found.next_start()
+        following = fcs_dataset.next_start()
         if following is None:
             raise ParameterError(f"{path} holds {number} data sets; there is no {dataset}")
-        found = read_dataset(path, following)
-    more = found.next_start() is not None
+        fcs_dataset = read_dataset(path, following)
+    more = fcs_dataset.next_start() is not None
     try:
-        header = _translate(dataset, found, offsets, more=more)
+        header = _translate(dataset, fcs_dataset, offsets, more=more)
     except FileFormatError as error:
         if more:
             raise FileFormatError(
@@ -178,10 +179,16 @@ def _check_is_fcs(path: Path) -> None:
         )
 
 
-def _translate(dataset: int, found: Dataset, offsets: Offsets | None, *, more: bool) -> FcsHeader:
+def _translate(
+    dataset: int, fcs_dataset: Dataset, offsets: Offsets | None, *, more: bool
+) -> FcsHeader:
     """Return the header of checked keywords."""
-    path, keywords, version = found.keywords.path, found.keywords, found.segments.version
-    notes = list(found.notes)
+    path, keywords, version = (
+        fcs_dataset.keywords.path,
+        fcs_dataset.keywords,
+        fcs_dataset.segments.version,
+    )
+    notes = list(fcs_dataset.notes)
     if more and dataset == 0:
         notes.append(
             "the file holds further data sets; this is number 0, choose with " + Setting("dataset")
@@ -207,16 +214,16 @@ def _translate(dataset: int, found: Dataset, offsets: Offsets | None, *, more: b
         n_rows=rows,
         channels=tuple(unique_names(channels.names)),
         markers=channels.markers,
-        data_start=_data_start(found, rows, row_bytes, offsets),
+        data_start=_data_start(fcs_dataset, rows, row_bytes, offsets),
         dtypes=channels.dtypes,
         amplification=channels.amplification,
         gains=channels.gains,
         ranges=channels.ranges,
         time_step=_time_step(keywords, channels.names, notes.append),
         keywords=keywords.values,
-        spelled=found.spelled,
-        encoding=found.encoding,
-        unread=found.unread,
+        spelled=fcs_dataset.spelled,
+        encoding=fcs_dataset.encoding,
+        unread=fcs_dataset.unread,
         notes=tuple(notes),
     )
 
@@ -234,11 +241,18 @@ def _time_step(keywords: Keywords, channels: Sequence[str], note: Callable[[str]
     return 1.0
 
 
-def _data_start(found: Dataset, rows: int, row_bytes: int, offsets: Offsets | None) -> int:
+def _data_start(fcs_dataset: Dataset, rows: int, row_bytes: int, offsets: Offsets | None) -> int:
     """Check the number of events against $TOT, and return the first byte of the events."""
-    path, start, version = found.keywords.path, found.start, found.segments.version
-    in_header = found.segments.data
-    in_text = (found.keywords.integer("begindata", 0), found.keywords.integer("enddata", 0))
+    path, start, version = (
+        fcs_dataset.keywords.path,
+        fcs_dataset.start,
+        fcs_dataset.segments.version,
+    )
+    in_header = fcs_dataset.segments.data
+    in_text = (
+        fcs_dataset.keywords.integer("begindata", 0),
+        fcs_dataset.keywords.integer("enddata", 0),
+    )
 
     def held(segment: tuple[int, int]) -> int:
         return (segment[1] - segment[0] + 1) // row_bytes

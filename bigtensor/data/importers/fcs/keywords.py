@@ -37,10 +37,6 @@ class Keywords:
         default : str, optional
             What an absent or empty value stands for. By default the keyword is required.
 
-        Returns
-        -------
-        str
-
         Raises
         ------
         FileFormatError
@@ -66,10 +62,6 @@ class Keywords:
         default : int, optional
             What an absent or empty value stands for. By default the keyword is required.
 
-        Returns
-        -------
-        int
-
         Raises
         ------
         FileFormatError
@@ -90,10 +82,6 @@ class Keywords:
         default : float, optional
             What an absent or empty value stands for. By default the keyword is required.
 
-        Returns
-        -------
-        float
-
         Raises
         ------
         FileFormatError
@@ -113,10 +101,6 @@ class Keywords:
             The keyword, in lower case and without ``$``.
         reason : str
             Why the value cannot be used.
-
-        Returns
-        -------
-        FileFormatError
         """
         return FileFormatError(f"{self.path}: {self.shown(key)} {reason}; {_REMEDY}")
 
@@ -127,10 +111,6 @@ class Keywords:
         ----------
         key : str
             The keyword, in lower case and without ``$``.
-
-        Returns
-        -------
-        str
         """
         value = self.text(key, "")
         cut = value if len(value) <= _MOST_SHOWN else f"{value[:_MOST_SHOWN]}..."
@@ -168,10 +148,6 @@ def index_keywords(pairs: Iterable[tuple[str, str]]) -> tuple[dict[str, str], li
 def whole_number(text: str) -> int | None:
     """Read a whole number in ASCII digits.
 
-    Parameters
-    ----------
-    text : str
-
     Returns
     -------
     int or None
@@ -183,10 +159,6 @@ def whole_number(text: str) -> int | None:
 
 def finite_number(text: str) -> float | None:
     """Read a finite number.
-
-    Parameters
-    ----------
-    text : str
 
     Returns
     -------

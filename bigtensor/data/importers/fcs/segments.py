@@ -84,10 +84,6 @@ def read_dataset(path: Path, start: int) -> Dataset:
     start : int
         Byte at which the data set begins.
 
-    Returns
-    -------
-    Dataset
-
     Raises
     ------
     FileFormatError

@@ -64,10 +64,6 @@ def split_text(raw: bytes, delimiter: str | None = None) -> TextSegment:
     delimiter : str, optional
         The delimiter of a supplemental segment, which may begin with a keyword. By default the
         first character.
-
-    Returns
-    -------
-    TextSegment
     """
     text, encoding = _decode(raw)
     delimiter = delimiter or text[:1]
@@ -106,10 +102,6 @@ def join_text(keywords: Iterable[tuple[str, str]], encoding: Encoding = "utf-8")
     encoding : {"utf-8", "latin-1"}, default "utf-8"
         The encoding of the bytes.
 
-    Returns
-    -------
-    bytes
-
     Raises
     ------
     DataError
@@ -135,13 +127,7 @@ def join_text(keywords: Iterable[tuple[str, str]], encoding: Encoding = "utf-8")
 def listed(names: Sequence[str]) -> str:
     """Return the first names of a list that may be long.
 
-    Parameters
-    ----------
-    names : sequence of str
-
-    Returns
-    -------
-    str
+    Names are quoted. A list of more than `_MOST_LISTED` names ends with the number of the others.
     """
     more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
     return ", ".join(map(repr, names[:_MOST_LISTED])) + more
