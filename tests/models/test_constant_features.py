@@ -43,7 +43,7 @@ def fitted(X, **parameters):
 
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
 def test_constant_features__are_left_out_with_a_warning(values, start):
-    model, said = fitted(values, start=start)
+    model, said = fitted(values, init=start)
     assert re.match("features 'x1', 'x4' .* all 500 rows", said)
     assert "views" in said
     assert model.views_.names == ("x0", "x2", "x3", "x5")
@@ -99,7 +99,7 @@ def test_missing_values_of_a_constant_feature__are_not_looked_at_in_answers(valu
     [
         (
             {"views": {"a": [0], "b": [1], "c": [2]}},
-            r"2 view\(s\) .*least 3; .*start='kmeans'",
+            r"2 view\(s\) .*least 3; .*init='kmeans'",
         ),
         (
             {"views": {"a": [0], "b": [1]}, "init": "kmeans"},
@@ -113,7 +113,7 @@ def test_missing_values_of_a_constant_feature__are_not_looked_at_in_answers(valu
             r"'a' has 1 feature\(s\), .* is for 2",
         ),
         (
-            {"groups": [["x0"], ["x1", "x4"], ["x2", "x3"]]},
+            {"view_groups": [["x0"], ["x1", "x4"], ["x2", "x3"]]},
             "group of views is empty; give",
         ),
         (

@@ -41,7 +41,7 @@ SETTINGS = {
     "broad": {"init": "kmeans", "posterior_width": 0.5},
     "populations": {"n_populations": 2, "init": "spectral"},
     "populations of clusters": {"n_populations": 2},
-    "views outside the groups": {"groups": [["x0"], ["x1", "x2"], ["x4"]]},
+    "views outside the groups": {"view_groups": [["x0"], ["x1", "x2"], ["x4"]]},
 }
 
 splits = st.lists(st.integers(0, 4000), max_size=4).map(lambda cuts: sorted({0, *cuts, 4000}))

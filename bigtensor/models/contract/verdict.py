@@ -1,36 +1,36 @@
-"""Faults of a fitted model, in words, and the verdict that they make up."""
+"""Verdict on a fitted model: its faults are warnings, and all sentences are diagnostics."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from bigtensor.models.contract.script import Solved
 from bigtensor.models.words.faults import Fault
 
 
-class Components(Protocol):
-    """Solution with a number of components."""
-
-    @property
-    def n_components(self) -> int:
-        """Number of components."""
-
-
 def with_verdict(
-    components: Components, faults: Sequence[Fault], praise: str, diagnostics: dict[str, Any]
+    fitted: Any,
+    faults: Sequence[Fault],
+    praise: str,
+    diagnostics: Mapping[str, Any],
+    evidence: Mapping[str, Any] | None = None,
 ) -> Solved:
     """Return a solution with the verdict on it, and warn of faults.
 
     Parameters
     ----------
-    components : dataclass
+    fitted : dataclass
         The solution.
     faults : sequence of Fault
+        Sentences on faults, which become warnings, and notes.
     praise : str
-        The sentence where there is no fault.
-    diagnostics : dict
+        The sentence where there is neither.
+    diagnostics : mapping
+        Of the fit. The verdict is added to them.
+    evidence : mapping, optional
+        Numbers behind the verdict, as JSON holds them.
     """
     for category, sentence in faults:
         if category is not None:
@@ -38,6 +38,6 @@ def with_verdict(
     verdict = {
         "good": all(category is None for category, _ in faults),
         "sentences": [sentence for _, sentence in faults] or [praise],
+        **(evidence or {}),
     }
-    told = {"n_components": components.n_components, **diagnostics, "verdict": verdict}
-    return Solved(components, told)
+    return Solved(fitted, {**diagnostics, "verdict": verdict})

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
-from bigtensor.errors import ConditioningWarning, Setting
+from bigtensor.errors import Setting
 from bigtensor.models.contract.script import Solved
+from bigtensor.models.contract.verdict import with_verdict
 from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
+from bigtensor.models.words.faults import as_warnings
 
 FEW_ROWS = 5.0
 """A component of fewer rows is not told from chance."""
@@ -29,13 +30,10 @@ def judged(fit: DiscreteFit, weight: float, diagnostics: dict[str, Any]) -> Solv
         Of the rows that the mixture was estimated from.
     diagnostics : dict
     """
-    faults = [*_undetermined(fit.solution), *_small(fit.solution, weight), *_alike(fit.solution)]
+    sentences = [*_undetermined(fit.solution), *_small(fit.solution, weight), *_alike(fit.solution)]
     k = fit.solution.n_components
-    sentences = faults or [f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."]
-    for sentence in faults:
-        warnings.warn(sentence, ConditioningWarning, stacklevel=6)
-    verdict = {"good": not faults, "sentences": sentences}
-    return Solved(fit, {**diagnostics, "verdict": verdict})
+    praise = f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."
+    return with_verdict(fit, as_warnings(*sentences), praise, diagnostics)
 
 
 def _undetermined(solution: DiscreteSolution) -> list[str]:

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.errors import ConditioningWarning
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
-from bigtensor.models.words.faults import Fault
 
 HEAVY_TAILS = 20.0
 """Excess kurtosis of the lengths of residuals that is told."""
@@ -17,11 +15,6 @@ HEAVY_TAILS = 20.0
 _TWICE = (1.7, 2.4)
 _SAME = 0.3
 _LEAST_PEERS = 5
-
-
-def as_warnings(*sentences: str) -> list[Fault]:
-    """Return sentences as faults that are warned of."""
-    return [(ConditioningWarning, sentence) for sentence in sentences]
 
 
 def noise_ratio(components: GaussianComponents) -> float | None:

@@ -14,7 +14,6 @@ from bigtensor.models.contract.verdict import with_verdict
 from bigtensor.models.gaussian.component_shapes import MOST_VARIANCE
 from bigtensor.models.gaussian.fitted_components import GaussianComponents, joined
 from bigtensor.models.gaussian.mixture_faults import (
-    as_warnings,
     doubled_weights,
     heavy_tails,
     noise_in_words,
@@ -22,7 +21,7 @@ from bigtensor.models.gaussian.mixture_faults import (
 )
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.pilot.outliers import outlier_faults
-from bigtensor.models.words.faults import Fault, after_praise
+from bigtensor.models.words.faults import Fault, after_praise, as_warnings
 
 FEW_ROWS = 2.0
 """A component of fewer rows is not told from a single row."""

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.errors import ConditioningWarning, Message, SequenceWarning, Setting
+from bigtensor.errors import Message, SequenceWarning, Setting
 from bigtensor.models.contract.script import Solved
+from bigtensor.models.contract.verdict import with_verdict
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.pilot.outliers import sample_outliers
+from bigtensor.models.words.faults import as_warnings
 from bigtensor.statistics.codes.triple_counts import TripleCountsResult
 
 FEW_TRIPLES = 10.0
@@ -37,14 +39,11 @@ def judged(fit: MarkovFit, counts: TripleCountsResult, diagnostics: dict[str, An
     """
     if counts.single_rows:
         warn_of_single_rows(counts)
-    faults = _few(fit, counts) or [*_rare(fit, counts), *_alike(fit)]
+    faults = as_warnings(*(_few(fit, counts) or [*_rare(fit, counts), *_alike(fit)]))
     if "outlying_rows" in diagnostics:
         faults += sample_outliers(diagnostics)
-    for fault in faults:
-        warnings.warn(fault, ConditioningWarning, stacklevel=2)
-    good = f"{fit.n_states} states are told apart by their emissions and transitions"
-    sentences = [str(fault) for fault in faults] or [good]
-    return Solved(fit, {**diagnostics, "verdict": {"good": not faults, "sentences": sentences}})
+    praise = f"{fit.n_states} states are told apart by their emissions and transitions"
+    return with_verdict(fit, faults, praise, diagnostics)
 
 
 def warn_of_single_rows(counts: TripleCountsResult) -> None:

@@ -58,9 +58,8 @@ from bigtensor.models.kernel_mixture.stages import (
 )
 from bigtensor.models.kernel_mixture.verdict import (
     Evidence,
-    Verdict,
-    form_verdict,
-    moments_verdict,
+    judged,
+    judged_moments,
 )
 from bigtensor.models.pilot.outliers import ordinary_rows, sample_outliers
 from bigtensor.models.pilot.sample import pilot_pass
@@ -198,13 +197,7 @@ def _concluded(
         outliers=sample_outliers(diagnostics),
         spectral=diagnostics.get("spectral"),
     )
-    return judged(found, form_verdict(evidence), diagnostics)
-
-
-def judged(found: KernelFit, verdict: Verdict, diagnostics: dict[str, Any]) -> Solved:
-    """Return a solution with the verdict on it, and warn of a fault."""
-    verdict.warn(stacklevel=6)
-    return Solved(found, {**diagnostics, "verdict": verdict.as_diagnostics()})
+    return judged(found, evidence, diagnostics)
 
 
 def _initialisation(
@@ -239,12 +232,8 @@ def _concluded_from_moments(
     """Return the solution of the moments alone."""
     solution = moments_solution(mixture, moments.weight, preparation)
     found = KernelFit(solution.ordered(solution.descending), None)
-    verdict = moments_verdict(
-        diagnostics["spectral"],
-        len(solution.weights),
-        sample_outliers(diagnostics),
-    )
-    return judged(found, verdict, {**diagnostics, "mean_log_likelihood": []})
+    diagnostics = {**diagnostics, "mean_log_likelihood": []}
+    return judged_moments(found, diagnostics, sample_outliers(diagnostics))
 
 
 def without_rows(preparation: Preparation) -> Preparation:

@@ -1,8 +1,7 @@
-"""Verdict on a final mixture: numbers, sentences, and at most one warning."""
+"""Verdict on a kernel mixture: numbers, and the faults that they show."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.decomposition.solution import Outcome
-from bigtensor.errors import (
-    BigtensorWarning,
-    ConditioningWarning,
-    Message,
-    RefinementWarning,
-    Setting,
-)
+from bigtensor.errors import RefinementWarning, Setting
+from bigtensor.models.contract.script import Solved
+from bigtensor.models.contract.verdict import with_verdict
 from bigtensor.models.kernel_mixture.held_out import Difference, PilotScores
+from bigtensor.models.kernel_mixture.solution import KernelFit
 from bigtensor.models.kernel_mixture.solve import LEAST_WEIGHT
+from bigtensor.models.words.faults import Fault, as_warnings
 
 FEW_ROWS = 10
 """Fewer rows do not make a component or a population, and do not show that there is none."""
@@ -52,35 +49,6 @@ two of seven percent.
 """
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Judgement of a final mixture.
-
-    Attributes
-    ----------
-    sentences : tuple of str
-        What was found, why it matters, and the remedy.
-    category : type of BigtensorWarning, optional
-        None for a mixture without a fault.
-    evidence : dict
-        Numbers, as JSON holds them.
-    """
-
-    sentences: tuple[str, ...]
-    category: type[BigtensorWarning] | None
-    evidence: dict[str, Any] = field(default_factory=dict)
-
-    def as_diagnostics(self) -> dict[str, Any]:
-        """Return the verdict as JSON holds it."""
-        return {"good": self.category is None, "sentences": list(self.sentences), **self.evidence}
-
-    def warn(self, stacklevel: int) -> None:
-        """Issue the warning, if there is a fault."""
-        if self.category is not None:
-            message = Message(" ").join(self.sentences)
-            warnings.warn(message, self.category, stacklevel=stacklevel + 1)
-
-
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """Everything that a verdict on a final mixture is formed from.
@@ -102,8 +70,8 @@ class Evidence:
         True if the passes were meant to continue until labels settle.
     passes : int
         Number of posterior passes.
-    outliers : list of str
-        Sentence on outlying rows, or none.
+    outliers : list of Fault
+        Warning of outlying rows, or none.
     spectral : dict, optional
         Diagnostics of the decomposition of the moments.
     """
@@ -116,69 +84,62 @@ class Evidence:
     population_weights: NDArray[np.float64] | None = None
     judge_settling: bool = False
     passes: int = 0
-    outliers: list[str] = field(default_factory=list)
+    outliers: list[Fault] = field(default_factory=list)
     spectral: dict[str, Any] | None = None
 
 
-def moments_verdict(
-    spectral: dict[str, Any], n_components: int, outliers: Sequence[str] = ()
-) -> Verdict:
-    """Judge a mixture that was solved from moments, before any EM iteration.
+def judged(fit: KernelFit, evidence: Evidence, diagnostics: dict[str, Any]) -> Solved:
+    """Return a final mixture with the verdict on it, and warn of faults.
 
     Parameters
     ----------
-    spectral : dict
-        Diagnostics of the decomposition.
-    n_components : int
-    outliers : sequence of str
-        Sentence on outlying rows, or none.
-    """
-    doubt = _initialisation(spectral, n_components)
-    if doubt is None:
-        category = ConditioningWarning if outliers else None
-        return Verdict((*outliers, "The moments separate the components."), category)
-    remedy = (
-        "No EM iteration has judged the components yet. Accumulate posterior sums and solve again, "
-        "or use fewer components than " + Setting("n_components", n_components) + "."
-    )
-    return Verdict((doubt, remedy, *outliers), ConditioningWarning)
-
-
-def form_verdict(evidence: Evidence) -> Verdict:
-    """Judge a final mixture.
-
-    Parameters
-    ----------
+    fit : KernelFit
     evidence : Evidence
-
-    Returns
-    -------
-    Verdict
+        Everything that the verdict is formed from.
+    diagnostics : dict
+        Of the fit.
     """
-    found = _numbers(evidence)
-    sentences: list[str] = []
-    category: type[BigtensorWarning] | None = None
-    if evidence.population_weights is not None:
-        sentences += _population_faults(evidence, found)
-    else:
-        sentences += _component_faults(evidence, found)
-    sentences += evidence.outliers
-    if sentences:
-        category = ConditioningWarning
-    if evidence.judge_settling and found.get("labels_changed", 0.0) > CHANGED:
-        category = category or RefinementWarning
-        sentences.append(
+    numbers = _numbers(evidence)
+    of_kind = _component_faults if evidence.population_weights is None else _population_faults
+    faults = [*as_warnings(*of_kind(evidence, numbers)), *evidence.outliers]
+    if evidence.judge_settling and numbers.get("labels_changed", 0.0) > CHANGED:
+        sentence = (
             f"The last of {evidence.passes} EM iterations still changed the labels of "
-            f"{100 * found['labels_changed']:.1f} % of the rows, so that the labels depend on the "
-            "number of iterations. Use "
+            f"{100 * numbers['labels_changed']:.1f} % of the rows, so that the labels depend on "
+            "the number of iterations. Use "
             + Setting("max_iter", max(20, 3 * evidence.passes))
-            + ", or another start."
+            + ", or another initialisation ("
+            + Setting("init")
+            + ")."
         )
-    if category is None:
-        sentences.append(_praise(evidence, found))
-    elif evidence.scores is not None:
-        sentences.append(f"Held-out log-likelihood {found['held_out_log_likelihood']:.2f}.")
-    return Verdict(tuple(sentences), category, found)
+        faults.append((RefinementWarning, sentence))
+    if faults and evidence.scores is not None:
+        faults.append((None, f"Held-out log-likelihood {numbers['held_out_log_likelihood']:.2f}."))
+    return with_verdict(fit, faults, _praise(evidence, numbers), diagnostics, numbers)
+
+
+def judged_moments(fit: KernelFit, diagnostics: dict[str, Any], outliers: list[Fault]) -> Solved:
+    """Return a mixture that was solved from moments, before any EM iteration, with a verdict.
+
+    Parameters
+    ----------
+    fit : KernelFit
+    diagnostics : dict
+        With those of the decomposition, as ``spectral``.
+    outliers : list of Fault
+        Warning of outlying rows, or none.
+    """
+    k = len(fit.solution.weights)
+    doubt = _initialisation(diagnostics["spectral"], k)
+    if doubt is None:
+        praise = "The moments separate the components."
+        notes: list[Fault] = [(None, praise)] if outliers else []
+        return with_verdict(fit, [*outliers, *notes], praise, diagnostics)
+    sentence = (
+        f"{doubt} No EM iteration has judged the components yet. Accumulate posterior sums and "
+        "solve again, or use fewer components than " + Setting("n_components", k) + "."
+    )
+    return with_verdict(fit, [*as_warnings(sentence), *outliers], "", diagnostics)
 
 
 def _numbers(evidence: Evidence) -> dict[str, Any]:

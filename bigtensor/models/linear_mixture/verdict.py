@@ -9,7 +9,6 @@ from bigtensor.models.contract.script import Solved
 from bigtensor.models.contract.verdict import with_verdict
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian.mixture_faults import (
-    as_warnings,
     doubled_weights,
     heavy_tails,
     noise_in_words,
@@ -17,7 +16,7 @@ from bigtensor.models.gaussian.mixture_faults import (
 )
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.pilot.outliers import outlier_faults
-from bigtensor.models.words.faults import after_praise
+from bigtensor.models.words.faults import after_praise, as_warnings
 
 MOST_LEFT, OF_NOISE = 0.25, 3.0
 """Weight of what is left of the tensor, over the median component, above which one is missing.
@@ -68,7 +67,10 @@ def judged(
     notes += [(None, note) for note in heavy_tails(pilot.get("tails"))]
     praise = f"{k} component{'s' * (k > 1)}; no further one stands out."
     return with_verdict(
-        components, after_praise([*as_warnings(*faults), *notes], praise), praise, told
+        components,
+        after_praise([*as_warnings(*faults), *notes], praise),
+        praise,
+        {"n_components": k, **told},
     )
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bigtensor.errors import ConditioningWarning
-from bigtensor.models.words.faults import Fault
+from bigtensor.models.words.faults import Fault, as_warnings
 from bigtensor.statistics.ordinary_rows import reach_of_ordinary_rows
 from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.within_reach import Reach
@@ -66,11 +65,11 @@ def outlier_faults(diagnostics: dict[str, Any]) -> list[Fault]:
     diagnostics : dict
         With ``outlying_rows`` of all rows, and ``first_outlying_rows`` of the sample.
     """
-    return [(ConditioningWarning, words) for words in _sentences(diagnostics, "", "fit")]
+    return as_warnings(*_sentences(diagnostics, "", "fit"))
 
 
-def sample_outliers(diagnostics: dict[str, Any]) -> list[str]:
-    """Return a sentence on outlying rows of a sample whose densities have tails, or none.
+def sample_outliers(diagnostics: dict[str, Any]) -> list[Fault]:
+    """Return a warning of outlying rows of a sample whose densities have tails, or none.
 
     Such a row counts in sums over all rows, and in no choice that the sample makes.
 
@@ -79,7 +78,8 @@ def sample_outliers(diagnostics: dict[str, Any]) -> list[str]:
     diagnostics : dict
         With ``drawn_rows``, ``outlying_rows`` and ``first_outlying_rows``.
     """
-    return _sentences(diagnostics, f"of {diagnostics['drawn_rows']:,} ", "pilot sample")
+    drawn = f"of {diagnostics['drawn_rows']:,} "
+    return as_warnings(*_sentences(diagnostics, drawn, "pilot sample"))
 
 
 def _sentences(diagnostics: dict[str, Any], of_all: str, whole: str) -> list[str]:

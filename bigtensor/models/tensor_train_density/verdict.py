@@ -31,7 +31,7 @@ def judged(
         *_all_missing(diagnostics["all_missing"]),
         *_repeated(diagnostics["repeated"]),
         *_duplicated(diagnostics["duplicated"]),
-        *((ConditioningWarning, words) for words in sample_outliers(diagnostics)),
+        *sample_outliers(diagnostics),
     ]
     d = len(settings.features)
     trains = density.n_trains
@@ -39,6 +39,7 @@ def judged(
         f"A density of {d} variable{'s' * (d > 1)}: {trains} tensor "
         f"train{'s' * (trains > 1)} of rank {diagnostics['rank']}."
     )
+    diagnostics = {"n_components": density.n_components, **diagnostics}
     return with_verdict(density, faults, praise, diagnostics)
 
 

@@ -43,7 +43,7 @@ def judged(topics: Topics, settings: TopicSettings, diagnostics: dict[str, Any])
         *_most(settings, k),
     ]
     praise = f"{k} topics, no two alike and none almost empty."
-    told = {**diagnostics, "mean_length": topics.mean_length}
+    told = {"n_components": k, **diagnostics, "mean_length": topics.mean_length}
     return with_verdict(topics, after_praise(faults, praise), praise, told)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bigtensor.errors import BigtensorWarning, Message
+from bigtensor.errors import BigtensorWarning, ConditioningWarning, Message
 
 Fault = tuple[type[BigtensorWarning] | None, Message | str]
 """A sentence, and the warning that it is; None for a note."""
@@ -26,3 +26,8 @@ def verdict_words(verdict: dict[str, Any]) -> str:
     verdict : dict
     """
     return " ".join(verdict["sentences"])
+
+
+def as_warnings(*sentences: Message | str) -> list[Fault]:
+    """Return sentences as faults that are warned of."""
+    return [(ConditioningWarning, sentence) for sentence in sentences]

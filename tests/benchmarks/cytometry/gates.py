@@ -96,7 +96,7 @@ def clusterings(fits: Fits, counts: Sequence[Count]) -> Iterator[Clustering]:
         if seed == 0:
             for name, start in ((KMEANS_START, "kmeans"), (SPECTRAL_START, "spectral")):
                 labels_of[name] = kernel_mixture_labels(
-                    cells.store, seed, n_components=clusters, views=cells.views, start=start
+                    cells.store, seed, n_components=clusters, views=cells.views, init=start
                 )
         for method, labels in labels_of.items():
             yield Clustering(asked, clusters, method, match_clusters(labels, cells.gates))

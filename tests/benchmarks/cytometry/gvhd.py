@@ -44,7 +44,7 @@ Scores = dict[str, NDArray[np.float64]]
 
 def library_labels(sample: Sample, seed: int, start: str) -> Labels:
     """Fit one component a class."""
-    return kernel_mixture_labels(sample.values, seed, n_components=sample.n_classes, start=start)
+    return kernel_mixture_labels(sample.values, seed, n_components=sample.n_classes, init=start)
 
 
 SEEDED: dict[str, Method] = {

@@ -54,8 +54,8 @@ def assert_same(found: DiscreteMixture, expected: DiscreteMixture, atol: float =
     np.testing.assert_allclose(tables(found), tables(expected), atol=atol, rtol=0)
 
 
-@pytest.mark.parametrize("ridge", ["none", "cross-validation"])
-def test_order_of_rows__does_not_matter(rows: xr.DataArray, ridge: str) -> None:
+@pytest.mark.parametrize("ridge", [None, "cross-validation"])
+def test_order_of_rows__does_not_matter(rows: xr.DataArray, ridge: str | None) -> None:
     order = np.random.default_rng(0).permutation(ROWS)
     expected = DiscreteMixture(K, ridge=ridge).fit(rows)
     found = DiscreteMixture(K, ridge=ridge).fit(rows.isel(sample=order))
@@ -95,8 +95,8 @@ def test_every_row_twice__is_the_same_mixture(rows: xr.DataArray, fitted: Discre
     assert found.score(twice) == pytest.approx(fitted.score(rows), abs=1e-10)
 
 
-@pytest.mark.parametrize("ridge", ["none", "cross-validation"])
-def test_weights_of_two__are_rows_that_occur_twice(rows: xr.DataArray, ridge: str) -> None:
+@pytest.mark.parametrize("ridge", [None, "cross-validation"])
+def test_weights_of_two__are_rows_that_occur_twice(rows: xr.DataArray, ridge: str | None) -> None:
     again = rows.isel(sample=slice(0, None, 3))
     weight = np.where(np.arange(ROWS) % 3 == 0, 2.0, 1.0)
     weighted = DiscreteMixture(K, ridge=ridge).fit(rows, sample_weight=weight)

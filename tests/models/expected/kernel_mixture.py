@@ -82,7 +82,7 @@ _MODELS: dict[str, Callable[[], KernelMixture]] = {
     "tensor power": _plain(decomposition="power", feature_dtype="float64"),
     "multivariate views in float64": _plain(views=WIDE_VIEWS, feature_dtype="float64"),
     "multivariate views of a Laplace kernel": _plain(views=WIDE_VIEWS, kernel="laplace"),
-    "groups": _plain(groups=[["x0"], ["x1", "x2"], ["x4"]], feature_dtype="float64"),
+    "groups": _plain(view_groups=[["x0"], ["x1", "x2"], ["x4"]], feature_dtype="float64"),
     "cross-validated bandwidth": _plain(bandwidth="cross-validation", feature_dtype="float64"),
     "shared components": lambda: KernelMixture(
         3, views_share_components=True, feature_dtype="float64", **SMALL

@@ -94,22 +94,22 @@ VIEWS = {"a": [0, 1, 2, 3], "b": [4, 5, 6, 7], "c": [8, 9, 10, 11]}
 FAMILIES = {
     "linear_mixture": {
         **{
-            method: expected(three_views, LinearMixture, 3, VIEWS, method=method)
+            method: expected(three_views, LinearMixture, 3, views=VIEWS, method=method)
             for method in ("sample", "compressed", "explicit", "passes")
         },
         # power updates lose components whose means are not orthogonal
-        "power": expected(orthogonal_views, LinearMixture, 3, VIEWS, method="power"),
+        "power": expected(orthogonal_views, LinearMixture, 3, views=VIEWS, method="power"),
     },
     "gaussian_mixture": {
         "spherical": expected(clusters, GaussianMixture, 5),
-        "tied": expected(clusters, GaussianMixture, 5, "tied"),
+        "tied": expected(clusters, GaussianMixture, 5, covariance_type="tied"),
         "tied with labels": ExpectedFit(labelled_gaussian_mixture),
     },
     "ica": {
         "whitened": expected(mixed, ICA, method="whitened"),
-        "cumulant": expected(partial(mixed, noise=0.3), ICA, 3, "cumulant"),
+        "cumulant": expected(partial(mixed, noise=0.3), ICA, 3, method="cumulant"),
         "as many sources as features": expected(
-            partial(mixed, n_components=4, sources="uniform"), ICA, 4, "cumulant"
+            partial(mixed, n_components=4, sources="uniform"), ICA, 4, method="cumulant"
         ),
         "method by held-out rows": expected(partial(mixed, "uniform"), ICA, 3),
     },
@@ -118,14 +118,14 @@ FAMILIES = {
         "cumulant": expected(partial(mixed, "sparse"), SparseICA, 3, max_iter=0),
     },
     "kernel_ica": {
-        kernel: expected(mixed, KernelICA, 3, kernel, n_landmarks=60)
+        kernel: expected(mixed, KernelICA, 3, kernel=kernel, n_landmarks=60)
         for kernel in ("gaussian", "laplace", "linear")
     },
     "tensor_train_density": {
         "chain": averaged_trains(coordinates="z"),
         "balanced": averaged_trains(coordinates="z", structure="balanced"),
         "normal scores": averaged_trains(coordinates="ns"),
-        "embedding": expected(chained, TensorTrainDensity, 2, "z", method="embedding"),
+        "embedding": expected(chained, TensorTrainDensity, 2, coordinates="z", method="embedding"),
         "choices": ExpectedFit(train),
     },
 }

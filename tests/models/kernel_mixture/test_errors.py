@@ -40,8 +40,8 @@ def make(small):
         ({"n_components": 0}, "n_components is 0; .* at least 1"),
         ({"n_components": 2.0}, r"n_components is 2\.0; .* integer"),
         ({"n_components": True}, "n_components is True; .* integer"),
-        ({"start": "random"}, "start is 'random'; .* auto, spectral"),
-        ({"start": None}, "start is None; expected one of"),
+        ({"init": "random"}, "init is 'random'; .* auto, spectral"),
+        ({"init": None}, "init is None; expected one of"),
         ({"decomposition": "cp"}, "decomposition is 'cp'; .* jacobi, power"),
         ({"landmarks": 50}, "landmarks is 50; .*, uniform, cholesky"),
         ({"n_landmarks": 1}, "n_landmarks is 1; .* from 2 to 65536"),
@@ -77,7 +77,7 @@ def test_parameter__out_of_range_is_named(make, values, parameters, message):
 def test_constant_feature__is_named_where_too_little_is_left(make, data):
     constant = data.copy(deep=True)
     constant["X"].loc[{"feature": "view2"}] = 3.5
-    with pytest.raises(ViewError, match=r"'view2' has one .* use start='kmeans'"):
+    with pytest.raises(ViewError, match=r"'view2' has one .* use init='kmeans'"):
         make(init="spectral").fit(constant)
 
 
@@ -101,7 +101,7 @@ def test_components__more_than_the_moments_support(make):
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
 def test_components__more_than_rows(make, values, start):
     with pytest.raises(IdentifiabilityError, match=r"n_components=30 .*rows; got n_samples"):
-        make(30, start=start).fit(values[:20])
+        make(30, init=start).fit(values[:20])
 
 
 def test_components__more_than_distinct_rows(make, values):
@@ -112,7 +112,7 @@ def test_components__more_than_distinct_rows(make, values):
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
 def test_one_row__is_refused(make, values, start):
     with pytest.raises(IdentifiabilityError, match="got n_samples=1"):
-        make(1, start=start).fit(values[:1])
+        make(1, init=start).fit(values[:1])
 
 
 def test_unknown_feature__comes_with_a_suggestion(make, data):
@@ -134,14 +134,14 @@ def test_feature_in_two_views__is_named(make, values):
 @pytest.mark.parametrize(
     ("start", "views", "message"),
     [
-        ("spectral", {"a": [0], "b": [1, 2]}, "at least 3 .* got 2 .* start='kmeans'"),
+        ("spectral", {"a": [0], "b": [1, 2]}, "at least 3 .* got 2 .* init='kmeans'"),
         ("kmeans", {"a": [0, 1, 2]}, "at least 2 views .* got 1"),
         ("spectral", {}, "at least 3 views .* got 0"),
     ],
 )
 def test_fewer_views_than_needed__says_how_many(make, values, start, views, message):
     with pytest.raises(ViewError, match=message):
-        make(start=start, views=views).fit(values)
+        make(init=start, views=views).fit(values)
 
 
 def test_predict__names_the_feature_that_is_missing(model, data):

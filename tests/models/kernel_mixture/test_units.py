@@ -188,7 +188,7 @@ def test_labels__agree_a_million_standard_deviations_away(values, name):
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
 @pytest.mark.parametrize("view", ["a", "b"])
 def test_answers__have_the_units_of_the_data(values, tmp_path, start, view):
-    case, a = Case({"n_components": 3, "start": start, "views": WIDE}), 2.0**60
+    case, a = Case({"n_components": 3, "init": start, "views": WIDE}), 2.0**60
     rows = scaled(values, case, 1.0)
     model, other = case.model().fit(rows), case.model().fit(a * rows)
     columns = WIDE[view]
@@ -237,7 +237,7 @@ def test_sum_of_kernels__is_one_in_the_units_of_the_data(values):
 
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
 def test_rounds__have_the_same_answers_in_other_units(values, tmp_path, start):
-    case, a = Case({"n_components": 3, "start": start, "views": WIDE}), 2.0**-80
+    case, a = Case({"n_components": 3, "init": start, "views": WIDE}), 2.0**-80
     rows = scaled(values, case, 1.0)
     answers = []
     for unit in (1.0, a):

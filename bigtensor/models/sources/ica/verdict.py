@@ -50,4 +50,6 @@ def judged(
     if diagnostics["method"] == "cumulant":
         faults += fewer_sources(settings, axes.rank, k)
     praise = f"{k} source{'s' * (k > 1)}, at most one of them Gaussian."
-    return with_verdict(components, faults, praise, {"rank": axes.rank, **diagnostics})
+    return with_verdict(
+        components, faults, praise, {"n_components": k, "rank": axes.rank, **diagnostics}
+    )

@@ -47,7 +47,9 @@ def judged(
         f"{k} source{'s' * (k > 1)}, which explain {100 * explained:.0f} % of the variance in the "
         "feature space of the kernel."
     )
-    return with_verdict(components, faults, praise, {**diagnostics, "explained": explained})
+    return with_verdict(
+        components, faults, praise, {"n_components": k, **diagnostics, "explained": explained}
+    )
 
 
 def _few_axes(settings: KernelSettings, found: int) -> list[Fault]:

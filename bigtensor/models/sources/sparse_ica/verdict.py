@@ -50,7 +50,7 @@ def judged(
         *unsettled(diagnostics),
     ]
     praise = f"{k} source{'s' * (k > 1)}, of which {active:.1f} are active in a typical row."
-    told = {**diagnostics, "active": active, "noise": components.noise}
+    told = {"n_components": k, **diagnostics, "active": active, "noise": components.noise}
     return with_verdict(components, faults, praise, told)
 
 
