@@ -38,12 +38,12 @@ def without_effect(model: Any) -> Message | None:
     """Return a sentence on a parameter that is given although nothing uses it, if there is one."""
     if model.bandwidth == "auto" or start_of(model) == "spectral":
         return None
-    given = Setting("init", "kmeans") if model.init == "kmeans" else Setting("n_populations")
+    conflicting = Setting("init", "kmeans") if model.init == "kmeans" else Setting("n_populations")
     bandwidth = Setting("bandwidth")
     return (
         bandwidth
         + f" is {model.bandwidth!r}, but moments are not used with "
-        + given
+        + conflicting
         + ": leave "
         + bandwidth
         + " out, or use "
