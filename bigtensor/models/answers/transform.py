@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -144,7 +145,7 @@ class TransformDescription(ModelDescription):
             facts["n_components"] = model._fitted.n_components
         return facts
 
-    def size(self, facts: Any) -> str:
+    def size(self, facts: Mapping[str, Any]) -> str:
         """Return the number of sources in words.
 
         Parameters

@@ -16,6 +16,7 @@ from bigtensor.models.words.mixture_description import (
 )
 from bigtensor.models.words.report_blocks import Block, Group, ReportParts, Section, Words
 from bigtensor.models.words.report_figures import Curve, Curves, Heatmap, Panel, Rule
+from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.models.words.wording import independence_sentence, sentence_of
 
 MOST_LINES = 60
@@ -39,7 +40,7 @@ class DiscreteMixtureDescription(JudgedMixtureDescription):
         """
         yield from choices_in_words(diagnostics)
 
-    def report(self, model: Any, rows: Any) -> ReportParts:  # noqa: ARG002
+    def report(self, model: Any, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
         """Return notices, sentences and sections of the report."""
         diagnostics = model.diagnostics_
         return ReportParts(

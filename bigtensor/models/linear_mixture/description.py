@@ -15,6 +15,7 @@ from bigtensor.models.words.mixture_description import (
     verdict_notice,
 )
 from bigtensor.models.words.report_blocks import ReportParts, Section
+from bigtensor.models.words.sampled_rows import SampledRows
 
 _WHERE = {
     "sample": "in a pilot sample",
@@ -28,7 +29,7 @@ _WHERE = {
 class LinearMixtureDescription(JudgedMixtureDescription):
     """Facts and words on a linear mixture, and the picture of its columns."""
 
-    def report(self, model: Any, rows: Any) -> ReportParts:  # noqa: ARG002
+    def report(self, model: Any, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
         """Return notices, sentences and sections of the report."""
         return ReportParts(
             notices=(verdict_notice(model.diagnostics_["verdict"]),),

@@ -13,6 +13,7 @@ from bigtensor.models.answers.transform import TransformDescription
 from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.report_blocks import Cell, Notice, ReportParts, Section, Table, Words
 from bigtensor.models.words.report_figures import Heatmap
+from bigtensor.models.words.sampled_rows import SampledRows
 
 MOST_LINES = 60
 """Features, and sources, that a picture shows."""
@@ -43,7 +44,7 @@ class SourceDescription(TransformDescription):
         """Return the share of the variance that every source explains, ``(k,)``."""
         return np.asarray(np.square(model._fitted.correlations).mean(axis=0))
 
-    def report(self, model: Any, rows: Any) -> ReportParts:  # noqa: ARG002
+    def report(self, model: Any, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
         """Return notices, sentences and sections of the report."""
         verdict = model.diagnostics_["verdict"]
         notice = Notice("good" if verdict["good"] else "warning", verdict_words(verdict))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bigtensor.models.topic_model.sections import (
@@ -14,6 +14,7 @@ from bigtensor.models.topic_model.sections import (
 from bigtensor.models.words.description import Facts, Line, ModelDescription, refuse_levels
 from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.report_blocks import Notice, ReportParts
+from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
 
 WORDS = 8
@@ -33,7 +34,7 @@ class TopicDescription(ModelDescription):
             facts["top_words"] = model.top_words(WORDS)
         return facts
 
-    def size(self, facts: Any) -> str:
+    def size(self, facts: Mapping[str, Any]) -> str:
         """Return the number of topics in words.
 
         Parameters
@@ -72,7 +73,7 @@ class TopicDescription(ModelDescription):
         refuse_levels("shares of topics have", level, probabilities=probabilities)
         return (TOPIC_SHARE,)
 
-    def report(self, model: Any, rows: Any) -> ReportParts:
+    def report(self, model: Any, rows: SampledRows | None) -> ReportParts:
         """Return notices, sentences and sections of the report."""
         diagnostics = model.diagnostics_
         verdict = diagnostics["verdict"]

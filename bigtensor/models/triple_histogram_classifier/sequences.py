@@ -195,7 +195,7 @@ def check_shape(table: NDArray[Any]) -> None:
             )
 
 
-def _one(part: Any) -> NDArray[Any]:
+def _one(part: object) -> NDArray[Any]:
     """Return the steps of one sequence."""
     steps = np.asarray(list(part)) if isinstance(part, str | Iterable) else np.asarray(part)
     if steps.ndim != 1:

@@ -193,7 +193,7 @@ def _kernel_sentences(model: Any) -> list[str]:
     return sentences
 
 
-def _kernel_name(kernel: Any) -> str:
+def _kernel_name(kernel: object) -> str:
     """Return the name of a kernel. A user-defined kernel is named by its class."""
     return kernel if isinstance(kernel, str) else type(kernel).__name__
 
