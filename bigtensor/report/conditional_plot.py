@@ -37,14 +37,16 @@ def conditional_plot(shown: ConditionalPlot) -> Figure:
             size = float(np.clip(20_000 / shown.x.size, 1.2, 10.0))
             axes.scatter(places, shown.y, s=size, c=MUTED, alpha=0.45, linewidths=0)
         if shown.categorical:
-            axes.vlines(shown.given, shown.lower, shown.upper, color=colour, linewidth=2.2)
-            axes.plot(shown.given, shown.median, "o", color=colour, markersize=7, mec="white")
-            axes.set_xticks(shown.given, [f"{value:g}" for value in shown.given])
+            axes.vlines(shown.condition, shown.lower, shown.upper, color=colour, linewidth=2.2)
+            axes.plot(shown.condition, shown.median, "o", color=colour, markersize=7, mec="white")
+            axes.set_xticks(shown.condition, [f"{value:g}" for value in shown.condition])
         else:
-            axes.fill_between(shown.given, shown.lower, shown.upper, color=colour, alpha=0.25, lw=0)
-            axes.plot(shown.given, shown.median, color=colour, linewidth=1.4)
+            axes.fill_between(
+                shown.condition, shown.lower, shown.upper, color=colour, alpha=0.25, lw=0
+            )
+            axes.plot(shown.condition, shown.median, color=colour, linewidth=1.4)
         axes.set(xlabel=wrapped(shown.names[0]), ylabel=wrapped(shown.names[1]))
-        axes.set(xlim=_limits(places, shown.given))
+        axes.set(xlim=_limits(places, shown.condition))
         axes.set(ylim=_limits(shown.y, np.append(shown.lower, shown.upper)))
         return figure
 
@@ -53,7 +55,7 @@ def _spread(shown: ConditionalPlot) -> FloatArray:
     """Return positions of rows on the level axis, with rows of a category side by side."""
     if not shown.categorical:
         return shown.x
-    gap = float(np.diff(shown.given).min())
+    gap = float(np.diff(shown.condition).min())
     return shown.x + _JITTER * gap * np.random.default_rng(0).uniform(-1, 1, shown.x.size)
 
 

@@ -56,6 +56,7 @@ class DensityAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         X : path, xarray, dask array or array-like
             As for `fit`.
         y : ignored
+            Accepted for scikit-learn, which passes labels.
         sample_weight : (rows,) array-like, optional
             Weights of the rows, not negative, by default those that are stored with the data.
 
@@ -72,6 +73,7 @@ class DensityAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         Parameters
         ----------
         n_samples : int
+            Number of rows to draw.
         random_state : int, RandomState or Generator, optional
             None stands for the seed of the model.
 
@@ -105,6 +107,7 @@ def mean_score(model: LatentVariableModel, X: Any, sample_weight: Any) -> float:
     model : fitted model
         With log-densities of rows.
     X : path, xarray, dask array or array-like
+        Rows to score, as for `fit`.
     sample_weight : (rows,) array-like, optional
         By default the weights that are stored with the data.
     """
@@ -114,11 +117,6 @@ def mean_score(model: LatentVariableModel, X: Any, sample_weight: Any) -> float:
 
 def score_sums(model: LatentVariableModel, samples: Samples) -> ScoreSumsResult:
     """Return the log-likelihood of weighted rows in one pass, and the sum of their weights.
-
-    Parameters
-    ----------
-    model : fitted model
-    samples : Samples
 
     Raises
     ------
@@ -151,7 +149,6 @@ class DensityDescription(ModelDescription):
 
         Parameters
         ----------
-        model : fitted model
         level, probabilities
             Of mixtures alone.
 

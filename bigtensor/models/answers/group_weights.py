@@ -48,7 +48,9 @@ class GroupWeights:
     weights : (groups, classes) float64 array
         Zero in groups whose rows have no weight.
     covariance : (groups, classes, classes) float64 array
+        Covariance of the estimated weights of every group.
     sums : GroupSumsResult
+        Sums over the rows of every group.
     unsettled : int
         Groups whose weights still moved by more than a standard error after `MOST_PASSES` passes.
     """
@@ -67,7 +69,9 @@ def group_weight_passes(
     Parameters
     ----------
     classes : ClassDensities
+        Densities of the components or populations.
     n_groups : int
+        Number of groups.
     variable : str
         Names the passes.
     """
@@ -86,9 +90,9 @@ def group_weight_passes(
                 present[group] = ascent.weights
         if not present.any():
             break
-        found = yield replace(others, statistic=GroupLikelihood(classes, present))
+        likelihoods = yield replace(others, statistic=GroupLikelihood(classes, present))
         for group in np.flatnonzero(present.any(axis=1)).tolist():
-            ascents[group].advance(found, group)
+            ascents[group].advance(likelihoods, group)
     covariance = np.zeros((n_groups, classes.n_classes, classes.n_classes))
     for group, ascent in ascents.items():
         weights[group] = ascent.weights
@@ -115,6 +119,7 @@ def is_calibrated(
     Parameters
     ----------
     fitted : GroupWeights
+        Weights of all groups, with the sums that they come from.
     expected_certainty : (classes,) float64 array
         Mean of the largest posterior probability over rows drawn from every class.
     expected_rows : float
@@ -183,13 +188,13 @@ class _Ascent:
     best: tuple[FloatArray, ProportionSums] | None = None
     distance: float = float("inf")
 
-    def advance(self, found: GroupLikelihoodResult, group: int) -> None:
+    def advance(self, likelihoods: GroupLikelihoodResult, group: int) -> None:
         """Take the next step from the sums at the present weights."""
         sums = ProportionSums(
-            score=found.score[group] * self.per_weight,
-            information=found.information[group] * self.per_weight,
-            log_likelihood=float(found.log_likelihood[group]) * self.per_weight,
-            weight=float(found.weight[group]) * self.per_weight,
+            score=likelihoods.score[group] * self.per_weight,
+            information=likelihoods.information[group] * self.per_weight,
+            log_likelihood=float(likelihoods.log_likelihood[group]) * self.per_weight,
+            weight=float(likelihoods.weight[group]) * self.per_weight,
         )
         # float32 posterior probabilities know the likelihood to six digits
         slack = 1e-3 + 1e-6 * sums.weight

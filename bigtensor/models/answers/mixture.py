@@ -82,20 +82,22 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         Parameters
         ----------
         n_populations : int or "auto"
+            Number of populations, or ``"auto"`` for the number that the tree suggests.
 
         Returns
         -------
         self
+            The model itself, with other populations.
 
         Raises
         ------
         ParameterError
             When there are fewer components, or components were not merged.
         """
-        found = self._require_populations()
+        populations = self._require_populations()
         if n_populations != "auto":
             check_integer("n_populations", n_populations, 1, len(self.weights_))
-        cut = Populations.cut(found.tree, n_populations, found.temperature)
+        cut = Populations.cut(populations.tree, n_populations, populations.temperature)
         self._fitted = replace(self._mixture(), populations=cut)  # type: ignore[type-var]
         return self
 
@@ -134,6 +136,7 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         Returns
         -------
         (rows, populations or components) float32 array, DataArray or dask array
+            Probabilities in the kind of container of ``X``, lazy if ``X`` is lazy.
         """
         return self._evaluate(X, self._output("probability", "component_probability", level))
 
@@ -155,6 +158,7 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         X : path, xarray, dask array or array-like
             As for `fit`.
         y : ignored
+            Accepted for scikit-learn, which passes labels.
         sample_weight : (rows,) array-like, optional
             Weights of the rows, not negative, by default those that are stored with the data.
 
@@ -240,6 +244,7 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         Parameters
         ----------
         n_samples : int
+            Number of rows to draw.
         random_state : int, RandomState or Generator, optional
             None stands for the seed of the model.
 
@@ -252,33 +257,35 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         """
         check_integer("n_samples", n_samples, 1)
         values, label = self._mixture().draw(n_samples, self._generator(random_state))
-        found = self._mixture().populations
-        if found is not None:
-            label = found.of_component[label].astype(np.int32)
+        populations = self._mixture().populations
+        if populations is not None:
+            label = populations.of_component[label].astype(np.int32)
         return values[:, np.argsort(self.views_.order)], label
 
     def _row_function(self, outputs: tuple[str, ...]) -> Responsibilities:
         """Return the function that answers for every row."""
         fitted = self._mixture()
-        mixture, found = fitted.mixture(), fitted.populations
-        if found is None:
+        mixture, populations = fitted.mixture(), fitted.populations
+        if populations is None:
             return Responsibilities(mixture, outputs)
-        return Responsibilities(mixture, outputs, found.of_component, found.temperature)
+        return Responsibilities(mixture, outputs, populations.of_component, populations.temperature)
 
     def _summary_table(self) -> tuple[tuple[str, ...], list[list[str]]]:
         """Return the weights of populations, or of components, for the notebook's summary."""
-        found = self._mixture().populations
-        if found is None:
+        populations = self._mixture().populations
+        if populations is None:
             return weight_table(self.weights_, None)
-        return weight_table(found.weights, found.of_component)
+        return weight_table(populations.weights, populations.of_component)
 
     def _populations_in_words(self) -> list[tuple[str, str]]:
         """Return how many populations there are, and how they were merged."""
-        found = self._mixture().populations
-        if found is None:
+        populations = self._mixture().populations
+        if populations is None:
             return []
-        merged = f"{len(found.weights)}, merged from {len(found.of_component)} components"
-        return [("populations", f"{merged} by {found.tree.criterion}")]
+        merged = (
+            f"{len(populations.weights)}, merged from {len(populations.of_component)} components"
+        )
+        return [("populations", f"{merged} by {populations.tree.criterion}")]
 
     def _mixture(self) -> FittedMixture:
         """Return the solution, or raise sklearn's NotFittedError."""
@@ -298,11 +305,11 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
 
     def _require_populations(self) -> Populations:
         """Return the populations, or say that there are none."""
-        found = self._mixture().populations
-        if found is None:
+        populations = self._mixture().populations
+        if populations is None:
             raise NoPopulationsError(
                 "this model has no populations; fit it with "
                 + Setting("n_populations")
                 + ", so that its components are merged"
             )
-        return found
+        return populations

@@ -18,6 +18,7 @@ class Populations:
     Attributes
     ----------
     tree : MergeTree
+        Merges of components, from the first to the last.
     of_component : (k,) integer array
         The population of every component, by descending weight of the populations.
     weights : (populations,) float64 array

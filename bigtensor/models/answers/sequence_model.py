@@ -73,6 +73,7 @@ class SequenceModel(LatentVariableModel):
         Returns
         -------
         self
+            The fitted model.
 
         Raises
         ------
@@ -150,7 +151,9 @@ def lengths_in_place_of_labels(y: Any, rows: int) -> Any:
     Parameters
     ----------
     y : object
+        Labels, or lengths of sequences.
     rows : int
+        Number of rows of the data.
 
     Raises
     ------
@@ -175,6 +178,7 @@ def ids_or_names(samples: Samples, runs: NDArray[np.int64]) -> NDArray[Any]:
     Parameters
     ----------
     samples : Samples
+        Opened data with sequences.
     runs : (runs,) int64 array
         Ids in the order of the rows. Equal neighbours are one sequence that was cut.
 
@@ -189,8 +193,8 @@ def ids_or_names(samples: Samples, runs: NDArray[np.int64]) -> NDArray[Any]:
         _warn_of_returning(int(np.count_nonzero(times > 1)), f"{len(times):,}")
     names = names_of_sequences(samples)
     if names is not None:
-        known = bool(((runs >= 0) & (runs < len(names))).all())
-        return np.array(names)[runs] if known else runs
+        has_names = bool(((runs >= 0) & (runs < len(names))).all())
+        return np.array(names)[runs] if has_names else runs
     by_id = names_by_id(samples)
     return np.array([by_id[run] for run in runs.tolist()]) if by_id else runs
 
@@ -202,13 +206,13 @@ def _warn_of_returning_in(samples: Samples) -> None:
     for source, offset in zip(samples.sources, samples.offsets, strict=True):
         for ids in first_ids(source):
             statistic.add(state, integer_ids(ids), offset)
-    found = statistic.finalize(state)
-    _warn_of_returning(found.returning, _in_words(found))
+    summary = statistic.finalize(state)
+    _warn_of_returning(summary.returning, _in_words(summary))
 
 
-def _in_words(found: SequenceIdsResult) -> str:
+def _in_words(summary: SequenceIdsResult) -> str:
     """Return the number of ids that were looked at."""
-    return f"{found.n_ids:,}{'' if found.complete else ' looked at'}"
+    return f"{summary.n_ids:,}{'' if summary.complete else ' looked at'}"
 
 
 def _warn_of_returning(returning: int, ids: str) -> None:
@@ -224,32 +228,32 @@ def _warn_of_returning(returning: int, ids: str) -> None:
     warnings.warn(message, SequenceWarning, stacklevel=3)
 
 
-def _looks_along(wanted: object) -> TypeGuard[Pass[Any]]:
+def _looks_along(request: object) -> TypeGuard[Pass[Any]]:
     """Return True for a pass over all rows that looks at the rows after its own."""
-    return isinstance(wanted, Pass) and wanted.rows is None and wanted.statistic.halo > 0
+    return isinstance(request, Pass) and request.rows is None and request.statistic.halo > 0
 
 
-def _together(wanted: Pass[Any]) -> Pass[Any]:
+def _together(pass_: Pass[Any]) -> Pass[Any]:
     """Return a pass that also looks at the ids."""
-    return replace(wanted, statistic=Together.named(rows=wanted.statistic, ids=SequenceIds()))
+    return replace(pass_, statistic=Together.named(rows=pass_.statistic, ids=SequenceIds()))
 
 
 def _with_ids(script: Script) -> Generator[Any, Any, Solved]:
     """Run a script, of which the first pass along sequences also looks at the ids."""
-    found: SequenceIdsResult | None = None
+    summary: SequenceIdsResult | None = None
     result: Any = None
     while True:
         try:
-            wanted = script.send(result)
+            request = script.send(result)
         except StopIteration as end:
             solved: Solved = end.value
-            returning = 0 if found is None else found.returning
-            told = {**solved.diagnostics, "sequence_ids_that_come_back": returning}
-            return replace(solved, diagnostics=told)
-        if found is not None or not _looks_along(wanted):
-            result = yield wanted
+            returning = 0 if summary is None else summary.returning
+            diagnostics = {**solved.diagnostics, "sequence_ids_that_come_back": returning}
+            return replace(solved, diagnostics=diagnostics)
+        if summary is not None or not _looks_along(request):
+            result = yield request
             continue
-        both = yield _together(wanted)
-        result, found = both["rows"], both["ids"]
-        assert found is not None
-        _warn_of_returning(found.returning, _in_words(found))
+        both = yield _together(request)
+        result, summary = both["rows"], both["ids"]
+        assert summary is not None
+        _warn_of_returning(summary.returning, _in_words(summary))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -108,15 +109,15 @@ class MixingAnswers(TransformAnswers):
         DataError
             When there are not as many sources as components.
         """
-        found = self._mixing()
+        solution = self._mixing()
         array = sources if hasattr(sources, "dtype") else np.asarray(sources)
-        if len(array.shape) != 2 or array.shape[1] != found.n_components:
+        if len(array.shape) != 2 or array.shape[1] != solution.n_components:
             raise DataError(
                 f"the sources have shape {tuple(array.shape)}; expected (rows, "
-                f"{found.n_components}), as transform returns them"
+                f"{solution.n_components}), as transform returns them"
             )
         dtype = array.dtype if np.issubdtype(array.dtype, np.floating) else np.dtype("float64")
-        mixing, mean = found.mixing.astype(dtype), found.mean.astype(dtype)
+        mixing, mean = solution.mixing.astype(dtype), solution.mean.astype(dtype)
         if not isinstance(array, xr.DataArray):
             return array @ mixing.T + mean
         sample_dim, source_dim = array.dims
@@ -138,18 +139,13 @@ class TransformDescription(ModelDescription):
     """Facts and words on any transform."""
 
     def facts(self, model: Any) -> dict[str, Any]:
-        """Return facts as JSON holds them.
-
-        Parameters
-        ----------
-        model : fitted or prepared model
-        """
+        """Return facts as JSON holds them."""
         facts = super().facts(model)
         if model.__sklearn_is_fitted__():
             facts["n_components"] = model._fitted.n_components
         return facts
 
-    def size(self, facts: Any) -> str:
+    def size(self, facts: Mapping[str, Any]) -> str:
         """Return the number of sources in words.
 
         Parameters
@@ -171,7 +167,6 @@ class TransformDescription(ModelDescription):
 
         Parameters
         ----------
-        model : fitted model
         level, probabilities
             Of mixtures alone.
 

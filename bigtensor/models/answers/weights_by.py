@@ -48,6 +48,7 @@ def weights_of_groups(
     Parameters
     ----------
     model : MixtureAnswers
+        Fitted mixture whose components or populations are weighed.
     X, by, level, options
         As for `MixtureAnswers.weights_by`.
     """
@@ -121,8 +122,7 @@ def _planned_passes(classes: ClassDensities, n_groups: int, variable: str) -> li
     """Return upper bounds of the passes."""
     passes = weight_passes(classes, np.ones((n_groups, classes.n_classes)), variable)
     return [
-        PlannedPass(wanted, times)
-        for wanted, times in zip(passes, (1, MOST_PASSES - 1), strict=True)
+        PlannedPass(pass_, times) for pass_, times in zip(passes, (1, MOST_PASSES - 1), strict=True)
     ]
 
 

@@ -56,8 +56,8 @@ class _Split:
     def scores(self, k: int, ridge: float) -> NDArray[np.float64]:
         """Return the log-likelihood of every row to judge by."""
         script = estimate(self.problem, k, ridge, self.moments)
-        found = in_memory(script, self.learning).solution
-        mixture = found.with_uniform_component(UNIFORM).mixture()
+        solution = in_memory(script, self.learning).solution
+        mixture = solution.with_uniform_component(UNIFORM).mixture()
         joint = np.empty((self.judging.rows, mixture.n_components))
         mixture.log_joint(self.judging, joint, Workspace())
         return np.asarray(logsumexp(joint, axis=1))
@@ -82,6 +82,7 @@ def choose(
     rows : Block
         Rows that the driver holds.
     problem : Problem
+        Mixture to be estimated.
     n_components : int, optional
         None: a number from 1 to ``most`` is chosen.
     most : int
@@ -106,12 +107,12 @@ def choose(
         diagnostics["component_choice"] = {"held_out_log_likelihood": scores}
     if len(ridges) == 1:
         return Choice(n_components, ridges[0], diagnostics)
-    split, found = splits[0], dict[float, float]()
+    split, by_ridge = splits[0], dict[float, float]()
     for number, value in enumerate(ridges):
         yield Step("choosing the ridge", number + 1, len(ridges))
-        found[value] = split.mean(split.scores(n_components, value))
-    diagnostics["ridge_choice"] = {f"{value:g}": score for value, score in found.items()}
-    return Choice(n_components, max(found, key=lambda value: found[value]), diagnostics)
+        by_ridge[value] = split.mean(split.scores(n_components, value))
+    diagnostics["ridge_choice"] = {f"{value:g}": score for value, score in by_ridge.items()}
+    return Choice(n_components, max(by_ridge, key=lambda value: by_ridge[value]), diagnostics)
 
 
 def _fewest_as_good(
@@ -144,7 +145,9 @@ def _fewest_as_good(
 
 def _over_splits(splits: list[_Split], values: list[NDArray[np.float64]]) -> float:
     """Return the mean over splits of the mean of a value of every row."""
-    return float(np.mean([split.mean(of) for split, of in zip(splits, values, strict=True)]))
+    return float(
+        np.mean([split.mean(of_rows) for split, of_rows in zip(splits, values, strict=True)])
+    )
 
 
 def _split(rows: Block, problem: Problem, number: int, most: int) -> _Split:

@@ -49,19 +49,20 @@ class Moments:
     Attributes
     ----------
     core : DiscreteCore
+        Moments in the leading directions of three groups of views.
     weight : float
         Of all rows that were read, also of those with missing codes.
     """
 
     core: DiscreteCore
     weight: float
-    _found: dict[int, SpectralCandidates] = field(default_factory=dict, repr=False)
+    _candidates: dict[int, SpectralCandidates] = field(default_factory=dict, repr=False)
 
     def candidates(self, k: int, rng: np.random.Generator) -> SpectralCandidates:
         """Return the spectral solutions of k components."""
-        if k not in self._found:
-            self._found[k] = spectral_candidates(self.core, k, rng)
-        return self._found[k]
+        if k not in self._candidates:
+            self._candidates[k] = spectral_candidates(self.core, k, rng)
+        return self._candidates[k]
 
 
 Sums = Generator[Pass[Any], Any, Moments]
@@ -74,6 +75,7 @@ def moments_of(groups: Groups, directions: int, rng: np.random.Generator) -> Sum
     Parameters
     ----------
     groups : three SymbolGroup
+        Views of every group, as the symbols that they form together.
     directions : int
         Of every group; a group of fewer symbols has as many.
     rng : numpy.random.Generator

@@ -16,6 +16,7 @@ from bigtensor.models.words.mixture_description import (
 )
 from bigtensor.models.words.report_blocks import Block, Group, ReportParts, Section, Words
 from bigtensor.models.words.report_figures import Curve, Curves, Heatmap, Panel, Rule
+from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.models.words.wording import independence_sentence, sentence_of
 
 MOST_LINES = 60
@@ -26,92 +27,71 @@ class DiscreteMixtureDescription(JudgedMixtureDescription):
     """Facts and words on a discrete mixture, and the picture of its categories."""
 
     def facts(self, model: Any) -> Facts:
-        """Return the facts of a mixture with its ridge.
-
-        Parameters
-        ----------
-        model : fitted or prepared model
-        """
+        """Return the facts of a mixture with its ridge."""
         return {**super().facts(model), "ridge": model.diagnostics_.get("ridge")}
 
-    def notes(self, found: Mapping[str, Any]) -> Iterator[str]:
+    def notes(self, diagnostics: Mapping[str, Any]) -> Iterator[str]:
         """Return sentences on what held-out rows have chosen.
 
         Parameters
         ----------
-        found : mapping
+        diagnostics : mapping
             Diagnostics of a fitted model.
         """
-        yield from choices_in_words(found)
+        yield from choices_in_words(diagnostics)
 
-    def report(self, model: Any, rows: Any) -> ReportParts:  # noqa: ARG002
-        """Return notices, sentences and sections of the report.
-
-        Parameters
-        ----------
-        model : fitted model
-        rows : LabelledRows, optional
-        """
-        found = model.diagnostics_
+    def report(self, model: Any, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
+        """Return notices, sentences and sections of the report."""
+        diagnostics = model.diagnostics_
         return ReportParts(
-            notices=(verdict_notice(found["verdict"]),),
-            headline=(("parameters", f"{found['parameters']:,}"),),
+            notices=(verdict_notice(diagnostics["verdict"]),),
+            headline=(("parameters", f"{diagnostics['parameters']:,}"),),
             method=tuple(method_in_words(model)),
             sections=(categories_section(model),),
-            diagnostics=diagnostic_blocks(found),
+            diagnostics=diagnostic_blocks(diagnostics),
         )
 
 
 def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
-    found = model.diagnostics_
-    return judged_outcome(found, initialisation_in_words(found))
+    """Return how a fit ended, as names and words."""
+    diagnostics = model.diagnostics_
+    return judged_outcome(diagnostics, initialisation_in_words(diagnostics))
 
 
-def initialisation_in_words(found: Mapping[str, Any]) -> str:
+def initialisation_in_words(diagnostics: Mapping[str, Any]) -> str:
     """Return the initialisation that a fit took."""
-    if found.get("initialised", "random") == "random" and "random_starts" in found:
+    if diagnostics.get("initialised", "random") == "random" and "random_starts" in diagnostics:
         return "random starts"
-    return "spectral" if "spectral" in found else "exterior point method"
+    return "spectral" if "spectral" in diagnostics else "exterior point method"
 
 
-def choices_in_words(found: Mapping[str, Any]) -> Iterator[str]:
+def choices_in_words(diagnostics: Mapping[str, Any]) -> Iterator[str]:
     """Return sentences on what held-out rows have chosen."""
-    if "component_choice" in found:
+    if "component_choice" in diagnostics:
         yield (
-            f"{found['n_components']} components are the fewest that explain held-out rows as well "
-            "as any number."
+            f"{diagnostics['n_components']} components are the fewest that explain held-out rows "
+            "as well as any number."
         )
-    if "ridge_choice" in found:
-        yield f"The ridge {found['ridge']:g} explains held-out rows best."
-    if "no_spectral" in found:
-        yield sentence_of(f"There is no spectral solution: {found['no_spectral']}")
+    if "ridge_choice" in diagnostics:
+        yield f"The ridge {diagnostics['ridge']:g} explains held-out rows best."
+    if "no_spectral" in diagnostics:
+        yield sentence_of(f"There is no spectral solution: {diagnostics['no_spectral']}")
 
 
 def method_in_words(model: Any) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
-    found = model.diagnostics_
+    diagnostics = model.diagnostics_
     yield independence_sentence(tuple(model.views_.features))
-    iterations = len(found["mean_log_likelihood"])
+    iterations = len(diagnostics["mean_log_likelihood"])
     yield (
-        f"Initialisation: {initialisation_in_words(found)}; then {iterations} EM iterations, with "
-        f"{'half a count' if found['ridge'] else 'no count'} added to every category."
+        f"Initialisation: {initialisation_in_words(diagnostics)}; then {iterations} EM iterations, "
+        f"with {'half a count' if diagnostics['ridge'] else 'no count'} added to every category."
     )
-    yield from choices_in_words(found)
+    yield from choices_in_words(diagnostics)
 
 
 def categories_section(model: Any) -> Section:
-    """Return the picture of the probabilities of all categories.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
+    """Return the picture of the probabilities of all categories."""
     names, table = category_lines(model)
     words = "Probability of every category in every component."
     chosen = largest_differences(table, model.weights_)
@@ -148,22 +128,22 @@ def largest_differences(
     return np.sort(np.argsort(-spread, kind="stable")[:MOST_LINES])
 
 
-def diagnostic_blocks(found: Mapping[str, Any]) -> tuple[Block, ...]:
+def diagnostic_blocks(diagnostics: Mapping[str, Any]) -> tuple[Block, ...]:
     """Return figures of the choice of the components and of the EM iterations.
 
     Parameters
     ----------
-    found : mapping
+    diagnostics : mapping
         Diagnostics of a fitted model.
     """
     blocks: list[Block] = []
-    if "component_choice" in found:
-        scores = found["component_choice"]["held_out_log_likelihood"]
+    if "component_choice" in diagnostics:
+        scores = diagnostics["component_choice"]["held_out_log_likelihood"]
         numbers = [int(k) for k in scores]
         panel = Panel(
             (
                 Curve(numbers, list(scores.values()), marker=5.0),
-                Rule(found["n_components"], "chosen"),
+                Rule(diagnostics["n_components"], "chosen"),
             ),
             x_label="components",
             y_label="held-out log-likelihood",
@@ -174,7 +154,7 @@ def diagnostic_blocks(found: Mapping[str, Any]) -> tuple[Block, ...]:
             "further ones explain nothing that other rows would show."
         )
         blocks.append(Group((Curves(alternative, (panel,)), Words(words))))
-    likelihoods = found["mean_log_likelihood"]
+    likelihoods = diagnostics["mean_log_likelihood"]
     if len(likelihoods) > 1:
         panel = Panel(
             (Curve(range(1, len(likelihoods) + 1), likelihoods, marker=4.0),),

@@ -41,7 +41,7 @@ class CategoricalEmissions:
     categories: tuple[str, ...]
 
     @classmethod
-    def of(
+    def normalised(
         cls, table: NDArray[np.float64], views: NamedViews, categories: tuple[str, ...]
     ) -> CategoricalEmissions:
         """Return emissions of a table ``(k, categories)`` of any sums, without zeros."""
@@ -86,6 +86,7 @@ class Categories:
     Attributes
     ----------
     views : tuple of (name, features)
+        One view of one feature.
     names : tuple of str
         Of the codes.
     """
@@ -107,7 +108,7 @@ class Categories:
 
     def emissions(self, probabilities: NDArray[np.float64]) -> CategoricalEmissions:
         """Return the emissions of probabilities ``(k, categories)`` of any sums."""
-        return CategoricalEmissions.of(probabilities, self.views, self.names)
+        return CategoricalEmissions.normalised(probabilities, self.views, self.names)
 
     def reestimated(self, sums: PosteriorSumsResult, smoothing: float) -> CategoricalEmissions:
         """Return the emissions of expected counts, with a pseudo-count of every category."""
@@ -129,8 +130,11 @@ def write_codes(
     cumulative : (k, categories - 1) float64 array
         Without the last entry, which is one.
     states : (rows,) int32 array
+        State of every row.
     uniform : (rows,) float64 array
+        Random numbers between 0 and 1.
     codes : (rows, 1) int32 array
+        Receives the code of every row.
     """
     for row in range(states.size):
         of_state, code = cumulative[states[row]], 0

@@ -31,6 +31,7 @@ def decoded_summary(model: Any, samples: Any) -> DecodedSummary:
     Parameters
     ----------
     model : fitted model
+        Fitted model whose most probable paths are decoded.
     samples : Samples
         The data, as `SampledRows` holds them.
     """
@@ -40,8 +41,8 @@ def decoded_summary(model: Any, samples: Any) -> DecodedSummary:
 
     def script() -> SizedScript:
         paths = yield Pass("messages", operators)
-        wanted = Pass("decoded", DecodedPaths(chain, paths, rows, bins, first))
-        return (yield PlannedPass(wanted))
+        decoding = Pass("decoded", DecodedPaths(chain, paths, rows, bins, first))
+        return (yield PlannedPass(decoding))
 
     planned = [PlannedPass(Pass("messages", operators))]
     summary: DecodedSummary = model._run(samples, script(), planned).result
@@ -49,7 +50,7 @@ def decoded_summary(model: Any, samples: Any) -> DecodedSummary:
 
 
 def dwell_section(
-    occupancy: NDArray[np.float64], stay: NDArray[np.float64], found: DecodedSummary
+    occupancy: NDArray[np.float64], stay: NDArray[np.float64], summary: DecodedSummary
 ) -> Section:
     """Return the lengths of decoded runs beside the geometric law of the chain.
 
@@ -59,7 +60,8 @@ def dwell_section(
         Shares of the states in the long run.
     stay : (k,) array
         Probabilities to stay in a state.
-    found : DecodedSummary
+    summary : DecodedSummary
+        Lengths of the decoded runs of every state.
     """
     words = (
         "A chain stays in a state for a number of steps with a geometric distribution, of mean "
@@ -69,28 +71,22 @@ def dwell_section(
         "categories tell states badly apart. Lines that bend away from the dashed ones otherwise "
         "are dwell times that are not geometric."
     )
-    parts = (dwell_curves(stay, found), _table(occupancy, stay, found))
+    parts = (dwell_curves(stay, summary), _table(occupancy, stay, summary))
     blocks = (Words(words), Group(parts, layout="beside"))
     return Section("dwell", "Dwell times", blocks)
 
 
-def dwell_curves(stay: NDArray[np.float64], found: DecodedSummary) -> Curves:
-    """Return the survival of decoded runs and of the chain, down to `LEAST_SHARE`.
-
-    Parameters
-    ----------
-    stay : (k,) array
-    found : DecodedSummary
-    """
+def dwell_curves(stay: NDArray[np.float64], summary: DecodedSummary) -> Curves:
+    """Return the survival of decoded runs and of the chain, down to `LEAST_SHARE`."""
     items = list[Curve]()
-    for state, survival in enumerate(found.survival()):
+    for state, survival in enumerate(summary.survival()):
         # a comparison with what is not a number is false
-        seen = np.flatnonzero(survival >= LEAST_SHARE)
-        if not len(seen):
+        lasting = np.flatnonzero(survival >= LEAST_SHARE)
+        if not len(lasting):
             continue
-        steps = 1 + seen
-        items.append(Curve(steps, survival[seen], f"state {state}", state))
-        geometric = stay[state] ** seen.astype(np.float64)
+        steps = 1 + lasting
+        items.append(Curve(steps, survival[lasting], f"state {state}", state))
+        geometric = stay[state] ** lasting.astype(np.float64)
         kept = geometric >= LEAST_SHARE
         items.append(Curve(steps[kept], geometric[kept], colour=state, dashed=True))
     panel = Panel(
@@ -103,34 +99,29 @@ def dwell_curves(stay: NDArray[np.float64], found: DecodedSummary) -> Curves:
     return Curves("Lengths of runs of every state", (panel,), legend_columns=4)
 
 
-def strip_section(found: DecodedSummary) -> Section:
-    """Return the decoded states along the rows.
-
-    Parameters
-    ----------
-    found : DecodedSummary
-    """
-    rows = int(found.counts.sum())
+def strip_section(summary: DecodedSummary) -> Section:
+    """Return the decoded states along the rows."""
+    rows = int(summary.counts.sum())
     words = (
         f"States of the most probable paths of all {rows:,} rows, in the order of the rows. Above: "
-        f"shares of the states in {len(found.counts):,} columns. Below: the states of the first "
-        f"{len(found.first_states):,} rows. Lines are the ends of sequences."
+        f"shares of the states in {len(summary.counts):,} columns. Below: the states of the first "
+        f"{len(summary.first_states):,} rows. Lines are the ends of sequences."
     )
-    total = np.maximum(found.counts.sum(axis=1, keepdims=True), 1)
+    total = np.maximum(summary.counts.sum(axis=1, keepdims=True), 1)
     strip = StateStrip(
-        "States along the rows", found.counts / total, found.first_states, found.first_begins
+        "States along the rows", summary.counts / total, summary.first_states, summary.first_begins
     )
     return Section("strip", "States along time", (Words(words), strip))
 
 
 def _table(
-    occupancy: NDArray[np.float64], stay: NDArray[np.float64], found: DecodedSummary
+    occupancy: NDArray[np.float64], stay: NDArray[np.float64], summary: DecodedSummary
 ) -> Table:
     """Return shares and dwell times by state, of the chain and of the decoded rows."""
-    counts = found.counts.sum(axis=0)
-    share, run = counts / max(counts.sum(), 1), found.mean_run()
+    counts = summary.counts.sum(axis=0)
+    share, run = counts / max(counts.sum(), 1), summary.mean_run()
     expected = 1 / np.maximum(1 - stay, 1e-12)
-    runs = found.ended.sum(axis=1) + found.cut.sum(axis=1)
+    runs = summary.ended.sum(axis=1) + summary.cut.sum(axis=1)
     return Table(
         ("state", "share", "decoded share", "dwell time", "decoded dwell time", "runs"),
         tuple(

@@ -18,6 +18,7 @@ def density_section(model: Any, emissions: KernelEmissions) -> Section:
     Parameters
     ----------
     model : fitted model
+        Fitted model with the shares and the means of the states.
     emissions : KernelEmissions
         Of that model.
     """

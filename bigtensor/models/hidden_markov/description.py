@@ -28,12 +28,7 @@ class HiddenMarkovDescription(ModelDescription):
     """Facts and words on a hidden Markov model."""
 
     def facts(self, model: Any) -> Facts:
-        """Return the number of states, their shares and the verdict.
-
-        Parameters
-        ----------
-        model : fitted or prepared model
-        """
+        """Return the number of states, their shares and the verdict."""
         facts = {**super().facts(model), "n_components": model.n_states}
         if not model.__sklearn_is_fitted__():
             return facts
@@ -46,21 +41,11 @@ class HiddenMarkovDescription(ModelDescription):
         }
 
     def size(self, facts: Mapping[str, Any]) -> str:
-        """Return the number of states in words.
-
-        Parameters
-        ----------
-        facts : mapping
-        """
+        """Return the number of states in words."""
         return f"{facts['n_states']} states"
 
     def lines(self, facts: Mapping[str, Any]) -> Iterator[str]:
-        """Return the share and the dwell time of every state, and how the fit ended.
-
-        Parameters
-        ----------
-        facts : mapping
-        """
+        """Return the share and the dwell time of every state, and how the fit ended."""
         for state, (share, dwell) in enumerate(
             zip(facts["occupancy"], facts["dwell_time"], strict=True)
         ):
@@ -78,10 +63,10 @@ class HiddenMarkovDescription(ModelDescription):
 
         Parameters
         ----------
-        model : fitted model
         level : str, optional
             Not used: states are not merged.
         probabilities : bool, default False
+            True for the probabilities of the states besides the labels.
         """
         return ("label", "probability") if probabilities else ("label",)
 
@@ -91,6 +76,7 @@ class HiddenMarkovDescription(ModelDescription):
         Parameters
         ----------
         model : fitted model
+            Fitted model that the report describes.
         rows : SampledRows, optional
             Of the data, which are decoded in two passes: sampled rows have no sequence.
         """
@@ -99,9 +85,9 @@ class HiddenMarkovDescription(ModelDescription):
         method = [*method_in_words(model)]
         if rows is not None:
             method.append("Decoded states and dwell times come from all rows, not from a sample.")
-            found = decoded_summary(model, rows.samples)
+            summary = decoded_summary(model, rows.samples)
             stay = np.diag(model.transition_.to_numpy())
-            sections += [dwell_section(model.occupancy_, stay, found), strip_section(found)]
+            sections += [dwell_section(model.occupancy_, stay, summary), strip_section(summary)]
         return ReportParts(
             notices=tuple(
                 Notice("good" if verdict["good"] else "warning", sentence_of(text))
@@ -114,43 +100,38 @@ class HiddenMarkovDescription(ModelDescription):
 
 
 def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
-    found = model.diagnostics_
-    if found["refined"] == SOURCE:
+    """Return how a fit ended, as names and words."""
+    diagnostics = model.diagnostics_
+    if diagnostics["refined"] == SOURCE:
         return [("parameters", f"taken over from {SOURCE}")]
-    if found["mean_log_likelihood"]:
-        likelihood = f"{found['mean_log_likelihood'][-1]:.4f} nats a step"
+    if diagnostics["mean_log_likelihood"]:
+        likelihood = f"{diagnostics['mean_log_likelihood'][-1]:.4f} nats a step"
     else:
-        likelihood = f"{found['triple_log_likelihood'][-1]:.4f} nats a triple"
+        likelihood = f"{diagnostics['triple_log_likelihood'][-1]:.4f} nats a triple"
     states = []
-    if "state_choice" in found:
-        states.append(("states", states_in_words(found)))
+    if "state_choice" in diagnostics:
+        states.append(("states", states_in_words(diagnostics)))
     return [
         *states,
-        ("refined", f"on {found['refined']}"),
-        ("verdict", " ".join(map(sentence_of, found["verdict"]["sentences"]))),
+        ("refined", f"on {diagnostics['refined']}"),
+        ("verdict", " ".join(map(sentence_of, diagnostics["verdict"]["sentences"]))),
         ("log-likelihood", likelihood),
     ]
 
 
-def states_in_words(found: Mapping[str, Any]) -> str:
+def states_in_words(diagnostics: Mapping[str, Any]) -> str:
     """Return how the number of states was chosen.
 
     Parameters
     ----------
-    found : mapping
+    diagnostics : mapping
         Diagnostics with a ``state_choice``.
     """
-    choice = found["state_choice"]
+    choice = diagnostics["state_choice"]
     if "reason" in choice:
-        return f"{found['n_states']}: {choice['reason']}"
+        return f"{diagnostics['n_states']}: {choice['reason']}"
     tried = len(choice["held_out_log_likelihood"])
-    return f"{found['n_states']}, chosen from 1 to {tried}: {choice['criterion']}"
+    return f"{diagnostics['n_states']}, chosen from 1 to {tried}: {choice['criterion']}"
 
 
 def dwell_times(model: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -160,20 +141,20 @@ def dwell_times(model: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 def method_in_words(model: Any) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
-    found = model.diagnostics_
-    if found["refined"] == SOURCE:
+    diagnostics = model.diagnostics_
+    if diagnostics["refined"] == SOURCE:
         yield f"The parameters were taken over from {SOURCE}."
         return
-    if "state_choice" in found:
-        yield sentence_of(f"number of states: {states_in_words(found)}")
-    if not any(name.startswith("exterior_point") for name in found):
-        reason = found.get("no_spectral", "one state needs no other")
+    if "state_choice" in diagnostics:
+        yield sentence_of(f"number of states: {states_in_words(diagnostics)}")
+    if not any(name.startswith("exterior_point") for name in diagnostics):
+        reason = diagnostics.get("no_spectral", "one state needs no other")
         yield sentence_of(f"initialisation by random starts: {reason}")
     else:
         yield "Initialisation by the exterior point method on triples of consecutive rows."
-    yield f"{len(found['triple_log_likelihood'])} EM iterations on triples followed."
-    if found["mean_log_likelihood"]:
-        count = len(found["mean_log_likelihood"])
+    yield f"{len(diagnostics['triple_log_likelihood'])} EM iterations on triples followed."
+    if diagnostics["mean_log_likelihood"]:
+        count = len(diagnostics["mean_log_likelihood"])
         yield f"{count} EM iterations along whole sequences ended the fit."
     else:
         yield (

@@ -26,6 +26,7 @@ def categorical_hmm(model: Any) -> Any:
     Parameters
     ----------
     model : HiddenMarkovModel
+        Fitted model with categorical emissions.
 
     Raises
     ------
@@ -88,7 +89,7 @@ def fit_of_categorical_hmm(model: Any) -> MarkovFit:
     for name, table in zip(names, (initial, transition, emission), strict=True):
         _check_probabilities(name, table)
     categories = tuple(map(str, range(emission.shape[1])))
-    emissions = CategoricalEmissions.of(emission, ((FEATURE, (FEATURE,)),), categories)
+    emissions = CategoricalEmissions.normalised(emission, ((FEATURE, (FEATURE,)),), categories)
     # windows start anywhere in a sequence: in the long run, at the stationary distribution
     start = MarkovFit(initial, initial, transition, emissions).occupancy()
     return MarkovFit(initial, start, transition, emissions)

@@ -73,11 +73,11 @@ class KernelEmissions:
         Of an embedded view it is the distance of the parts of the landmarks.
         """
         tables = self.solution.densities * self.solution.grids.step[:, None, None]
-        found = [float(np.abs(table[:, a] - table[:, b]).sum()) for table in tables]
+        distances = [float(np.abs(table[:, a] - table[:, b]).sum()) for table in tables]
         for view in self.solution.embedded:
             shares = view.anchor_shares
-            found.append(float(np.abs(shares[:, a] - shares[:, b]).sum()))
-        return 0.5 * max(found)
+            distances.append(float(np.abs(shares[:, a] - shares[:, b]).sum()))
+        return 0.5 * max(distances)
 
 
 def _itself(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -38,6 +38,7 @@ class KernelPreparation:
     kernel : Preparation
         Grids and landmarks of the densities.
     cells : Cells
+        Cells of the space of the rows, which stand for codes.
     sums : PosteriorSumsResult
         Sums over the rows of the pilot sample, by cell.
     """
@@ -111,10 +112,7 @@ def prepare_densities(settings: Settings, shape: DataShape) -> Script:
     settings : Settings
         Of the densities.
     shape : DataShape
-
-    Returns
-    -------
-    KernelPreparation
+        Number of rows and other facts on the data.
     """
     kernel: Preparation = yield from kernel_script.prepare(settings, shape)
     yield Step("choosing the cells")
@@ -137,12 +135,6 @@ def prepare_densities(settings: Settings, shape: DataShape) -> Script:
 
 
 def cells_for(rows: float, n_states: int) -> int:
-    """Return the number of cells: three a state at least, and more for more rows.
-
-    Parameters
-    ----------
-    rows : float
-    n_states : int
-    """
-    wanted = int(np.clip(round(2 * rows**0.25), FEWEST_CELLS, MOST_CELLS))
-    return max(wanted, 3 * n_states)
+    """Return the number of cells: three a state at least, and more for more rows."""
+    count = int(np.clip(round(2 * rows**0.25), FEWEST_CELLS, MOST_CELLS))
+    return max(count, 3 * n_states)

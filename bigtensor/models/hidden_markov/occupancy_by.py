@@ -34,16 +34,19 @@ def occupancy_passes(
     Parameters
     ----------
     chain : HiddenChain
+        Hidden Markov chain with its emissions.
     rows : int
+        Number of rows of the data.
     n_groups : int
+        Number of groups.
     variable : str
         Names the second pass.
     """
     boundaries = yield Pass("messages", operators_of(chain, rows))
-    found: GroupOccupancyResult = yield Pass(
+    occupancy: GroupOccupancyResult = yield Pass(
         f"occupancy by {variable}", GroupOccupancy(chain, boundaries, n_groups)
     )
-    return found
+    return occupancy
 
 
 def planned_occupancy_passes(
@@ -62,24 +65,27 @@ def planned_occupancy_passes(
 
 
 def occupancy_table(
-    found: GroupOccupancyResult, variable: str, names: tuple[str, ...], attrs: dict[str, Any]
+    occupancy: GroupOccupancyResult, variable: str, names: tuple[str, ...], attrs: dict[str, Any]
 ) -> xr.Dataset:
     """Return the shares of the groups that have rows of a positive weight.
 
     Parameters
     ----------
-    found : GroupOccupancyResult
+    occupancy : GroupOccupancyResult
+        Sums of the smoothing probabilities over the rows of every group.
     variable : str
+        Name of the variable that groups the rows.
     names : tuple of str
         Of the groups.
     attrs : dict
+        Further attributes of the table.
 
     Raises
     ------
     DataError
         When there is no such group.
     """
-    total = found.mass.sum(axis=1)
+    total = occupancy.mass.sum(axis=1)
     kept = total > 0
     if not kept.any():
         raise DataError(
@@ -88,13 +94,13 @@ def occupancy_table(
         )
     return xr.Dataset(
         {
-            "weight": ((variable, "state"), found.mass[kept] / total[kept, None]),
-            "rows": ((variable,), found.rows[kept]),
+            "weight": ((variable, "state"), occupancy.mass[kept] / total[kept, None]),
+            "rows": ((variable,), occupancy.rows[kept]),
         },
         {variable: np.array(names, dtype=str)[kept]},
         {
             **attrs,
             "method": "smoothing probabilities of the states",
-            "rows_without": found.rows_without,
+            "rows_without": occupancy.rows_without,
         },
     )

@@ -29,6 +29,7 @@ class MarkovFit:
     transition : (k, k) float64 array
         From a row to a column.
     emissions : CategoricalEmissions or KernelEmissions
+        Distribution of the rows in every state.
     """
 
     initial: NDArray[np.float64]
@@ -108,8 +109,11 @@ def write_states(
     initial : (k - 1,) array
         Cumulative, without the last entry, as the transitions.
     transition : (k, k - 1) array
+        Cumulative, a row for every state.
     uniform : (rows,) array
+        Random numbers between 0 and 1.
     states : (rows,) int32 array
+        Receives the state of every row.
     """
     for row in range(states.size):
         edges = initial if row == 0 else transition[states[row - 1]]

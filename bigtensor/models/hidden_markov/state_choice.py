@@ -57,6 +57,7 @@ def folded_triples(settings: TripleSettings, rows: int) -> FoldedTriples:
     Parameters
     ----------
     settings : TripleSettings
+        Settings with the number of codes and the seed.
     rows : int
         Of the data.
     """
@@ -76,12 +77,9 @@ def choose_states(
     Parameters
     ----------
     folds : FoldedTriplesResult
+        Counts of the windows of every fold.
     settings : TripleSettings
         Its number of states is the largest.
-
-    Returns
-    -------
-    StateChoice
     """
     judged = [_complete(folds.counts_of_fold(fold)) for fold in range(len(folds.tables))]
     judged_by = [fold for fold, (_, weight) in enumerate(judged) if weight.sum() > 0]
@@ -93,20 +91,20 @@ def choose_states(
     while len(scores) < settings.n_states and len(scores) - _best(scores) < PATIENCE:
         yield Step("choosing the number of states", len(scores) + 1, settings.n_states)
         of_number = replace(settings, n_states=len(scores) + 1)
-        found = [
+        fold_scores = [
             _mean_log_likelihood(_estimated(folds.without(fold), of_number), *judged[fold])
             for fold in judged_by
         ]
-        scores.append(np.array(found))
+        scores.append(np.array(fold_scores))
     best = _best(scores) - 1
     for fewer in range(best + 1):
         apart = scores[best] - scores[fewer]
         if apart.mean() <= STANDARD_ERRORS * apart.std(ddof=1) / np.sqrt(len(apart)):
             break
-    told = {str(k + 1): float(score.mean()) for k, score in enumerate(scores)}
+    means = {str(k + 1): float(score.mean()) for k, score in enumerate(scores)}
     return StateChoice(
         fewer + 1,
-        {"criterion": CRITERION, "folds": len(judged_by), "held_out_log_likelihood": told},
+        {"criterion": CRITERION, "folds": len(judged_by), "held_out_log_likelihood": means},
     )
 
 

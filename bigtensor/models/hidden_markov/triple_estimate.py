@@ -46,9 +46,11 @@ class TripleSettings:
     Attributes
     ----------
     n_states, n_codes : int
+        Numbers of states and of codes.
     ridge : float
         Pseudo-count that draws states towards independence.
     random_state : int
+        Seed of random initialisations.
     """
 
     n_states: int
@@ -70,7 +72,7 @@ def estimate_from_triples(
     Parameters
     ----------
     counts : TripleCountsResult
-    settings : TripleSettings
+        Distinct triples of codes, with their weights.
 
     Returns
     -------
@@ -82,22 +84,22 @@ def estimate_from_triples(
     complete = (counts.codes >= 0).all(axis=1)
     if settings.n_states == 1 or not complete.any():
         return _best_of_random_starts(counts, settings), {}
-    ends, told = list[TripleEstimate](), dict[str, Any]()
+    ends, diagnostics = list[TripleEstimate](), dict[str, Any]()
     for damping in DAMPINGS:
         try:
             end = _exterior_point(
                 counts.codes[complete], counts.weight[complete], settings, damping
             )
         except IdentifiabilityError as error:
-            told["no_spectral"] = str(error)
+            diagnostics["no_spectral"] = str(error)
             continue
         start = end.parameters.clipped(FLOOR)
         ends.append(_iterations(start, counts, settings, TRIPLE_ITERATIONS))
         figures = {"residual": end.residual, "iterations": end.iterations, **end.diagnostics}
-        told[f"exterior_point_{damping:g}"] = figures
+        diagnostics[f"exterior_point_{damping:g}"] = figures
     if not ends:
-        return _best_of_random_starts(counts, settings), told
-    return max(ends, key=lambda end: end.likelihoods[-1]), told
+        return _best_of_random_starts(counts, settings), diagnostics
+    return max(ends, key=lambda end: end.likelihoods[-1]), diagnostics
 
 
 def _exterior_point(

@@ -33,15 +33,20 @@ def without_constant_features(
     Parameters
     ----------
     sample : Sample
+        Pilot sample with all features.
     settings : Settings
+        Settings for all features.
     varying : (features,) bool array
         From `varying_columns`, with a column that is constant.
 
     Returns
     -------
     sample : Sample
+        Sample without the constant features.
     settings : Settings
+        Settings without the constant features.
     left_out : dict of str to list of str
+        Constant features of every view that has any.
 
     Raises
     ------

@@ -19,12 +19,7 @@ class KernelMixtureDescription(JudgedMixtureDescription):
     """Facts and words on a kernel mixture: its verdict, notes and likelihoods."""
 
     def lines(self, facts: Mapping[str, Any]) -> Iterator[str]:
-        """Return weights, verdict and likelihoods in words.
-
-        Parameters
-        ----------
-        facts : mapping
-        """
+        """Return weights, verdict and likelihoods in words."""
         yield from weight_lines(facts)
         if facts["verdict"] is not None:
             yield f"verdict    {verdict_in_words(facts['verdict'])}"
@@ -33,34 +28,23 @@ class KernelMixtureDescription(JudgedMixtureDescription):
             yield f"mean log-likelihood before each posterior pass, nats a row: {values}"
 
     def fit_facts(self, model: Any) -> Facts:
-        """Return the facts of a mixture with its verdict and its notes.
-
-        Parameters
-        ----------
-        model : fitted model
-        """
+        """Return the facts of a mixture with its verdict and its notes."""
         notes = {"notes": model.diagnostics_["notes"]}
         return {**super().fit_facts(model), **notes}
 
-    def notes(self, found: Mapping[str, Any]) -> Iterator[str]:
+    def notes(self, diagnostics: Mapping[str, Any]) -> Iterator[str]:
         """Return the notes that the fit took.
 
         Parameters
         ----------
-        found : mapping
+        diagnostics : mapping
             Diagnostics of a fitted model.
         """
-        for note in found["notes"]:
+        for note in diagnostics["notes"]:
             yield note + "."
 
     def report(self, model: Any, rows: Any) -> ReportParts:
-        """Return notices, sentences and sections of the report.
-
-        Parameters
-        ----------
-        model : fitted model
-        rows : LabelledRows, optional
-        """
+        """Return notices, sentences and sections of the report."""
         # needed by reports alone
         from bigtensor.models.kernel_mixture.report.parts import report_parts
 
@@ -68,11 +52,6 @@ class KernelMixtureDescription(JudgedMixtureDescription):
 
 
 def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
-    found = model.diagnostics_
-    return judged_outcome(found, "spectral" if "spectral" in found else "k-means")
+    """Return how a fit ended, as names and words."""
+    diagnostics = model.diagnostics_
+    return judged_outcome(diagnostics, "spectral" if "spectral" in diagnostics else "k-means")

@@ -30,10 +30,13 @@ class EmbeddedView:
     Attributes
     ----------
     name : str
+        Name of the view.
     columns : slice
         The columns of the view in the values of a block.
     feature_map : FeatureMap
+        The q features of the view.
     coefficients : (q, k) float64 array
+        Weights of the features in the density of every component.
     floor : (k,) float64 array
         In the unit of volume of the features.
     rows : (n0, d) float array

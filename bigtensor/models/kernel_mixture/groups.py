@@ -39,6 +39,7 @@ class OtherView:
     Attributes
     ----------
     name : str
+        Name of the view.
     feature_map : FeatureMap
         With q features.
     cross_moments : tuple of three (q, q_g) float64 arrays
@@ -57,6 +58,7 @@ class SampleFeatures:
     Attributes
     ----------
     settings : Settings
+        Settings for the features of the sample.
     members : tuple of tuples of str
         The views of every group.
     maps : mapping of str to FeatureMap
@@ -79,9 +81,11 @@ class SampleFeatures:
         Parameters
         ----------
         rows : (n0, features) float64 array
+            The sample.
         scale : (features,) float64 array
             The scale of the features inside components.
         settings : Settings
+            Settings with bandwidths and groups of views.
         diagnostics : dict
             Receives bandwidths, landmarks and groups.
         """
@@ -140,15 +144,15 @@ class SampleFeatures:
         projected = [
             part @ basis[:, :q] for part, basis in zip(self.groups, subspaces.bases, strict=True)
         ]
-        found = []
+        views = []
         for name, values in self.values.items():
             if name in inside:
                 continue
             moments = [values.T @ part / len(values) for part in projected]
             basis = np.linalg.svd(np.hstack(moments), full_matrices=False)[0][:, :q]
             first, second, third = (basis.T @ moment for moment in moments)
-            found.append(OtherView(name, self.maps[name].projected(basis), (first, second, third)))
-        return tuple(found)
+            views.append(OtherView(name, self.maps[name].projected(basis), (first, second, third)))
+        return tuple(views)
 
 
 def projected_views(
@@ -205,11 +209,11 @@ def _named(groups: Sequence[Sequence[int]], names: list[str]) -> Members:
 
 def _cross_moments(values: Mapping[int, FloatArray]) -> dict[tuple[int, int], FloatArray]:
     """Return the uncentred cross moments of all ordered pairs."""
-    found: dict[tuple[int, int], FloatArray] = {}
+    moments: dict[tuple[int, int], FloatArray] = {}
     for a, b in combinations(values, 2):
-        found[a, b] = values[a].T @ values[b] / len(values[a])
-        found[b, a] = found[a, b].T
-    return found
+        moments[a, b] = values[a].T @ values[b] / len(values[a])
+        moments[b, a] = moments[a, b].T
+    return moments
 
 
 def _covarying_directions(values: Sequence[FloatArray], q: int) -> Subspaces:
@@ -217,12 +221,6 @@ def _covarying_directions(values: Sequence[FloatArray], q: int) -> Subspaces:
 
     The directions lie in the span of the rows. If a group has more features than rows, it is
     rotated into the span first, which changes no singular value.
-
-    Parameters
-    ----------
-    values : sequence of three (n0, r) float64 arrays
-    q : int
-        Number of directions.
     """
     spans = [np.linalg.qr(part.T)[0] if len(part) < part.shape[1] else None for part in values]
     inside = [

@@ -32,6 +32,7 @@ class Difference:
     Attributes
     ----------
     mean : float
+        Mean of the differences.
     error : float
         Standard error of the mean.
     """
@@ -47,6 +48,7 @@ class PilotScores:
     Attributes
     ----------
     rows : int
+        Number of rows of the pilot sample.
     log_likelihood : float
         Mean log-likelihood of held-out rows, in nats a row.
     gain : Difference
@@ -86,8 +88,11 @@ def score_pilot(
     Parameters
     ----------
     sample : Sample
+        Pilot sample that is scored.
     passes : Refinement
+        Posterior passes that ended with the mixture.
     preparation : Preparation
+        Preparation of the mixture.
     contained : bool
         True if the last pass read the rows of the sample. It may have read other rows of larger
         data, of which the sample is a small part.
@@ -95,6 +100,7 @@ def score_pilot(
         Population of every component. Labels are then numbers of populations, and pairs of
         components are not scored, because duplicated components are merged.
     random_state : int
+        Seed of the division into folds.
     """
     k, rows, slices = len(passes.solution.weights), len(sample.values), preparation.slices
     weight = np.ones(rows) if sample.weight is None else sample.weight
@@ -103,15 +109,15 @@ def score_pilot(
     before = _log_joint(passes.given, sample, slices)
     pairs = _nearest_pairs(joint) if of_component is None and k > 1 else []
     fold = fold_of_rows(sample.index, FOLDS, random_state)
-    found = np.empty((2 + len(pairs), rows))
+    log_densities = np.empty((2 + len(pairs), rows))
     for number in range(FOLDS):
         inside = fold == number
         part, sums = sample.take(inside), passes.sums
         if contained:
             statistic = PosteriorSums(passes.given, preparation.embedded_maps)
             sums = _difference(sums, sum_in_memory(statistic, part.block(slices)))
-        found[:, inside] = _log_densities(sums, part, preparation, pairs)
-    ours, single, *merged = found
+        log_densities[:, inside] = _log_densities(sums, part, preparation, pairs)
+    ours, single, *merged = log_densities
     changed = _labels(joint, of_component) != _labels(before, of_component)
     return PilotScores(
         rows=rows,
@@ -134,7 +140,7 @@ def _log_densities(
     joint = _log_joint(refined(sums, preparation).mixture(), sample, slices)
     k = len(joint)
     single = _log_joint(_pooled(sums, np.ones((k, 1)), preparation), sample, slices)
-    found = [logsumexp(joint, axis=0), single[0]]
+    log_densities = [logsumexp(joint, axis=0), single[0]]
     if pairs:
         members = np.zeros((k, len(pairs)))
         for position, pair in enumerate(pairs):
@@ -142,8 +148,8 @@ def _log_densities(
         as_one = _log_joint(_pooled(sums, members, preparation), sample, slices)
         for position, pair in enumerate(pairs):
             others = np.delete(joint, pair, axis=0)
-            found.append(logsumexp(np.vstack([others, as_one[position]]), axis=0))
-    return np.stack(found)
+            log_densities.append(logsumexp(np.vstack([others, as_one[position]]), axis=0))
+    return np.stack(log_densities)
 
 
 def _pooled(

@@ -64,11 +64,15 @@ class Grids:
         Parameters
         ----------
         values : (n, features) array
+            The sample.
         columns : tuple of int
+            Column of every view of one feature.
         bins : int
+            Number of bins of every grid.
         shared : bool, default False
             If True, all views share one grid.
         dtype : {"float64", "float32"}, default "float64"
+            Of the log densities that rows are compared with.
         """
         chosen = np.asarray(values[:, list(columns)], np.float64)
         if shared and columns:
@@ -98,6 +102,7 @@ class Grids:
         Parameters
         ----------
         densities : (views, bins + 1, components) float64 array
+            Densities at the grid points, in the units of the data.
         floor : float
             Relative to the largest density of the same view and component.
         """
@@ -124,11 +129,14 @@ class Grids:
         Parameters
         ----------
         values : (n, features) array
+            The sample.
         responsibilities : (n, components) array
+            Weight of every row in every component.
 
         Returns
         -------
         (views, bins + 1, components) float64 array
+            Weighted counts.
         """
         chosen = np.ascontiguousarray(values[:, list(self.columns)].T, np.float64)
         point, share = np.empty(chosen.shape, np.int32), np.empty_like(chosen)
@@ -149,6 +157,7 @@ def histogram_bandwidths(histograms: FloatArray, step: FloatArray) -> FloatArray
     histograms : (views, bins + 1, components) float64 array
         Weighted counts.
     step : (views,) float64 array
+        Distance of grid points, in the units of the data.
 
     Returns
     -------
@@ -173,6 +182,7 @@ def smooth_histograms(
     histograms : (views, bins + 1, components) float64 array
         Weighted counts.
     step : (views,) float64 array
+        Distance of grid points, in the units of the data.
     bandwidths : (views, components) float64 array
         In the units of the data.
 

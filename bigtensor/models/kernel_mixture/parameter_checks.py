@@ -38,12 +38,12 @@ def without_effect(model: Any) -> Message | None:
     """Return a sentence on a parameter that is given although nothing uses it, if there is one."""
     if model.bandwidth == "auto" or start_of(model) == "spectral":
         return None
-    given = Setting("init", "kmeans") if model.init == "kmeans" else Setting("n_populations")
+    conflicting = Setting("init", "kmeans") if model.init == "kmeans" else Setting("n_populations")
     bandwidth = Setting("bandwidth")
     return (
         bandwidth
         + f" is {model.bandwidth!r}, but moments are not used with "
-        + given
+        + conflicting
         + ": leave "
         + bandwidth
         + " out, or use "
@@ -67,13 +67,13 @@ def _check_against_components(model: Any, k: int) -> None:
         )
 
 
-def _are_lists(groups: Any) -> bool:
+def _are_lists(groups: object) -> bool:
     """Return True for a list of lists."""
     parts = [groups, *groups] if isinstance(groups, Sequence) else [groups]
     return all(isinstance(part, Sequence) and not isinstance(part, str) for part in parts)
 
 
-def _check_kernels(kernels: Any) -> None:
+def _check_kernels(kernels: object) -> None:
     """Raise a ParameterError unless this is a kernel, or a mapping of views to kernels."""
     for kernel in kernels.values() if isinstance(kernels, Mapping) else [kernels]:
         if not isinstance(kernel, CustomKernel) and kernel not in (*KERNELS, DELTA):

@@ -51,6 +51,7 @@ class Preparation:
     others : tuple of OtherView
         The views outside the groups.
     diagnostics : dict
+        Diagnostics of the preparation, with its ``notes``.
     outliers : dict
         Diagnostics of the outlying rows of the sample, which the last verdict needs.
     pilot : Sample, optional
@@ -110,11 +111,7 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
     Parameters
     ----------
     sample : Sample
-    settings : Settings
-
-    Returns
-    -------
-    Preparation
+        Pilot sample.
 
     Raises
     ------
@@ -167,14 +164,17 @@ def sample_clusters(
     Parameters
     ----------
     rows : (n0, features) float64 array
+        The sample.
     weight : (n0,) float64 array, optional
+        Weights of the rows; None stands for ones.
     settings : Settings
+        Settings with the number of components.
     """
     measured, unit = _measured_columns(settings), _unit(rows, settings)
     compared, names = _compared(rows, settings)
     seed = purpose_seed(settings.random_state, "clusters")
     order = _order_of(compared)
-    found = cluster_sample(
+    clusters = cluster_sample(
         compared[:, order],
         settings.n_components,
         seed,
@@ -183,8 +183,8 @@ def sample_clusters(
         standardise=settings.units == "own",
     )
     scale = np.ones(rows.shape[1])
-    scale[measured] = found.scale[np.argsort(order)][: len(measured)] * unit
-    return SampleClusters(found.labels, scale)
+    scale[measured] = clusters.scale[np.argsort(order)][: len(measured)] * unit
+    return SampleClusters(clusters.labels, scale)
 
 
 def sample_positions(rows: FloatArray, settings: Settings) -> FloatArray:
@@ -195,7 +195,9 @@ def sample_positions(rows: FloatArray, settings: Settings) -> FloatArray:
     Parameters
     ----------
     rows : (n0, features) float64 array
+        The sample.
     settings : Settings
+        Settings with the units and the categorical views.
     """
     compared, _ = _compared(rows, settings)
     compared = compared[:, _order_of(compared)]

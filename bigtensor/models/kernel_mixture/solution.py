@@ -32,15 +32,19 @@ class KernelSolution:
     Attributes
     ----------
     weights : (k,) float64 array
+        Mixing weights.
     views : tuple of (name, features)
+        Names of the views and of their features.
     grids : Grids
         Of the one-dimensional views, in the order of the views.
     histograms, densities : (one-dimensional views, bins + 1, k) float64 arrays
         Weighted counts, and smoothed densities.
     bandwidths : (one-dimensional views, k) float64 array
+        Widths of the densities, in the units of the data.
     posterior_densities : (one-dimensional views, bins + 1, k) float64 array
         Densities behind labels and posterior probabilities: `densities`, or broader ones.
     embedded : tuple of EmbeddedView
+        Densities of the views that grids do not hold.
     responsibilities : (n0, k) float64 array
         Posterior probabilities of the rows of the pilot sample, where there are embedded views.
     """

@@ -51,6 +51,7 @@ def coarse_maps(
     scale : (features,) float64 array
         The scale of the features inside components.
     settings : Settings
+        Settings with kernels, landmarks and the bandwidth factor.
     diagnostics : dict
         Receives ``bandwidths``, ``landmarks`` and notes.
 
@@ -61,7 +62,7 @@ def coarse_maps(
     """
     maps: dict[str, FeatureMap] = {}
     widths: dict[str, list[float]] = {}
-    found: dict[str, dict[str, Any]] = {}
+    landmark_diagnostics: dict[str, dict[str, Any]] = {}
     for name, values, within in _views_of_sample(rows, scale, settings):
         kind = settings.kernels[name]
         if kind == DELTA:
@@ -81,12 +82,15 @@ def coarse_maps(
             diagnostics["notes"].append(f"view {name!r}: {landmarks.note}")
         if len(within) > FEW_FEATURES:
             kernel, width = _overlapping(kind, width, landmarks.points, LEAST_COARSE)
-        found[name] = {"count": len(landmarks.points), "trace_error": landmarks.trace_error}
+        landmark_diagnostics[name] = {
+            "count": len(landmarks.points),
+            "trace_error": landmarks.trace_error,
+        }
         if not isinstance(kernel, CustomKernel):
             widths[name] = width.tolist()
         maps[name] = _orthonormal_map(values, landmarks.points, kernel, settings.feature_dtype)
     diagnostics["bandwidths"] = widths
-    diagnostics["landmarks"] = found
+    diagnostics["landmarks"] = landmark_diagnostics
     return _for_all_views(maps, settings)
 
 
@@ -187,9 +191,11 @@ def _overlapping(
     Parameters
     ----------
     kind : str or CustomKernel
+        Kernel of the view.
     width : (d,) float64 array
         Bandwidth by the rule of thumb.
     landmarks : (p, d) float64 array
+        Landmarks of the view, in the units of the data.
     least : float
         Least bandwidth in distances between neighbouring landmarks.
     """

@@ -32,7 +32,9 @@ class LinearTerms:
     Attributes
     ----------
     components : GaussianComponents
+        Components by descending weight.
     diagnostics : dict
+        ``weight_sum`` and ``invalid_components``; empty for a single component.
     """
 
     components: GaussianComponents
@@ -40,7 +42,7 @@ class LinearTerms:
 
 
 def mixture_of(
-    found: Refined,
+    refinement: Refined,
     tensor: SampleTensor,
     moments: CovariancesResult,
     views: NamedViews,
@@ -61,8 +63,8 @@ def mixture_of(
     """
     if n_components == 1:
         return LinearTerms(_components(np.ones(1), moments.mean[None], moments, views, dtype), {})
-    weights, columns = columns_of(found.terms, tensor)
-    valid = (weights * found.weight >= LEAST_ROWS) & np.isfinite(weights)
+    weights, columns = columns_of(refinement.terms, tensor)
+    valid = (weights * refinement.weight >= LEAST_ROWS) & np.isfinite(weights)
     if not valid.any():
         raise no_component()
     total = float(weights[valid].sum())
@@ -71,8 +73,8 @@ def mixture_of(
     if labels:
         kept = tuple(label for label, is_valid in zip(labels, valid, strict=True) if is_valid)
         components = replace(components, names=kept)
-    told = {"weight_sum": total, "invalid_components": int(np.count_nonzero(~valid))}
-    return LinearTerms(components.by_weight(), told)
+    diagnostics = {"weight_sum": total, "invalid_components": int(np.count_nonzero(~valid))}
+    return LinearTerms(components.by_weight(), diagnostics)
 
 
 def components_of(
@@ -87,11 +89,15 @@ def components_of(
     Parameters
     ----------
     terms : Terms
+        Terms of the tensor, of which some may be invalid.
     tensor : SampleTensor
+        Tensor of the terms, which fixes their units.
     moments : CovariancesResult
         Of the rows that the terms were found in.
     views : tuple of (name, features)
+        Names of the views and of their features.
     dtype : str
+        Floating-point type of the components.
     """
     weights, columns = columns_of(terms, tensor)
     valid = (weights * moments.weight >= LEAST_ROWS) & np.isfinite(weights)
@@ -127,7 +133,9 @@ def valid_terms(contract: Contract, terms: Terms, tensor: SampleTensor, weight: 
     contract : callable
         Of the rows that the driver holds.
     terms : Terms
+        Terms from which to drop.
     tensor : SampleTensor
+        Tensor of the terms, which fixes their units.
     weight : float
         Of these rows.
     """
@@ -168,7 +176,9 @@ def terms_of(means: FloatArray, tensor: SampleTensor, weights: FloatArray | None
     Parameters
     ----------
     means : (k, d) float64 array
+        Means of the components.
     tensor : SampleTensor
+        Tensor of the terms, which fixes their units.
     weights : (k,) float64 array, optional
         Without them components are equally probable.
     """

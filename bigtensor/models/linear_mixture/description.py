@@ -15,6 +15,7 @@ from bigtensor.models.words.mixture_description import (
     verdict_notice,
 )
 from bigtensor.models.words.report_blocks import ReportParts, Section
+from bigtensor.models.words.sampled_rows import SampledRows
 
 _WHERE = {
     "sample": "in a pilot sample",
@@ -28,14 +29,8 @@ _WHERE = {
 class LinearMixtureDescription(JudgedMixtureDescription):
     """Facts and words on a linear mixture, and the picture of its columns."""
 
-    def report(self, model: Any, rows: Any) -> ReportParts:  # noqa: ARG002
-        """Return notices, sentences and sections of the report.
-
-        Parameters
-        ----------
-        model : fitted model
-        rows : LabelledRows, optional
-        """
+    def report(self, model: Any, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
+        """Return notices, sentences and sections of the report."""
         return ReportParts(
             notices=(verdict_notice(model.diagnostics_["verdict"]),),
             method=tuple(method_in_words(model)),
@@ -44,34 +39,25 @@ class LinearMixtureDescription(JudgedMixtureDescription):
 
 
 def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
-    found = model.diagnostics_
-    return judged_outcome(found, f"found {_WHERE[found['method']]}")
+    """Return how a fit ended, as names and words."""
+    diagnostics = model.diagnostics_
+    return judged_outcome(diagnostics, f"found {_WHERE[diagnostics['method']]}")
 
 
 def method_in_words(model: Any) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
-    found = model.diagnostics_
-    steps = len(found["gauss_newton"]["movement"])
-    yield f"Components were found {_WHERE[found['method']]} by {found['pilot']['start']}." + (
+    diagnostics = model.diagnostics_
+    steps = len(diagnostics["gauss_newton"]["movement"])
+    where, start = _WHERE[diagnostics["method"]], diagnostics["pilot"]["start"]
+    yield f"Components were found {where} by {start}." + (
         f" {steps} Gauss-Newton step{'s' * (steps > 1)} over all rows followed." if steps else ""
     )
-    if found["mean_log_likelihood"]:
-        yield f"{len(found['mean_log_likelihood'])} EM iterations followed."
+    if diagnostics["mean_log_likelihood"]:
+        yield f"{len(diagnostics['mean_log_likelihood'])} EM iterations followed."
 
 
 def columns_of(model: Any) -> Section:
-    """Return the picture of the columns of all views.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
+    """Return the picture of the columns of all views."""
     fitted = model._fitted
     names = [f"{view}: {name}" for view, members in fitted.views for name in members]
     return means_section(fitted.means.T, names, fitted.weights, np.diag(fitted.covariance))

@@ -35,16 +35,11 @@ VIEWS = (0, 1, 2)
 
 
 def from_explicit_tensor(preparation: LinearPreparation) -> Script:
-    """Ask for the whole tensor, and find its terms on the driver.
-
-    Returns
-    -------
-    Located
-    """
+    """Ask for the whole tensor, and find its terms on the driver."""
     tensor, settings = preparation.tensor, preparation.settings
-    seen: ResultWithin[dict[str, Any]] = yield explicit_pass(tensor)
-    total: CovariancesResult = seen.result["total"]
-    entries = seen.result["moment"].moment
+    sums: ResultWithin[dict[str, Any]] = yield explicit_pass(tensor)
+    total: CovariancesResult = sums.result["total"]
+    entries = sums.result["moment"].moment
     formed = ProjectedTensor(entries)
 
     def whitened() -> Terms:
@@ -60,7 +55,7 @@ def from_explicit_tensor(preparation: LinearPreparation) -> Script:
         triple = multiply_modes(entries, *wide)
         return _whitened(triple, wide, bases, total, tensor, settings)
 
-    found = yield from search(
+    discovery = yield from search(
         formed.contract,
         drawn_from(preparation.terms.factors, settings.random_state),
         whitened,
@@ -68,7 +63,7 @@ def from_explicit_tensor(preparation: LinearPreparation) -> Script:
         total.weight,
         settings,
     )
-    return _located(found.terms, found.diagnostics, formed, total, seen.left_out)
+    return _located(discovery.terms, discovery.diagnostics, formed, total, sums.left_out)
 
 
 def from_compressed_tensor(
@@ -83,12 +78,9 @@ def from_compressed_tensor(
     Parameters
     ----------
     preparation : LinearPreparation
+        Settings, tensor, and the columns from which the search starts.
     solve : callable
         Makes the solution that holds if no further pass follows.
-
-    Returns
-    -------
-    Located
     """
     tensor, settings = preparation.tensor, preparation.settings
     first: ResultWithin[CovariancesResult] = yield pairs_pass(tensor)
@@ -98,10 +90,10 @@ def from_compressed_tensor(
     pairs = {(a, b): second[parts[a], parts[b]] for a in VIEWS for b in VIEWS if a < b}
     bases = cross_covariance_subspaces(pairs, settings.n_components).bases
     wide = _extended(bases, tensor)
-    seen: ResultWithin[ProjectedMomentResult] = yield compressed_pass(tensor, wide)
-    triple = seen.result.moment
+    sums: ResultWithin[ProjectedMomentResult] = yield compressed_pass(tensor, wide)
+    triple = sums.result.moment
     formed = ProjectedTensor(np.ascontiguousarray(triple[1:, 1:, 1:]), bases)
-    found = yield from search(
+    discovery = yield from search(
         formed.contract,
         drawn_from(preparation.terms.factors, settings.random_state),
         partial(_whitened, triple, wide, bases, total, tensor, settings),
@@ -109,11 +101,11 @@ def from_compressed_tensor(
         total.weight,
         settings,
     )
-    located = _located(found.terms, found.diagnostics, formed, total, seen.left_out)
+    located = _located(discovery.terms, discovery.diagnostics, formed, total, sums.left_out)
     if not settings.gauss_newton_steps:
         return located
     yield Estimate(partial(solve, located))
-    return (yield from stepped(preparation, found.terms, found.diagnostics, solve, total))
+    return (yield from stepped(preparation, discovery.terms, discovery.diagnostics, solve, total))
 
 
 def explicit_pass(tensor: SampleTensor) -> Pass[Any]:
@@ -147,12 +139,15 @@ def projected_moment(tensor: SampleTensor, bases: Factors) -> ProjectedMoment:
     tensor : SampleTensor
         With a constant before the features of every view.
     bases : tuple of three (d_m + 1, q_m) arrays
+        Bases of the three views, a row for the constant and for every feature.
     """
     return ProjectedMoment(
         tensor.columns,
         tensor.references,
-        tuple(basis[1:] / of[:, None] for basis, of in zip(bases, tensor.scales, strict=True)),
-        tuple(of * basis[0] for basis, of in zip(bases, tensor.constants, strict=True)),
+        tuple(
+            basis[1:] / scale[:, None] for basis, scale in zip(bases, tensor.scales, strict=True)
+        ),
+        tuple(scale * basis[0] for basis, scale in zip(bases, tensor.constants, strict=True)),
         tensor.dtype,
     )
 
@@ -165,13 +160,14 @@ def second_moment(total: CovariancesResult, tensor: SampleTensor) -> FloatArray:
     total : CovariancesResult
         What it holds between views is all that is said of pairs of views.
     tensor : SampleTensor
+        Tensor with the constants and the units of the views.
     """
     scales = np.concatenate(tensor.scales)
     mean = (total.mean - np.concatenate(tensor.references)) / scales
-    place = np.concatenate([np.arange(of.start + 1, of.stop) for of in _parts(tensor)])
+    place = np.concatenate([np.arange(part.start + 1, part.stop) for part in _parts(tensor)])
     first = np.zeros(sum(tensor.sizes))
     first[place] = mean
-    first[[of.start for of in _parts(tensor)]] = tensor.constants
+    first[[part.start for part in _parts(tensor)]] = tensor.constants
     moment = np.outer(first, first)
     moment[np.ix_(place, place)] += total.covariance / np.outer(scales, scales)
     return moment
@@ -185,7 +181,9 @@ def _parts(tensor: SampleTensor) -> list[slice]:
 
 def _extended(bases: Factors, tensor: SampleTensor) -> Factors:
     """Return bases with a column that is always one."""
-    return tuple(extended(b, float(of)) for b, of in zip(bases, tensor.constants, strict=True))
+    return tuple(
+        extended(b, float(constant)) for b, constant in zip(bases, tensor.constants, strict=True)
+    )
 
 
 def _whitened(
@@ -209,7 +207,7 @@ def _whitened(
 
 def _located(
     terms: Terms,
-    told: dict[str, Any],
+    diagnostics: dict[str, Any],
     formed: ProjectedTensor,
     total: CovariancesResult,
     left_out: int,
@@ -217,4 +215,4 @@ def _located(
     """Return the terms of a formed tensor, whose search ends with Gauss-Newton steps."""
     value = objective(terms, formed.contract(terms.factors))
     steps: dict[str, Any] = {"objective": [value], "accepted": [True], "movement": []}
-    return Located(Refined(terms, {"total": total}, total.weight, left_out, steps), told)
+    return Located(Refined(terms, {"total": total}, total.weight, left_out, steps), diagnostics)

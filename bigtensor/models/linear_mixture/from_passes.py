@@ -37,27 +37,23 @@ def from_passes(preparation: LinearPreparation) -> Script:
     """Ask for every contraction of the search, and of Gauss-Newton steps until they settle.
 
     The search is the same as in a sample; its starts are from the sample.
-
-    Returns
-    -------
-    Located
     """
     tensor, settings = preparation.tensor, preparation.settings
-    wanted = DiscoverySettings(settings.n_components, UPDATES)
+    search = DiscoverySettings(settings.n_components, UPDATES)
     starts = drawn_from(preparation.terms.factors, settings.random_state)
     none = Terms.empty(tensor.sizes, tensor.orders)
-    found: Discovery = yield from by_passes(requested_discovery(starts, none, wanted), tensor)
-    if not found.terms.n_terms:
+    discovery: Discovery = yield from by_passes(requested_discovery(starts, none, search), tensor)
+    if not discovery.terms.n_terms:
         raise no_component()
-    settled = yield from by_passes(requested_descent(found.terms), tensor)
+    settled = yield from by_passes(requested_descent(discovery.terms), tensor)
     terms = heaviest(settled, tensor, settings.n_components)
-    left = yield from by_passes(requested_left_weight(starts, terms, wanted), tensor)
-    seen = yield within_pass(tensor)
-    total: CovariancesResult = seen.result
-    told = {"start": "power updates", "rounds": found.rounds, "left_weight": left}
+    left = yield from by_passes(requested_left_weight(starts, terms, search), tensor)
+    sums = yield within_pass(tensor)
+    total: CovariancesResult = sums.result
+    diagnostics = {"start": "power updates", "rounds": discovery.rounds, "left_weight": left}
     return Located(
-        Refined(terms, {"total": total}, total.weight, seen.left_out, no_steps()),
-        told | {"components_seen": settled.n_terms},
+        Refined(terms, {"total": total}, total.weight, sums.left_out, no_steps()),
+        diagnostics | {"components_seen": settled.n_terms},
     )
 
 
@@ -66,10 +62,6 @@ def from_power_updates(preparation: LinearPreparation) -> Script:
 
     Algorithm 1 with procedure 2 of Anandkumar, Ge and Janzamin (2015), in the units of the data and
     about the origin. Lengths and weights follow from the pair moments.
-
-    Returns
-    -------
-    Located
     """
     tensor, settings = preparation.tensor, preparation.settings
     raw = raw_tensor(tensor)
@@ -78,16 +70,20 @@ def from_power_updates(preparation: LinearPreparation) -> Script:
         tuple(starts), raw.orders, settings.n_components, PUBLISHED_UPDATES
     )
     terms: Terms = yield from by_passes(search, raw)
-    seen = yield pairs_pass(raw)
-    total = seen.result
+    sums = yield pairs_pass(raw)
+    total = sums.result
     second = total.covariance + np.outer(total.mean, total.mean)
     weights, columns = lengths_from_pairs(terms, second)
     if not weights.size:
         raise no_component()
     located = terms_of(np.vstack(columns).T, tensor, weights)
-    told = {"start": "power updates as published", "rounds": 1, "components_seen": weights.size}
-    found = Refined(located, {"total": total}, total.weight, seen.left_out, no_steps())
-    return Located(found, told | {"left_weight": None})
+    diagnostics = {
+        "start": "power updates as published",
+        "rounds": 1,
+        "components_seen": weights.size,
+    }
+    refinement = Refined(located, {"total": total}, total.weight, sums.left_out, no_steps())
+    return Located(refinement, diagnostics | {"left_weight": None})
 
 
 def within_pass(tensor: SampleTensor) -> Pass[ResultWithin[CovariancesResult]]:
@@ -120,17 +116,18 @@ def by_passes(
     requests : generator
         Yields columns, or the number of terms that it has found so far.
     tensor : SampleTensor
+        Tensor that is contracted.
     """
     moments: Factors | None = None
     while True:
         try:
             item = requests.send(moments)
         except StopIteration as end:
-            found: _Result = end.value
-            return found
+            result: _Result = end.value
+            return result
         moments = None
         if isinstance(item, int):
             yield Step(f"finding components in all rows: {item}")
             continue
-        seen = yield contraction_pass(tensor, item, {})
-        moments = tensor.moments(seen.result["contractions"])
+        sums = yield contraction_pass(tensor, item, {})
+        moments = tensor.moments(sums.result["contractions"])

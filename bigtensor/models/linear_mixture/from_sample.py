@@ -20,12 +20,9 @@ def from_sample(preparation: LinearPreparation, solve: Callable[[Located], Solve
     Parameters
     ----------
     preparation : LinearPreparation
+        Components of the sample, from which the steps set out.
     solve : callable
         Makes the solution that holds if no further pass follows.
-
-    Returns
-    -------
-    Located
     """
     return (yield from stepped(preparation, preparation.terms, {}, solve))
 
@@ -33,7 +30,7 @@ def from_sample(preparation: LinearPreparation, solve: Callable[[Located], Solve
 def stepped(
     preparation: LinearPreparation,
     terms: Terms,
-    told: dict[str, Any],
+    search: dict[str, Any],
     solve: Callable[[Located], Solved],
     total: CovariancesResult | None = None,
 ) -> Script:
@@ -42,32 +39,31 @@ def stepped(
     Parameters
     ----------
     preparation : LinearPreparation
+        Settings and tensor.
     terms : Terms
-    told : dict
-        Of the search for the terms in all rows; empty without.
+        Terms from which the steps set out.
+    search : dict
+        Diagnostics of the search for the terms in all rows; empty without a search.
     solve : callable
+        Makes the solution that holds if no further pass follows.
     total : CovariancesResult, optional
         Of all rows. Without it the covariances are summed in the first pass.
-
-    Returns
-    -------
-    Located
     """
     settings, tensor = preparation.settings, preparation.tensor
     beside: dict[str, Statistic[Any]] = {}
     if total is None:
         beside["total"] = tensor.covariances()
 
-    def located(found: Refined) -> Located:
-        known = found if total is None else replace(found, first={"total": total})
-        return Located(known, told)
+    def located(refinement: Refined) -> Located:
+        with_total = refinement if total is None else replace(refinement, first={"total": total})
+        return Located(with_total, search)
 
-    found: Refined = yield from refined(
+    refinement: Refined = yield from refined(
         terms,
         tensor,
         settings.gauss_newton_steps,
         beside,
         lambda _: None,
-        lambda found: solve(located(found)),
+        lambda refinement: solve(located(refinement)),
     )
-    return located(found)
+    return located(refinement)

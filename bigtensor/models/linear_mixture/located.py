@@ -16,13 +16,14 @@ class LinearPreparation:
 
     Attributes
     ----------
-    settings : LinearSettings
     tensor : SampleTensor
+        Third moment of rows, in the units of the sample.
     terms : Terms
         Components of the pilot sample, or columns to start from where the method searches later.
     pilot : dict
         Rows of the sample; after a search in it also its rounds and the weight that it leaves.
     diagnostics : dict
+        Diagnostics of the preparation.
     """
 
     settings: LinearSettings

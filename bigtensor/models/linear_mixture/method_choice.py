@@ -39,10 +39,6 @@ def with_method(settings: LinearSettings) -> LinearSettings:
     """Return settings with a method in the place of ``"auto"``.
 
     Labelled rows are a start, which only the first method takes.
-
-    Parameters
-    ----------
-    settings : LinearSettings
     """
     if settings.method != "auto":
         return settings
@@ -53,10 +49,6 @@ def taken_method(settings: LinearSettings) -> str:
     """Return a method of full precision: the sample, unless another costs clearly less.
 
     The search in a sample has every row of it as a start, and tells most about the rows.
-
-    Parameters
-    ----------
-    settings : LinearSettings
     """
     open_to_choice = [method for method in PRECISE if not obstacle(method, settings)]
     cheapest = min(open_to_choice, key=lambda method: price(method, settings))
@@ -70,7 +62,9 @@ def obstacle(method: str, settings: LinearSettings) -> str:
     Parameters
     ----------
     method : str
+        Name of the method.
     settings : LinearSettings
+        Settings with the features and the number of components.
     """
     least, k = min(_features(settings)), settings.n_components
     if method == "compressed" and k > least:
@@ -94,7 +88,9 @@ def operations(method: str, settings: LinearSettings) -> float:
     Parameters
     ----------
     method : str
+        Name of the method.
     settings : LinearSettings
+        Settings with rows, features and the number of components.
     """
     features, k, rows = _features(settings), settings.n_components, settings.rows
     d, searched = sum(features), SEARCH_COLUMNS * k

@@ -39,11 +39,11 @@ def searched_terms(
 
     starts = sample_starts(tensor, rows, settings.random_state)
     contract = tensor.contract_in_memory(rows)
-    found: FoundTerms = yield from search(
+    terms: FoundTerms = yield from search(
         contract, starts, whitened, tensor, rows.total_weight(), settings
     )
-    tails = _tails(found.terms, tensor, rows, settings)
-    return replace(found, diagnostics={**found.diagnostics, "tails": tails})
+    tails = _tails(terms.terms, tensor, rows, settings)
+    return replace(terms, diagnostics={**terms.diagnostics, "tails": tails})
 
 
 def starting_columns(tensor: SampleTensor, rows: Block, settings: LinearSettings) -> Terms:
@@ -58,15 +58,15 @@ def labelled_terms(tensor: SampleTensor, rows: Block, settings: LinearSettings) 
 
     Power updates would lead away from them.
     """
-    found: LabelMeansResult = yield label_pass(settings, np.concatenate(tensor.references))
-    check_label_means(found, settings.labels)
+    label_means: LabelMeansResult = yield label_pass(settings, np.concatenate(tensor.references))
+    check_label_means(label_means, settings.labels)
     contract = tensor.contract_in_memory(rows)
-    terms = descended(contract, terms_of(found.means, tensor))
-    told: dict[str, Any] = {"start": "labels", "rounds": 0, "components_seen": terms.n_terms}
+    terms = descended(contract, terms_of(label_means.means, tensor))
+    diagnostics: dict[str, Any] = {"start": "labels", "rounds": 0, "components_seen": terms.n_terms}
     starts = sample_starts(tensor, rows, settings.random_state)
     left = left_weight(contract, starts, terms, DiscoverySettings(settings.n_components, UPDATES))
     tails = _tails(terms, tensor, rows, settings)
-    return FoundTerms(terms, told | {"left_weight": left, "tails": tails})
+    return FoundTerms(terms, diagnostics | {"left_weight": left, "tails": tails})
 
 
 def label_pass(settings: LinearSettings, point: np.ndarray) -> Pass[LabelMeansResult]:

@@ -21,9 +21,11 @@ class IndependentComponents:
     Attributes
     ----------
     mixing : (d, k) float64 array
+        Effect of a standard deviation of every source on the features.
     unmixing : (d, k) float64 array
         Sources are ``(x - mean) @ unmixing``.
     mean : (d,) float64 array
+        Mean of the rows.
     whitening : (d, q) float64 array
         Rows along it have the identity as covariance.
     kurtosis : (k,) float64 array
@@ -31,6 +33,7 @@ class IndependentComponents:
     scales : (d,) float64 array
         Standard deviations of the features.
     views : tuple of (name, features)
+        Names of the views and of their features.
     dtype : str
         Of the sources.
     """
@@ -86,6 +89,7 @@ def order_and_signs(
     correlations : (d, k) array
         Of features and sources.
     kurtosis : (k,) array
+        Excess kurtosis of the sources.
     """
     order = np.argsort(-np.abs(kurtosis), kind="stable")
     sorted_columns = correlations[:, order]
@@ -107,11 +111,17 @@ def of_rotation(
     Parameters
     ----------
     axes : PrincipalAxes
+        Principal axes of the rows.
     rotation : (q, k) array
+        Orthonormal columns along the axes.
     kurtosis : (k,) array
+        Excess kurtosis of the sources.
     mean : (d,) array
+        Mean of the rows.
     views : tuple of (name, features)
+        Names of the views and of their features.
     dtype : str
+        Floating-point type of the sources.
     """
     return IndependentComponents(
         axes.unwhitening @ rotation,
@@ -144,12 +154,17 @@ def of_terms(
     Parameters
     ----------
     axes : PrincipalAxes
+        Principal axes of the rows.
     terms : Terms
         Along the axes.
     covariance : (d, d) array
+        Covariance of the rows.
     mean : (d,) array
+        Mean of the rows.
     views : tuple of (name, features)
+        Names of the views and of their features.
     dtype : str
+        Floating-point type of the sources.
     """
     columns = axes.unwhitening @ terms.factors[0] / axes.scales[:, None]
     lengths = np.linalg.norm(columns, axis=0)

@@ -56,8 +56,11 @@ class CumulantSources:
     Attributes
     ----------
     components : IndependentComponents
+        Components of the valid terms.
     axes : PrincipalAxes
+        Principal axes of all rows that count.
     moments : CovariancesResult
+        Mean and covariance of all rows that count.
     diagnostics : dict
         ``gauss_newton`` steps, ``outlying_rows`` and ``invalid_components``.
     """
@@ -79,30 +82,26 @@ def cumulant_sources(
 
     Parameters
     ----------
-    settings : SourceSettings
     sample : SampleSources
+        Terms of the pilot sample, from which the steps set out.
     steps : int
         Most Gauss-Newton steps.
     remedy : Message
         End of the sentence on rows in which no source stands out.
     solve : callable
         Gives the solution that holds if no pass follows.
-
-    Returns
-    -------
-    CumulantSources
     """
     none = np.empty((settings.n_features, 0))
-    seen = yield moments_pass(settings, sample.mean, none, sample.counted)
-    moments: CovariancesResult = seen.result["covariance"]
+    sums = yield moments_pass(settings, sample.mean, none, sample.counted)
+    moments: CovariancesResult = sums.result["covariance"]
     axes = axes_of(moments, settings)
     dtype = products_in(axes, settings)
     tensor = WhitenedTensor.about(moments.mean, axes.whitening, sample.counted, dtype)
     columns = unit_columns((axes.whitening.T @ sample.columns,))
     noise = gaussian_part(np.eye(tensor.sizes[0]))
 
-    def standing(found: Refined) -> CumulantSources:
-        terms = standing_out(found.terms, moments.weight)
+    def standing(refinement: Refined) -> CumulantSources:
+        terms = standing_out(refinement.terms, moments.weight)
         if not terms.n_terms:
             raise IdentifiabilityError(
                 "no source stands out from Gaussian noise in the fourth cumulant: " + remedy
@@ -110,14 +109,14 @@ def cumulant_sources(
         components, invalid = of_terms(
             axes, terms, moments.covariance, moments.mean, settings.views, settings.dtype
         )
-        told = {
-            "gauss_newton": found.diagnostics,
-            "outlying_rows": found.left_out,
+        diagnostics = {
+            "gauss_newton": refinement.diagnostics,
+            "outlying_rows": refinement.left_out,
             "invalid_components": invalid,
         }
-        return CumulantSources(components, axes, moments, told)
+        return CumulantSources(components, axes, moments, diagnostics)
 
-    found = yield from refined(
+    refinement = yield from refined(
         Terms(sample.weights, columns, ORDERS),
         tensor,
         steps,
@@ -125,4 +124,4 @@ def cumulant_sources(
         lambda _: noise,
         lambda terms: solve(standing(terms)),
     )
-    return standing(found)
+    return standing(refinement)

@@ -13,6 +13,7 @@ from bigtensor.models.answers.transform import TransformDescription
 from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.report_blocks import Cell, Notice, ReportParts, Section, Table, Words
 from bigtensor.models.words.report_figures import Heatmap
+from bigtensor.models.words.sampled_rows import SampledRows
 
 MOST_LINES = 60
 """Features, and sources, that a picture shows."""
@@ -29,20 +30,10 @@ class SourceDescription(TransformDescription):
 
     @abstractmethod
     def method_in_words(self, model: Any) -> Iterator[str]:
-        """Return sentences on how a model was fitted.
-
-        Parameters
-        ----------
-        model : fitted model
-        """
+        """Return sentences on how a model was fitted."""
 
     def facts(self, model: Any) -> dict[str, Any]:
-        """Return facts as JSON holds them.
-
-        Parameters
-        ----------
-        model : fitted or prepared model
-        """
+        """Return facts as JSON holds them."""
         facts = super().facts(model)
         if model.__sklearn_is_fitted__():
             facts["kurtosis"] = model.kurtosis_.tolist()
@@ -50,22 +41,11 @@ class SourceDescription(TransformDescription):
         return facts
 
     def variance_shares(self, model: Any) -> FloatArray:
-        """Return the share of the variance that every source explains, ``(k,)``.
-
-        Parameters
-        ----------
-        model : fitted model
-        """
+        """Return the share of the variance that every source explains, ``(k,)``."""
         return np.asarray(np.square(model._fitted.correlations).mean(axis=0))
 
-    def report(self, model: Any, rows: Any) -> ReportParts:  # noqa: ARG002
-        """Return notices, sentences and sections of the report.
-
-        Parameters
-        ----------
-        model : fitted model
-        rows : SampledRows, optional
-        """
+    def report(self, model: Any, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
+        """Return notices, sentences and sections of the report."""
         verdict = model.diagnostics_["verdict"]
         notice = Notice("good" if verdict["good"] else "warning", verdict_words(verdict))
         return ReportParts(
@@ -79,23 +59,13 @@ class SourceDescription(TransformDescription):
 
 
 def largest_kurtosis(model: Any) -> str:
-    """Return the first values of the kurtosis.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
+    """Return the first values of the kurtosis."""
     first = ", ".join(f"{value:.2f}" for value in model.kurtosis_[:_FEW])
     return first + (", ..." if len(model.kurtosis_) > _FEW else "")
 
 
 def columns_section(model: Any) -> Section:
-    """Return the picture of the mixing columns.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
+    """Return the picture of the mixing columns."""
     table = model._fitted.correlations[:, :MOST_LINES]
     names = model.views_.feature_names
     chosen = np.sort(np.argsort(-np.abs(table).max(axis=1), kind="stable")[:MOST_LINES])
@@ -122,6 +92,7 @@ def kurtosis_section(model: Any, shares: FloatArray, variance_words: str) -> Sec
     Parameters
     ----------
     model : fitted model
+        Fitted model with the kurtosis of its sources.
     shares : (k,) array
         Of the variance.
     variance_words : str

@@ -27,6 +27,7 @@ def constant_features(settings: SourceSettings, varying: Sequence[bool]) -> list
     Parameters
     ----------
     settings : SourceSettings
+        Settings with the names of the features.
     varying : sequence of bool
         For every feature, whether its values differ.
     """
@@ -55,6 +56,7 @@ def dependent_features(
     Parameters
     ----------
     settings : SourceSettings
+        Settings with the number of sources that was asked for.
     varying, rank : int
         Number of features that vary, and rank of their correlations.
     remedy : Message
@@ -73,24 +75,28 @@ def dependent_features(
     ]
 
 
-def fewer_sources(settings: SourceSettings, rank: int, found: int) -> list[Fault]:
+def fewer_sources(settings: SourceSettings, rank: int, n_sources: int) -> list[Fault]:
     """Return a sentence on sources that were asked for and do not stand out.
 
     Parameters
     ----------
     settings : SourceSettings
+        Settings with the number of sources that was asked for.
     rank : int
         Of the data, the number of sources where none is given.
-    found : int
+    n_sources : int
+        Number of sources that stand out.
     """
     asked = settings.n_components or rank
-    if found >= asked:
+    if n_sources >= asked:
         return []
     return [
         (
             None if settings.n_components is None else ConditioningWarning,
-            f"{found} of {asked} sources stand out from Gaussian noise in the fourth cumulant, and "
-            "only these are returned. Use " + Setting("n_components", found) + ", or more rows.",
+            f"{n_sources} of {asked} sources stand out from Gaussian noise in the fourth cumulant, "
+            "and only these are returned. Use "
+            + Setting("n_components", n_sources)
+            + ", or more rows.",
         )
     ]
 
@@ -103,6 +109,7 @@ def gaussian_among(diagnostics: dict[str, Any], n_components: int) -> list[Fault
     diagnostics : dict
         With ``gaussian_sources``, or without where no rotation was looked for.
     n_components : int
+        Number of sources of the fit.
     """
     gaussian = diagnostics.get("gaussian_sources", 0)
     if gaussian < 2:

@@ -67,12 +67,7 @@ _HEAVY = 2.0
 
 
 def gaussian_part(covariance: FloatArray) -> Correction:
-    """Return the contraction of the fourth moment of centred Gaussian rows of a covariance.
-
-    Parameters
-    ----------
-    covariance : (q, q) array
-    """
+    """Return the contraction of the fourth moment of centred Gaussian rows of a covariance."""
 
     def contract(factors: Factors) -> Factors:
         (columns,) = factors
@@ -91,6 +86,7 @@ class WhitenedSample:
     block : Block
         Of q features.
     axes : PrincipalAxes
+        Principal axes, along which the rows were whitened.
     mean : (d,) float64 array
         Of the rows before.
     """
@@ -106,8 +102,11 @@ class WhitenedSample:
         Parameters
         ----------
         block : Block
+            Rows to whiten.
         axes : PrincipalAxes
+            Principal axes of the rows.
         mean : (d,) float64 array
+            Mean of the rows, which is subtracted.
         dtype : str
             Of the whitened rows.
         """
@@ -156,18 +155,14 @@ class WhitenedSample:
         which : int
             From 0.
         parts : int
+            Number of parts; 1 stands for all rows.
         """
         if parts == 1:
             return self
         return replace(self, block=self.block.keep(np.arange(self.block.rows) % parts == which))
 
     def along(self, n_axes: int) -> WhitenedSample:
-        """Return the rows along the first axes alone, on which their variance is largest.
-
-        Parameters
-        ----------
-        n_axes : int
-        """
+        """Return the rows along the first axes alone, on which their variance is largest."""
         if n_axes == self.n_axes:
             return self
         values = np.ascontiguousarray(self.block.values[:, :n_axes])
@@ -186,36 +181,38 @@ def independent_rotation(
     Parameters
     ----------
     sample : WhitenedSample
+        Whitened rows.
     n_components : int
         At most the number of axes.
     random_state : int
+        Seed of the random starts.
     """
     random = np.random.default_rng([random_state, 11])
     enough = max(_ROWS_A_START, _ROWS_A_SOURCE * n_components)
     thinned = sample.part(0, max(1, sample.block.rows // enough))
     contract = thinned.cumulant()
-    found: list[tuple[float, FloatArray]] = []
+    ends: list[tuple[float, FloatArray]] = []
 
     def update(rotation: FloatArray) -> FloatArray:
         return tanh_update(rotation, thinned.contrast(rotation))
 
-    while not _agreed(found):
+    while not _agreed(ends):
         start = random.standard_normal((sample.n_axes, n_components))
         rotation = symmetric_orthogonalisation(start)
         rotation = _settled(rotation, lambda r: contract((r,))[0], _CUMULANT_UPDATES, _NEAR)
         rotation = _settled(rotation, update, _FEW_UPDATES, _NEAR)
         sums = thinned.contrast(rotation)
         distance = float(np.square(non_gaussianity(rotation, sums)).sum())
-        found.append((distance, rotation))
-    return settled_rotation(sample, max(found, key=lambda entry: entry[0])[1])
+        ends.append((distance, rotation))
+    return settled_rotation(sample, max(ends, key=lambda entry: entry[0])[1])
 
 
-def _agreed(found: list[tuple[float, FloatArray]]) -> bool:
+def _agreed(ends: list[tuple[float, FloatArray]]) -> bool:
     """Return True if the best start was found twice, or starts have been enough."""
-    if len(found) == _STARTS:
+    if len(ends) == _STARTS:
         return True
-    best = max((distance for distance, _ in found), default=np.inf)
-    return sum(distance >= (1 - _SAME) * best for distance, _ in found) > 1
+    best = max((distance for distance, _ in ends), default=np.inf)
+    return sum(distance >= (1 - _SAME) * best for distance, _ in ends) > 1
 
 
 def embedded(rotation: FloatArray, n_axes: int) -> FloatArray:
@@ -224,6 +221,7 @@ def embedded(rotation: FloatArray, n_axes: int) -> FloatArray:
     Parameters
     ----------
     rotation : (m, k) array
+        Columns along the first m axes.
     n_axes : int
         At least m.
     """
@@ -238,6 +236,7 @@ def settled_rotation(sample: WhitenedSample, rotation: FloatArray) -> FloatArray
     Parameters
     ----------
     sample : WhitenedSample
+        Whitened rows.
     rotation : (q, k) array
         Orthonormal columns near the solution.
     """
@@ -255,6 +254,7 @@ def tanh_update(rotation: FloatArray, sums: ContrastSumsResult) -> FloatArray:
     Parameters
     ----------
     rotation : (q, k) array
+        Orthonormal columns of the sources.
     sums : ContrastSumsResult
         Of whitened rows.
     """
@@ -267,6 +267,7 @@ def non_gaussianity(rotation: FloatArray, sums: ContrastSumsResult) -> FloatArra
     Parameters
     ----------
     rotation : (q, k) array
+        Orthonormal columns of the sources.
     sums : ContrastSumsResult
         Of whitened rows.
     """
@@ -309,7 +310,9 @@ def rotation_terms(contract: Contract, rotation: FloatArray) -> Terms:
     Parameters
     ----------
     contract : callable
+        Contraction of the fourth cumulant with columns.
     rotation : (q, k) array
+        Orthonormal columns.
     """
     terms = Terms(np.ones(rotation.shape[1]), (rotation,), ORDERS)
     weights = least_squares_weights(terms, contract(terms.factors))
@@ -337,13 +340,7 @@ def standing_out(terms: Terms, weight: float) -> Terms:
 
 
 def random_starts(n_axes: int, random_state: int) -> Starts:
-    """Return starts that are random columns.
-
-    Parameters
-    ----------
-    n_axes : int
-    random_state : int
-    """
+    """Return starts that are random columns."""
     random = np.random.default_rng([random_state, 13])
     return lambda n_starts: (random.standard_normal((n_axes, n_starts)),)
 
@@ -357,7 +354,9 @@ def freed_terms(contract: Contract, rotation: FloatArray) -> Terms:
     Parameters
     ----------
     contract : callable
+        Contraction of the fourth cumulant with columns.
     rotation : (q, k) array
+        Orthonormal columns near the terms.
     """
     swept = joint_sweeps(contract, rotation_terms(contract, rotation), _SWEEPS)
     return descended(contract, swept)
@@ -371,17 +370,20 @@ def cumulant_terms(
     Parameters
     ----------
     sample : WhitenedSample
+        Whitened rows.
     n_components : int
+        Largest number of terms.
     rotation : (q, k) array, optional
         Orthonormal columns near which there may be terms.
     random_state : int
+        Seed of the random starts.
     """
     contract = sample.cumulant()
     starts = random_starts(sample.n_axes, random_state)
     search = DiscoverySettings(n_components, UPDATES, COSINE)
     none = Terms.empty((sample.n_axes,), ORDERS)
-    found = yield from discover_terms(contract, starts, none, search)
-    candidates = [found.terms]
+    discovery = yield from discover_terms(contract, starts, none, search)
+    candidates = [discovery.terms]
     if rotation is not None:
         candidates.append(freed_terms(contract, rotation))
     return candidates[nearest(contract, candidates)]

@@ -24,6 +24,7 @@ class WhitenedTensor(SampleTensor):
     Attributes
     ----------
     whitening : (d, q) float64 array
+        Rows along it have the identity as covariance.
     """
 
     whitening: FloatArray
@@ -37,8 +38,11 @@ class WhitenedTensor(SampleTensor):
         Parameters
         ----------
         mean : (d,) array
+            Point that is subtracted from the rows.
         whitening : (d, q) array
+            Rows along it have the identity as covariance.
         counted : Reach
+            Largest distances of the rows that count.
         dtype : str
             Of products.
         """

@@ -66,7 +66,9 @@ class Candidate:
     shrinkage : float
         Of the correlation of rotated coordinates.
     widths : tuple of float
+        Standard deviations of the bumps, ascending.
     rank : int
+        Number of values of the latent states.
     """
 
     system: str
@@ -82,7 +84,9 @@ class Validated:
     Attributes
     ----------
     candidate : Candidate
+        The settings that were fitted.
     steps : int
+        Steps of expectation maximisation with the best score.
     score : float
         In nats.
     """
@@ -98,46 +102,46 @@ class Validation:
     Parameters
     ----------
     rows : PilotRows
-    settings : TrainSettings
+        Pilot sample, which is divided into folds.
     """
 
     def __init__(self, rows: PilotRows, settings: TrainSettings) -> None:
         self._random_state, self._structure = settings.random_state, settings.structure
         # every fold keeps what its candidates share
         self._folds = folds_of(rows, settings.random_state)
-        self._known: dict[Candidate, Validated] = {}
+        self._validated: dict[Candidate, Validated] = {}
         # candidates of other ranks share orders and backgrounds
         self._problem = lru_cache(len(self._folds))(self._make_problem)
 
     @property
     def tried(self) -> list[Validated]:
         """All candidates so far."""
-        return list(self._known.values())
+        return list(self._validated.values())
 
     def best(self, candidates: Iterable[Candidate]) -> Validated:
         """Return the candidate with the largest score, the first of equals."""
-        return max((self.of(candidate) for candidate in candidates), key=_score)
+        return max((self.validated(candidate) for candidate in candidates), key=_score)
 
     def best_rank(self, candidate: Candidate, ranks: tuple[int, ...]) -> Validated:
         """Return the best of ascending ranks, up to where two larger ones gain nothing."""
-        found = [self.of(replace(candidate, rank=ranks[0]))]
+        validated = [self.validated(replace(candidate, rank=ranks[0]))]
         for rank in ranks[1:]:
-            found.append(self.of(replace(candidate, rank=rank)))
+            validated.append(self.validated(replace(candidate, rank=rank)))
             if (
-                len(found) > _LARGER
-                and max(found[-_LARGER:], key=_score).score < found[-_LARGER - 1].score
+                len(validated) > _LARGER
+                and max(validated[-_LARGER:], key=_score).score < validated[-_LARGER - 1].score
             ):
                 break
-        return max(found, key=_score)
+        return max(validated, key=_score)
 
-    def of(self, candidate: Candidate) -> Validated:
+    def validated(self, candidate: Candidate) -> Validated:
         """Return the best number of steps of a candidate, and its score."""
-        if candidate not in self._known:
+        if candidate not in self._validated:
             curves = zip(
                 *(self._curve(candidate, fold) for fold in range(len(self._folds))), strict=False
             )
-            self._known[candidate] = _best_step(candidate, curves)
-        return self._known[candidate]
+            self._validated[candidate] = _best_step(candidate, curves)
+        return self._validated[candidate]
 
     def _curve(self, candidate: Candidate, fold: int) -> Generator[Floats]:
         """Yield sum of weighted log-densities and weight of the held-out rows after every step."""
@@ -170,7 +174,9 @@ def choose(
     Returns
     -------
     best : Validated
+        The candidate with the largest score.
     tried : list of Validated
+        All candidates that were scored.
     """
     validation = Validation(rows, settings)
     ranks = settings.ranks if len(settings.ranks) == 1 else _FIRST_RANKS
@@ -189,21 +195,21 @@ def choose(
     yield Step("choosing widths")
     best = [
         validation.best(
-            replace(found.candidate, widths=widths, rank=rank)
+            replace(validated.candidate, widths=widths, rank=rank)
             for widths in narrow
-            for rank in sorted({ranks[-1], found.candidate.rank})
+            for rank in sorted({ranks[-1], validated.candidate.rank})
         )
-        for found in best
+        for validated in best
     ]
     yield Step("choosing the rank")
     best = sorted(best, key=_score)[-_FINALISTS:]
-    by_rank = [validation.best_rank(found.candidate, settings.ranks) for found in best]
+    by_rank = [validation.best_rank(validated.candidate, settings.ranks) for validated in best]
     return max(by_rank, key=_score), validation.tried
 
 
-def _score(found: Validated) -> float:
+def _score(validated: Validated) -> float:
     """Return the mean log-density of held-out rows."""
-    return found.score
+    return validated.score
 
 
 def possible_systems(rows: PilotRows, settings: TrainSettings) -> tuple[str, ...]:
@@ -212,7 +218,9 @@ def possible_systems(rows: PilotRows, settings: TrainSettings) -> tuple[str, ...
     Parameters
     ----------
     rows : PilotRows
+        Pilot sample, which may have missing entries.
     settings : TrainSettings
+        Settings with the coordinates that are allowed.
 
     Raises
     ------
@@ -240,7 +248,9 @@ def folds_of(rows: PilotRows, random_state: int) -> list[tuple[PilotRows, PilotR
     Parameters
     ----------
     rows : PilotRows
+        Pilot sample to divide.
     random_state : int
+        Seed of the division.
     """
     n = len(rows.weight)
     many = n >= _MANY_ROWS

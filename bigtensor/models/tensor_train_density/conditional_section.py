@@ -41,7 +41,7 @@ def conditional_sections(
     values : (m, d) float64 array, optional
         Rows of the data, shown behind the curves.
     """
-    pairs = [_given_first(density, *pair) for pair in pairwise(density.order.tolist())]
+    pairs = [_condition_first(density, *pair) for pair in pairwise(density.order.tolist())]
     plots = tuple(
         _plot(density, pair, drawn, values)
         for pair in islice((pair for pair in pairs if pair is not None), MOST_PLOTS)
@@ -57,7 +57,7 @@ def conditional_sections(
 
 
 def conditional_quantiles(
-    density: TrainDensity, given: int, asked: int, grid: Floats
+    density: TrainDensity, condition: int, target: int, grid: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return the median and the bounds of a variable at values of another one, (g,) each.
 
@@ -65,31 +65,32 @@ def conditional_quantiles(
     ----------
     density : TrainDensity
         Without axes.
-    given, asked : int
+    condition, target : int
+        Numbers of the conditioning variable and of the variable of the quantiles.
     grid : (g,) float64 array
-        Values of the variable that is given.
+        Values of the conditioning variable.
     """
-    others = {j: None for j in range(len(density.features)) if j not in (given, asked)}
+    others = {j: None for j in range(len(density.features)) if j not in (condition, target)}
     pair = density.without(others) if others else density
-    place = int(asked > given)
+    place = int(target > condition)
     rows = np.full((len(grid), 2), np.nan)
     rows[:, 1 - place] = grid
     curves = ConditionalCurves(pair.tables_of_rows, place, pair.modes.modes[place])
     function = PredictedVariable(curves, INTERVAL)
-    found = np.empty((len(grid), len(PREDICTED)))
-    function.evaluate(Block(rows, {}, 0, len(rows)), {PREDICTION: found}, Workspace())
-    _, median, lower, upper = found.T
+    predicted = np.empty((len(grid), len(PREDICTED)))
+    function.evaluate(Block(rows, {}, 0, len(rows)), {PREDICTION: predicted}, Workspace())
+    _, median, lower, upper = predicted.T
     return median, lower, upper
 
 
-def _given_first(density: TrainDensity, left: int, right: int) -> tuple[int, int] | None:
+def _condition_first(density: TrainDensity, left: int, right: int) -> tuple[int, int] | None:
     """Return the variable that is given and the measured one that is asked for, if there is one."""
     modes = density.modes.modes
     if not isinstance(modes[right], Nodes):
         left, right = right, left
-    given = modes[left]
+    mode = modes[left]
     # a constant variable tells nothing of its neighbour
-    is_constant = not isinstance(given, Nodes) and len(given.values) < 2
+    is_constant = not isinstance(mode, Nodes) and len(mode.values) < 2
     return None if is_constant or not isinstance(modes[right], Nodes) else (left, right)
 
 
@@ -97,16 +98,16 @@ def _plot(
     density: TrainDensity, pair: tuple[int, int], drawn: Floats, values: Floats | None
 ) -> ConditionalPlot:
     """Return the plot of one variable given another one."""
-    given, asked = pair
-    mode = density.modes.modes[given]
+    condition, target = pair
+    mode = density.modes.modes[condition]
     if isinstance(mode, Nodes):
-        grid = np.unique(np.quantile(drawn[:, given], _LEVELS))
+        grid = np.unique(np.quantile(drawn[:, condition], _LEVELS))
     else:
         grid = np.asarray(mode.values, np.float64)
-    median, lower, upper = conditional_quantiles(density, given, asked, grid)
+    median, lower, upper = conditional_quantiles(density, condition, target, grid)
     rows = np.empty((0, 2)) if values is None else values[:, pair]
-    known = rows[~np.isnan(rows).any(axis=1)]
-    names = density.features[given], density.features[asked]
+    complete = rows[~np.isnan(rows).any(axis=1)]
+    names = density.features[condition], density.features[target]
     return ConditionalPlot(
         f"{names[1]} given {names[0]}",
         grid,
@@ -115,6 +116,6 @@ def _plot(
         upper,
         names,
         not isinstance(mode, Nodes),
-        known[:, 0],
-        known[:, 1],
+        complete[:, 0],
+        complete[:, 1],
     )

@@ -34,32 +34,34 @@ def coordinates_of(rows: PilotRows, system: str, shrinkage: float) -> Coordinate
     Parameters
     ----------
     rows : PilotRows
+        Pilot sample that the coordinates are estimated from.
     system : {"z", "ns", "pca", "ns-pca", "zca", "ns-zca"}
+        Name of the coordinates, as in `TensorTrainDensity`.
     shrinkage : float
         Share of the identity in the correlation of rotated coordinates.
     """
-    found = rows.standard
+    coordinates = rows.standard
     if not len(rows.measured):
-        return found
+        return coordinates
     if system.startswith("ns"):
-        found = replace(found, scores=rows.normal_scores)
+        coordinates = replace(coordinates, scores=rows.normal_scores)
     if is_rotated(system):
         values = rows.standardised.copy()
-        if found.scores is not None:
-            found.scores.write(values, np.zeros(len(values)))
+        if coordinates.scores is not None:
+            coordinates.scores.write(values, np.zeros(len(values)))
         mean = np.average(values, axis=0, weights=rows.weight)
         least = max(_LEAST_EIGENVALUE, ((rows.least_width or 0.0) / _WIDTHS_OF_AXIS) ** 2)
         correlation = _correlation(values - mean, rows.weight, shrinkage)
         axes = _axes(correlation, least, symmetric=system.endswith("zca"))
-        found = replace(found, axes=axes, mean=mean)
-    return found
+        coordinates = replace(coordinates, axes=axes, mean=mean)
+    return coordinates
 
 
 def coordinates_in_memory(coordinates: Coordinates, values: Floats) -> tuple[Floats, Floats]:
     """Return the coordinates of rows, and the logarithms of their derivatives."""
-    found, log_slope = np.empty_like(values), np.empty(len(values))
-    coordinates.write(values, found, log_slope, Workspace())
-    return found, log_slope
+    transformed, log_slope = np.empty_like(values), np.empty(len(values))
+    coordinates.write(values, transformed, log_slope, Workspace())
+    return transformed, log_slope
 
 
 def _correlation(centred: Floats, weight: Floats, shrinkage: float) -> Floats:

@@ -30,6 +30,7 @@ def dependence_section(density: TrainDensity, drawn: Floats) -> Section:
     Parameters
     ----------
     density : TrainDensity
+        Density whose variables are compared.
     drawn : (n, d) float64 array
         Rows drawn from the density.
     """
@@ -65,16 +66,17 @@ def mutual_informations(density: TrainDensity, drawn: Floats, variables: list[in
     drawn : (n, d) float64 array
         Rows drawn from the density.
     variables : list of int
+        Numbers of the variables to compare.
     """
     alone = {j: _only(density, [j]).log_densities_of(drawn[:, [j]]) for j in variables}
-    found = np.zeros((len(variables), len(variables)))
+    information = np.zeros((len(variables), len(variables)))
     for a, b in combinations(range(len(variables)), 2):
         pair = sorted((variables[a], variables[b]))
         together = _only(density, pair).log_densities_of(drawn[:, pair])
         gain = together - alone[pair[0]] - alone[pair[1]]
         # the mean of independent variables is off zero by the noise of the draws
-        found[a, b] = found[b, a] = max(float(gain.mean()), 0.0)
-    return found
+        information[a, b] = information[b, a] = max(float(gain.mean()), 0.0)
+    return information
 
 
 def _section(density: TrainDensity, words: str, pictures: Group | Heatmap) -> Section:

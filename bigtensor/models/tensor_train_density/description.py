@@ -26,12 +26,7 @@ class TrainDescription(DensityDescription):
     """Facts and words on tensor-train densities."""
 
     def facts(self, model: Any) -> Facts:
-        """Return facts as JSON holds them.
-
-        Parameters
-        ----------
-        model : fitted or prepared model
-        """
+        """Return facts as JSON holds them."""
         facts = super().facts(model)
         if model.__sklearn_is_fitted__():
             facts |= {
@@ -52,13 +47,7 @@ class TrainDescription(DensityDescription):
         return f"rank {facts['rank']}" if "rank" in facts else ""
 
     def report(self, model: Any, rows: SampledRows | None) -> ReportParts:
-        """Return notices, sentences and sections of the report.
-
-        Parameters
-        ----------
-        model : fitted model
-        rows : SampledRows, optional
-        """
+        """Return notices, sentences and sections of the report."""
         verdict = model.diagnostics_["verdict"]
         notice = Notice("good" if verdict["good"] else "warning", verdict_words(verdict))
         return ReportParts(
@@ -69,40 +58,35 @@ class TrainDescription(DensityDescription):
 
 
 def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
-    found = model.diagnostics_
+    """Return how a fit ended, as names and words."""
+    diagnostics = model.diagnostics_
     return [
-        ("density", "; ".join(_choices(found))),
+        ("density", "; ".join(_choices(diagnostics))),
         ("order", ", ".join(model.order_)),
-        ("held out", f"{found['validation_log_density']:.4g} nats a row in the sample"),
-        ("verdict", verdict_words(found["verdict"])),
+        ("held out", f"{diagnostics['validation_log_density']:.4g} nats a row in the sample"),
+        ("verdict", verdict_words(diagnostics["verdict"])),
     ]
 
 
-def _method_in_words(found: Mapping[str, Any]) -> Iterator[str]:
+def _method_in_words(diagnostics: Mapping[str, Any]) -> Iterator[str]:
     """Return sentences on how a density was fitted."""
     yield (
-        f"Coordinates ({_SYSTEMS[found['system']]}), widths of bumps, rank and steps were chosen "
-        f"by validation in {found['pilot_rows']:,} rows."
+        f"Coordinates ({_SYSTEMS[diagnostics['system']]}), widths of bumps, rank and steps were "
+        f"chosen by validation in {diagnostics['pilot_rows']:,} rows."
     )
-    scores = found["held_out_log_density"]
+    scores = diagnostics["held_out_log_density"]
     if scores:
         yield (
             f"{len(scores)} passes of expectation maximisation over all rows followed; rows held "
             f"out had a mean log-density of {scores[0]:.4f} nats before and {scores[-1]:.4f} "
             "before the last."
         )
-    if found["categorical"]:
-        yield f"Categorical variables: {', '.join(found['categorical'])}."
+    if diagnostics["categorical"]:
+        yield f"Categorical variables: {', '.join(diagnostics['categorical'])}."
 
 
-def _choices(found: Mapping[str, Any]) -> Iterator[str]:
+def _choices(diagnostics: Mapping[str, Any]) -> Iterator[str]:
     """Return what validation chose, in words."""
-    yield f"rank {found['rank']}"
-    yield f"{_SYSTEMS[found['system']]}"
-    yield "bumps of width " + ", ".join(f"{width:g}" for width in found["widths"])
+    yield f"rank {diagnostics['rank']}"
+    yield f"{_SYSTEMS[diagnostics['system']]}"
+    yield "bumps of width " + ", ".join(f"{width:g}" for width in diagnostics["widths"])

@@ -35,9 +35,11 @@ class EmbeddedDensity:
     Attributes
     ----------
     coordinates : Coordinates
+        Coordinates in which the kernels lie.
     order : (d,) int64 array
         Variables in the order of the train.
     train : SignedTrain
+        Coefficients of the kernel embedding, of either sign.
     bases : tuple of KernelBasis
         Of every variable, by its number.
     modes : Modes
@@ -45,6 +47,7 @@ class EmbeddedDensity:
     background : tuple of (points,) float64 arrays
         Density of every variable alone at the points of its mode.
     views : tuple of (name, features)
+        Names of the views and of their features.
     """
 
     coordinates: Coordinates
@@ -102,16 +105,16 @@ class EmbeddedDensity:
 
     def log_densities_of(self, rows: Floats) -> Floats:
         """Return the log-densities of rows in memory, (n,)."""
-        found = np.empty(len(rows))
+        log_densities = np.empty(len(rows))
         block = Block(rows, {}, 0, len(rows))
-        self.log_densities().evaluate(block, {LOG_DENSITY: found}, Workspace())
-        return found
+        self.log_densities().evaluate(block, {LOG_DENSITY: log_densities}, Workspace())
+        return log_densities
 
     def draw(self, n_samples: int, rng: np.random.Generator) -> Floats:
         """Draw rows, features beside each other in the order of the views."""
-        found = np.empty((n_samples, len(self.order)))
-        found[:, self.order] = self.clipped.sample(n_samples, rng)
-        return self.coordinates.inverse(found)
+        coordinates = np.empty((n_samples, len(self.order)))
+        coordinates[:, self.order] = self.clipped.sample(n_samples, rng)
+        return self.coordinates.inverse(coordinates)
 
     def _alone(self, j: int, values: Floats) -> Floats:
         """Return the density of one variable alone at some coordinates, (n,)."""
@@ -129,6 +132,7 @@ class EmbeddedLogDensities(RowFunction):
     Parameters
     ----------
     density : EmbeddedDensity
+        Density that is evaluated.
     """
 
     density: EmbeddedDensity

@@ -37,15 +37,17 @@ def embed(
     ----------
     rows : PilotRows
         From `measured_rows`.
-    settings : TrainSettings
 
     Returns
     -------
     density : EmbeddedDensity
+        Embedding of the whole sample.
     problem : SampleProblem
         The rows, in the coordinates that were chosen.
     best : Validated
+        The candidate with the largest score.
     tried : list of Validated
+        All candidates that were scored.
     """
     folds = folds_of(rows, settings.random_state)
     first = settings.ranks[0] if len(settings.ranks) == 1 else _FIRST_RANK
@@ -55,11 +57,11 @@ def embed(
         for system in possible_systems(rows, settings)
         for widths in settings.widths
     ]
-    best = max(tried, key=lambda found: found.score)
+    best = max(tried, key=lambda validated: validated.score)
     yield Step("choosing the rank")
     others = [replace(best.candidate, rank=rank) for rank in settings.ranks if rank != first]
     tried += [_validated(candidate, folds, settings) for candidate in others]
-    best = max(tried, key=lambda found: found.score)
+    best = max(tried, key=lambda validated: validated.score)
     yield Step("fitting the sample")
     problem = problem_of(rows, best.candidate, settings.structure)
     return embedded(problem, best.candidate, settings), problem, best, tried
@@ -73,8 +75,11 @@ def embedded(
     Parameters
     ----------
     problem : SampleProblem
+        Rows in the coordinates of the candidate.
     candidate : Candidate
+        Settings of the embedding, of which the rank is used here.
     settings : TrainSettings
+        Settings with the views of the density.
     """
     bases = []
     for mode in problem.modes.modes:
@@ -98,7 +103,9 @@ def measured_rows(rows: PilotRows, settings: TrainSettings) -> PilotRows:
     Parameters
     ----------
     rows : PilotRows
+        Pilot sample, whose categorical variables become measured ones.
     settings : TrainSettings
+        Settings that name the features in messages.
 
     Raises
     ------

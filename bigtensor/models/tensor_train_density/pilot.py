@@ -89,8 +89,8 @@ class PilotRows:
     @cached_property
     def standardised(self) -> Floats:
         """Standardised measured variables."""
-        found = self.values[:, self.measured] - self.standard.centre
-        return np.asarray(found / self.standard.scale)
+        centred = self.values[:, self.measured] - self.standard.centre
+        return np.asarray(centred / self.standard.scale)
 
     @cached_property
     def normal_scores(self) -> NormalScores:
@@ -117,21 +117,21 @@ class PilotRows:
 
 def _symbols(column: Floats) -> Symbols | None:
     """Return the values of a variable that has few of them, which come again."""
-    known = column[~np.isnan(column)]
-    distinct = np.unique(known)
+    present = column[~np.isnan(column)]
+    distinct = np.unique(present)
     # of few rows, any variable has few values
-    if len(distinct) <= FEW_SYMBOLS and 2 * len(distinct) <= max(len(known), 2):
+    if len(distinct) <= FEW_SYMBOLS and 2 * len(distinct) <= max(len(present), 2):
         return Symbols(distinct)
     return None
 
 
 def spread(column: Floats) -> float:
     """Return the standard deviation of a sample, unless a few outlying values make it up."""
-    known = column[~np.isnan(column)]
-    low, high = np.quantile(known, [_TRIMMED, 1 - _TRIMMED])
-    trimmed = known[(known >= low) & (known <= high)]
+    present = column[~np.isnan(column)]
+    low, high = np.quantile(present, [_TRIMMED, 1 - _TRIMMED])
+    trimmed = present[(present >= low) & (present <= high)]
     inner = float(trimmed.std())
-    whole = float(known.std())
+    whole = float(present.std())
     return min(whole, _OUTLYING * inner) if inner > 0 else whole
 
 
@@ -140,8 +140,8 @@ def tie_width(column: Floats) -> float:
 
     Narrower bumps would make the density at these values as large as one likes.
     """
-    known = np.sort(column[~np.isnan(column)])
-    distinct = np.unique(known)
-    if len(distinct) < 2 or len(distinct) >= _TIED * len(known):
+    present = np.sort(column[~np.isnan(column)])
+    distinct = np.unique(present)
+    if len(distinct) < 2 or len(distinct) >= _TIED * len(present):
         return 0.0
     return float(np.median(np.diff(distinct)))

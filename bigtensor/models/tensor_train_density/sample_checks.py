@@ -19,24 +19,22 @@ _SAME = 1e-9
 
 
 def sample_checks(rows: PilotRows, settings: TrainSettings) -> dict[str, list[Any]]:
-    """Return the names of variables that are constant, unknown, repeated or duplicated.
-
-    Parameters
-    ----------
-    rows : PilotRows
-    settings : TrainSettings
-    """
+    """Return the names of variables that are constant, unknown, repeated or duplicated."""
     names = settings.features
-    known = [column[~np.isnan(column)] for column in rows.values.T]
-    counts = [np.unique(column, return_counts=True)[1] for column in known]
+    present = [column[~np.isnan(column)] for column in rows.values.T]
+    counts = [np.unique(column, return_counts=True)[1] for column in present]
     measured = set(rows.measured.tolist())
     return {
-        "constant": [name for name, of in zip(names, counts, strict=True) if len(of) == 1],
-        "all_missing": [name for name, of in zip(names, counts, strict=True) if not len(of)],
+        "constant": [
+            name for name, repeats in zip(names, counts, strict=True) if len(repeats) == 1
+        ],
+        "all_missing": [
+            name for name, repeats in zip(names, counts, strict=True) if not len(repeats)
+        ],
         "repeated": [
             name
-            for j, (name, of) in enumerate(zip(names, counts, strict=True))
-            if j in measured and of.max() > _REPEATED * of.sum()
+            for j, (name, repeats) in enumerate(zip(names, counts, strict=True))
+            if j in measured and repeats.max() > _REPEATED * repeats.sum()
         ],
         "duplicated": [[names[i], names[j]] for i, j in _duplicates(rows)],
     }
@@ -60,6 +58,6 @@ def _duplicates(rows: PilotRows) -> list[tuple[int, int]]:
 def _standardised(column: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a variable with mean zero, variance one, and a positive first entry."""
     centred = column - np.nanmean(column)
-    found = centred / np.nanstd(column)
-    first = found[np.flatnonzero(np.abs(np.nan_to_num(found)) > _SAME)[0]]
-    return np.asarray(found * np.sign(first))
+    standardised = centred / np.nanstd(column)
+    first = standardised[np.flatnonzero(np.abs(np.nan_to_num(standardised)) > _SAME)[0]]
+    return np.asarray(standardised * np.sign(first))

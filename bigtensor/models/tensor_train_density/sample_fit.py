@@ -57,13 +57,19 @@ class SampleProblem:
     Attributes
     ----------
     coordinates : Coordinates
+        Coordinates in which the bumps lie.
     modes : Modes
+        Points of every variable.
     bumps : tuple of (p, points) float64 arrays
+        Values of every bump at the points of its variable.
     located : LocatedRows
+        Points and interpolation weights of the rows.
     values : (n, d) float64 array
         Coordinates of the rows.
     weight : (n,) float64 array
+        Sample weights of the rows.
     structure : {"chain", "balanced"}
+        Arrangement of the latent states.
     """
 
     coordinates: Coordinates
@@ -83,28 +89,31 @@ class SampleProblem:
         Parameters
         ----------
         rows : PilotRows
+            Rows of the sample, in the units of the data.
         coordinates : Coordinates
+            Coordinates in which the bumps lie.
         widths : tuple of float
             Standard deviations of bumps, ascending.
         structure : {"chain", "balanced"}
+            Arrangement of the latent states.
         """
         values, log_slope = coordinates_in_memory(coordinates, rows.values)
         modes: list[Mode] = []
         bumps: list[Floats] = []
         for column, symbols in zip(values.T, rows.symbols, strict=True):
             if symbols is None:
-                known = column[~np.isnan(column)]
-                least = max(rows.least_width or 0.0, tie_width(known))
+                present = column[~np.isnan(column)]
+                least = max(rows.least_width or 0.0, tie_width(present))
                 own = tuple(dict.fromkeys(max(width, least) for width in widths))
-                mode = nodes_of(known, own, REACH)
+                mode = nodes_of(present, own, REACH)
                 modes.append(mode)
                 bumps.append(bumps_on(mode, own))
             else:
                 modes.append(symbols)
                 bumps.append(bumps_on(symbols, ()))
-        found = Modes(tuple(modes))
-        located = located_at(found, values, log_slope)
-        return cls(coordinates, found, tuple(bumps), located, values, rows.weight, structure)
+        all_modes = Modes(tuple(modes))
+        located = located_at(all_modes, values, log_slope)
+        return cls(coordinates, all_modes, tuple(bumps), located, values, rows.weight, structure)
 
     @cached_property
     def first(self) -> NDArray[np.int64]:
@@ -132,15 +141,15 @@ class SampleProblem:
 
     def _features(self) -> Iterator[Floats]:
         """Yield the bumps of every variable at some rows, (n, p)."""
-        some = self.located.take(slice(ROWS_OF_ORDER))
+        leading = self.located.take(slice(ROWS_OF_ORDER))
         for j, bumps in enumerate(self.bumps):
-            point = some.point[:, j] - self.first[j]
+            point = leading.point[:, j] - self.first[j]
             above = np.minimum(point + 1, bumps.shape[1] - 1)
-            found = bumps[:, point] * some.left[:, j] + bumps[:, above] * some.right[:, j]
+            values = bumps[:, point] * leading.left[:, j] + bumps[:, above] * leading.right[:, j]
             # a missing entry says nothing
-            known = point < bumps.shape[1] - 1
-            centre = found[:, known].mean(axis=1) if known.any() else np.zeros(len(bumps))
-            yield np.where(known, found, centre[:, None]).T
+            present = point < bumps.shape[1] - 1
+            centre = values[:, present].mean(axis=1) if present.any() else np.zeros(len(bumps))
+            yield np.where(present, values, centre[:, None]).T
 
     def locate(self, rows: PilotRows) -> LocatedRows:
         """Return other rows at the points of the modes."""
@@ -150,14 +159,14 @@ class SampleProblem:
     def start(self, rank: int, random_state: int) -> NonnegativeTrain:
         """Return a train whose states are clusters of the rows."""
         n = min(len(self.values), _ROWS_OF_CLUSTERS)
-        known = self.values[:n]
+        clustered = self.values[:n]
         rank = min(rank, int(np.count_nonzero(self.weight[:n] > 0)))
         labels = np.full(len(self.values), -1, np.intp)
         if rank == 1:
             labels[:n] = 0
         else:
-            found = kmeans(_standardised(known), rank, random_state, weight=self.weight[:n])
-            labels[:n] = found.labels
+            clusters = kmeans(_standardised(clustered), rank, random_state, weight=self.weight[:n])
+            labels[:n] = clusters.labels
         binned = self._binned(labels, rank)
         shares = np.bincount(labels[:n], self.weight[:n], minlength=rank) + _OUTSIDE
         return train_of_clusters(
@@ -180,9 +189,11 @@ class SampleProblem:
         Parameters
         ----------
         rank : int
+            Number of values of the latent states.
         random_state : int
             Of the start.
         steps : int
+            Number of steps of expectation maximisation.
         """
         start = self.start(rank, random_state)
         train, tables = next(islice(self.steps(start), steps, None))
@@ -198,11 +209,11 @@ class SampleProblem:
             size = bumps.shape[1]
             point = self.located.point[used, j] - self.first[j]
             above = np.minimum(point + 1, size - 1)
-            found = np.zeros(size * count)
+            summed = np.zeros(size * count)
             for at, share in ((point, self.located.left), (above, self.located.right)):
                 weight = self.weight[used] * share[used, j]
-                found += np.bincount(at * count + labels[used], weight, minlength=size * count)
-            of_points = found.reshape(size, count)
+                summed += np.bincount(at * count + labels[used], weight, minlength=size * count)
+            of_points = summed.reshape(size, count)
             # a missing entry says nothing about bumps
             of_points[-1] = 0
             binned.append(of_points)
@@ -217,6 +228,7 @@ def tabulated(
     Parameters
     ----------
     train : NonnegativeTrain
+        Nonnegative train over bumps.
     bumps : sequence of (p, points) float64 arrays
         Of every variable.
     first : (d + 1,) int64 array
@@ -235,8 +247,8 @@ def located_at(modes: Modes, values: Floats, log_slope: Floats) -> LocatedRows:
 
 def _standardised(values: Floats) -> Floats:
     """Return columns of mean zero and variance one, with missing entries at the mean."""
-    known = ~np.isnan(values)
-    counts = np.maximum(known.sum(axis=0), 1)
-    centred = np.where(known, values - np.where(known, values, 0).sum(axis=0) / counts, 0)
+    present = ~np.isnan(values)
+    counts = np.maximum(present.sum(axis=0), 1)
+    centred = np.where(present, values - np.where(present, values, 0).sum(axis=0) / counts, 0)
     variances = np.square(centred).sum(axis=0) / counts
     return centred / np.sqrt(np.where(variances > 0, variances, 1))

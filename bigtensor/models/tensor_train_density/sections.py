@@ -35,6 +35,7 @@ def sections_of(model: Any, rows: SampledRows | None) -> tuple[Section, ...]:
     Parameters
     ----------
     model : fitted model
+        Fitted `TensorTrainDensity`.
     rows : SampledRows, optional
         Of the data.
     """
@@ -107,13 +108,13 @@ def _pairs_section(density: TrainDensity, drawn: Floats, values: Floats) -> Sect
     plots = []
     for left, right in islice(pairwise(order), MOST_PLOTS):
         # a draw of a symbol that the data do not have is not a number
-        known, made = (
+        data, made = (
             rows[~np.isnan(rows[:, [left, right]]).any(axis=1)] for rows in (values, drawn)
         )
-        n = min(len(known), len(made), DRAWS)
+        n = min(len(data), len(made), DRAWS)
         if not n:
             continue
-        both = np.concatenate([known[:n], made[:n]])
+        both = np.concatenate([data[:n], made[:n]])
         label = np.repeat([0, 1], n).astype(np.int64)
         names = density.features[left], density.features[right]
         plots.append(

@@ -41,15 +41,19 @@ class TrainDensity:
     Attributes
     ----------
     coordinates : Coordinates
+        Coordinates in which the bumps lie.
     modes : Modes
+        Points of every variable.
     bumps : tuple of (p, points) float64 arrays
         Of every variable.
     background : tuple of (p,) float64 arrays
         Distribution of the bumps of every variable, the prior of all states.
     trains : tuple of NonnegativeTrain
+        Trains of the mixture, over the bumps.
     shares : (trains,) float64 array
         Of the trains in the mixture.
     views : tuple of (name, features)
+        Names of the views and of their features.
     """
 
     coordinates: Coordinates
@@ -136,14 +140,14 @@ class TrainDensity:
     def draw(self, n_samples: int, rng: np.random.Generator) -> Floats:
         """Draw rows, features beside each other in the order of the views."""
         which = rng.choice(len(self.trains), n_samples, p=self.shares)
-        found = np.empty((n_samples, len(self.modes.modes)))
+        coordinates = np.empty((n_samples, len(self.modes.modes)))
         masses = [masses_of(mode) for mode in self.modes.modes]
         for k, (train, tables) in enumerate(zip(self.trains, self.tabulated, strict=True)):
             rows = np.flatnonzero(which == k)
             points = drawn_points(train, tables.points, self.modes.first, masses, len(rows), rng)
             for j, mode in enumerate(self.modes.modes):
-                found[rows, j] = drawn_values(mode, points[:, j], rng)
-        return self.coordinates.inverse(found)
+                coordinates[rows, j] = drawn_values(mode, points[:, j], rng)
+        return self.coordinates.inverse(coordinates)
 
     def without(self, values: Mapping[int, float | None]) -> TrainDensity:
         """Return the density of the other variables.
@@ -167,8 +171,8 @@ class TrainDensity:
                 + right[0, j] * tables.points[point[0, j] + 1]
                 for j in values
             }
-            found, log_mass = contracted(train, at)
-            trains.append(found)
+            contraction, log_mass = contracted(train, at)
+            trains.append(contraction)
             logs.append(log_mass)
         kept = np.array([j for j in range(d) if j not in values], np.int64)
         names = [self.features[j] for j in kept]
@@ -191,19 +195,20 @@ class TrainDensity:
         """Return the sums over rows that one step of expectation maximisation needs."""
         return TrainCounts(self.rows, self.tabulated, self.shares, hold_out, random_state)
 
-    def updated(self, found: TrainCountsResult, prior_weight: float) -> TrainDensity:
+    def updated(self, counts: TrainCountsResult, prior_weight: float) -> TrainDensity:
         """Return the density after a step of expectation maximisation.
 
         Parameters
         ----------
-        found : TrainCountsResult
+        counts : TrainCountsResult
+            Expected counts of the states, summed over the rows.
         prior_weight : float
             Rows that the background adds to every state.
         """
         first = self.modes.first
         trains = tuple(
             updated(train, self.bumps, first, sums, self.background, prior_weight)
-            for train, sums in zip(self.trains, found.sums, strict=True)
+            for train, sums in zip(self.trains, counts.sums, strict=True)
         )
         return replace(self, trains=trains)
 
@@ -211,11 +216,11 @@ class TrainDensity:
 def _evaluated(function: RowFunction, rows: Floats) -> NDArray[Any]:
     """Return the output of a function of rows."""
     (output,) = function.outputs
-    found = np.empty((len(rows), *output.dims.values()), output.dtype)
+    values = np.empty((len(rows), *output.dims.values()), output.dtype)
     work = Workspace()
     for window, block in sub_blocks(Block(rows, {}, 0, len(rows)), function.block_rows):
-        function.evaluate(block, {output.name: found[window]}, work)
-    return found
+        function.evaluate(block, {output.name: values[window]}, work)
+    return values
 
 
 def masses_of(mode: Mode) -> Floats:
@@ -229,9 +234,11 @@ def drawn_values(mode: Mode, points: NDArray[np.int64], rng: np.random.Generator
     Parameters
     ----------
     mode : Nodes or Symbols
+        Points of the variable.
     points : (n,) int64 array
         Counted from the first of the mode.
     rng : Generator
+        Source of random numbers.
     """
     if not isinstance(mode, Nodes):
         # another symbol has no value

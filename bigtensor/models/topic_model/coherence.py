@@ -16,12 +16,14 @@ def likely_words(topics: Floats, n_words: int) -> NDArray[np.intp]:
     Parameters
     ----------
     topics : (V, k) float64 array
+        Probabilities of the words of every topic.
     n_words : int
+        Number of words of every topic.
     """
     return np.argsort(-topics, axis=0, kind="stable")[:n_words].T
 
 
-def mean_npmi(found: WordCooccurrenceResult, places: NDArray[np.intp]) -> Floats:
+def mean_npmi(cooccurrence: WordCooccurrenceResult, places: NDArray[np.intp]) -> Floats:
     """Return the mean normalised pointwise mutual information of the words of every topic.
 
     It is 1 for words that share all their documents, 0 for independent words and -1 for words that
@@ -29,9 +31,10 @@ def mean_npmi(found: WordCooccurrenceResult, places: NDArray[np.intp]) -> Floats
 
     Parameters
     ----------
-    found : WordCooccurrenceResult
+    cooccurrence : WordCooccurrenceResult
+        Shares of the documents that hold pairs of words.
     places : (k, n) integer array
-        Words of every topic among those of `found`.
+        Words of every topic among those of `cooccurrence`.
 
     Returns
     -------
@@ -40,14 +43,14 @@ def mean_npmi(found: WordCooccurrenceResult, places: NDArray[np.intp]) -> Floats
     """
     first, second = np.triu_indices(places.shape[1], 1)
     a, b = places[:, first], places[:, second]
-    single = np.diag(found.together)
-    both, apart = found.together[a, b], single[a] * single[b]
+    single = np.diag(cooccurrence.together)
+    both, apart = cooccurrence.together[a, b], single[a] * single[b]
     with np.errstate(divide="ignore", invalid="ignore"):
         npmi = np.log(both / apart) / -np.log(both)
     npmi[both == 0] = -1
     npmi[both == 1] = 1
     npmi[apart == 0] = np.nan
-    known = ~np.isnan(npmi)
-    total = np.where(known, npmi, 0).sum(axis=1)
+    occurs = ~np.isnan(npmi)
+    total = np.where(occurs, npmi, 0).sum(axis=1)
     with np.errstate(invalid="ignore"):
-        return np.asarray(total / known.sum(axis=1))
+        return np.asarray(total / occurs.sum(axis=1))

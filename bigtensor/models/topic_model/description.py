@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bigtensor.models.topic_model.sections import (
@@ -14,6 +14,7 @@ from bigtensor.models.topic_model.sections import (
 from bigtensor.models.words.description import Facts, Line, ModelDescription, refuse_levels
 from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.report_blocks import Notice, ReportParts
+from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
 
 WORDS = 8
@@ -24,12 +25,7 @@ class TopicDescription(ModelDescription):
     """Facts and words on topics."""
 
     def facts(self, model: Any) -> Facts:
-        """Return facts as JSON holds them.
-
-        Parameters
-        ----------
-        model : fitted or prepared model
-        """
+        """Return facts as JSON holds them."""
         facts = super().facts(model)
         if model.__sklearn_is_fitted__():
             facts["n_components"] = len(model.doc_concentration_)
@@ -38,7 +34,7 @@ class TopicDescription(ModelDescription):
             facts["top_words"] = model.top_words(WORDS)
         return facts
 
-    def size(self, facts: Any) -> str:
+    def size(self, facts: Mapping[str, Any]) -> str:
         """Return the number of topics in words.
 
         Parameters
@@ -50,12 +46,7 @@ class TopicDescription(ModelDescription):
         return "" if k is None else f"{k} topics"
 
     def fit_lines(self, model: Any) -> Iterator[Line]:
-        """Return names and words for the result of a fit.
-
-        Parameters
-        ----------
-        model : fitted model
-        """
+        """Return names and words for the result of a fit."""
         yield from outcome_in_words(model)
         for topic, words in enumerate(model.top_words(WORDS)):
             yield f"topic {topic}", f"{model.topic_weights_[topic]:.3f}  {' '.join(words)}"
@@ -71,7 +62,6 @@ class TopicDescription(ModelDescription):
 
         Parameters
         ----------
-        model : fitted model
         level, probabilities
             Of mixtures alone.
 
@@ -83,16 +73,10 @@ class TopicDescription(ModelDescription):
         refuse_levels("shares of topics have", level, probabilities=probabilities)
         return (TOPIC_SHARE,)
 
-    def report(self, model: Any, rows: Any) -> ReportParts:
-        """Return notices, sentences and sections of the report.
-
-        Parameters
-        ----------
-        model : fitted model
-        rows : SampledRows, optional
-        """
-        found = model.diagnostics_
-        verdict = found["verdict"]
+    def report(self, model: Any, rows: SampledRows | None) -> ReportParts:
+        """Return notices, sentences and sections of the report."""
+        diagnostics = model.diagnostics_
+        verdict = diagnostics["verdict"]
         notice = Notice("good" if verdict["good"] else "warning", verdict_words(verdict))
         by_sample = () if rows is None else tuple(samples_section(model, rows))
         return ReportParts(
@@ -100,19 +84,14 @@ class TopicDescription(ModelDescription):
             headline=(("topics", str(len(model.doc_concentration_))),),
             method=tuple(method_in_words(model)),
             sections=(words_section(model), map_section(model), *by_sample),
-            diagnostics=diagnostic_blocks(found),
+            diagnostics=diagnostic_blocks(diagnostics),
         )
 
 
 def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
-    found = model.diagnostics_
-    passes = found.get("n_iter", 0)
+    """Return how a fit ended, as names and words."""
+    diagnostics = model.diagnostics_
+    passes = diagnostics.get("n_iter", 0)
     return [
         (
             "topics",
@@ -120,29 +99,24 @@ def outcome_in_words(model: Any) -> list[Line]:
             "expectation maximisation",
         ),
         ("prior", f"concentration {model.doc_concentration_.sum():.3g}"),
-        ("verdict", verdict_words(found["verdict"])),
+        ("verdict", verdict_words(diagnostics["verdict"])),
     ]
 
 
 def method_in_words(model: Any) -> Iterator[str]:
-    """Return sentences on how a model was fitted.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
-    found = model.diagnostics_
+    """Return sentences on how a model was fitted."""
+    diagnostics = model.diagnostics_
     yield (
         "Every document is a mixture of topics, which are distributions over words; the order of "
         "words does not count."
     )
     yield "The topics were found in the moments of pairs and triples of words of the same document."
-    passes = found.get("n_iter", 0)
+    passes = diagnostics.get("n_iter", 0)
     if passes:
         yield (
             f"{passes} passes of Monte Carlo expectation maximisation over all documents followed."
         )
-    of_moments = found["moment_concentration"]
+    of_moments = diagnostics["moment_concentration"]
     if of_moments is not None:
         yield (
             f"The moments agree with a concentration of {of_moments:.3g}; that of the model is "

@@ -26,12 +26,7 @@ MOST_LINES = 60
 
 
 def words_section(model: Any) -> Section:
-    """Return the table of the likely words of every topic, with their probability and lift.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
+    """Return the table of the likely words of every topic, with their probability and lift."""
     topics, names = model._fitted.topics, model.views_.feature_names
     lift = topics / (topics @ model.topic_weights_)[:, None]
     largest = model.topic_weights_.max()
@@ -63,12 +58,7 @@ def words_section(model: Any) -> Section:
 
 
 def map_section(model: Any) -> Section:
-    """Return the picture of how near topics are to each other.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
+    """Return the picture of how near topics are to each other."""
     roots = np.sqrt(model._fitted.topics[:, :MOST_LINES])
     # one minus the squared Hellinger distance
     likeness = np.clip(roots.T @ roots, 0, 1)
@@ -94,13 +84,7 @@ def _neighbours(distance: Floats) -> NDArray[np.intp]:
 
 
 def samples_section(model: Any, rows: SampledRows) -> Iterator[Section]:
-    """Return the picture of the mean shares of every sample or class, where the data have any.
-
-    Parameters
-    ----------
-    model : fitted model
-    rows : SampledRows
-    """
+    """Return the picture of the mean shares of every sample or class, where the data have any."""
     groups = rows.sample_id or rows.truth
     if groups is None:
         return
@@ -131,16 +115,16 @@ def samples_section(model: Any, rows: SampledRows) -> Iterator[Section]:
     yield Section("samples", f"Topics by {kind}", (Words(words), heatmap), f"By {kind}")
 
 
-def diagnostic_blocks(found: Mapping[str, Any]) -> tuple[Block, ...]:
+def diagnostic_blocks(diagnostics: Mapping[str, Any]) -> tuple[Block, ...]:
     """Return figures of the prediction of held-out documents, and of the spectrum.
 
     Parameters
     ----------
-    found : mapping
+    diagnostics : mapping
         Diagnostics of a fitted model.
     """
     blocks: list[Block] = []
-    scores = found.get("completion", ())
+    scores = diagnostics.get("completion", ())
     if len(scores) > 1:
         panel = Panel(
             (Curve(range(len(scores)), scores, marker=4.0),),
@@ -152,8 +136,8 @@ def diagnostic_blocks(found: Mapping[str, Any]) -> tuple[Block, ...]:
             "it. The passes end where it settles; the last one is over all documents."
         )
         blocks.append(Group((Curves("Prediction of held-out documents", (panel,)), words)))
-    if "spectrum" in found:
-        values, errors = (np.array(found["spectrum"][name]) for name in ("values", "errors"))
+    if "spectrum" in diagnostics:
+        values, errors = (np.array(diagnostics["spectrum"][name]) for name in ("values", "errors"))
         places = range(1, len(values) + 1)
         panel = Panel(
             (

@@ -30,6 +30,7 @@ class Topics:
     mean_length : float
         Words of a document.
     views : tuple of (name, features)
+        Names of the views and of their features.
     """
 
     topics: Floats

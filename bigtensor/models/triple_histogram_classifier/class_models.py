@@ -35,17 +35,21 @@ def fitted_class_model(
     sequences : Sequences
         Codes.
     categories : tuple of str
+        Names of the codes, in their order.
     sample_weight : (sequences,) float64 array, optional
+        Weight of every sequence; None stands for ones.
     """
     model: ClassModel = clone(estimator)
     if isinstance(model, HiddenMarkovModel):
         weight = None if sample_weight is None else np.repeat(sample_weight, sequences.lengths)
         model.fit(sequence_dataset(sequences, categories), sample_weight=weight)
         return model
-    found = TripleHistograms.of(sequences, len(categories))
-    weight = found.count if sample_weight is None else found.count * sample_weight[found.sequence]
-    of_window = np.bincount(found.window, weight, len(found.codes))
-    model.fit(triple_table(found.codes, categories), sample_weight=of_window)
+    triples = TripleHistograms.of(sequences, len(categories))
+    weight = (
+        triples.count if sample_weight is None else triples.count * sample_weight[triples.sequence]
+    )
+    of_window = np.bincount(triples.window, weight, len(triples.codes))
+    model.fit(triple_table(triples.codes, categories), sample_weight=of_window)
     return model
 
 
@@ -71,8 +75,8 @@ def sequence_log_likelihoods(
 
     Steps that the model leaves out cut a sequence, of which the parts are added.
     """
-    found = model.score_samples(sequence_dataset(sequences, categories))
-    of_sequence = np.bincount(found["sequence"].to_numpy(), found.to_numpy(), len(sequences))
+    scores = model.score_samples(sequence_dataset(sequences, categories))
+    of_sequence = np.bincount(scores["sequence"].to_numpy(), scores.to_numpy(), len(sequences))
     return np.asarray(of_sequence, np.float64)
 
 

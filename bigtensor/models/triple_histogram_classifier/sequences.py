@@ -29,6 +29,7 @@ class Sequences:
     values : (steps,) array
         Integers or strings as they were given, or codes.
     lengths : (sequences,) int64 array
+        Steps of every sequence.
     """
 
     values: NDArray[Any]
@@ -44,8 +45,8 @@ class Sequences:
 
     def categories(self) -> NDArray[Any]:
         """Return the categories that occur, ascending, without the missing one."""
-        found = np.unique(self.values)
-        return found[~_is_missing(found)]
+        occurring = np.unique(self.values)
+        return occurring[~_is_missing(occurring)]
 
     def encoded(self, categories: NDArray[Any]) -> Sequences:
         """Return the sequences as int32 codes of known categories; unknown ones are missing.
@@ -167,8 +168,11 @@ def write_window_cells(
     Parameters
     ----------
     codes : (steps,) int32 array
+        Category of every step; negative where it is missing.
     sequence : (steps,) int64 array
+        Position of the sequence of every step, ascending.
     n_categories : int
+        Number of categories, the width of the table in all directions.
     cell : (steps,) int64 array
         -1 where no window of three known categories starts.
     """
@@ -191,7 +195,7 @@ def check_shape(table: NDArray[Any]) -> None:
             )
 
 
-def _one(part: Any) -> NDArray[Any]:
+def _one(part: object) -> NDArray[Any]:
     """Return the steps of one sequence."""
     steps = np.asarray(list(part)) if isinstance(part, str | Iterable) else np.asarray(part)
     if steps.ndim != 1:

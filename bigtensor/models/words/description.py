@@ -33,10 +33,6 @@ class ModelDescription:
         """Return facts of a fitted or a prepared model, as JSON holds them.
 
         `bigtensor info` shows them besides parameters, data, passes and views.
-
-        Parameters
-        ----------
-        model : fitted or prepared model
         """
         fitted = model.__sklearn_is_fitted__()
         return {"outcome": dict(model._outcome_in_words()) if fitted else {}}
@@ -62,30 +58,15 @@ class ModelDescription:
         yield from outcome_lines(facts)
 
     def fit_facts(self, model: Any) -> Facts:
-        """Return facts that ``bigtensor fit --json`` prints.
-
-        Parameters
-        ----------
-        model : fitted model
-        """
+        """Return facts that ``bigtensor fit --json`` prints."""
         return self.facts(model)
 
     def fit_size(self, model: Any) -> str:
-        """Return the size of a model as the end of a fit tells it.
-
-        Parameters
-        ----------
-        model : fitted model
-        """
+        """Return the size of a model as the end of a fit tells it."""
         return self.size(self.facts(model))
 
     def fit_lines(self, model: Any) -> Iterator[Line]:
-        """Return names and words for the result of a fit.
-
-        Parameters
-        ----------
-        model : fitted model
-        """
+        """Return names and words for the result of a fit."""
         yield from model._outcome_in_words()
 
     def row_outputs(
@@ -100,8 +81,11 @@ class ModelDescription:
         Parameters
         ----------
         model : fitted model
+            Fitted model, named in the message.
         level : {"population", "component"}, optional
+            Level of labels, refused here.
         probabilities : bool, default False
+            Probabilities of labels, refused here.
 
         Raises
         ------
@@ -119,11 +103,12 @@ class ModelDescription:
         Parameters
         ----------
         model : fitted model
+            Fitted model that the report describes.
         rows : SampledRows, optional
             Sample of rows of the data; of a mixture LabelledRows.
         """
-        told = model._outcome_in_words()
-        return ReportParts(method=tuple(sentence_of(f"{name}: {words}") for name, words in told))
+        outcome = model._outcome_in_words()
+        return ReportParts(method=tuple(sentence_of(f"{name}: {words}") for name, words in outcome))
 
 
 def refuse_levels(answers: str, level: str | None, *, probabilities: bool) -> None:
@@ -134,7 +119,9 @@ def refuse_levels(answers: str, level: str | None, *, probabilities: bool) -> No
     answers : str
         Answers of the model with their verb, such as ``"sources have"``.
     level : str, optional
+        Level that was asked for; None if none was.
     probabilities : bool
+        True if probabilities were asked for.
 
     Raises
     ------
@@ -175,14 +162,14 @@ def summary_html(model: Any) -> str:
     str
         Complete in itself: no script, no link, everything that came from the data escaped.
     """
-    found = model.diagnostics_
+    diagnostics = model.diagnostics_
     views = model.views_.as_mapping()
     facts = [
-        ("data", found["data"]),
-        ("rows", f"{found['rows']:,} ({found['rows_left_out']:,} left out)"),
+        ("data", diagnostics["data"]),
+        ("rows", f"{diagnostics['rows']:,} ({diagnostics['rows_left_out']:,} left out)"),
         ("features", f"{model.n_features_in_} ({len(model.views_.feature_names)} used)"),
         ("views", "; ".join(f"{name}: {names_in_words(own)}" for name, own in views.items())),
-        ("passes", f"{len(found['passes'])}: {passes_in_words(found['passes'])}"),
+        ("passes", f"{len(diagnostics['passes'])}: {passes_in_words(diagnostics['passes'])}"),
         *((name, text) for name, text in model._outcome_in_words()),
     ]
     return (

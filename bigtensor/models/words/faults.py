@@ -19,12 +19,7 @@ def after_praise(faults: Sequence[Fault], praise: str) -> list[Fault]:
 
 
 def verdict_words(verdict: dict[str, Any]) -> str:
-    """Return the sentences of a verdict.
-
-    Parameters
-    ----------
-    verdict : dict
-    """
+    """Return the sentences of a verdict."""
     return " ".join(verdict["sentences"])
 
 

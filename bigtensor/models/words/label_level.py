@@ -20,9 +20,11 @@ class LabelLevel:
     Attributes
     ----------
     name : {"component", "population"}
+        Kind of the things that labels stand for.
     weights : (m,) float64 array
         Descending.
     component_weights : (k,) float64 array
+        Mixing weights of the components, which equal `weights` without populations.
     of_component : (k,) integer array, optional
         The population of every component. None without populations.
     """
@@ -39,12 +41,7 @@ class LabelLevel:
 
 
 def level_of(model: Any) -> LabelLevel:
-    """Return the level of the labels of a fitted mixture.
-
-    Parameters
-    ----------
-    model : fitted mixture
-    """
+    """Return the level of the labels of a fitted mixture."""
     weights = np.asarray(model.weights_, np.float64)
     of_component = population_of_component(model)
     if of_component is None:
@@ -54,16 +51,7 @@ def level_of(model: Any) -> LabelLevel:
 
 
 def population_of_component(model: Any) -> NDArray[np.intp] | None:
-    """Return the population of every component of a fitted model, or None without populations.
-
-    Parameters
-    ----------
-    model : fitted model
-
-    Returns
-    -------
-    (k,) integer array or None
-    """
+    """Return the population of every component of a fitted model, or None without populations."""
     try:
         return np.asarray(model.population_of_component_)
     except (AttributeError, NoPopulationsError):

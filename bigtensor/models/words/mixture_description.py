@@ -29,14 +29,7 @@ class MixtureDescription(ModelDescription):
     def facts(self, model: Any) -> Facts:
         """Return number, weights and populations of the components.
 
-        Parameters
-        ----------
-        model : fitted or prepared mixture
-
-        Returns
-        -------
-        dict
-            ``weights`` and ``populations`` are None before a fit.
+        ``weights`` and ``populations`` are None before a fit.
         """
         facts = {
             **super().facts(model),
@@ -61,12 +54,7 @@ class MixtureDescription(ModelDescription):
         return facts
 
     def size(self, facts: Mapping[str, Any]) -> str:
-        """Return the numbers of components and populations in words.
-
-        Parameters
-        ----------
-        facts : mapping
-        """
+        """Return the numbers of components and populations in words."""
         k, populations = facts["n_components"], facts["populations"]
         if isinstance(k, str):
             return "components to be counted"
@@ -74,22 +62,12 @@ class MixtureDescription(ModelDescription):
         return f"{k} components{merged}"
 
     def lines(self, facts: Mapping[str, Any]) -> Iterator[str]:
-        """Return the weights, and how the fit ended, line by line.
-
-        Parameters
-        ----------
-        facts : mapping
-        """
+        """Return the weights, and how the fit ended, line by line."""
         yield from weight_lines(facts)
         yield from outcome_lines(facts)
 
     def fit_facts(self, model: Any) -> Facts:
-        """Return numbers and weights of components and populations, and how the fit ended.
-
-        Parameters
-        ----------
-        model : fitted mixture
-        """
+        """Return numbers and weights of components and populations, and how the fit ended."""
         level = level_of(model)
         merged = level.of_component is not None
         return {
@@ -101,24 +79,14 @@ class MixtureDescription(ModelDescription):
         }
 
     def fit_size(self, model: Any) -> str:
-        """Return the numbers of components and populations in words.
-
-        Parameters
-        ----------
-        model : fitted mixture
-        """
+        """Return the numbers of components and populations in words."""
         level = level_of(model)
         merged = level.of_component is not None
         populations = f", merged into {level.count} populations," if merged else ""
         return f"{len(level.component_weights)} components{populations}"
 
     def fit_lines(self, model: Any) -> Iterator[Line]:
-        """Return the weights of populations, or of components, and how the fit ended.
-
-        Parameters
-        ----------
-        model : fitted mixture
-        """
+        """Return the weights of populations, or of components, and how the fit ended."""
         yield "weights", listed_weights(model)
         yield from super().fit_lines(model)
 
@@ -130,10 +98,12 @@ class MixtureDescription(ModelDescription):
         Parameters
         ----------
         model : fitted mixture
+            Fitted mixture, which may have populations.
         level : {"population", "component"}, optional
             Components are written besides populations. Populations are refused where there are
             none.
         probabilities : bool, default False
+            True for probabilities and log-densities besides the labels.
 
         Raises
         ------
@@ -154,35 +124,20 @@ class JudgedMixtureDescription(MixtureDescription):
     """Facts and words on a mixture whose diagnostics hold a verdict and log-likelihoods."""
 
     def facts(self, model: Any) -> Facts:
-        """Return the facts of a mixture with its verdict and its log-likelihoods.
-
-        Parameters
-        ----------
-        model : fitted or prepared model
-        """
-        found = model.diagnostics_
+        """Return the facts of a mixture with its verdict and its log-likelihoods."""
+        diagnostics = model.diagnostics_
         return {
             **super().facts(model),
-            "verdict": found.get("verdict"),
-            "mean_log_likelihood": list(found.get("mean_log_likelihood") or ()),
+            "verdict": diagnostics.get("verdict"),
+            "mean_log_likelihood": list(diagnostics.get("mean_log_likelihood") or ()),
         }
 
     def fit_facts(self, model: Any) -> Facts:
-        """Return the facts of a mixture with its verdict.
-
-        Parameters
-        ----------
-        model : fitted model
-        """
+        """Return the facts of a mixture with its verdict."""
         return {**super().fit_facts(model), "verdict": model.diagnostics_["verdict"]}
 
     def fit_lines(self, model: Any) -> Iterator[Line]:
-        """Return the weights, the verdict and the notes. A fault was told in a warning.
-
-        Parameters
-        ----------
-        model : fitted model
-        """
+        """Return the weights, the verdict and the notes. A fault was told in a warning."""
         yield "weights", listed_weights(model)
         verdict = model.diagnostics_["verdict"]
         if verdict["good"]:
@@ -190,12 +145,12 @@ class JudgedMixtureDescription(MixtureDescription):
         for note in self.notes(model.diagnostics_):
             yield "note", note
 
-    def notes(self, found: Mapping[str, Any]) -> Iterator[str]:  # noqa: ARG002
+    def notes(self, diagnostics: Mapping[str, Any]) -> Iterator[str]:  # noqa: ARG002
         """Return sentences on the choices of a fit.
 
         Parameters
         ----------
-        found : mapping
+        diagnostics : mapping
             Diagnostics of a fitted model.
         """
         yield from ()
@@ -211,19 +166,20 @@ def verdict_notice(verdict: Mapping[str, Any]) -> Notice:
     return Notice("good" if verdict["good"] else "warning", verdict_in_words(verdict))
 
 
-def judged_outcome(found: Mapping[str, Any], initialisation: str) -> list[Line]:
+def judged_outcome(diagnostics: Mapping[str, Any], initialisation: str) -> list[Line]:
     """Return how a fit ended, as names and words.
 
     Parameters
     ----------
-    found : mapping
+    diagnostics : mapping
         Diagnostics of a fitted model, with a verdict and log-likelihoods.
     initialisation : str
+        Name of the method that made the initialisation.
     """
-    likelihoods = found["mean_log_likelihood"]
+    likelihoods = diagnostics["mean_log_likelihood"]
     return [
         ("initialisation", initialisation),
-        ("verdict", verdict_in_words(found["verdict"])),
+        ("verdict", verdict_in_words(diagnostics["verdict"])),
         (
             "log-likelihood",
             f"{likelihoods[-1]:.4f} nats a row" if likelihoods else "before an EM iteration",
@@ -256,12 +212,7 @@ def weight_lines(facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def listed_weights(model: Any) -> str:
-    """Return the largest weights of populations, or of components, as one line.
-
-    Parameters
-    ----------
-    model : fitted mixture
-    """
+    """Return the largest weights of populations, or of components, as one line."""
     weights = level_of(model).weights
     listed = ", ".join(f"{weight:.4f}" for weight in weights[:MOST_WEIGHTS])
     more = len(weights) - MOST_WEIGHTS
@@ -276,6 +227,7 @@ def weight_table(
     Parameters
     ----------
     weights : (components or populations,) float64 array
+        Mixing weights in the order of the rows.
     of_component : (components,) integer array, optional
         The population of every component, where the weights are of populations.
     """

@@ -18,6 +18,7 @@ class Notice:
     Attributes
     ----------
     level : {"good", "note", "warning"}
+        Severity of the notice.
     text : str
         Whole sentences.
     """
@@ -51,6 +52,7 @@ class Cell:
     Attributes
     ----------
     text : str
+        Word or number that the cell shows.
     shade : float
         Strength of the background, 0 to 1.
     wide : bool
@@ -74,6 +76,7 @@ class Table:
     header : tuple of str
         The first names the rows.
     rows : tuple of tuples of Cell
+        Cells of every row, as many as the header has.
     caption : str
         Whole sentences that say how to read it.
     matrix : bool
@@ -95,6 +98,7 @@ class Group:
     Attributes
     ----------
     blocks : tuple of Block
+        Blocks in the order of the page.
     title : str
         Heading; of folded blocks the line that unfolds them.
     layout : {"stacked", "beside", "wide", "narrow", "scroll", "folded", "prose"}
@@ -122,7 +126,9 @@ class Section:
     name : str
         Anchor in the page, distinct from those of all other sections.
     title : str
+        Heading of the section.
     blocks : tuple of Block
+        Blocks in the order of the page.
     short : str
         Title in the table of contents; by default the title.
     """
@@ -140,6 +146,7 @@ class Column:
     Attributes
     ----------
     title : str
+        Heading of the column.
     texts : tuple of str
         One for every component or population, at the level of the labels.
     wide : bool

@@ -57,6 +57,7 @@ class Heatmap:
     shades : (r, c) array
         Values that colours stand for.
     row_names, column_names : tuple of str
+        Names of the rows, from above, and of the columns.
     label : str
         Name of the shades.
     limit : float
@@ -117,9 +118,11 @@ class DensityPlot:
     alternative : str
         Description for readers who do not see the figure.
     title : str
+        Name of the feature.
     points : (g,) array
         Ascending.
     density : (g, k) array
+        Density of every component, or population, at the points.
     weights : (k,) array
         Mixing weights.
     values : (n,) array, optional
@@ -151,9 +154,11 @@ class Scatter:
     alternative : str
         Description for readers who do not see the figure.
     x, y : (n,) arrays
+        Values of the two features.
     label : (n,) int array
         Component or population of every row; -1 for none.
     n_labels : int
+        Number of components or populations.
     names : tuple of two str
         Names of the features.
     """
@@ -176,19 +181,20 @@ class ConditionalPlot:
     ----------
     alternative : str
         Description for readers who do not see the figure.
-    given : (g,) array
-        Values of the feature that is given, ascending.
+    condition : (g,) array
+        Values of the conditioning feature, ascending.
     median, lower, upper : (g,) arrays
+        Median of the other feature, and the ends of its interval.
     names : tuple of two str
-        Names of the feature that is given and of the other one.
+        Names of the conditioning feature and of the other one.
     categorical : bool
-        True if the values that are given are categories, each with an interval of its own.
+        True if the conditioning values are categories, each with an interval of its own.
     x, y : (n,) arrays
         Rows of the data in both features; none are needed.
     """
 
     alternative: str
-    given: FloatArray
+    condition: FloatArray
     median: FloatArray
     lower: FloatArray
     upper: FloatArray
@@ -235,11 +241,13 @@ class Curve:
     Attributes
     ----------
     x, y : (n,) array-like
+        Coordinates of the points.
     name : str
         In the legend; none without a name.
     colour : int, optional
         Number of a colour; None is the colour of the text.
     dashed : bool
+        True for a dashed line.
     marker : float
         Size of the marks at the points; 0 for none.
     hollow_from : int, optional
@@ -262,6 +270,7 @@ class Rule:
     Attributes
     ----------
     at : float
+        Position on the axis that the line crosses.
     name : str
         In the legend; none without a name.
     upright : bool, default True
@@ -282,9 +291,11 @@ class Panel:
     items : tuple of Curve and Rule
         Later ones cover earlier ones.
     title, x_label, y_label : str
+        Heading of the panel, and names of its axes.
     logarithmic : bool
         Of the upright axis.
     x_limits, y_limits : tuple of two float, optional
+        Ends of the axes; by default they follow the curves.
     share : float
         Part of the height of the figure, in proportion to those of other panels.
     """
@@ -310,6 +321,7 @@ class Curves:
     panels : tuple of Panel
         From above.
     legend_columns : int
+        Number of columns of the legend.
     """
 
     alternative: str
@@ -332,6 +344,7 @@ class Histograms:
     values, weight : (n,) arrays
         Numbers and sample weights of the rows.
     n_labels : int
+        Number of components or populations.
     name : str
         Name of the kind of all labels, such as ``"component"``.
     value_label : str

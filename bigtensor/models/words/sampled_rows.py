@@ -29,6 +29,7 @@ class Groups:
     codes : (n,) int64 array
         Positions in ``names``; -1 for none.
     names : tuple of str
+        Names of the groups.
     """
 
     codes: NDArray[np.int64]
@@ -116,10 +117,12 @@ def summed_weights(
     weight : (n,) float64 array or None
         None stands for ones.
     n_labels : int
+        Number of components or populations.
 
     Returns
     -------
     (n_labels,) float64 array
+        Rows without a label count in no sum.
     """
     has_label = label >= 0
     weights = None if weight is None else weight[has_label]
@@ -132,6 +135,7 @@ def samples_of_model(model: Any, data: Any) -> Samples:
     Parameters
     ----------
     model : fitted model
+        Fitted model whose features are looked up in the data.
     data : path, xarray, AnnData, array-like, or a list of these
         As for `fit`.
 
@@ -152,6 +156,7 @@ def read_windows(
     Parameters
     ----------
     samples : Samples
+        Opened data.
     windows : sequence of slice
         Disjoint and ascending, in global row indices.
     marginalised : bool, default False
@@ -160,6 +165,7 @@ def read_windows(
     Returns
     -------
     rows : Block
+        Copies of the rows, with their sample weights.
     valid : (rows,) bool array
         False for rows with missing values.
     """
@@ -195,20 +201,21 @@ def row_answers(model: Any, rows: Block, outputs: tuple[str, ...]) -> dict[str, 
     Parameters
     ----------
     model : fitted model
+        Fitted model.
     rows : Block
         All valid.
     outputs : tuple of str
         Such as ``("label", "probability")``.
     """
     function = model._row_function(outputs)
-    found = {
+    arrays = {
         output.name: np.empty((rows.rows, *output.dims.values()), output.dtype)
         for output in function.outputs
     }
     work = Workspace()
     for window, block in sub_blocks(rows, function.block_rows):
-        function.evaluate(block, {name: array[window] for name, array in found.items()}, work)
-    return found
+        function.evaluate(block, {name: array[window] for name, array in arrays.items()}, work)
+    return arrays
 
 
 def kept_rows(rows: Block, kept: NDArray[np.bool_]) -> Block:

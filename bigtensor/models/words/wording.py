@@ -12,7 +12,9 @@ def counted(number: int, one: str, several: str | None = None) -> str:
     Parameters
     ----------
     number : int
+        Number of things, written with separators of thousands.
     one : str
+        Noun in the singular.
     several : str, optional
         The plural where it is not the noun with an s.
     """
@@ -81,12 +83,7 @@ def size(nbytes: int) -> str:
 
 
 def independence_sentence(views: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """Say which features may depend on each other within a component.
-
-    Parameters
-    ----------
-    views : sequence of (name, features)
-    """
+    """Say which features of ``(name, features)`` views may depend on each other in a component."""
     if all(len(members) == 1 for _, members in views):
         return (
             "Every feature is a view of its own: features are taken as independent within a "

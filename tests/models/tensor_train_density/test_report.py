@@ -123,11 +123,11 @@ def test_conditionals__of_gaussian_neighbours_are_near_the_truth(chained):
     order = chained.order_
     assert [plot.names for plot in plots] == list(pairwise(order))
     (plot,) = [plot for plot in plots if set(plot.names) == {"x0", "x3"}]
-    core = np.abs(plot.given) < 1.2
+    core = np.abs(plot.condition) < 1.2
     half = 0.6 * norm.ppf(0.9)
-    assert plot.median[core] == pytest.approx(0.8 * plot.given[core], abs=0.15)
-    assert plot.lower[core] == pytest.approx(0.8 * plot.given[core] - half, abs=0.25)
-    assert plot.upper[core] == pytest.approx(0.8 * plot.given[core] + half, abs=0.25)
+    assert plot.median[core] == pytest.approx(0.8 * plot.condition[core], abs=0.15)
+    assert plot.lower[core] == pytest.approx(0.8 * plot.condition[core] - half, abs=0.25)
+    assert plot.upper[core] == pytest.approx(0.8 * plot.condition[core] + half, abs=0.25)
     assert not plot.x.size
 
 
@@ -154,7 +154,7 @@ def test_conditionals__ask_for_measured_variables_alone(with_categories):
     assert {plot.names for plot in plots} == {(name, "x2") for name in near}
     for plot in plots:
         assert plot.categorical
-        assert list(plot.given) == [0, 1, 2]
+        assert list(plot.condition) == [0, 1, 2]
         assert len(plot.x) == len(plot.y) == np.sum(~np.isnan(X[:, 2]))
         if plot.names[0] == "x0":
             assert plot.median == pytest.approx([0, 2, 4], abs=0.3)

@@ -48,6 +48,7 @@ def factor_of_largest_gap(
     scale : (features,) float64 array
         The scale of the features inside components.
     settings : Settings
+        Settings with the number of components.
     """
     k = settings.n_components
     gaps = []
@@ -74,7 +75,9 @@ def factor_by_cross_validation(
     Parameters
     ----------
     scale : (features,) float64 array
+        Scale of the features inside components.
     preparation : Preparation
+        Preparation of the pilot sample. Its own groups are not used.
     windows : tuple of (start, stop), optional
         Rows to read; None stands for all.
 
@@ -113,7 +116,10 @@ def factor_by_cross_validation(
             scores[name].log_likelihood if name in scores else -np.inf
             for name in (_name(position, fold) for fold in range(FOLDS))
         )
-        / max(sum(score.weight for name, score in scores.items() if _of(name, position)), 1.0)
+        / max(
+            sum(score.weight for name, score in scores.items() if _has_bandwidth(name, position)),
+            1.0,
+        )
         for position in range(len(FACTORS))
     ]
     best = FACTORS[int(np.argmax(totals))] if np.isfinite(totals).any() else 1.0
@@ -176,7 +182,7 @@ def _fold(name: str) -> int:
     return int(name.rsplit(" ", 1)[1])
 
 
-def _of(name: str, position: int) -> bool:
+def _has_bandwidth(name: str, position: int) -> bool:
     """Return True if the candidate uses this bandwidth."""
     return name.startswith(f"bandwidth {position} ")
 
@@ -218,9 +224,9 @@ def with_chosen_bandwidth(
     rows = np.asarray(sample.values, np.float64)
     scale = np.array(list(preparation.diagnostics["scales"].values()))
     if settings.bandwidth == "gap":
-        factor, found = yield from factor_of_largest_gap(rows, scale, settings)
+        factor, figures = yield from factor_of_largest_gap(rows, scale, settings)
     else:
-        factor, found = yield from factor_by_cross_validation(scale, preparation, windows)
-    diagnostics = {**preparation.diagnostics, "bandwidth_choice": {"chosen": factor, **found}}
+        factor, figures = yield from factor_by_cross_validation(scale, preparation, windows)
+    diagnostics = {**preparation.diagnostics, "bandwidth_choice": {"chosen": factor, **figures}}
     groups, others = projected_views(rows, scale, replace(settings, bandwidth=factor), diagnostics)
     return replace(preparation, groups=groups, others=others, diagnostics=diagnostics)

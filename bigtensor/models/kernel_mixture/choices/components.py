@@ -71,6 +71,7 @@ def with_counted_components(sample: Sample, settings: Settings) -> tuple[Setting
     Parameters
     ----------
     sample : Sample
+        Pilot sample in which components are counted.
     settings : Settings
         Its number of components is the largest that is looked for.
 
@@ -78,7 +79,7 @@ def with_counted_components(sample: Sample, settings: Settings) -> tuple[Setting
     -------
     settings : Settings
         With the number of components that was found.
-    found : dict
+    diagnostics : dict
         ``count``, and for every group of views the ``singular_values`` and their ``null``; empty
         where the number was given.
     """
@@ -90,14 +91,16 @@ def with_counted_components(sample: Sample, settings: Settings) -> tuple[Setting
     scale = sample_clusters(rows, sample.weight, wide).scale
     features = SampleFeatures.of_sample(rows, scale, wide, {"notes": []})
     seed = purpose_seed(settings.random_state, "component count")
-    found = count_components(
+    component_count = count_components(
         features.groups, permutations=PERMUTATIONS, most=most, random_state=seed
     )
-    return replace(settings, n_components=found.count, counted=False), {
-        "count": found.count,
-        "singular_values": [group.singular_values[: most + 1] for group in found.by_group],
-        "null": [group.null for group in found.by_group],
-        "ratio": found.by_group[0].ratio,
+    return replace(settings, n_components=component_count.count, counted=False), {
+        "count": component_count.count,
+        "singular_values": [
+            group.singular_values[: most + 1] for group in component_count.by_group
+        ],
+        "null": [group.null for group in component_count.by_group],
+        "ratio": component_count.by_group[0].ratio,
     }
 
 
@@ -109,12 +112,14 @@ def with_populations_if_dependent(
     Parameters
     ----------
     sample : Sample
+        Pilot sample in which the dependence is measured.
     settings : Settings
         With the number of components that was counted.
 
     Returns
     -------
     settings : Settings
+        Settings of populations if features are dependent, else unchanged.
     dependence : float or None
         Root mean square correlation within components, if it was looked for.
     """
@@ -143,6 +148,7 @@ def dependence_within_components(sample: Sample, settings: Settings) -> float:
     Parameters
     ----------
     sample : Sample
+        Pilot sample to which components are fitted.
     settings : Settings
         With the number of components.
 

@@ -55,10 +55,6 @@ def find_populations(
     diagnostics : dict
         Receives ``outlying_components``, ``probability_temperature`` and, for the consensus,
         ``population_count``.
-
-    Returns
-    -------
-    Populations
     """
     settings, sample = preparation.settings, preparation.pilot
     assert settings.n_populations is not None
@@ -116,11 +112,11 @@ def _consensus(
         least_mass(sums) / sums.mass.sum(),
     )
     halves = [((first.tree, first.labels), (second.tree, second.labels)) for first, second in pairs]
-    found = choose_population_count(
+    population_count = choose_population_count(
         halves, tree, sums.assigned, MOST_POPULATIONS, unresolved=max(resolved)
     )
-    diagnostics["population_count"] = asdict(found)
-    return replace(tree, automatic_count=found.chosen)
+    diagnostics["population_count"] = asdict(population_count)
+    return replace(tree, automatic_count=population_count.chosen)
 
 
 def product_temperature(
@@ -137,16 +133,7 @@ def product_temperature(
     see Varin, Reid and Firth 2011, "An overview of composite likelihood methods", Statistica
     Sinica 21).
 
-    Parameters
-    ----------
-    mixture : MixtureDensities
-    sample : Sample
-    preparation : Preparation
-
-    Returns
-    -------
-    float
-        At least one; one without two views of one measured feature.
+    It is at least one, and one without two views of one measured feature.
     """
     columns = list(preparation.grids.columns)
     values = np.asarray(sample.values[:, columns], np.float64)

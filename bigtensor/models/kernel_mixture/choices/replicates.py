@@ -71,6 +71,7 @@ class Replicate:
     Attributes
     ----------
     tree : MergeTree
+        Merges of the components of the half.
     labels : (n0,) integer array
         The most probable component of every row of the whole sample.
     rows : int
@@ -90,13 +91,14 @@ def grow_replicates(
     Parameters
     ----------
     sample : Sample
+        Pilot sample to split.
     preparation : Preparation
         Of the whole sample.
-    settings : Settings
 
     Returns
     -------
     list of pairs of Replicate
+        A pair for every split.
     """
     positions = sample_positions(np.asarray(sample.values, np.float64), settings)
     halves: list[tuple[NDArray[np.intp], int]] = []
@@ -118,6 +120,7 @@ def replicates_nbytes(settings: Settings, rows: int) -> int:
     Parameters
     ----------
     settings : Settings
+        Settings with views and numbers of components.
     rows : int
         Of the pilot sample.
     """
@@ -186,13 +189,16 @@ def shares_of_leaves(
     Parameters
     ----------
     solution_labels : (n0,) integer array
+        Most probable component of the solution for every row.
     posterior : (n0, k) float64 array
         Of the components of the solution.
     replicate : Replicate
+        Components of a half, the leaves of its tree.
 
     Returns
     -------
     (k, leaves) float64 array
+        Rows sum to one.
     """
     k, leaves = posterior.shape[1], replicate.tree.n_components
     pairs = solution_labels * leaves + replicate.labels

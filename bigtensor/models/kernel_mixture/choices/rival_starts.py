@@ -56,6 +56,7 @@ def rivals_of(settings: Settings, rows: int) -> tuple[Rival, ...]:
     Parameters
     ----------
     settings : Settings
+        Settings that say whether the start is spectral.
     rows : int
         Of the data.
     """
@@ -79,6 +80,7 @@ def best_of_rivals(
     first : Refinement
         Passes that settled the first start.
     preparation : Preparation
+        Preparation of the first start.
     stage : Stage
         Over whose rows the mixtures settle.
     diagnostics : dict

@@ -17,15 +17,10 @@ SMALL_MARKS_FROM = 60
 
 
 def diagnostic_blocks(model: Any) -> tuple[Block, ...]:
-    """Return figures and tables of how a fit went.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
-    found = model.diagnostics_
-    spectral, counted = found.get("spectral"), found.get("component_count")
-    names = [", ".join(members) for members in found.get("groups", [])]
+    """Return figures and tables of how a fit went."""
+    diagnostics = model.diagnostics_
+    spectral, counted = diagnostics.get("spectral"), diagnostics.get("component_count")
+    names = [", ".join(members) for members in diagnostics.get("groups", [])]
     blocks: list[Block] = []
     if counted:
         blocks.append(_counting_group(counted, names))
@@ -36,18 +31,18 @@ def diagnostic_blocks(model: Any) -> tuple[Block, ...]:
             "out. A clear step at the dotted line says that the number of components fits the data."
         )
         blocks.append(Group((spectrum(spectral["singular_values"], k, names), Words(text))))
-    if found["mean_log_likelihood"]:
-        curve = likelihood_by_pass(found["mean_log_likelihood"])
-        blocks.append(Group((curve, Words(likelihood_sentence(found)))))
-    if "bandwidth_choice" in found:
-        table = bandwidth_table(found["bandwidth_choice"])
+    if diagnostics["mean_log_likelihood"]:
+        curve = likelihood_by_pass(diagnostics["mean_log_likelihood"])
+        blocks.append(Group((curve, Words(likelihood_sentence(diagnostics)))))
+    if "bandwidth_choice" in diagnostics:
+        table = bandwidth_table(diagnostics["bandwidth_choice"])
         blocks.append(Group((table,), "Bandwidth of the moments"))
-    if found.get("landmarks"):
-        blocks.append(Group((landmark_table(found["landmarks"]),), "Landmarks"))
+    if diagnostics.get("landmarks"):
+        blocks.append(Group((landmark_table(diagnostics["landmarks"]),), "Landmarks"))
     gallery = (Group(tuple(blocks), layout="wide"),) if blocks else ()
     if not spectral:
         return gallery
-    return (*gallery, Group((conditioning_table(spectral, found["groups"]),), "Conditioning"))
+    return (*gallery, Group((conditioning_table(spectral, diagnostics["groups"]),), "Conditioning"))
 
 
 def _counting_group(counted: Mapping[str, Any], names: Sequence[str]) -> Group:
@@ -137,12 +132,12 @@ def likelihood_by_pass(mean_log_likelihood: Sequence[float]) -> Curves:
     return Curves("Mean log-likelihood by posterior pass", (panel,))
 
 
-def agreement_of_cuts(found: Mapping[str, Any], shown: int) -> Curves:
+def agreement_of_cuts(count_choice: Mapping[str, Any], shown: int) -> Curves:
     """Return how well every number of populations is reproduced, and how separate they are.
 
     Parameters
     ----------
-    found : mapping
+    count_choice : mapping
         The diagnostics' ``population_count``, with at least one number of populations.
     shown : int
         Number of populations of the model, which may have been cut elsewhere.
@@ -153,28 +148,28 @@ def agreement_of_cuts(found: Mapping[str, Any], shown: int) -> Curves:
         Above: the agreement of two halves. Below: the misclassification of the worst pair. Both
         mark the number that was chosen by a dot, and the number shown by a dotted line.
     """
-    counts, chosen = found["counts"], found["chosen"]
+    counts, chosen = count_choice["counts"], count_choice["chosen"]
     items: list[list[Curve | Rule]] = []
-    for values in (found["agreement"], found["misclassification"]):
+    for values in (count_choice["agreement"], count_choice["misclassification"]):
         items.append([Curve(counts, values, marker=2), Rule(shown, f"shown: {shown}")])
         if chosen in counts:
             value = values[counts.index(chosen)]
             items[-1].append(Curve([chosen], [value], f"chosen: {chosen}", 1, marker=7))
-    if "separate_below" in found:
+    if "separate_below" in count_choice:
         name = "largest that is considered"
-        items[1].append(Rule(found["separate_below"], name, upright=False))
+        items[1].append(Rule(count_choice["separate_below"], name, upright=False))
     agreement = Panel(
         tuple(items[0]),
         "Agreement of two halves",
         y_label="adjusted Rand index",
-        y_limits=(min(0.0, *found["agreement"]), 1.03),
+        y_limits=(min(0.0, *count_choice["agreement"]), 1.03),
         share=3,
     )
     worst = Panel(
         tuple(items[1]),
         x_label="populations",
         y_label="worst pair",
-        y_limits=(0, 1.15 * max(0.15, *found["misclassification"])),
+        y_limits=(0, 1.15 * max(0.15, *count_choice["misclassification"])),
         share=2,
     )
     alternative = "Agreement of two halves of the rows by number of populations"
@@ -210,15 +205,15 @@ def conditioning_table(spectral: dict[str, Any], groups: Sequence[Sequence[str]]
     )
 
 
-def bandwidth_table(found: Mapping[str, Any]) -> Table:
+def bandwidth_table(choice: Mapping[str, Any]) -> Table:
     """Return the bandwidths that were tried, and the criterion of each.
 
     Parameters
     ----------
-    found : mapping
+    choice : mapping
         The diagnostics' ``bandwidth_choice``.
     """
-    kind = "spectral_gaps" if "spectral_gaps" in found else "held_out_log_likelihood"
+    kind = "spectral_gaps" if "spectral_gaps" in choice else "held_out_log_likelihood"
     score, caption = {
         "spectral_gaps": (
             "spectral gap",
@@ -234,19 +229,19 @@ def bandwidth_table(found: Mapping[str, Any]) -> Table:
         (
             Cell(f"{factor:g}"),
             Cell("none" if value is None else f"{value:.4g}" if "gap" in kind else f"{value:.4f}"),
-            Cell("chosen" if factor == found["chosen"] else ""),
+            Cell("chosen" if factor == choice["chosen"] else ""),
         )
-        for factor, value in zip(found["factors"], found[kind], strict=True)
+        for factor, value in zip(choice["factors"], choice[kind], strict=True)
     )
     return Table(("times the rule", score, ""), rows, caption)
 
 
-def landmark_table(found: Mapping[str, Mapping[str, Any]]) -> Table:
+def landmark_table(landmarks: Mapping[str, Mapping[str, Any]]) -> Table:
     """Return the number of landmarks of every view, and their trace error.
 
     Parameters
     ----------
-    found : mapping of str to mapping
+    landmarks : mapping of str to mapping
         The diagnostics' ``landmarks``.
     """
     rows = tuple(
@@ -255,7 +250,7 @@ def landmark_table(found: Mapping[str, Mapping[str, Any]]) -> Table:
             Cell(str(one["count"])),
             Cell("unknown" if one["trace_error"] is None else f"{one['trace_error']:.2g}"),
         )
-        for view, one in found.items()
+        for view, one in landmarks.items()
     )
     return Table(
         ("view", "landmarks", "trace error"),

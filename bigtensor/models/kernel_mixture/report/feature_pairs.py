@@ -29,7 +29,9 @@ def choose_pairs(
     Parameters
     ----------
     profiles : tuple of FeatureProfile
+        Features to choose from.
     weights : (k,) array
+        Mixing weights.
     limit : int, default 12
         Pairs at most.
 

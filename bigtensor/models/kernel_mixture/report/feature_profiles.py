@@ -35,7 +35,9 @@ class FeatureProfile:
     Attributes
     ----------
     feature : str
+        Name of the feature.
     view : str
+        Name of its view.
     points : (g,) float64 array
         Ascending, in the units of the data.
     density : (g, k) float64 array
@@ -67,10 +69,6 @@ def feature_profiles(model: Any) -> tuple[FeatureProfile, ...]:
     ----------
     model : fitted model
         With ``views_``, ``weights_``, ``component_density`` and ``expectation``.
-
-    Returns
-    -------
-    tuple of FeatureProfile
     """
     return tuple(
         _profile(model, view, column if len(members) > 1 else None, feature)
@@ -85,12 +83,14 @@ def standardised_means(profiles: tuple[FeatureProfile, ...], weights: FloatArray
     Parameters
     ----------
     profiles : tuple of FeatureProfile
+        All features of the components.
     weights : (k,) array
         Mixing weights.
 
     Returns
     -------
     (features, k) float64 array
+        Zero at the overall mean.
     """
     means = np.stack([profile.mean for profile in profiles])
     sds = np.stack([profile.sd for profile in profiles])
@@ -110,6 +110,7 @@ def overlaps(model: Any, profiles: tuple[FeatureProfile, ...]) -> FloatArray:
     Parameters
     ----------
     model : fitted model
+        Fitted model of the components.
     profiles : tuple of FeatureProfile
         Those of the model.
 
@@ -133,7 +134,7 @@ def _affinities(density: FloatArray) -> FloatArray:
 def _sampled_affinities(model: Any, view: str) -> FloatArray:
     """Return the affinities of the components in a view of several features."""
     weights = np.asarray(model.weights_, np.float64)
-    found = np.empty((len(weights), len(weights)))
+    affinities = np.empty((len(weights), len(weights)))
     roots: list[FloatArray] = []
 
     def ratios(component: int, rows: NDArray[Any]) -> FloatArray:
@@ -144,21 +145,12 @@ def _sampled_affinities(model: Any, view: str) -> FloatArray:
         return np.asarray(roots[0] * roots[0][:, component, None])
 
     for component in range(len(weights)):
-        found[component] = weights @ model.expectation(view, partial(ratios, component))
-    return to_one(found)
+        affinities[component] = weights @ model.expectation(view, partial(ratios, component))
+    return to_one(affinities)
 
 
 def to_one(products: FloatArray) -> FloatArray:
-    """Scale sums of products of square roots so that all have affinity one with themselves.
-
-    Parameters
-    ----------
-    products : (k, k) array
-
-    Returns
-    -------
-    (k, k) float64 array
-    """
+    """Scale sums of products of square roots so that all have affinity one with themselves."""
     norm = np.sqrt(np.maximum(np.diag(products), np.finfo(np.float64).tiny))
     scaled: FloatArray = np.minimum(products / np.outer(norm, norm), 1.0)
     np.fill_diagonal(scaled, 1.0)
@@ -202,14 +194,14 @@ def is_categorical(model: Any, view: str) -> bool:
 
 def _boxes(model: Any, profile: FeatureProfile) -> FeatureProfile:
     """Describe categories: a box around every code that occurs, as large as its probability."""
-    seen: list[FloatArray] = []
+    unique_codes: list[FloatArray] = []
 
     def remembered(rows: NDArray[Any]) -> FloatArray:
-        seen.append(np.unique(rows))
+        unique_codes.append(np.unique(rows))
         return np.asarray(rows, np.float64)
 
     model.expectation(profile.view, remembered)
-    codes = seen[0]
+    codes = unique_codes[0]
     probability = np.asarray(model.component_density(profile.view, codes), np.float64)
     half = BOX * float(np.diff(codes).min() if len(codes) > 1 else 1.0)
     points = (codes[:, None] + [-half, -half, half, half]).ravel()
@@ -223,9 +215,9 @@ def _boxes(model: Any, profile: FeatureProfile) -> FeatureProfile:
 def _indicators(values: FloatArray, edges: FloatArray) -> NDArray[np.float32]:
     """Return ``(n, bins)`` ones where a value falls; values outside fall nowhere."""
     inside = np.flatnonzero((values >= edges[0]) & (values < edges[-1]))
-    found = np.zeros((len(values), len(edges) - 1), np.float32)
-    found[inside, np.searchsorted(edges, values[inside], side="right") - 1] = 1.0
-    return found
+    indicators = np.zeros((len(values), len(edges) - 1), np.float32)
+    indicators[inside, np.searchsorted(edges, values[inside], side="right") - 1] = 1.0
+    return indicators
 
 
 def _smoothed(shares: FloatArray, points: FloatArray, widths: FloatArray) -> FloatArray:

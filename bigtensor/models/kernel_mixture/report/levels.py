@@ -32,6 +32,7 @@ class Level:
     Attributes
     ----------
     name : {"component", "population"}
+        Kind of the things that labels stand for.
     weights : (m,) float64 array
         Descending.
     profiles : tuple of FeatureProfile
@@ -68,6 +69,7 @@ class Levels:
     shown : Level
         Populations where the model has any, else components.
     labels : LabelLevel
+        Level of the labels, with the population of every component.
     component_means : (features, k) float64 array
         Standardised.
     """
@@ -78,16 +80,7 @@ class Levels:
 
 
 def levels_of(model: Any) -> Levels:
-    """Describe a fitted model at the level of its labels.
-
-    Parameters
-    ----------
-    model : fitted model
-
-    Returns
-    -------
-    Levels
-    """
+    """Describe a fitted model at the level of its labels."""
     labels = level_of(model)
     weights, profiles = labels.component_weights, feature_profiles(model)
     means = standardised_means(profiles, weights)
@@ -113,12 +106,9 @@ def merged_profiles(
     profiles : tuple of FeatureProfile
         Of the components.
     weights : (k,) array
+        Mixing weights of the components.
     of_component : (k,) integer array
         The population of every component.
-
-    Returns
-    -------
-    tuple of FeatureProfile
     """
     member = of_component[:, None] == np.arange(int(of_component.max()) + 1)
     shares = weights[:, None] * member

@@ -40,23 +40,20 @@ def fit_notices(model: Any, shown: Level) -> tuple[Notice, ...]:
     Parameters
     ----------
     model : fitted model
+        Fitted model.
     shown : Level
         Its components, or populations.
-
-    Returns
-    -------
-    tuple of Notice
     """
-    found = model.diagnostics_
+    diagnostics = model.diagnostics_
     return (
-        verdict_notice(found["verdict"]),
-        *count_notices(found.get("component_count")),
-        *bandwidth_notices(found.get("bandwidth_choice")),
-        *landmark_notices(found.get("landmarks", {})),
+        verdict_notice(diagnostics["verdict"]),
+        *count_notices(diagnostics.get("component_count")),
+        *bandwidth_notices(diagnostics.get("bandwidth_choice")),
+        *landmark_notices(diagnostics.get("landmarks", {})),
         *population_notices(model),
         *outlier_notices(model),
         *alike_notices(shown),
-        *(Notice("note", sentence_of(note)) for note in found.get("notes", [])),
+        *(Notice("note", sentence_of(note)) for note in diagnostics.get("notes", [])),
     )
 
 
@@ -66,6 +63,7 @@ def population_notices(model: Any) -> list[Notice]:
     Parameters
     ----------
     model : fitted model
+        Fitted model.
 
     Returns
     -------
@@ -76,9 +74,9 @@ def population_notices(model: Any) -> list[Notice]:
     if of_component is None:
         return []
     tree, k, count = model.merge_tree_, len(of_component), int(of_component.max()) + 1
-    found = model.diagnostics_.get("population_count")
-    if found is not None:
-        return [_agreement_notice(found, count)]
+    count_choice = model.diagnostics_.get("population_count")
+    if count_choice is not None:
+        return [_agreement_notice(count_choice, count)]
     own, what = tree.cut_automatically(), tree.criterion.replace("_", " ")
     last = f"{tree.heights[k - count - 1]:.2g}" if count < k else ""
     following = f"{tree.heights[k - count]:.2g}" if count > 1 else ""
@@ -114,9 +112,9 @@ def population_notices(model: Any) -> list[Notice]:
     return [Notice("note", text)]
 
 
-def _agreement_notice(found: Mapping[str, Any], count: int) -> Notice:
+def _agreement_notice(count_choice: Mapping[str, Any], count: int) -> Notice:
     """Say how well a number of populations is reproduced by halves of the rows."""
-    chosen, others = found["chosen"], found["as_good"]
+    chosen, others = count_choice["chosen"], count_choice["as_good"]
     if count == 1:
         text = (
             "All components are one population, and labels say nothing. Give a number of "
@@ -124,11 +122,11 @@ def _agreement_notice(found: Mapping[str, Any], count: int) -> Notice:
         )
         return Notice("warning", text)
     populations = counted(count, "population").capitalize()
-    if count not in found["counts"]:
+    if count not in count_choice["counts"]:
         text = f"{populations} are more than two halves of the rows were compared for."
         return Notice("note", text)
-    place = found["counts"].index(count)
-    agreement, confused = found["agreement"][place], found["misclassification"][place]
+    place = count_choice["counts"].index(count)
+    agreement, confused = count_choice["agreement"][place], count_choice["misclassification"][place]
     text = (
         f"{populations}: labels from two halves of the rows agree with an adjusted Rand index of "
         f"{agreement:.2f} (1 is perfect, 0 is chance). Of the two populations that are most alike, "
@@ -147,6 +145,7 @@ def outlier_notices(model: Any) -> list[Notice]:
     Parameters
     ----------
     model : fitted model
+        Fitted model.
 
     Returns
     -------
@@ -155,46 +154,42 @@ def outlier_notices(model: Any) -> list[Notice]:
         tree is cut so finely that they are not merged.
     """
     of_component = population_of_component(model)
-    found = model.diagnostics_.get("outlying_components", {"count": 0})
-    if of_component is None or not found["count"]:
+    outlying = model.diagnostics_.get("outlying_components", {"count": 0})
+    if of_component is None or not outlying["count"]:
         return []
-    if of_component.max() + 1 > len(of_component) - found["count"]:
+    if of_component.max() + 1 > len(of_component) - outlying["count"]:
         return []
     # components are too light below a mass, so that they are the lightest
-    light = np.argsort(model.merge_tree_.weights, kind="stable")[: found["count"]]
+    light = np.argsort(model.merge_tree_.weights, kind="stable")[: outlying["count"]]
     numbers, members = np.unique(of_component[light], return_counts=True)
     places = ", ".join(
         f"{number} ({counted(int(count), 'component')})"
         for number, count in zip(numbers, members, strict=True)
     )
     text = (
-        f"Outliers: {counted(found['count'], 'component')} hold {percent(found['share'])} of the "
-        "rows together, too few for populations of their own. Their rows have the label of the "
+        f"Outliers: {counted(outlying['count'], 'component')} hold {percent(outlying['share'])} of "
+        "the rows together, too few for populations of their own. Their rows have the label of the "
         f"most similar population: {places}."
     )
     return [Notice("note", text)]
 
 
-def count_notices(found: Mapping[str, Any] | None) -> list[Notice]:
+def count_notices(component_count: Mapping[str, Any] | None) -> list[Notice]:
     """Say how clear the number of components is, where it was counted.
 
     Parameters
     ----------
-    found : mapping, optional
+    component_count : mapping, optional
         ``count``, ``singular_values``, ``null`` and ``ratio`` of the diagnostics.
-
-    Returns
-    -------
-    list of Notice
     """
-    if not found:
+    if not component_count:
         return []
-    ratio = found["ratio"]
-    groups = list(zip(found["singular_values"], found["null"], strict=True))
+    ratio = component_count["ratio"]
+    groups = list(zip(component_count["singular_values"], component_count["null"], strict=True))
     values, null = max(groups, key=lambda group: standing_out(group[0], group[1], ratio))
     kept = standing_out(values, null, ratio)
     times = np.asarray(values[: len(null)]) / np.asarray(null[: len(values)])
-    components = counted(found["count"], "component")
+    components = counted(component_count["count"], "component")
     if kept == 0:
         text = (
             "No views depend on each other more than by chance, so one component was taken. Use "
@@ -217,23 +212,19 @@ def count_notices(found: Mapping[str, Any] | None) -> list[Notice]:
     return [Notice("good", text) if clear else Notice("warning", text + doubt)]
 
 
-def bandwidth_notices(found: Mapping[str, Any] | None) -> list[Notice]:
+def bandwidth_notices(choice: Mapping[str, Any] | None) -> list[Notice]:
     """Say which bandwidth the data chose.
 
     Parameters
     ----------
-    found : mapping, optional
+    choice : mapping, optional
         ``chosen``, ``factors`` and their scores of the diagnostics.
-
-    Returns
-    -------
-    list of Notice
     """
-    if not found:
+    if not choice:
         return []
-    chosen, factors = found["chosen"], found["factors"]
-    name = next(name for name in _SCORES if name in found)
-    if all(score is None for score in found[name]):
+    chosen, factors = choice["chosen"], choice["factors"]
+    name = next(name for name in _SCORES if name in choice)
+    if all(score is None for score in choice[name]):
         text = (
             "No bandwidth that was tried gave a mixture that could be scored, so that of the rule "
             "was taken. Use fewer components or more rows."
@@ -251,21 +242,17 @@ def bandwidth_notices(found: Mapping[str, Any] | None) -> list[Notice]:
     return [Notice("note", f"{text} of {counted(len(factors), 'bandwidth')} tried.")]
 
 
-def landmark_notices(found: Mapping[str, Mapping[str, Any]]) -> list[Notice]:
+def landmark_notices(landmarks: Mapping[str, Mapping[str, Any]]) -> list[Notice]:
     """Name the view whose landmarks say least of it, where that is too little.
 
     Parameters
     ----------
-    found : mapping of str to mapping
+    landmarks : mapping of str to mapping
         ``count`` and ``trace_error`` by view.
-
-    Returns
-    -------
-    list of Notice
     """
     errors = {
         view: float(one["trace_error"])
-        for view, one in found.items()
+        for view, one in landmarks.items()
         if one["trace_error"] is not None and np.isfinite(one["trace_error"])
     }
     if not errors or max(errors.values()) <= COARSE:
@@ -276,7 +263,7 @@ def landmark_notices(found: Mapping[str, Mapping[str, Any]]) -> list[Notice]:
     return [
         Notice(
             "warning",
-            f"The {found[worst]['count']} landmarks of view {worst}{others} leave "
+            f"The {landmarks[worst]['count']} landmarks of view {worst}{others} leave "
             f"{100 * errors[worst]:.0f} % of the trace of its kernel matrix. Allow more "
             "(n_landmarks), use a wider bandwidth, or make views of fewer features.",
         )
@@ -291,22 +278,14 @@ def standing_out(values: Sequence[float], null: Sequence[float], ratio: float) -
     values, null : sequences of float
         Descending singular values, and the null of the first of them.
     ratio : float
+        Smallest ratio of a value to its null that stands out.
     """
     exceeds = np.asarray(values)[: len(null)] > ratio * np.asarray(null)[: len(values)]
     return int(np.cumprod(exceeds).sum())
 
 
 def alike_notices(shown: Level) -> list[Notice]:
-    """Name the pairs that resemble each other, most alike first.
-
-    Parameters
-    ----------
-    shown : Level
-
-    Returns
-    -------
-    list of Notice
-    """
+    """Name the pairs that resemble each other, most alike first."""
     overlap, name = shown.overlap, shown.name
     alike = np.argwhere(np.triu(overlap, 1) >= ALIKE).tolist()
     if not alike:

@@ -23,6 +23,7 @@ def report_parts(model: Any, rows: LabelledRows | None) -> ReportParts:
     Parameters
     ----------
     model : fitted model
+        Fitted model that the report describes.
     rows : LabelledRows, optional
         Sample of labelled rows.
     """

@@ -26,12 +26,7 @@ APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
 
 
 def level_columns(shown: Level) -> tuple[Column, ...]:
-    """Return the nearest component or population of every one, and the features that stand out.
-
-    Parameters
-    ----------
-    shown : Level
-    """
+    """Return the nearest component or population of every one, and the features that stand out."""
     others = shown.overlap - np.eye(shown.count)
     nearest = others.argmax(axis=1)
     several = shown.count > 1
@@ -57,6 +52,7 @@ def columns_lead(name: str) -> str:
     Parameters
     ----------
     name : {"component", "population"}
+        Kind of the things in the rows of the table.
     """
     return (
         f"A feature is high or low where a {name}{APOSTROPHE}s mean is at least 0.75 overall "
@@ -71,7 +67,9 @@ def sections_of(model: Any, levels: Levels, rows: LabelledRows | None) -> tuple[
     Parameters
     ----------
     model : fitted model
+        Fitted model that the report describes.
     levels : Levels
+        Level that the report shows.
     rows : LabelledRows, optional
         Sample of labelled rows.
     """
@@ -97,8 +95,11 @@ def standardised_heatmap(
     alternative : str
         Description for readers who do not see the figure.
     standardised : (features, k) array
+        Means of the components, or populations, in overall standard deviations.
     features : list of str
+        Names of the rows.
     column_names : tuple of str
+        Names of the components, or populations.
     numbers : (features, k) array, optional
         Numbers to write into the cells.
     """
@@ -144,10 +145,10 @@ def _tree_sections(model: Any, levels: Levels) -> list[Section]:
     leaves = standardised_heatmap(alternative, levels.component_means, shown.features, numbers)
     plot = TreePlot(alternative, tree, labels.of_component, leaves, ranked)
     blocks: list[Block] = [lead, Group((plot,), layout="scroll")]
-    found = model.diagnostics_.get("population_count")
-    if found and found["counts"]:
+    count_choice = model.diagnostics_.get("population_count")
+    if count_choice and count_choice["counts"]:
         words = tuple(Words(sentence) for sentence in cuts_sentences(model))
-        pair = (agreement_of_cuts(found, shown.count), Group(words))
+        pair = (agreement_of_cuts(count_choice, shown.count), Group(words))
         blocks.append(Group(pair, "How many populations", "beside"))
     blocks += [
         Group((member_table(levels),), "Components of every population", "folded"),

@@ -42,10 +42,6 @@ _CRITERIA = {
 def method_sentences(model: Any) -> tuple[str, ...]:
     """Return sentences on components, their initialisation and their merging.
 
-    Parameters
-    ----------
-    model : fitted model
-
     Returns
     -------
     tuple of str
@@ -67,6 +63,7 @@ def component_description(standardised: FloatArray, features: Sequence[str]) -> 
     standardised : (features,) array
         Means in overall standard deviations.
     features : sequence of str
+        Names of the features.
 
     Returns
     -------
@@ -90,14 +87,15 @@ def cuts_sentences(model: Any) -> list[str]:
     Parameters
     ----------
     model : fitted model
+        Fitted model with populations.
 
     Returns
     -------
     list of str
         Whole sentences, none where no cuts were compared.
     """
-    found = model.diagnostics_.get("population_count")
-    if not found:
+    count_choice = model.diagnostics_.get("population_count")
+    if not count_choice:
         return []
     sentences = [
         "Above is the agreement of the labels from two random halves of the rows: 1 is perfect, "
@@ -105,26 +103,26 @@ def cuts_sentences(model: Any) -> list[str]:
         "with about the best score the smallest is chosen.",
         "Below is how often rows of the two most similar populations are taken for each other.",
     ]
-    if "separate_below" in found:
+    if "separate_below" in count_choice:
         sentences[-1] += " Cuts above the dashed line, and all finer ones, are not considered."
-    if found["as_good"]:
-        others = words_of(found["as_good"])
+    if count_choice["as_good"]:
+        others = words_of(count_choice["as_good"])
         sentences.append(
             f"{others} populations are about as good: their scores are within 2 % of the best, too."
         )
     return sentences
 
 
-def likelihood_sentence(found: Mapping[str, Any]) -> str:
+def likelihood_sentence(diagnostics: Mapping[str, Any]) -> str:
     """Say how to read the likelihood of the passes.
 
     Parameters
     ----------
-    found : mapping
+    diagnostics : mapping
         Diagnostics.
     """
     sentence = "Every posterior pass scores the rows with the densities of the pass before."
-    if not found.get("posterior_widths"):
+    if not diagnostics.get("posterior_widths"):
         return sentence
     return (
         f"{sentence} These densities are broadened for labels, so that the value may fall without "
@@ -134,58 +132,58 @@ def likelihood_sentence(found: Mapping[str, Any]) -> str:
 
 def _start_sentences(model: Any) -> list[str]:
     """Say how the components were found."""
-    found = model.diagnostics_
-    start = "spectral" if "spectral" in found else "kmeans"
+    diagnostics = model.diagnostics_
+    start = "spectral" if "spectral" in diagnostics else "kmeans"
     sentence = _STARTS[start]
     if start == "spectral":
-        spectral = found["spectral"]
+        spectral = diagnostics["spectral"]
         residual = spectral["candidates"][spectral["chosen"]]["residual"]
-        groups = " | ".join(", ".join(names) for names in found["groups"])
+        groups = " | ".join(", ".join(names) for names in diagnostics["groups"])
         sentence += (
             f" in three groups of views ({groups}) by {_METHODS[spectral['method']]}; of "
             f"{counted(len(spectral['candidates']), 'candidate')} the one called "
             f"“{spectral['chosen']}” was taken, which leaves {100 * residual:.2g} % of the moments "
             "unexplained"
         )
-    passes = len(found["mean_log_likelihood"])
+    passes = len(diagnostics["mean_log_likelihood"])
     if not passes:
         return [f"{sentence}.", "No posterior pass has refined them."]
     return [
         f"{sentence}.",
         f"{counted(passes, 'posterior pass', 'posterior passes')} then re-estimated weights and "
         "densities. Bandwidths and landmarks come from a sample of "
-        f"{counted(found['sample_rows'], 'row')}.",
+        f"{counted(diagnostics['sample_rows'], 'row')}.",
     ]
 
 
 def _kernel_sentences(model: Any) -> list[str]:
     """Say which kernels and landmarks features are made of, where there is something to say."""
-    given, found = model.get_params(deep=False), model.diagnostics_
+    parameters, diagnostics = model.get_params(deep=False), model.diagnostics_
     sentences = []
-    kernels = given.get("kernels", "gaussian")
+    kernels = parameters.get("kernels", "gaussian")
     if isinstance(kernels, Mapping):
         listed = ", ".join(f"{name} {_kernel_name(kind)}" for name, kind in kernels.items())
         sentences.append(f"Kernels: {listed}; Gaussian for all other views.")
     elif kernels != "gaussian":
         sentences.append(f"Kernel of all views: {_kernel_name(kernels)}.")
-    if given.get("views_share_components"):
+    if parameters.get("views_share_components"):
         sentences.append("A component has the same density in all views.")
-    landmarks = found.get("landmarks")
+    landmarks = diagnostics.get("landmarks")
     if landmarks:
         counts = {one["count"] for one in landmarks.values()}
         many = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(counts.pop())
         sentences.append(
             f"The kernel features of a view have {many} landmarks: "
-            f"{_LANDMARKS[given['landmarks']]}."
+            f"{_LANDMARKS[parameters['landmarks']]}."
         )
-    width = found.get("posterior_width")
+    width = diagnostics.get("posterior_width")
     if width is not None:
         sentences.append(
             "Labels and probabilities come from densities at least "
             f"{width:g} times as wide as the spread of the feature inside components; those shown "
             "here are finer."
         )
-    temperature = found.get("probability_temperature", 1.0)
+    temperature = diagnostics.get("probability_temperature", 1.0)
     if temperature >= NOTABLE_TEMPERATURE:
         sentences.append(
             "Features depend on each other within components, so that products of densities are "
@@ -195,7 +193,7 @@ def _kernel_sentences(model: Any) -> list[str]:
     return sentences
 
 
-def _kernel_name(kernel: Any) -> str:
+def _kernel_name(kernel: object) -> str:
     """Return the name of a kernel. A user-defined kernel is named by its class."""
     return kernel if isinstance(kernel, str) else type(kernel).__name__
 

@@ -17,28 +17,23 @@ class ICADescription(SourceDescription):
     """Facts and words on sources, whitened or of the fourth cumulant."""
 
     def method_in_words(self, model: Any) -> Iterator[str]:
-        """Return sentences on how a model was fitted.
-
-        Parameters
-        ----------
-        model : fitted model
-        """
-        found = model.diagnostics_
-        yield f"The sources were found first in {found['pilot_rows']:,} rows."
-        if found["method"] == "whitened":
-            passes = len(found["turns"])
+        """Return sentences on how a model was fitted."""
+        diagnostics = model.diagnostics_
+        yield f"The sources were found first in {diagnostics['pilot_rows']:,} rows."
+        if diagnostics["method"] == "whitened":
+            passes = len(diagnostics["turns"])
             yield (
                 f"Whitened rows were rotated by {passes} fixed-point iteration{'s' * (passes > 1)} "
                 "over all rows, with the contrast log cosh."
             )
         else:
-            passes = len(found["gauss_newton"]["objective"])
+            passes = len(diagnostics["gauss_newton"]["objective"])
             yield (
                 "Terms of the fourth cumulant, in which Gaussian noise has no part, were refined "
                 f"by Gauss-Newton steps in {passes} passes over all rows."
             )
-        if found["noise_gain"]:
-            gains = " and ".join(f"{100 * gain:.2f} %" for gain in found["noise_gain"])
+        if diagnostics["noise_gain"]:
+            gains = " and ".join(f"{100 * gain:.2f} %" for gain in diagnostics["noise_gain"])
             yield (
                 "On held-out halves of the sample, oblique columns explained the fourth cumulant "
                 f"better than orthonormal ones by {gains}; noise makes it positive."
@@ -46,23 +41,18 @@ class ICADescription(SourceDescription):
 
 
 def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
-    found = model.diagnostics_
+    """Return how a fit ended, as names and words."""
+    diagnostics = model.diagnostics_
     return [
-        ("method", _method_words(found)),
+        ("method", _method_words(diagnostics)),
         ("kurtosis", largest_kurtosis(model)),
-        ("verdict", verdict_words(found["verdict"])),
+        ("verdict", verdict_words(diagnostics["verdict"])),
     ]
 
 
-def _method_words(found: dict[str, Any]) -> str:
+def _method_words(diagnostics: dict[str, Any]) -> str:
     """Return the method and the reason for it."""
-    chosen = bool(found["noise_gain"])
-    if found["method"] == "whitened":
+    chosen = bool(diagnostics["noise_gain"])
+    if diagnostics["method"] == "whitened":
         return "whitened sources" + (", no sign of Gaussian noise" * chosen)
     return "fourth cumulant" + (", because of Gaussian noise" * chosen)

@@ -25,12 +25,7 @@ class KernelDescription(SourceDescription):
     )
 
     def facts(self, model: Any) -> dict[str, Any]:
-        """Return facts as JSON holds them.
-
-        Parameters
-        ----------
-        model : fitted or prepared model
-        """
+        """Return facts as JSON holds them."""
         facts = super().facts(model)
         if model.__sklearn_is_fitted__():
             facts["explained_variance_ratio"] = model.explained_variance_ratio_.tolist()
@@ -38,48 +33,37 @@ class KernelDescription(SourceDescription):
         return facts
 
     def variance_shares(self, model: Any) -> FloatArray:
-        """Return the share of the variance in the feature space that every source explains.
-
-        Parameters
-        ----------
-        model : fitted model
-        """
+        """Return the share of the variance in the feature space that every source explains."""
         return np.asarray(model.explained_variance_ratio_)
 
     def method_in_words(self, model: Any) -> Iterator[str]:
-        """Return sentences on how a model was fitted.
-
-        Parameters
-        ----------
-        model : fitted model
-        """
-        found = model.diagnostics_
-        passes = len(found["turns"])
+        """Return sentences on how a model was fitted."""
+        diagnostics = model.diagnostics_
+        passes = len(diagnostics["turns"])
         if model.landmarks_ is None:
             yield "The features of the linear kernel are the standardised features of the data."
         else:
             yield (
                 f"The features of the {model.kernel} kernel of bandwidth {model.bandwidth_:.3g} "
-                f"standard deviations were approximated from {found['landmarks']:,} landmarks; a "
-                f"share of {found['trace_error']:.2g} of the kernel's trace is left out."
+                f"standard deviations were approximated from {diagnostics['landmarks']:,} "
+                f"landmarks; a share of {diagnostics['trace_error']:.2g} of the kernel's trace is "
+                "left out."
             )
         yield (
-            f"Their {found['n_components']} largest principal components were rotated to "
-            f"independent sources, first in {found['pilot_rows']:,} rows, then by {passes} "
+            f"Their {diagnostics['n_components']} largest principal components were rotated to "
+            f"independent sources, first in {diagnostics['pilot_rows']:,} rows, then by {passes} "
             f"fixed-point iteration{'s' * (passes > 1)} over all rows, with the contrast log cosh."
         )
 
 
 def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
-    found = model.diagnostics_
+    """Return how a fit ended, as names and words."""
+    diagnostics = model.diagnostics_
     return [
-        ("explained", f"{100 * found['explained']:.1f} % of the variance in the feature space"),
+        (
+            "explained",
+            f"{100 * diagnostics['explained']:.1f} % of the variance in the feature space",
+        ),
         ("kurtosis", largest_kurtosis(model)),
-        ("verdict", verdict_words(found["verdict"])),
+        ("verdict", verdict_words(diagnostics["verdict"])),
     ]

@@ -43,6 +43,7 @@ class Standard:
     Attributes
     ----------
     mean : (d,) float64 array
+        Mean of the features.
     scales : (d,) float64 array
         Standard deviations; one for a constant feature.
     varying : (d,) bool array
@@ -114,22 +115,12 @@ def default_bandwidth(n_features: int) -> float:
 
 
 def whole(feature_map: FeatureMap) -> GroupMap:
-    """Return the features of all columns of a block.
-
-    Parameters
-    ----------
-    feature_map : FeatureMap
-    """
+    """Return the features of all columns of a block."""
     return GroupMap((ROWS,), (feature_map,))
 
 
 def sample_features(settings: KernelSettings, pilot: Pilot) -> KernelFeatures:
     """Choose landmarks in the sample, and the axes along which its features vary most.
-
-    Parameters
-    ----------
-    settings : KernelSettings
-    pilot : Pilot
 
     Raises
     ------
@@ -137,7 +128,7 @@ def sample_features(settings: KernelSettings, pilot: Pilot) -> KernelFeatures:
         When all features of the data are constant.
     """
     standard = Standard.of_pilot(settings, pilot)
-    full, bandwidth, told = _full_map(settings, pilot, standard)
+    full, bandwidth, diagnostics = _full_map(settings, pilot, standard)
     r = full.n_features
     statistic = MappedRows(Covariances(((0, r),), np.zeros(r)), whole(full))
     moments = sum_in_memory(statistic, pilot.rows)
@@ -150,8 +141,8 @@ def sample_features(settings: KernelSettings, pilot: Pilot) -> KernelFeatures:
     single = settings.dtype == "float32" and weakest > LEAST_SINGLE_SHARE * diagonal
     directions = axes.whitening[:, :kept] * np.sqrt(axes.eigenvalues[:kept])
     chosen = replace(full, dtype="float32" if single else "float64").projected(directions)
-    told |= {"rank": axes.rank, "varying": standard.varying.tolist()}
-    return KernelFeatures(whole(chosen), standard, bandwidth, diagonal - about_origin, told)
+    diagnostics |= {"rank": axes.rank, "varying": standard.varying.tolist()}
+    return KernelFeatures(whole(chosen), standard, bandwidth, diagonal - about_origin, diagnostics)
 
 
 def _full_map(
@@ -168,12 +159,16 @@ def _full_map(
     values = pilot.rows.values[: pilot.rows.rows].astype(np.float64)
     # landmarks are chosen without weights, so rows are repeated by their weights
     values = values[occurrences(_weight(pilot.rows), settings.pilot_rows)]
-    found = choose_landmarks(
+    landmarks = choose_landmarks(
         "kmeans", values, settings.n_landmarks, spread, kernel, settings.random_state
     )
-    root = nystroem_root(kernel.gram(found.points), eigenvalue_cut("float64"))
-    told = {"landmarks": len(found.points), "trace_error": found.trace_error}
-    return Nystroem(found.points, kernel, standard.mean, root, "float64"), bandwidth, told
+    root = nystroem_root(kernel.gram(landmarks.points), eigenvalue_cut("float64"))
+    diagnostics = {"landmarks": len(landmarks.points), "trace_error": landmarks.trace_error}
+    return (
+        Nystroem(landmarks.points, kernel, standard.mean, root, "float64"),
+        bandwidth,
+        diagnostics,
+    )
 
 
 def sample_correlations(pilot: Pilot, features: KernelFeatures, mapped: Block) -> FloatArray:
@@ -182,7 +177,9 @@ def sample_correlations(pilot: Pilot, features: KernelFeatures, mapped: Block) -
     Parameters
     ----------
     pilot : Pilot
+        Rows of the sample, in the units of the data.
     features : KernelFeatures
+        Kernel features with the moments that standardise the rows.
     mapped : Block
         The kernel features of the sample.
 

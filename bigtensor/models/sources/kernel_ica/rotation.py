@@ -52,6 +52,7 @@ class DampedRotation:
     Attributes
     ----------
     columns : (k, k) float64 array
+        Orthonormal columns along the axes.
     step : float
         One, or `DAMPED`.
     """
@@ -69,7 +70,9 @@ def kernel_rotation(sample: WhitenedSample, random_state: int) -> DampedRotation
     Parameters
     ----------
     sample : WhitenedSample
+        Whitened kernel features of the sample.
     random_state : int
+        Seed of the random starts.
     """
     k, rows = sample.n_axes, sample.block.rows
     cubes = np.average(sample.block.values**3, axis=0, weights=sample.block.weight)
@@ -78,8 +81,8 @@ def kernel_rotation(sample: WhitenedSample, random_state: int) -> DampedRotation
     few = oriented.part(0, max(1, rows // max(SEARCH_VALUES // k, LEAST_SEARCH_ROWS)))
     random = np.random.default_rng([random_state, 17])
     starts = (symmetric_orthogonalisation(random.standard_normal((k, k))) for _ in range(STARTS))
-    found = [_settled(few, DampedRotation(start, 1.0)) for start in starts]
-    best = found[int(np.argmax([_distance(few, one.columns) for one in found]))]
+    settled_starts = [_settled(few, DampedRotation(start, 1.0)) for start in starts]
+    best = settled_starts[int(np.argmax([_distance(few, one.columns) for one in settled_starts]))]
     settled = _settled(oriented, best)
     return replace(settled, columns=signs[:, None] * settled.columns)
 

@@ -39,6 +39,7 @@ class KernelComponents:
     bandwidth : float
         In these units; NaN of the linear kernel.
     views : tuple of (name, features)
+        Names of the views and of their features.
     dtype : str
         Of the sources.
     """
@@ -77,7 +78,7 @@ class KernelComponents:
 
 def of_features(
     features: KernelFeatures,
-    found: WhitenedSources,
+    sources: WhitenedSources,
     covariances: FloatArray,
     views: NamedViews,
     dtype: str,
@@ -89,22 +90,24 @@ def of_features(
     Parameters
     ----------
     features : KernelFeatures
-    found : WhitenedSources
+        Kernel features, before they are whitened.
+    sources : WhitenedSources
         Of these.
     covariances : (d, q) array
         Of standardised features of the data with the kernel features.
     views : tuple of (name, features)
+        Names of the views and of their features.
     dtype : str
         Of the sources.
     """
-    unmixing = found.axes.whitening @ found.rotation
-    order, signs = order_and_signs(covariances @ unmixing, found.kurtosis)
+    unmixing = sources.axes.whitening @ sources.rotation
+    order, signs = order_and_signs(covariances @ unmixing, sources.kurtosis)
     unmixing = unmixing[:, order] * signs
-    mixing = found.axes.unwhitening @ found.rotation[:, order]
+    mixing = sources.axes.unwhitening @ sources.rotation[:, order]
     return KernelComponents(
         unmixing=whole(features.features.maps[0].projected(unmixing)),
-        offset=found.moments.mean @ unmixing,
-        kurtosis=found.kurtosis[order],
+        offset=sources.moments.mean @ unmixing,
+        kurtosis=sources.kurtosis[order],
         explained=np.square(mixing).sum(axis=0),
         variance=features.variance,
         correlations=covariances @ unmixing,

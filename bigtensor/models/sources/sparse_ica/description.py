@@ -17,54 +17,39 @@ class SparseDescription(SourceDescription):
     """Facts and words on sparse sources."""
 
     def facts(self, model: Any) -> dict[str, Any]:
-        """Return facts as JSON holds them.
-
-        Parameters
-        ----------
-        model : fitted or prepared model
-        """
+        """Return facts as JSON holds them."""
         facts = super().facts(model)
         if model.__sklearn_is_fitted__():
             facts["activity"] = model.activity_.tolist()
         return facts
 
     def method_in_words(self, model: Any) -> Iterator[str]:
-        """Return sentences on how a model was fitted.
-
-        Parameters
-        ----------
-        model : fitted model
-        """
-        found = model.diagnostics_
+        """Return sentences on how a model was fitted."""
+        diagnostics = model.diagnostics_
         yield (
             "The sources were found first as terms of the fourth cumulant of "
-            f"{found['pilot_rows']:,} rows."
+            f"{diagnostics['pilot_rows']:,} rows."
         )
-        passes = len(found.get("turns", ()))
+        passes = len(diagnostics.get("turns", ()))
         if passes:
             yield (
                 f"In {passes} pass{'es' * (passes > 1)} all rows were encoded, few sources for "
                 "each, and the columns followed by least squares."
             )
         else:
-            steps = len(found["gauss_newton"]["objective"])
+            steps = len(diagnostics["gauss_newton"]["objective"])
             yield f"They were refined by Gauss-Newton steps in {steps} passes over all rows."
         yield (
-            f"In a typical row {found['active']:.1f} sources are active. The noise of a feature is "
-            f"{found['noise']:.3f} of its standard deviation."
+            f"In a typical row {diagnostics['active']:.1f} sources are active. The noise of a "
+            f"feature is {diagnostics['noise']:.3f} of its standard deviation."
         )
 
 
 def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
-    found = model.diagnostics_
+    """Return how a fit ended, as names and words."""
+    diagnostics = model.diagnostics_
     return [
-        ("active", f"{found['active']:.1f} sources in a typical row"),
+        ("active", f"{diagnostics['active']:.1f} sources in a typical row"),
         ("kurtosis", largest_kurtosis(model)),
-        ("verdict", verdict_words(found["verdict"])),
+        ("verdict", verdict_words(diagnostics["verdict"])),
     ]

@@ -52,12 +52,7 @@ class SparseDictionary:
 
     @classmethod
     def of_components(cls, components: IndependentComponents) -> SparseDictionary:
-        """Return the dictionary of sources of known kurtosis.
-
-        Parameters
-        ----------
-        components : IndependentComponents
-        """
+        """Return the dictionary of sources of known kurtosis."""
         columns = components.correlations
         lengths = np.linalg.norm(columns, axis=0)
         sizes = lengths / np.sqrt(activity_of(components.kurtosis))
@@ -65,12 +60,7 @@ class SparseDictionary:
         return cls(columns / lengths, components.mean, components.scales, threshold)
 
     def coder(self, dtype: str) -> SparseCoder:
-        """Return the codes of rows as a function.
-
-        Parameters
-        ----------
-        dtype : str
-        """
+        """Return the codes of rows as a function."""
         return SparseCoder(self.columns, self.origin, self.scales, self.threshold, dtype)
 
     def after(self, sums: SparseCodeSumsResult) -> SparseDictionary:
@@ -81,21 +71,16 @@ class SparseDictionary:
         sums : SparseCodeSumsResult
             Of the codes in this dictionary.
         """
-        found = updated_dictionary(
+        updated = updated_dictionary(
             self.columns, sums.rows_by_codes, sums.products, sums.row_mean, sums.means
         )
         used = sums.amplitudes[sums.amplitudes > 0]
         threshold = threshold_of(sums.noise, used) if len(used) else self.threshold
-        origin = self.origin + self.scales * found.origin
-        return SparseDictionary(found.columns, origin, self.scales, threshold)
+        origin = self.origin + self.scales * updated.origin
+        return SparseDictionary(updated.columns, origin, self.scales, threshold)
 
     def turn_to(self, other: SparseDictionary) -> float:
-        """Return the mean sine of the angle between the columns of two dictionaries.
-
-        Parameters
-        ----------
-        other : SparseDictionary
-        """
+        """Return the mean sine of the angle between the columns of two dictionaries."""
         return mean_turn(self.columns, other.columns)
 
 

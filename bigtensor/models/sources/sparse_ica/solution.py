@@ -25,6 +25,7 @@ class SparseComponents:
     Attributes
     ----------
     mixing : (d, k) float64 array
+        Effect of a standard deviation of every source on the features.
     mean : (d,) float64 array
         Row without any source.
     kurtosis : (k,) float64 array
@@ -38,6 +39,7 @@ class SparseComponents:
     noise : float
         Standard deviation of the noise of a feature, in units of the scales.
     views : tuple of (name, features)
+        Names of the views and of their features.
     dtype : str
         Of the sources.
     """
@@ -71,12 +73,7 @@ class SparseComponents:
 
 
 def of_cumulant(components: IndependentComponents) -> SparseComponents:
-    """Return the components of a fourth cumulant whose sources have heavy tails.
-
-    Parameters
-    ----------
-    components : IndependentComponents
-    """
+    """Return the components of a fourth cumulant whose sources have heavy tails."""
     heavy = components.kurtosis > 0
     correlations, kurtosis = components.correlations[:, heavy], components.kurtosis[heavy]
     unexplained = np.maximum(1 - np.square(correlations).sum(axis=1), 0.0)
@@ -103,10 +100,13 @@ def of_codes(
     Parameters
     ----------
     dictionary : SparseDictionary
+        Columns of the sources.
     sums : SparseCodeSumsResult
         Of codes in this dictionary, or in the one before.
     views : tuple of (name, features)
+        Names of the views and of their features.
     dtype : str
+        Floating-point type of the sources.
     """
     used = sums.variances > 0
     columns = dictionary.columns[:, used] * np.sqrt(sums.variances[used])
