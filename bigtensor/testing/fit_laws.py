@@ -60,7 +60,7 @@ def the_plan_covers_the_passes(case: ModelCase) -> None:
         require(times <= most, f"passes like {pass_.name!r} ran {times} times of {most}")
     plan = case.make().plan(case.data, scheduler="threads", workers=1)
     require(
-        [size.name for size in plan.passes] == [entry.wanted.name for entry in planned],
+        [size.name for size in plan.passes] == [entry.largest.name for entry in planned],
         f"plan() tells the passes {[size.name for size in plan.passes]}",
     )
 
@@ -181,5 +181,5 @@ def _fit(case: ModelCase, data: Any, missing: str) -> LatentVariableModel:
 
 def _is_planned(name: str, entry: PlannedPass) -> bool:
     """Return True for a pass of this name, or its repetition ``name 2``."""
-    planned = [entry.wanted.name, *([entry.instead.name] if entry.instead else [])]
+    planned = [entry.largest.name, *([entry.instead.name] if entry.instead else [])]
     return any(re.fullmatch(re.escape(other) + r"( \d+)?", name) for other in planned)

@@ -29,7 +29,7 @@ def rounds_are_equal_for_any_split_of_the_rows(case: ModelCase) -> None:
     if case.in_order:
         edges = [0, case.rows]
     for number in range(1, case.rounds + 1):
-        if model._rounds is None or model._rounds.wanted is None:
+        if model._rounds is None or model._rounds.next_pass is None:
             return
         together = model.accumulate(case.data)
         sites = [_sent(model).accumulate(case.data[first:last]) for first, last in pairwise(edges)]

@@ -79,7 +79,7 @@ def cumulant_floor(values: Array, columns: Array) -> Array:
     covariance = np.cov(exact.T, bias=True)
     axes = principal_axes(covariance, np.zeros(len(mean)))
     block = Block(values, {"sample": slice(0, len(mean))}, 0, len(values))
-    sample = WhitenedSample.of(block, axes, mean, "float32")
+    sample = WhitenedSample.of_block(block, axes, mean, "float32")
     along = unit_columns((axes.whitening.T @ columns,))
     contract = sample.cumulant()
     start = Terms(np.full(columns.shape[1], 1.0), along, ORDERS)

@@ -138,7 +138,9 @@ class SequenceModel(LatentVariableModel):
         """Return upper bounds of the passes of a fit."""
         planned = super()._planned_passes(shape)
         return [
-            replace(entry, wanted=_together(entry.wanted)) if _looks_along(entry.wanted) else entry
+            replace(entry, largest=_together(entry.largest))
+            if _looks_along(entry.largest)
+            else entry
             for entry in planned
         ]
 

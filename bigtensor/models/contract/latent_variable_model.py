@@ -217,8 +217,8 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         classes = self._stored_classes()
         packed = pack(replace(ran.result, diagnostics={}), classes)
         preparation = unpack(packed, classes)
-        _, wanted = replay(self._refine(preparation), ())
-        self._rounds = Rounds(preparation, packed.digest, self.diagnostics_, (), wanted)
+        _, next_pass = replay(self._refine(preparation), ())
+        self._rounds = Rounds(preparation, packed.digest, self.diagnostics_, (), next_pass)
         return self
 
     def accumulate(
@@ -274,14 +274,14 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             or another mixture.
         """
         rounds = self._require_rounds()
-        given = read_statistics(statistics)
-        if given.model != type(self).__name__:
+        sums = read_statistics(statistics)
+        if sums.model != type(self).__name__:
             raise StatisticsError(
-                f"the statistics of {given.data} are for a {given.model} and not for a "
+                f"the statistics of {sums.data} are for a {sums.model} and not for a "
                 f"{type(self).__name__}; solve them with the prepared model that they were "
                 "accumulated with"
             )
-        solved, self._rounds = rounds.solved(rounds.after(given), self._refine)
+        solved, self._rounds = rounds.solved(rounds.after(sums), self._refine)
         if solved is None:
             self._fitted = None
         else:
@@ -373,19 +373,19 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         self, rounds: Rounds, X: Any, sample_weight: Any, options: RunOptions
     ) -> Statistics:
         """Return the sums of the next pass over some rows."""
-        wanted = rounds.wanted
-        if wanted is None and not rounds.finished:
+        next_pass = rounds.next_pass
+        if next_pass is None and not rounds.finished:
             raise StatisticsError(
                 f"this {type(self).__name__} asks for no pass after its sample; fit it in one place"
             )
-        if wanted is None:
+        if next_pass is None:
             raise StatisticsError(
                 f"this {type(self).__name__} has had all its passes, the last one "
                 f"{rounds.finished[-1].pass_name!r}; there is nothing left to accumulate"
             )
         samples = self._open_again(X, sample_weight=sample_weight)
         self._refuse_relative_weights(samples)
-        summed = replace(wanted, statistic=StateOf(wanted.statistic))
+        summed = replace(next_pass, statistic=StateOf(next_pass.statistic))
         ran = self._run(samples, single_pass(summed), [PlannedPass(summed)], **options)
         kept: KeptState = ran.result
         part = Part(
@@ -397,7 +397,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             digest=content_key(kept.state),
         )
         name = type(self).__name__
-        return Statistics(name, wanted.name, rounds.digest, rounds.mixture, kept.state, (part,))
+        return Statistics(name, next_pass.name, rounds.digest, rounds.mixture, kept.state, (part,))
 
 
 class PassEvent(Protocol):

@@ -184,7 +184,9 @@ class ModelContract(RowAnswers):
         if attrs["feature_names_in"]:
             model.feature_names_in_ = np.asarray(attrs["feature_names_in"], dtype=object)
         if attrs.get("categories") is not None:
-            model.categories_ = {name: tuple(of) for name, of in attrs["categories"].items()}
+            model.categories_ = {
+                name: tuple(categories) for name, categories in attrs["categories"].items()
+            }
         model.diagnostics_ = attrs["diagnostics"]
         model._rounds = state["rounds"]
         if state["statistics"] is not None:
@@ -291,8 +293,8 @@ class ModelContract(RowAnswers):
 
     def _sum(self, X: Any, name: str, statistic: Statistic[Any], options: RunOptions) -> Any:
         """Return the result of one pass of a fitted model over data."""
-        wanted = Pass(name, statistic)
-        ran = self._run(self._open_again(X), single_pass(wanted), [PlannedPass(wanted)], **options)
+        pass_ = Pass(name, statistic)
+        ran = self._run(self._open_again(X), single_pass(pass_), [PlannedPass(pass_)], **options)
         return ran.result
 
     def _remember(self, samples: Samples, ran: Ran) -> None:
@@ -309,7 +311,7 @@ class ModelContract(RowAnswers):
     def _adopt_features(self, views: NamedViews, categories: Mapping[str, tuple[str, ...]]) -> None:
         """Set the attributes that describe features without names, of a model made elsewhere."""
         features = [name for _, members in views for name in members]
-        self.views_ = Views.resolve({name: list(of) for name, of in views}, features)
+        self.views_ = Views.resolve({name: list(members) for name, members in views}, features)
         self.n_features_in_ = len(features)
         self.categories_ = dict(categories)
 

@@ -34,8 +34,8 @@ def model_class(name: str) -> type[Any]:
     name : str
         One of `MODELS`.
     """
-    found: type[Any] = getattr(import_module(MODELS[name]), name)
-    return found
+    estimator: type[Any] = getattr(import_module(MODELS[name]), name)
+    return estimator
 
 
 def declared_parameters(name: str) -> tuple[Parameter, ...]:
@@ -47,8 +47,8 @@ def declared_parameters(name: str) -> tuple[Parameter, ...]:
         One of `MODELS`.
     """
     folder = MODELS[name].rpartition(".")[0]
-    found: tuple[Parameter, ...] = import_module(f"{folder}.declared_parameters").PARAMETERS
-    return found
+    parameters: tuple[Parameter, ...] = import_module(f"{folder}.declared_parameters").PARAMETERS
+    return parameters
 
 
 def memory_parameters(name: str) -> dict[str, tuple[str, ...]]:

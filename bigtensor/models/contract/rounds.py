@@ -28,7 +28,7 @@ class Rounds:
         Of the preparation.
     finished : tuple of Statistics
         Sums of the finished passes, each over all rows.
-    wanted : Pass, optional
+    next_pass : Pass, optional
         The next pass; None after the last. It is kept rather than computed again, so that every
         site compares its rows with the same bits.
     """
@@ -37,14 +37,14 @@ class Rounds:
     digest: str
     diagnostics: dict[str, Any]
     finished: tuple[Statistics, ...]
-    wanted: Pass[Any] | None
+    next_pass: Pass[Any] | None
 
     @property
     def mixture(self) -> str:
         """Digest of the mixture of the next pass, empty for the first pass."""
         return _digest(self.finished)
 
-    def after(self, given: Statistics) -> tuple[Statistics, ...]:
+    def after(self, statistics: Statistics) -> tuple[Statistics, ...]:
         """Return the sums of the finished passes, the given ones as the last.
 
         Sums of an earlier pass take the place of those that were there.
@@ -54,28 +54,28 @@ class Rounds:
         StatisticsError
             When they were made with another preparation or another mixture.
         """
-        if given.preparation != self.digest:
+        if statistics.preparation != self.digest:
             raise StatisticsError(
-                f"the statistics of {given.data} have the preparation {given.preparation[:8]}, and "
-                f"this model has the preparation {self.digest[:8]}; solve them with the prepared "
-                "model that they were accumulated with"
+                f"the statistics of {statistics.data} have the preparation "
+                f"{statistics.preparation[:8]}, and this model has the preparation {self.digest[:8]}; solve them "
+                "with the prepared model that they were accumulated with"
             )
         for count in range(len(self.finished) + 1):
             earlier = self.finished[:count]
-            if _digest(earlier) == given.mixture:
-                return (*earlier, given)
+            if _digest(earlier) == statistics.mixture:
+                return (*earlier, statistics)
         raise StatisticsError(
-            f"the statistics of {given.data} were made with the mixture {given.mixture[:8]}, and "
-            f"this model has {self.mixture[:8] or 'none yet'}; solve them with the model that they "
-            "were accumulated with"
+            f"the statistics of {statistics.data} were made with the mixture "
+            f"{statistics.mixture[:8]}, and this model has {self.mixture[:8] or 'none yet'}; solve "
+            "them with the model that they were accumulated with"
         )
 
     def restarted(self, refine: Callable[[Any], Script]) -> Rounds:
         """Return the rounds before the first pass."""
         if not self.finished:
             return self
-        _, wanted = replay(refine(self.preparation), ())
-        return replace(self, finished=(), wanted=wanted)
+        _, next_pass = replay(refine(self.preparation), ())
+        return replace(self, finished=(), next_pass=next_pass)
 
     def solved(
         self, finished: tuple[Statistics, ...], refine: Callable[[Any], Script]
@@ -90,13 +90,13 @@ class Rounds:
             The second half of the script, of a preparation.
         """
         sums = [statistics.state for statistics in finished]
-        make, wanted = replay(refine(self.preparation), sums)
-        onwards = replace(self, finished=finished, wanted=wanted)
+        make, next_pass = replay(refine(self.preparation), sums)
+        onwards = replace(self, finished=finished, next_pass=next_pass)
         if make is None:
             return None, onwards
         solved = make()
         last = finished[-1]
-        known = {
+        diagnostics_of_rounds = {
             "data": last.data,
             "rows": last.rows + last.rows_left_out,
             "rows_left_out": last.rows_left_out,
@@ -113,7 +113,7 @@ class Rounds:
                 ),
             ],
         }
-        diagnostics = plain(self.diagnostics | solved.diagnostics | known)
+        diagnostics = plain(self.diagnostics | solved.diagnostics | diagnostics_of_rounds)
         return replace(solved, diagnostics=diagnostics), onwards
 
 

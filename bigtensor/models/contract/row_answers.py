@@ -115,8 +115,8 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
             When the store at `path` has another number of rows than ``X``.
         """
         self._require_fitted()
-        wanted = self.description.row_outputs(self) if outputs is None else tuple(outputs)
-        function = self._row_function(wanted)
+        names = self.description.row_outputs(self) if outputs is None else tuple(outputs)
+        function = self._row_function(names)
         samples = self._open_again(X)
         if into is not None:
             self._check_rows(samples, os.fspath(path))

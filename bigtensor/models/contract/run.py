@@ -115,28 +115,28 @@ def _drive(
 
     while True:
         try:
-            wanted = script.send(result)
+            item = script.send(result)
         except StopIteration as end:
             steps.finish()
             return end.value, samples.views, left_out
         result = None
-        if isinstance(wanted, Step):
-            steps.advance(wanted.name, wanted.part, wanted.parts)
+        if isinstance(item, Step):
+            steps.advance(item.name, item.part, item.parts)
             continue
         steps.finish()
-        if isinstance(wanted, Estimate):
+        if isinstance(item, Estimate):
             continue
-        if isinstance(wanted, Narrowing):
-            samples = samples.with_views(samples.views.keeping(wanted.columns))
+        if isinstance(item, Narrowing):
+            samples = samples.with_views(samples.views.keeping(item.columns))
             if checkpoint is not None:
-                checkpoint = replace(checkpoint, data=content_key((checkpoint.data, wanted)))
+                checkpoint = replace(checkpoint, data=content_key((checkpoint.data, item)))
             continue
-        if isinstance(wanted, PlannedPass):
-            size, stores_parts = wanted.size(samples.rows), checkpoint is not None
+        if isinstance(item, PlannedPass):
+            size, stores_parts = item.size(samples.rows), checkpoint is not None
             make_plan(samples, [size], runtime, (), smaller, checkpoint=stores_parts).check()
-            wanted = wanted.wanted
+            item = item.largest
         checked = replace(
-            wanted, statistic=Checked(wanted.statistic, marginalised=missing == MARGINALISE)
+            item, statistic=Checked(item.statistic, marginalised=missing == MARGINALISE)
         )
         validity, result = run_pass(
             samples, checked, runtime, checkpoint=checkpoint, listeners=listeners, stamp=stamp
@@ -144,7 +144,7 @@ def _drive(
         judge(validity, samples, missing)
         if isinstance(result, Sample):
             check_pilot(result, validity, samples.views.feature_names)
-        if wanted.rows is None and not left_out:
+        if item.rows is None and not left_out:
             warn_of_missing(validity, samples.views)
             left_out = validity.dropped
 

@@ -76,7 +76,7 @@ class PlannedPass:
 
     Attributes
     ----------
-    wanted : Pass
+    largest : Pass
         With a statistic of the sizes to come, whatever its numbers.
     times : int
         How often it runs at most.
@@ -86,21 +86,21 @@ class PlannedPass:
         Another pass that may take its place.
     """
 
-    wanted: Pass[Any]
+    largest: Pass[Any]
     times: int = 1
     driver_nbytes: int = 0
     instead: Pass[Any] | None = None
 
     def size(self, rows: int) -> PassSize:
         """Return the bytes that the pass reads and holds."""
-        windows = self.wanted.rows
+        windows = self.largest.rows
         read = rows if windows is None else sum(stop - start for start, stop in windows)
-        state_nbytes, work_nbytes = _task_nbytes(self.wanted)
+        state_nbytes, work_nbytes = _task_nbytes(self.largest)
         if self.instead is not None:
             other_state, other_work = _task_nbytes(self.instead)
             state_nbytes, work_nbytes = max(state_nbytes, other_state), max(work_nbytes, other_work)
         return PassSize(
-            self.wanted.name, self.times, read, state_nbytes, work_nbytes, self.driver_nbytes
+            self.largest.name, self.times, read, state_nbytes, work_nbytes, self.driver_nbytes
         )
 
 
@@ -148,15 +148,15 @@ SizedScript = Generator[Pass[Any] | PlannedPass | Narrowing | Estimate | Step, A
 """Script that also asks for passes whose size an earlier one has told; their plan is checked."""
 
 
-def _task_nbytes(wanted: Pass[Any]) -> tuple[int, int]:
+def _task_nbytes(pass_: Pass[Any]) -> tuple[int, int]:
     """Return the bytes of the state and of the workspace of one task."""
-    checked = Checked(wanted.statistic)
+    checked = Checked(pass_.statistic)
     return checked.state_nbytes(), checked.work_nbytes(checked.block_rows)
 
 
-def single_pass(wanted: Pass[Any]) -> Script:
+def single_pass(pass_: Pass[Any]) -> Script:
     """Return the script of one pass, which returns the result of the pass."""
-    return (yield wanted)
+    return (yield pass_)
 
 
 def in_memory(script: Generator[Any, Any, _Result], rows: Block) -> _Result:
@@ -171,11 +171,11 @@ def in_memory(script: Generator[Any, Any, _Result], rows: Block) -> _Result:
     result = None
     while True:
         try:
-            wanted = script.send(result)
+            item = script.send(result)
         except StopIteration as end:
-            found: _Result = end.value
-            return found
-        result = sum_in_memory(wanted.statistic, rows) if isinstance(wanted, Pass) else None
+            value: _Result = end.value
+            return value
+        result = sum_in_memory(item.statistic, rows) if isinstance(item, Pass) else None
 
 
 def replay(

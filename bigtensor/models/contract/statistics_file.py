@@ -134,8 +134,8 @@ class Statistics:
     @classmethod
     def from_contents(cls, contents: Contents) -> Statistics:
         """Return the statistics of these contents; see `to_contents`."""
-        found: Statistics = unpack(Packed(contents.attrs["state"], contents.arrays), _CLASSES)
-        return found
+        statistics: Statistics = unpack(Packed(contents.attrs["state"], contents.arrays), _CLASSES)
+        return statistics
 
 
 _CLASSES = (Statistics, Part)
@@ -217,15 +217,15 @@ def require_together(left: Statistics, right: Statistics) -> None:
 
 def _refuse_repeated(parts: Sequence[Part]) -> None:
     """Raise a StatisticsError when the same sums would be added twice."""
-    seen: dict[str, Part] = {}
+    earlier: dict[str, Part] = {}
     for part in parts:
-        if part.digest in seen:
+        if part.digest in earlier:
             raise StatisticsError(
                 f"the statistics of {part.data} are given twice, also as those of "
-                f"{seen[part.digest].data}; their {part.rows:,} rows would count twice: leave one "
-                "out"
+                f"{earlier[part.digest].data}; their {part.rows:,} rows would count twice: leave "
+                "one out"
             )
-        seen[part.digest] = part
+        earlier[part.digest] = part
 
 
 def joined(earlier: Statistics, latest: Statistics) -> Statistics:

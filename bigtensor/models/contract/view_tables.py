@@ -72,7 +72,9 @@ def side_by_side(X: Any, names: Sequence[str] | None = None) -> tuple[Any, dict[
     DataError
         When a view has no two dimensions, or views have different numbers of rows.
     """
-    named = X if isinstance(X, Mapping) else {f"view{v + 1}": of for v, of in enumerate(X)}
+    named = (
+        X if isinstance(X, Mapping) else {f"view{v + 1}": columns for v, columns in enumerate(X)}
+    )
     if names is not None and set(names) != set(named):
         raise ViewError(
             f"X has the views {', '.join(map(repr, named))}, but the model was fitted on "
@@ -82,8 +84,8 @@ def side_by_side(X: Any, names: Sequence[str] | None = None) -> tuple[Any, dict[
     tables = [_table(name, named[name]) for name in order]
     rows = {name: len(table) for name, table in zip(order, tables, strict=True)}
     if len(set(rows.values())) > 1:
-        told = ", ".join(f"{name!r} {count:,}" for name, count in rows.items())
-        raise DataError(f"views have different numbers of rows ({told}); every row has all views")
+        counts = ", ".join(f"{name!r} {count:,}" for name, count in rows.items())
+        raise DataError(f"views have different numbers of rows ({counts}); every row has all views")
     columns, start = {}, 0
     for name, table in zip(order, tables, strict=True):
         columns[str(name)] = list(range(start, start + table.shape[1]))

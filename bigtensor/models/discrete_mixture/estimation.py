@@ -192,8 +192,8 @@ def estimate(
     except IdentifiabilityError as error:
         if problem.method != "ex":
             raise
-        found = yield from _best_of_random_starts(problem, k, smoothing)
-        return replace(found, diagnostics={"no_spectral": str(error), **found.diagnostics})
+        estimated = yield from _best_of_random_starts(problem, k, smoothing)
+        return replace(estimated, diagnostics={"no_spectral": str(error), **estimated.diagnostics})
     start = _solution_of(factors, problem).floored(FLOOR)
     ending = problem.ending("em" if problem.has_rivals else problem.method)
     end = yield from em_iterations(start, problem, smoothing, ending, diagnostics)
@@ -286,10 +286,10 @@ def _best_of_random_starts(
     for _ in range(starts if k > 1 and short.most else 1):
         start = _random_start(problem.sizes, k, rng)
         ends.append((yield from em_iterations(start, problem, smoothing, short, {})))
-    found = {"random_starts": [end.likelihoods[-1] for end in ends if end.likelihoods]}
+    diagnostics = {"random_starts": [end.likelihoods[-1] for end in ends if end.likelihoods]}
     best = max(ends, key=lambda end: end.likelihoods[-1] if end.likelihoods else -np.inf)
     left = replace(ending, most=ending.most - len(best.likelihoods))
-    last = yield from em_iterations(best.solution, problem, smoothing, left, found)
+    last = yield from em_iterations(best.solution, problem, smoothing, left, diagnostics)
     return replace(last, likelihoods=[*best.likelihoods, *last.likelihoods])
 
 

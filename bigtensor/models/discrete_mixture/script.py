@@ -118,18 +118,18 @@ def refine(preparation: Preparation) -> Script:
     conclude = partial(_concluded, settings, choice)
     problem = replace(problem, conclude=conclude)
     if preparation.start is None:
-        found = yield from estimate(problem, choice.n_components, choice.ridge)
+        estimated = yield from estimate(problem, choice.n_components, choice.ridge)
     else:
         smoothing = SMOOTHING if choice.ridge else 0.0
         method = settings.method if problem.is_spectral(choice.n_components) else "em"
-        found = yield from em_iterations(
+        estimated = yield from em_iterations(
             preparation.start,
             problem,
             smoothing,
             problem.ending(method),
             preparation.diagnostics,
         )
-    return conclude(found)
+    return conclude(estimated)
 
 
 def _of_rows(counts: CodeCountsResult, settings: Settings) -> Generator[Step, None, Solved]:
@@ -137,21 +137,21 @@ def _of_rows(counts: CodeCountsResult, settings: Settings) -> Generator[Step, No
     ordered = _ordered(counts, settings)
     rows, weight = ordered.rows, ordered.rows.total_weight()
     problem = ordered.problem()
-    choice, found = yield from _started(rows, problem, ordered.settings)
+    choice, estimated = yield from _started(rows, problem, ordered.settings)
     if problem.has_rivals and rows.rows > START_ROWS:
         smoothing = SMOOTHING if choice.ridge else 0.0
         script = em_iterations(
-            found.solution, problem, smoothing, problem.ending("em"), found.diagnostics
+            estimated.solution, problem, smoothing, problem.ending("em"), estimated.diagnostics
         )
         yield Step("EM iterations over all rows")
-        found = in_memory(script, rows)
-    found = replace(
-        found,
-        solution=ordered.in_data(found.solution),
-        diagnostics={"distinct_rows": rows.rows, **found.diagnostics},
+        estimated = in_memory(script, rows)
+    estimated = replace(
+        estimated,
+        solution=ordered.in_data(estimated.solution),
+        diagnostics={"distinct_rows": rows.rows, **estimated.diagnostics},
         weight=weight,
     )
-    return _concluded(settings, choice, found)
+    return _concluded(settings, choice, estimated)
 
 
 def _prepared_from(
@@ -163,11 +163,13 @@ def _prepared_from(
     problem, groups = ordered.problem(), ordered.groups_in_data()
     if problem.has_rivals:
         # the passes are too few to make up for joint codes of several views
-        choice, found = yield from _started(rows, problem, ordered.settings)
+        choice, estimated = yield from _started(rows, problem, ordered.settings)
         kept = ("initialised", "random_starts")
-        told = {key: found.diagnostics[key] for key in kept if key in found.diagnostics}
-        start = ordered.in_data(found.solution)
-        return Preparation(settings, choice, groups, start, weight, diagnostics=told)
+        diagnostics = {
+            key: estimated.diagnostics[key] for key in kept if key in estimated.diagnostics
+        }
+        start = ordered.in_data(estimated.solution)
+        return Preparation(settings, choice, groups, start, weight, diagnostics=diagnostics)
     choice, first = (yield from _chosen(rows, problem, ordered.settings)), None
     if not problem.is_spectral(choice.n_components):
         first = ordered.in_data((yield from _estimated(rows, problem, choice)).solution)
@@ -316,16 +318,18 @@ def _problem(groups: Groups, settings: Settings, weight: float, *, passes: bool)
     )
 
 
-def _concluded(settings: Settings, choice: Choice, found: Estimated) -> Solved:
+def _concluded(settings: Settings, choice: Choice, estimated: Estimated) -> Solved:
     """Return the fitted mixture with its diagnostics, and warn of its faults."""
-    solution = found.solution
-    told = {
+    solution = estimated.solution
+    diagnostics = {
         "method": settings.method,
         "n_components": solution.n_components,
         "ridge": choice.ridge,
         "parameters": solution.parameters,
-        "mean_log_likelihood": found.likelihoods,
+        "mean_log_likelihood": estimated.likelihoods,
         **choice.diagnostics,
-        **found.diagnostics,
+        **estimated.diagnostics,
     }
-    return judged(DiscreteFit(solution, settings.views, settings.categories), found.weight, told)
+    return judged(
+        DiscreteFit(solution, settings.views, settings.categories), estimated.weight, diagnostics
+    )

@@ -83,7 +83,7 @@ def component_shapes(components: GaussianComponents, rows: Block) -> ComponentSh
     rows : Block
         Dense rows that the driver holds, without missing values.
     """
-    two_groups, seen = 0, 0.0
+    two_groups, weight_of_earlier = 0, 0.0
     # cubes of very small or very large values would vanish or overflow
     scales = standard_scales(rows.values[: rows.rows])
     lengths: list[FloatArray] = []
@@ -92,13 +92,13 @@ def component_shapes(components: GaussianComponents, rows: Block) -> ComponentSh
         residuals = whitened - whitened.mean(axis=0)
         lengths.append(np.linalg.norm(residuals, axis=1))
         features = (members - members.mean(axis=0)) / scales
-        seen += len(members)
+        weight_of_earlier += len(members)
         squares += np.square(features).sum(axis=0)
         cubes += (features**3).sum(axis=0)
         if len(members) >= _LEAST_ROWS:
             two_groups += _are_two_groups(residuals)
-    variances = squares / seen
-    skewness = cubes / seen / np.where(variances > 0, variances, 1.0) ** 1.5
+    variances = squares / weight_of_earlier
+    skewness = cubes / weight_of_earlier / np.where(variances > 0, variances, 1.0) ** 1.5
     tails = _excess_kurtosis(np.concatenate(lengths))
     return ComponentShapes(two_groups, tails, skewness, variances * np.square(scales))
 

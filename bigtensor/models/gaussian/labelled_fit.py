@@ -73,9 +73,9 @@ def check_labels(labels: tuple[str, ...], n_components: int) -> None:
         )
 
 
-def check_label_means(found: LabelMeansResult, labels: tuple[str, ...]) -> None:
+def check_label_means(label_means: LabelMeansResult, labels: tuple[str, ...]) -> None:
     """Raise a DataError for a label whose rows have no weight."""
-    empty = np.flatnonzero(~(found.weights > 0))
+    empty = np.flatnonzero(~(label_means.weights > 0))
     if empty.size:
         raise DataError(
             f"the rows with the label {labels[empty[0]]!r} are left out or have no weight: label "

@@ -34,7 +34,7 @@ def noise_ratio(components: GaussianComponents) -> float | None:
     return float(np.sqrt(within / between)) if between > 0 else None
 
 
-def noise_in_words(told: dict[str, Any]) -> str:
+def noise_in_words(diagnostics: dict[str, Any]) -> str:
     """Return a sentence on the noise and the rows of a component.
 
     Parameters
@@ -42,9 +42,11 @@ def noise_in_words(told: dict[str, Any]) -> str:
     told : dict
         With ``noise_ratio`` and ``rows_a_component``.
     """
-    words = f"There are {told['rows_a_component']:,.0f} rows for each that was asked for"
-    if told["noise_ratio"] is not None:
-        words += f", and the noise is {told['noise_ratio']:.1f} times as long as a typical mean"
+    words = f"There are {diagnostics['rows_a_component']:,.0f} rows for each that was asked for"
+    if diagnostics["noise_ratio"] is not None:
+        words += (
+            f", and the noise is {diagnostics['noise_ratio']:.1f} times as long as a typical mean"
+        )
     return words + "."
 
 

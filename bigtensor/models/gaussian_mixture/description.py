@@ -47,13 +47,13 @@ def outcome_in_words(model: Any) -> list[Line]:
 
 def method_in_words(model: Any) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
-    found = model.diagnostics_
-    pilot = found["pilot"]
+    diagnostics = model.diagnostics_
+    pilot = diagnostics["pilot"]
     compared = ", ".join(f"{name} {value:.4f}" for name, value in pilot["log_likelihood"].items())
     yield (
         f"The start is the best of {pilot['rows']:,} rows, by mean log-likelihood after EM "
-        f"iterations in nats: {compared}. {len(found['mean_log_likelihood'])} EM iterations over "
-        "all rows followed."
+        f"iterations in nats: {compared}. {len(diagnostics['mean_log_likelihood'])} EM iterations "
+        "over all rows followed."
     )
 
 

@@ -35,5 +35,5 @@ def planned_refinement(settings: GaussianSettings) -> list[PlannedPass]:
         np.full(k, 1 / k), np.zeros((k, d)), covariance, settings.views, settings.dtype
     )
     reach = Reach.unbounded(settings.columns)
-    wanted = em_pass(blank, reach, settings, with_total=True)
-    return [PlannedPass(wanted, settings.max_iter)]
+    iteration = em_pass(blank, reach, settings, with_total=True)
+    return [PlannedPass(iteration, settings.max_iter)]

@@ -99,17 +99,19 @@ def prepare(settings: GaussianSettings) -> Script:
     pilot = PilotRows(rows, tensor, TotalMoments(moments.mean, moments.covariance))
     starts: dict[str, GaussianComponents] = {}
     if settings.labels:
-        found: LabelMeansResult = yield label_pass(settings, moments.mean[places])
-        check_label_means(found, settings.labels)
-        starts["labels"] = label_start(found.means[:, order], pilot.total, settings)
+        label_means: LabelMeansResult = yield label_pass(settings, moments.mean[places])
+        check_label_means(label_means, settings.labels)
+        starts["labels"] = label_start(label_means.means[:, order], pilot.total, settings)
     else:
         starts = yield from _starts(pilot, settings)
     best = yield from best_end(starts, pilot, settings)
-    told = {**best.facts(), "rows": len(sample.values), **ordinary.diagnostics}
+    diagnostics = {**best.facts(), "rows": len(sample.values), **ordinary.diagnostics}
     yield Step("looking at the shapes of the components")
     shapes = component_shapes(best.components, pilot.block)
-    told["shapes"] = shapes.facts(tuple(settings.features[place] for place in order))
-    return GaussianPreparation(settings, best.components.of_features(places), ordinary.reach, told)
+    diagnostics["shapes"] = shapes.facts(tuple(settings.features[place] for place in order))
+    return GaussianPreparation(
+        settings, best.components.of_features(places), ordinary.reach, diagnostics
+    )
 
 
 def _content_order(rows: Block) -> NDArray[np.intp]:
@@ -182,9 +184,9 @@ def _starts(
     yield Step("clustering the sample")
     starts = {"clusters": cluster_start(pilot, settings)}
     if settings.n_components > 1:
-        found = yield from moment_start(pilot, settings)
-        if found is not None:
-            starts["moments"] = found
+        components = yield from moment_start(pilot, settings)
+        if components is not None:
+            starts["moments"] = components
     return starts
 
 

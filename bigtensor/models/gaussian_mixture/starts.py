@@ -66,7 +66,7 @@ def moment_start(
     unit = float(pilot.tensor.scales[0][0])
     covariance = pilot.total.covariance / unit**2
     if k > FEW_COMPONENTS:
-        terms = yield from _found(pilot.tensor, pilot.block, settings, None)
+        terms = yield from _discovered(pilot.tensor, pilot.block, settings, None)
         if not terms.n_terms:
             return None
         return _started(columns_of_spherical(terms, covariance), pilot.total, settings, unit)
@@ -76,7 +76,9 @@ def moment_start(
     variance = float(eigenvalues[: d - k + 1].mean())
     constant = float(np.sqrt(max(eigenvalues[d - k + 1 :].sum() - (k - 1) * variance, variance)))
     tensor = replace(pilot.tensor, constants=np.array([constant]))
-    terms = yield from _found(tensor, pilot.block, settings, spherical_noise(constant, variance))
+    terms = yield from _discovered(
+        tensor, pilot.block, settings, spherical_noise(constant, variance)
+    )
     if not terms.n_terms:
         return None
     return _started(columns_with_constant(terms, constant), pilot.total, settings, unit)
@@ -94,10 +96,10 @@ def cluster_start(pilot: PilotRows, settings: GaussianSettings) -> GaussianCompo
     rows = pilot.block.values[: pilot.block.rows].astype(np.float64) - pilot.total.mean
     variances = pilot.total.variances
     scales = np.sqrt(np.where(settings.tied & (variances > 0), variances, 1.0))
-    found = merged_clusters(
+    clusters = merged_clusters(
         rows / scales, settings.n_components, settings.random_state, pilot.block.weight
     )
-    columns = CentredColumns(found.masses / found.masses.sum(), (found.centres * scales).T)
+    columns = CentredColumns(clusters.masses / clusters.masses.sum(), (clusters.centres * scales).T)
     return _started(columns, pilot.total, settings)
 
 
@@ -129,14 +131,14 @@ def _tied_start(
         settings.dtype,
         (np.ones(q),),
     )
-    terms = yield from _found(tensor, block, settings, None)
+    terms = yield from _discovered(tensor, block, settings, None)
     if terms.n_terms < 2:
         return None
-    found = columns_of_tied(terms)
-    return _started(replace(found, columns=back.T @ found.columns), pilot.total, settings)
+    tied = columns_of_tied(terms)
+    return _started(replace(tied, columns=back.T @ tied.columns), pilot.total, settings)
 
 
-def _found(
+def _discovered(
     tensor: SampleTensor, block: Block, settings: GaussianSettings, noise: Correction | None
 ) -> Generator[Step, None, Terms]:
     """Return the terms of a tensor, without what noise makes of it."""
@@ -144,18 +146,18 @@ def _found(
     search = DiscoverySettings(settings.n_components, UPDATES, COSINE)
     starts = sample_starts(tensor, block, settings.random_state)
     none = Terms.empty(tensor.sizes, ORDERS)
-    found = yield from discover_terms(contract, starts, none, search)
-    return found.terms
+    discovery = yield from discover_terms(contract, starts, none, search)
+    return discovery.terms
 
 
 def _started(
-    found: CentredColumns, total: TotalMoments, settings: GaussianSettings, unit: float = 1.0
+    columns: CentredColumns, total: TotalMoments, settings: GaussianSettings, unit: float = 1.0
 ) -> GaussianComponents:
     """Return components with means from columns and the remaining covariance."""
-    deviations = unit * found.columns.T
-    covariance, _ = within_covariance(total, found.weights, deviations, settings.spherical)
+    deviations = unit * columns.columns.T
+    covariance, _ = within_covariance(total, columns.weights, deviations, settings.spherical)
     return GaussianComponents(
-        np.maximum(found.weights, 1e-9),
+        np.maximum(columns.weights, 1e-9),
         total.mean + deviations,
         covariance,
         settings.views,

@@ -52,14 +52,16 @@ def judged(
     filled = components.weights * settings.effective_rows >= FEW_ROWS
     if filled.any() and not filled.all() and not components.names:
         components = _without(~filled, components)
-    told = {
+    diagnostics = {
         **diagnostics,
         "noise_ratio": noise_ratio(components),
         "rows_a_component": settings.effective_rows / settings.n_components,
     }
-    k, shapes = components.n_components, told["pilot"]["shapes"]
+    k, shapes = components.n_components, diagnostics["pilot"]["shapes"]
     faults: list[Fault] = as_warnings(
-        *_fewer(k, settings, told), *_two_groups(shapes["two_groups"], k), *_alike(components)
+        *_fewer(k, settings, diagnostics),
+        *_two_groups(shapes["two_groups"], k),
+        *_alike(components),
     )
     faults += outlier_faults(diagnostics)
     notes = [*doubled_weights(components.weights), *heavy_tails(shapes["tails"])]
@@ -68,7 +70,7 @@ def judged(
         notes += _units(shapes["wide_features"], settings.n_features)
     faults += [(None, note) for note in notes]
     praise = f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."
-    return with_verdict(components, after_praise(faults, praise), praise, told)
+    return with_verdict(components, after_praise(faults, praise), praise, diagnostics)
 
 
 def _without(gone: NDArray[np.bool_], components: GaussianComponents) -> GaussianComponents:
@@ -80,10 +82,10 @@ def _without(gone: NDArray[np.bool_], components: GaussianComponents) -> Gaussia
     return joined(components, members)
 
 
-def _fewer(found: int, settings: GaussianSettings, told: dict[str, Any]) -> list[str]:
+def _fewer(k: int, settings: GaussianSettings, diagnostics: dict[str, Any]) -> list[str]:
     """Return a sentence on components that were asked for and are not returned."""
-    asked, pilot = settings.n_components, told["pilot"]
-    if found >= asked:
+    asked, pilot = settings.n_components, diagnostics["pilot"]
+    if k >= asked:
         return []
     more = (
         "more rows"
@@ -91,22 +93,22 @@ def _fewer(found: int, settings: GaussianSettings, told: dict[str, Any]) -> list
         else "a larger sample (" + Setting("pilot_rows") + ")"
     )
     return [
-        f"{found} of the {asked} components asked for are told apart by {pilot['rows']:,} rows, "
+        f"{k} of the {asked} components asked for are told apart by {pilot['rows']:,} rows, "
         "and only these are returned. "
-        + noise_in_words(told)
+        + noise_in_words(diagnostics)
         + " Use fewer components ("
-        + Setting("n_components", found)
+        + Setting("n_components", k)
         + "), or "
         + more
         + "."
     ]
 
 
-def _two_groups(split: int, found: int) -> list[str]:
+def _two_groups(split: int, k: int) -> list[str]:
     """Return a sentence on components whose rows are two groups."""
     if not split:
         return []
-    of_many = f"{split} of the {found} components" if found > 1 else "the component"
+    of_many = f"{split} of the {k} components" if k > 1 else "the component"
     return [
         f"The rows of {of_many} are two groups, far apart. Use more components ("
         + Setting("n_components")

@@ -381,8 +381,8 @@ class HiddenMarkovModel(SequenceModel):
         check_variable(variable)
         script = occupancy_passes(chain, samples.rows, len(names), variable)
         planned = planned_occupancy_passes(chain, samples.rows, len(names), variable)
-        found = self._run(samples, script, planned, **options).result
-        return occupancy_table(found, variable, names, self._output_attrs())
+        occupancy = self._run(samples, script, planned, **options).result
+        return occupancy_table(occupancy, variable, names, self._output_attrs())
 
     def sample(
         self, n_samples: int = 1, random_state: RandomState = None

@@ -89,7 +89,7 @@ def refine(preparation: MarkovPreparation) -> Script:
     of_triples = TripleSettings(
         settings.n_components, family.n_codes, settings.ridge, settings.random_state
     )
-    told = dict(family.kernel.outliers) if isinstance(family, KernelPreparation) else {}
+    diagnostics = dict(family.kernel.outliers) if isinstance(family, KernelPreparation) else {}
     counts: TripleCountsResult
     if settings.chooses_states:
         folded = folded_triples(of_triples, settings.rows)
@@ -97,7 +97,7 @@ def refine(preparation: MarkovPreparation) -> Script:
         counts = folds.total
         choice = yield from choose_states(folds, of_triples)
         of_triples = replace(of_triples, n_states=choice.n_states)
-        told["state_choice"] = choice.diagnostics
+        diagnostics["state_choice"] = choice.diagnostics
     else:
         counts = yield Pass("triples", family.of_codes(TripleCounts(family.n_codes)))
     if not counts.weight.sum() > 0:
@@ -106,12 +106,12 @@ def refine(preparation: MarkovPreparation) -> Script:
             "sequences have to be runs of rows, one behind the other"
         )
     estimate, of_estimate = estimate_from_triples(counts, of_triples)
-    found = estimate.parameters
+    parameters = estimate.parameters
     start = MarkovFit(
-        initial_states(counts.first_pairs, found),
-        found.window_start,
-        found.transition,
-        family.emissions(found.emission),
+        initial_states(counts.first_pairs, parameters),
+        parameters.window_start,
+        parameters.transition,
+        family.emissions(parameters.emission),
     )
     end, likelihoods = yield from sequence_iterations(
         start,
@@ -136,7 +136,7 @@ def refine(preparation: MarkovPreparation) -> Script:
             "refined": "sequences" if likelihoods else "triples",
             "triple_log_likelihood": estimate.likelihoods,
             "mean_log_likelihood": likelihoods,
-            **told,
+            **diagnostics,
             **of_estimate,
         },
     )

@@ -106,7 +106,7 @@ def score_pilot(
     weight = np.ones(rows) if sample.weight is None else sample.weight
     mixture = passes.solution.mixture()
     joint = _log_joint(mixture, sample, slices)
-    before = _log_joint(passes.given, sample, slices)
+    before = _log_joint(passes.mixture, sample, slices)
     pairs = _nearest_pairs(joint) if of_component is None and k > 1 else []
     fold = fold_of_rows(sample.index, FOLDS, random_state)
     log_densities = np.empty((2 + len(pairs), rows))
@@ -114,7 +114,7 @@ def score_pilot(
         inside = fold == number
         part, sums = sample.take(inside), passes.sums
         if contained:
-            statistic = PosteriorSums(passes.given, preparation.embedded_maps)
+            statistic = PosteriorSums(passes.mixture, preparation.embedded_maps)
             sums = _difference(sums, sum_in_memory(statistic, part.block(slices)))
         log_densities[:, inside] = _log_densities(sums, part, preparation, pairs)
     ours, single, *merged = log_densities

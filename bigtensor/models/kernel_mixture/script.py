@@ -170,11 +170,11 @@ def _concluded(
     settings, sample = preparation.settings, preparation.pilot
     diagnostics = {**diagnostics, "mean_log_likelihood": passes.likelihoods}
     co_posterior = co_posterior or passes.sums.co_posterior
-    found = finished(passes.solution, co_posterior, preparation, diagnostics)
+    fit = finished(passes.solution, co_posterior, preparation, diagnostics)
     order = passes.solution.descending
     scores = None
     if sample is not None:
-        of_component = None if found.populations is None else found.populations.of_component
+        of_component = None if fit.populations is None else fit.populations.of_component
         scores = score_pilot(
             sample,
             passes,
@@ -184,12 +184,12 @@ def _concluded(
             random_state=settings.random_state,
         )
     evidence = Evidence(
-        weights=found.solution.weights,
+        weights=fit.solution.weights,
         order=order,
         rows=settings.effective_rows if stage.windows else passes.sums.weight,
         scores=scores,
         labelled=None if co_posterior is None else co_posterior.assigned.sum(axis=0),
-        population_weights=None if found.populations is None else found.populations.weights,
+        population_weights=None if fit.populations is None else fit.populations.weights,
         # a number of passes that was asked for is not questioned, and components that are merged
         # only have to cover the data
         judge_settling=settings.max_iter is None and settings.n_populations is None,
@@ -197,7 +197,7 @@ def _concluded(
         outliers=sample_outliers(diagnostics),
         spectral=diagnostics.get("spectral"),
     )
-    return judged(found, evidence, diagnostics)
+    return judged(fit, evidence, diagnostics)
 
 
 def _initialisation(
@@ -231,9 +231,9 @@ def _concluded_from_moments(
 ) -> Solved:
     """Return the solution of the moments alone."""
     solution = moments_solution(mixture, moments.weight, preparation)
-    found = KernelFit(solution.ordered(solution.descending), None)
+    fit = KernelFit(solution.ordered(solution.descending), None)
     diagnostics = {**diagnostics, "mean_log_likelihood": []}
-    return judged_moments(found, diagnostics, sample_outliers(diagnostics))
+    return judged_moments(fit, diagnostics, sample_outliers(diagnostics))
 
 
 def without_rows(preparation: Preparation) -> Preparation:
@@ -302,9 +302,9 @@ def counted(sample: Sample) -> Sample:
 
 def _require_clusters(preparation: Preparation) -> None:
     """Raise unless k-means found as many clusters as there are components."""
-    found, wanted = np.unique(preparation.assignment).size, preparation.n_components
-    if found < wanted:
+    n_clusters, k = np.unique(preparation.assignment).size, preparation.n_components
+    if n_clusters < k:
         raise IdentifiabilityError(
-            f"the sample has only {found} distinct rows, which support at most {found} "
-            f"components, but {wanted} were asked for: use fewer components"
+            f"the sample has only {n_clusters} distinct rows, which support at most {n_clusters} "
+            f"components, but {k} were asked for: use fewer components"
         )

@@ -234,10 +234,10 @@ def _view_kernels(kernels: Any, shape: DataShape, *, shared: bool) -> dict[str, 
                 Setting("kernel")
                 + f" names the views {', '.join(unknown)}; the data have {', '.join(lengths)}"
             )
-        found = {name: kernels.get(name, "gaussian") for name in lengths}
+        by_view = {name: kernels.get(name, "gaussian") for name in lengths}
     else:
-        found = dict.fromkeys(lengths, kernels)
-    for name, kernel in found.items():
+        by_view = dict.fromkeys(lengths, kernels)
+    for name, kernel in by_view.items():
         if kernel == DELTA and lengths[name] > 1:
             raise ViewError(
                 f"view {name!r} has {lengths[name]} features and the delta kernel, which is for "
@@ -247,13 +247,13 @@ def _view_kernels(kernels: Any, shape: DataShape, *, shared: bool) -> dict[str, 
             raise ViewError(
                 f"view {name!r} has {lengths[name]} features, but its kernel is for {kernel.width}"
             )
-    if shared and len({*found.values()}) > 1:
-        listed = ", ".join(f"{name}: {kernel}" for name, kernel in found.items())
+    if shared and len({*by_view.values()}) > 1:
+        listed = ", ".join(f"{name}: {kernel}" for name, kernel in by_view.items())
         raise ViewError(
             Setting("views_share_components", True)
             + f" needs one kernel for all views; got {listed}"
         )
-    return found
+    return by_view
 
 
 def settings_of(model: Any, shape: DataShape, *, least_views: int | None = None) -> Settings:

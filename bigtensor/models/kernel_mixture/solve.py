@@ -219,7 +219,7 @@ class Refinement:
     Attributes
     ----------
     solution : KernelSolution
-    given : MixtureDensities
+    mixture : MixtureDensities
         The mixture of the last pass, whose responsibilities the solution was made from.
     sums : PosteriorSumsResult
         Sums of the last pass.
@@ -228,7 +228,7 @@ class Refinement:
     """
 
     solution: KernelSolution
-    given: MixtureDensities
+    mixture: MixtureDensities
     sums: PosteriorSumsResult
     likelihoods: list[float]
 

@@ -148,7 +148,7 @@ def _numbers(evidence: Evidence) -> dict[str, Any]:
     place = np.argsort(evidence.order)
     empty = weights < 2 * LEAST_WEIGHT / k
     few = ~empty & _few(weights, evidence.rows)
-    found: dict[str, Any] = {
+    numbers: dict[str, Any] = {
         "empty_components": _positions(empty),
         "components_of_few_rows": _positions(few),
         "components_without_labels": [],
@@ -161,13 +161,13 @@ def _numbers(evidence: Evidence) -> dict[str, Any]:
         # of rarer components a sample has too few rows to miss their labels
         expected = weights * rows >= FEW_ROWS
         without = expected & ~empty & ~few & (labelled[evidence.order] == 0)
-        found["components_without_labels"] = _positions(without)
+        numbers["components_without_labels"] = _positions(without)
     if evidence.population_weights is not None:
         share = evidence.population_weights
-        found["populations_of_few_rows"] = _positions(_few(share, evidence.rows))
+        numbers["populations_of_few_rows"] = _positions(_few(share, evidence.rows))
     if scores is None:
-        return found
-    found |= {
+        return numbers
+    numbers |= {
         "held_out_rows": scores.rows,
         "held_out_log_likelihood": scores.log_likelihood,
         "gain_over_one_component": scores.gain.mean,
@@ -175,23 +175,23 @@ def _numbers(evidence: Evidence) -> dict[str, Any]:
     }
     if scores.rows >= LEAST_ROWS:
         judged = ~empty & ~few & (weights * scores.rows >= FEW_ROWS)
-        found["duplicated_components"] = sorted(
+        numbers["duplicated_components"] = sorted(
             sorted((int(place[a]), int(place[b])))
             for (a, b), loss in scores.merging_losses.items()
             if judged[place[a]] and judged[place[b]] and _is_nothing(loss, evidence.rows)
         )
-        found["independent_views"] = k > 1 and _is_nothing(scores.gain, evidence.rows)
-    return found
+        numbers["independent_views"] = k > 1 and _is_nothing(scores.gain, evidence.rows)
+    return numbers
 
 
-def _component_faults(evidence: Evidence, found: dict[str, Any]) -> list[str]:
+def _component_faults(evidence: Evidence, numbers: dict[str, Any]) -> list[str]:
     """Say which components the data do not support."""
     k = len(evidence.weights)
-    empty, few = found["empty_components"], found["components_of_few_rows"]
-    unlabelled, pairs = found["components_without_labels"], found["duplicated_components"]
+    empty, few = numbers["empty_components"], numbers["components_of_few_rows"]
+    unlabelled, pairs = numbers["components_without_labels"], numbers["duplicated_components"]
     without = {*empty, *few, *unlabelled}
     supported = max(1, _supported(k, without, pairs))
-    if found.get("independent_views") or (supported == 1 < k and evidence.scores is not None):
+    if numbers.get("independent_views") or (supported == 1 < k and evidence.scores is not None):
         return [
             f"The data show no components: {k} components give held-out rows no better "
             "log-likelihood than a single one. Labels then say nothing. Use "
@@ -209,13 +209,13 @@ def _component_faults(evidence: Evidence, found: dict[str, Any]) -> list[str]:
         f"{_verb(unlabelled, 'one', 'ones')} of no row"
         if unlabelled
         else "",
-        *_told_pairs([pair for pair in pairs if without.isdisjoint(pair)]),
+        *_pairs_in_words([pair for pair in pairs if without.isdisjoint(pair)]),
     ]
-    told = "; ".join(filter(None, reasons))
-    if not told:
+    reason = "; ".join(filter(None, reasons))
+    if not reason:
         return []
     return [
-        f"The mixture supports only {supported} of {k} components: {told}. Labels may split one "
+        f"The mixture supports only {supported} of {k} components: {reason}. Labels may split one "
         "population or miss another. Use "
         + Setting("n_components", supported)
         + ", or merge many components into populations with "
@@ -224,17 +224,17 @@ def _component_faults(evidence: Evidence, found: dict[str, Any]) -> list[str]:
     ]
 
 
-def _told_pairs(pairs: Sequence[Sequence[int]]) -> list[str]:
+def _pairs_in_words(pairs: Sequence[Sequence[int]]) -> list[str]:
     """Say which components describe the same rows."""
-    told = [f"components {a} and {b} describe the same rows" for a, b in pairs[:MOST_NAMED]]
+    sentences = [f"components {a} and {b} describe the same rows" for a, b in pairs[:MOST_NAMED]]
     rest = pairs[MOST_NAMED:]
-    return [*told, f"so do {len(rest)} more pairs"] if rest else told
+    return [*sentences, f"so do {len(rest)} more pairs"] if rest else sentences
 
 
-def _population_faults(evidence: Evidence, found: dict[str, Any]) -> list[str]:
+def _population_faults(evidence: Evidence, numbers: dict[str, Any]) -> list[str]:
     """Say which populations are a handful of rows."""
     assert evidence.population_weights is not None
-    few, count = found["populations_of_few_rows"], len(evidence.population_weights)
+    few, count = numbers["populations_of_few_rows"], len(evidence.population_weights)
     if not few or count == 1:
         return []
     rows = evidence.population_weights[few].sum() * evidence.rows
@@ -248,17 +248,17 @@ def _population_faults(evidence: Evidence, found: dict[str, Any]) -> list[str]:
     ]
 
 
-def _praise(evidence: Evidence, found: dict[str, Any]) -> str:
+def _praise(evidence: Evidence, numbers: dict[str, Any]) -> str:
     """Say that the mixture holds, and what the initialisation met."""
     doubt = _initialisation(evidence.spectral, len(evidence.weights))
-    numbers = "no empty component"
+    result = "no empty component"
     if evidence.scores is not None:
-        numbers = f"held-out log-likelihood {found['held_out_log_likelihood']:.2f}, {numbers}"
+        result = f"held-out log-likelihood {numbers['held_out_log_likelihood']:.2f}, {result}"
     if doubt is None:
-        return f"No fault was found in the mixture ({numbers})."
+        return f"No fault was found in the mixture ({result})."
     if doubt.startswith(_FOUND_FEWER):
-        return f"{doubt} EM iterations recovered them ({numbers})."
-    return f"{doubt} EM iterations mended this ({numbers})."
+        return f"{doubt} EM iterations recovered them ({result})."
+    return f"{doubt} EM iterations mended this ({result})."
 
 
 _FOUND_FEWER = "The initialisation found only"

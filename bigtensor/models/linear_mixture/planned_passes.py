@@ -122,7 +122,7 @@ def planned_methods(settings: LinearSettings, asked: str) -> list[PlannedMethod]
     if settings.labels:
         return []
     least = min(len(members) for _, members in settings.views)
-    found = []
+    methods = []
     for method in METHODS[1:]:
         if method == "compressed" and settings.n_components > least:
             continue
@@ -130,7 +130,7 @@ def planned_methods(settings: LinearSettings, asked: str) -> list[PlannedMethod]
         reason = "asked for"
         if asked == "auto":
             reason = "no other costs clearly less" if method == "sample" else "clearly less"
-        found.append(
+        methods.append(
             PlannedMethod(
                 "method",
                 method,
@@ -141,7 +141,7 @@ def planned_methods(settings: LinearSettings, asked: str) -> list[PlannedMethod]
                 reason if is_taken else obstacle(method, settings),
             )
         )
-    return found
+    return methods
 
 
 def blank_tensor(settings: LinearSettings) -> SampleTensor:

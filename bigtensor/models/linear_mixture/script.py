@@ -80,12 +80,14 @@ def prepare(settings: LinearSettings) -> Script:
     # starts, scales and shapes count rows, which weights repeat
     rows = ordinary.sample.by_occurrence(settings.pilot_rows).block(view_slices(settings.views))
     tensor = centred_tensor(rows, ordinary.reach, ORDERS, scale, settings.dtype, standardised=True)
-    told: dict[str, Any] = {"rows": len(sample.values), **ordinary.diagnostics}
+    diagnostics: dict[str, Any] = {"rows": len(sample.values), **ordinary.diagnostics}
     if settings.method != "sample":
-        return LinearPreparation(settings, tensor, starting_columns(tensor, rows, settings), told)
+        return LinearPreparation(
+            settings, tensor, starting_columns(tensor, rows, settings), diagnostics
+        )
     find = labelled_terms if settings.labels else searched_terms
-    found: FoundTerms = yield from find(tensor, rows, settings)
-    return LinearPreparation(settings, tensor, found.terms, told | found.diagnostics)
+    search: FoundTerms = yield from find(tensor, rows, settings)
+    return LinearPreparation(settings, tensor, search.terms, diagnostics | search.diagnostics)
 
 
 def refine(preparation: LinearPreparation) -> Script:
@@ -154,7 +156,7 @@ def _concluded(
     likelihoods: list[float],
 ) -> Solved:
     """Return the fitted mixture with its diagnostics, and warn of its faults."""
-    told = {
+    diagnostics = {
         "method": preparation.settings.method,
         "pilot": preparation.pilot | located.search,
         "gauss_newton": located.refined.diagnostics,
@@ -163,4 +165,4 @@ def _concluded(
         "mean_log_likelihood": likelihoods,
         **terms.diagnostics,
     }
-    return judged(terms.components, preparation.settings, told)
+    return judged(terms.components, preparation.settings, diagnostics)

@@ -74,10 +74,10 @@ def search(
         When no term is a component.
     """
     k = settings.n_components
-    wanted = DiscoverySettings(k, UPDATES)
+    discovery = DiscoverySettings(k, UPDATES)
     none = Terms.empty(tensor.sizes, tensor.orders)
-    found = yield from discover_terms(contract, starts, none, wanted)
-    candidates = {"power updates": found.terms}
+    discovered = yield from discover_terms(contract, starts, none, discovery)
+    candidates = {"power updates": discovered.terms}
     if k <= min(*tensor.sizes, MOST_TERMS):
         # where it fails, the power updates say how many components there are
         with suppress(IdentifiabilityError):
@@ -89,16 +89,16 @@ def search(
         terms = valid_terms(contract, terms, tensor, weight)
         if terms.n_terms <= k // 2:
             # fewer terms than components are mixtures of them: what more terms would be tells
-            wider = replace(wanted, n_terms=_MORE * k)
+            wider = replace(discovery, n_terms=_MORE * k)
             more = yield from discover_terms(contract, starts, none, wider)
-            seen = valid_terms(contract, more.terms, tensor, weight)
-            terms = max(seen, terms, key=lambda found: found.n_terms)
+            others = valid_terms(contract, more.terms, tensor, weight)
+            terms = max(others, terms, key=lambda discovered: discovered.n_terms)
     if not terms.n_terms:
         raise no_component()
-    told = {"start": start, "rounds": found.rounds, "components_seen": terms.n_terms}
+    diagnostics = {"start": start, "rounds": discovered.rounds, "components_seen": terms.n_terms}
     terms = heaviest(terms, tensor, k)
-    left = left_weight(contract, starts, terms, wanted)
-    return FoundTerms(terms, {**told, "left_weight": left})
+    left = left_weight(contract, starts, terms, discovery)
+    return FoundTerms(terms, {**diagnostics, "left_weight": left})
 
 
 def drawn_from(columns: Factors, random_state: int) -> Starts:
@@ -113,6 +113,6 @@ def drawn_from(columns: Factors, random_state: int) -> Starts:
 
     def draw(n_starts: int) -> Factors:
         chosen = random.choice(n_columns, n_starts, replace=n_starts > n_columns)
-        return tuple(of[:, chosen] for of in columns)
+        return tuple(factor[:, chosen] for factor in columns)
 
     return draw

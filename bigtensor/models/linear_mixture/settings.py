@@ -60,7 +60,7 @@ class LinearSettings:
     @property
     def columns(self) -> tuple[tuple[int, int], ...]:
         """First and last column of every view in a block."""
-        return tuple((of.start, of.stop) for of in view_slices(self.views).values())
+        return tuple((columns.start, columns.stop) for columns in view_slices(self.views).values())
 
     @property
     def slices(self) -> tuple[slice, ...]:

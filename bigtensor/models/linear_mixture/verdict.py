@@ -53,16 +53,18 @@ def judged(
     diagnostics : dict
     """
     k, asked, pilot = components.n_components, settings.n_components, diagnostics["pilot"]
-    told = {
+    diagnostics = {
         **diagnostics,
         "noise_ratio": noise_ratio(components),
         "rows_a_component": settings.effective_rows / asked,
     }
     faults: list[str] = []
     if asked > 1:
-        faults = _beyond_limit(components, settings, told) or _more(components, pilot, asked)
-        faults = faults or _fewer(k, settings, told) or _sum(told) or _noise(told)
-    notes = outlier_faults(told)
+        faults = _beyond_limit(components, settings, diagnostics) or _more(components, pilot, asked)
+        faults = (
+            faults or _fewer(k, settings, diagnostics) or _sum(diagnostics) or _noise(diagnostics)
+        )
+    notes = outlier_faults(diagnostics)
     notes += [(None, note) for note in doubled_weights(components.weights)]
     notes += [(None, note) for note in heavy_tails(pilot.get("tails"))]
     praise = f"{k} component{'s' * (k > 1)}; no further one stands out."
@@ -70,36 +72,36 @@ def judged(
         components,
         after_praise([*as_warnings(*faults), *notes], praise),
         praise,
-        {"n_components": k, **told},
+        {"n_components": k, **diagnostics},
     )
 
 
-def _fewer(found: int, settings: LinearSettings, told: dict[str, Any]) -> list[str]:
+def _fewer(k: int, settings: LinearSettings, diagnostics: dict[str, Any]) -> list[str]:
     """Return a sentence on components that were asked for and not found."""
     asked = settings.n_components
-    if found >= asked:
+    if k >= asked:
         return []
     return [
-        f"{found} of the {asked} components asked for stand out from the noise, and only these are "
+        f"{k} of the {asked} components asked for stand out from the noise, and only these are "
         "returned. "
-        + noise_in_words(told)
+        + noise_in_words(diagnostics)
         + " Use more rows, or fewer components ("
-        + Setting("n_components", found)
+        + Setting("n_components", k)
         + ")."
     ]
 
 
 def _beyond_limit(
-    components: GaussianComponents, settings: LinearSettings, told: dict[str, Any]
+    components: GaussianComponents, settings: LinearSettings, diagnostics: dict[str, Any]
 ) -> list[str]:
     """Return a sentence on more components than searches find, if this one did not."""
     asked, least = settings.n_components, min(len(members) for _, members in settings.views)
-    found = components.n_components
-    missing = found < asked or is_too_few(components, told["pilot"], asked)
+    k = components.n_components
+    missing = k < asked or is_too_few(components, diagnostics["pilot"], asked)
     if asked <= MOST_PER_FEATURE * least or not missing:
         return []
     return [
-        f"{found} of the {asked} components asked for were found. More than "
+        f"{k} of the {asked} components asked for were found. More than "
         f"{MOST_PER_FEATURE * least} are hardly found in views of {least} features. Use fewer "
         "components (" + Setting("n_components") + "), views of more features, or labels of some "
         "rows."
@@ -151,26 +153,26 @@ def _more(components: GaussianComponents, pilot: dict[str, Any], asked: int) -> 
     return [words + " Use more components (" + Setting("n_components") + ")."]
 
 
-def _sum(told: dict[str, Any]) -> list[str]:
+def _sum(diagnostics: dict[str, Any]) -> list[str]:
     """Return a sentence on weights that do not add up."""
-    total = told["weight_sum"]
+    total = diagnostics["weight_sum"]
     if 0.8 <= total <= 1.25:
         return []
     return [
         f"The weights of the components add up to {total:.2f} in place of 1: rows far from all "
         "components, dependent views, too few components, or too few rows for the noise. "
-        + noise_in_words(told)
+        + noise_in_words(diagnostics)
     ]
 
 
-def _noise(told: dict[str, Any]) -> list[str]:
+def _noise(diagnostics: dict[str, Any]) -> list[str]:
     """Return a sentence on noise for which there are too few rows."""
-    ratio = told["noise_ratio"]
-    if ratio is None or _noise_level(ratio, told["rows_a_component"]) <= MOST_NOISE:
+    ratio = diagnostics["noise_ratio"]
+    if ratio is None or _noise_level(ratio, diagnostics["rows_a_component"]) <= MOST_NOISE:
         return []
     return [
         "There are few rows for so much noise, and components may be wrong or missing. "
-        + noise_in_words(told)
+        + noise_in_words(diagnostics)
         + " Use more rows, or fewer components ("
         + Setting("n_components")
         + ")."

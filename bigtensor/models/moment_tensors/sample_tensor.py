@@ -140,13 +140,13 @@ class SampleTensor:
 
     def rows(self, block: Block) -> Factors:
         """Return the rows of a block as columns of every factor."""
-        found = []
+        columns = []
         parts = zip(self.columns, self.references, self.scales, self.constants, strict=True)
         for (start, stop), reference, scale, constant in parts:
             rows = (block.values[: block.rows, start:stop].astype(np.float64) - reference) / scale
             head = np.full((int(constant != 0), block.rows), constant)
-            found.append(np.concatenate([head, rows.T]))
-        return tuple(found)
+            columns.append(np.concatenate([head, rows.T]))
+        return tuple(columns)
 
     def contract_in_memory(self, block: Block, correction: Correction | None = None) -> Contract:
         """Return the contraction of the moment of rows that the driver holds."""
@@ -163,11 +163,11 @@ def discover_terms(
 ) -> Generator[Step, None, Discovery]:
     """Find terms of a pilot sample, and polish them by Gauss-Newton steps."""
     search = discover(contract, starts, none, settings)
-    found = 0
+    n_terms = 0
     while True:
-        yield Step(f"finding components in the sample: {found} of {settings.n_terms}")
+        yield Step(f"finding components in the sample: {n_terms} of {settings.n_terms}")
         try:
-            found = next(search)
+            n_terms = next(search)
         except StopIteration as end:
             discovery: Discovery = end.value
             return replace(discovery, terms=descended(contract, discovery.terms))

@@ -82,7 +82,7 @@ class Pilot:
         """The rows along all axes."""
         dtype = products_in(self.axes, self.settings)
         ordered = self._ordered
-        return WhitenedSample.of(
+        return WhitenedSample.of_block(
             ordered.rows, self.axes.of_features(self._order), ordered.moments.mean, dtype
         )
 

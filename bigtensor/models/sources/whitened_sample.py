@@ -96,7 +96,9 @@ class WhitenedSample:
     mean: FloatArray
 
     @classmethod
-    def of(cls, block: Block, axes: PrincipalAxes, mean: FloatArray, dtype: str) -> WhitenedSample:
+    def of_block(
+        cls, block: Block, axes: PrincipalAxes, mean: FloatArray, dtype: str
+    ) -> WhitenedSample:
         """Whiten rows.
 
         Parameters

@@ -196,12 +196,14 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         if of is None and given is None:
             return super().score_samples(X)
         density = self._answering()
-        known = self._marked(given)
-        asked = ~known if of is None else self._marked(of)
-        if (asked & known).any():
-            both = [density.features[j] for j in np.flatnonzero(asked & known)]
+        conditions = self._marked(given)
+        asked = ~conditions if of is None else self._marked(of)
+        if (asked & conditions).any():
+            both = [density.features[j] for j in np.flatnonzero(asked & conditions)]
             raise ParameterError(f"variables are asked for and given: {', '.join(both)}")
-        return self._evaluate(X, LOG_DENSITY, LogDensities(density.tables_of_rows, asked, known))
+        return self._evaluate(
+            X, LOG_DENSITY, LogDensities(density.tables_of_rows, asked, conditions)
+        )
 
     def marginal(self, variables: Iterable[str]) -> TensorTrainDensity:
         """Return the density of some variables, as a fitted model.
@@ -292,10 +294,10 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         if not 0 < interval < 1:
             raise ParameterError(f"interval is {interval!r}; expected a number between 0 and 1")
         curves = ConditionalCurves(density.tables_of_rows, int(j), density.modes.modes[j])
-        found = self._evaluate(X, PREDICTION, PredictedVariable(curves, interval))
-        if not isinstance(found, xr.DataArray):
-            found = xr.DataArray(found, dims=(self.sample_dim, "number"))
-        numbers = {name: found.isel(number=place) for place, name in enumerate(PREDICTED)}
+        answers = self._evaluate(X, PREDICTION, PredictedVariable(curves, interval))
+        if not isinstance(answers, xr.DataArray):
+            answers = xr.DataArray(answers, dims=(self.sample_dim, "number"))
+        numbers = {name: answers.isel(number=place) for place, name in enumerate(PREDICTED)}
         return xr.Dataset(numbers, attrs={"variable": variable, "interval": interval})
 
     def surprise(self, X: Any) -> Any:
@@ -478,9 +480,9 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
             raise ParameterError("no variable is left: a density needs one at least")
         if not values:
             return self
-        found = density.without(values)
+        others = density.without(values)
         model = type(self)(**self._parameters_of_fit())
-        model._adopt_features_of(self, found.features)
+        model._adopt_features_of(self, others.features)
         model.diagnostics_ = self.diagnostics_
-        model._adopt(found)
+        model._adopt(others)
         return model

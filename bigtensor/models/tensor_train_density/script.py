@@ -83,9 +83,12 @@ def prepare(settings: TrainSettings) -> Script:
     if settings.method == "embedding":
         rows = measured_rows(rows, settings)
         embedded, problem, best, tried = yield from embed(rows, settings)
-        told = {**_told(rows, problem, best, tried, settings), **sample_checks(rows, settings)}
-        told |= outliers
-        return TrainPreparation(settings, embedded, told, told)
+        diagnostics = {
+            **_choices(rows, problem, best, tried, settings),
+            **sample_checks(rows, settings),
+        }
+        diagnostics |= outliers
+        return TrainPreparation(settings, embedded, diagnostics, diagnostics)
     best, tried = yield from choose(rows, settings)
     yield Step("fitting the sample")
     problem = problem_of(rows, best.candidate, settings.structure)
@@ -95,9 +98,12 @@ def prepare(settings: TrainSettings) -> Script:
     # some starts end in local maxima
     fitted.sort(key=lambda train_and_score: -train_and_score[1])
     trains = tuple(train for train, _ in fitted[: settings.n_trains])
-    told = {**_told(rows, problem, best, tried, settings), **sample_checks(rows, settings)}
-    told |= outliers
-    return TrainPreparation(settings, _density(problem, trains, settings), told, told)
+    diagnostics = {
+        **_choices(rows, problem, best, tried, settings),
+        **sample_checks(rows, settings),
+    }
+    diagnostics |= outliers
+    return TrainPreparation(settings, _density(problem, trains, settings), diagnostics, diagnostics)
 
 
 def refine(preparation: TrainPreparation) -> Script:
@@ -106,9 +112,9 @@ def refine(preparation: TrainPreparation) -> Script:
     if isinstance(density, EmbeddedDensity):
         return _solved(density, preparation, [])
     if not settings.is_sampled:
-        found = yield from _counted(density, settings, 0)
+        counts = yield from _counted(density, settings, 0)
         if preparation.pilot["steps"]:
-            density = density.updated(found, PRIOR_WEIGHT)
+            density = density.updated(counts, PRIOR_WEIGHT)
         return _solved(density, preparation, [])
 
     def ask(state: _Stepped, _: int) -> Script:
@@ -161,8 +167,8 @@ def _solved(
     density: TrainDensity | EmbeddedDensity, preparation: TrainPreparation, scores: list[float]
 ) -> Solved:
     """Return the density as it is, with a verdict."""
-    told = {**preparation.pilot, "held_out_log_density": scores}
-    return judged(density, preparation.settings, told)
+    diagnostics = {**preparation.pilot, "held_out_log_density": scores}
+    return judged(density, preparation.settings, diagnostics)
 
 
 def _seeds(settings: TrainSettings) -> list[int]:
@@ -183,7 +189,7 @@ def _density(
     )
 
 
-def _told(
+def _choices(
     rows: PilotRows,
     problem: SampleProblem,
     best: Validated,
@@ -199,7 +205,7 @@ def _told(
         **asdict(best.candidate),
         "order": [names[j] for j in problem.order],
         "categorical": [
-            name for name, found in zip(names, rows.symbols, strict=True) if found is not None
+            name for name, symbols in zip(names, rows.symbols, strict=True) if symbols is not None
         ],
         "tried": [
             {**asdict(one.candidate), "steps": one.steps, "log_density": one.score} for one in tried

@@ -156,8 +156,8 @@ def _check_embedded(shape: DataShape, rows: int) -> None:
 def _widths(model: Any) -> tuple[tuple[float, ...], ...]:
     """Return the widths to choose from: sets of bumps, or single kernels."""
     if model.method == "embedding":
-        given = EMBEDDED_WIDTHS
-        return given if _is_auto(model.widths) else tuple((w,) for w in _ascending(model.widths))
+        widths = EMBEDDED_WIDTHS
+        return widths if _is_auto(model.widths) else tuple((w,) for w in _ascending(model.widths))
     return WIDTHS if _is_auto(model.widths) else (_ascending(model.widths),)
 
 
@@ -167,11 +167,11 @@ def check_parameters(model: Any) -> None:
     if _is_auto(model.widths):
         return
     try:
-        given = list(model.widths)
+        widths = list(model.widths)
     except TypeError:
-        given = []
-    are_positive = [isinstance(width, Real) and float(width) > 0 for width in given]
-    if not given or not all(are_positive):
+        widths = []
+    are_positive = [isinstance(width, Real) and float(width) > 0 for width in widths]
+    if not widths or not all(are_positive):
         raise ParameterError(
             Setting("widths")
             + f" is {model.widths!r}; expected 'auto' or positive numbers, the standard deviations "

@@ -176,9 +176,9 @@ class TopicModel(
         DataError
             When no word is left to predict.
         """
-        wanted = Pass("completion", self._topics().completion(self._seed))
+        completion = Pass("completion", self._topics().completion(self._seed))
         samples = self._open_again(X, sample_weight=sample_weight)
-        ran = self._run(samples, single_pass(wanted), [PlannedPass(wanted)])
+        ran = self._run(samples, single_pass(completion), [PlannedPass(completion)])
         if not ran.result.words > 0:
             raise DataError("the documents have no two words: none is left to predict")
         mean: float = ran.result.mean
@@ -214,8 +214,8 @@ class TopicModel(
         topics = self._topics().topics
         words, places = np.unique(likely_words(topics, n_words), return_inverse=True)
         statistic = WordCooccurrence(tuple(map(int, words)), len(topics))
-        found = self._sum(X, "cooccurrence", statistic, {})
-        return mean_npmi(found, places.reshape(topics.shape[1], -1))
+        cooccurrence = self._sum(X, "cooccurrence", statistic, {})
+        return mean_npmi(cooccurrence, places.reshape(topics.shape[1], -1))
 
     def top_words(self, n_words: int = 10) -> list[list[str]]:
         """Return the names of the likeliest words of every topic, descending.

@@ -87,10 +87,10 @@ STORED_CLASSES = (
 
 def prepare(settings: TopicSettings) -> Script:
     """Find the span of the topics by passes over pairs of words."""
-    told: dict[str, Any] = {}
+    diagnostics: dict[str, Any] = {}
     n_components, columns = settings.most_topics, sketch(settings, settings.most_topics)
     if settings.n_components == "auto":
-        n_components, columns, told["spectrum"] = yield from _chosen(settings, columns)
+        n_components, columns, diagnostics["spectrum"] = yield from _chosen(settings, columns)
     pairs = yield pairs_pass(columns, 0)
     _check_counts(pairs, settings)
     scales = word_scales(pairs.mean)
@@ -100,12 +100,12 @@ def prepare(settings: TopicSettings) -> Script:
         columns = scales[:, None] * span
         pairs = yield pairs_pass(columns, step)
         span = topic_span(pairs.contracted, columns, pairs.mean, guess, scales)
-    told |= {
+    diagnostics |= {
         "short_documents": pairs.short,
         "words_that_occur": int(np.count_nonzero(pairs.mean)),
         "whole_counts": not pairs.broken,
     }
-    return TopicPreparation(settings, n_components, span, scales, told, told)
+    return TopicPreparation(settings, n_components, span, scales, diagnostics, diagnostics)
 
 
 def sketch(settings: TopicSettings, n_components: int) -> FloatArray:
@@ -144,14 +144,14 @@ def _chosen(
         # without a guess of the concentration: the covariance of two words
         span = topic_span(pairs.contracted, columns, pairs.mean, np.inf, scales)
         columns = scales[:, None] * span
-    found = yield spectrum_pass(settings, columns)
-    half: PairsOfGroupsResult = found["choosing"]
+    estimated = yield spectrum_pass(settings, columns)
+    half: PairsOfGroupsResult = estimated["choosing"]
     covariance = half.pair[0] - np.outer(half.mean[0], half.mean[0])
-    counted = count_topics(covariance, found["others"].mean, found["others"].pair)
+    counted = count_topics(covariance, estimated["others"].mean, estimated["others"].pair)
     n_components = min(max(counted.count, 2), settings.most_topics)
-    told = {"values": counted.values.tolist(), "errors": counted.errors.tolist()}
+    diagnostics = {"values": counted.values.tolist(), "errors": counted.errors.tolist()}
     directions = np.linalg.eigh(covariance)[1][:, ::-1]
-    return n_components, columns @ directions[:, : settings.columns(n_components)], told
+    return n_components, columns @ directions[:, : settings.columns(n_components)], diagnostics
 
 
 def _check_counts(pairs: WordPairsResult, settings: TopicSettings) -> None:
@@ -200,18 +200,18 @@ def refine(preparation: TopicPreparation) -> Script:
     _check_documents(triples.documents)
     yield Step("solving the moments")
     moments = WordMoments(triples.mean, triples.pair, triples.triple)
-    concentration, told = _concentration(moments, preparation)
-    found = solve_topics(moments, preparation.n_components, concentration)
-    told = {**preparation.pilot, **told, "diagonality": found.diagonality}
-    prior = found.prior * (concentration / found.prior.sum())
+    concentration, diagnostics = _concentration(moments, preparation)
+    estimated = solve_topics(moments, preparation.n_components, concentration)
+    diagnostics = {**preparation.pilot, **diagnostics, "diagonality": estimated.diagonality}
+    prior = estimated.prior * (concentration / estimated.prior.sum())
     axes = preparation.span, preparation.scales
-    topics = topics_of_words(found.topics, *axes, LEAST_PROBABILITY)
+    topics = topics_of_words(estimated.topics, *axes, LEAST_PROBABILITY)
     refined = refined_topics(moments, topics, prior, concentration, *axes)
     topics = valid_topics(refined, LEAST_PROBABILITY)
     words = prior * (triples.words / prior.sum())
     length = triples.words / triples.documents
     solution = Topics(topics, prior, words, length, settings.views)
-    solve = partial(_solved, solution, preparation, told)
+    solve = partial(_solved, solution, preparation, diagnostics)
     if settings.max_iter == 0:
         return solve()
     if not preparation.pilot["whole_counts"]:
@@ -227,8 +227,8 @@ def refine(preparation: TopicPreparation) -> Script:
         )
         return solve()
     yield Estimate(solve)
-    start = PolishStart(solution, told["moment_concentration"])
-    return (yield from polished(start, settings, partial(_polished, preparation, told)))
+    start = PolishStart(solution, diagnostics["moment_concentration"])
+    return (yield from polished(start, settings, partial(_polished, preparation, diagnostics)))
 
 
 def triples_pass(columns: FloatArray) -> Pass[WordTriplesResult]:
@@ -240,26 +240,26 @@ def _concentration(
     moments: WordMoments, preparation: TopicPreparation
 ) -> tuple[float, dict[str, Any]]:
     """Return the concentration that is given or that moments agree with, and what is told of it."""
-    given = preparation.settings.concentration
-    if given is not None:
-        return given, {"moment_concentration": None}
+    concentration = preparation.settings.concentration
+    if concentration is not None:
+        return concentration, {"moment_concentration": None}
     try:
-        found = estimated_concentration(moments, preparation.n_components, GUESS)
+        estimated = estimated_concentration(moments, preparation.n_components, GUESS)
     except IdentifiabilityError:
         return GUESS, {"moment_concentration": None, "no_concentration": True}
-    return found, {"moment_concentration": found}
+    return estimated, {"moment_concentration": estimated}
 
 
 def _polished(
     preparation: TopicPreparation,
-    told: dict[str, Any],
+    diagnostics: dict[str, Any],
     solution: Topics,
     polish: dict[str, Any],
 ) -> Solved:
     """Return the solution after passes of expectation maximisation."""
-    return _solved(solution, preparation, {**told, **polish})
+    return _solved(solution, preparation, {**diagnostics, **polish})
 
 
-def _solved(solution: Topics, preparation: TopicPreparation, told: dict[str, Any]) -> Solved:
+def _solved(solution: Topics, preparation: TopicPreparation, diagnostics: dict[str, Any]) -> Solved:
     """Return topics in their order, with the verdict on them."""
-    return judged(solution.by_words(), preparation.settings, told)
+    return judged(solution.by_words(), preparation.settings, diagnostics)

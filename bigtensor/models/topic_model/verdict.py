@@ -43,19 +43,19 @@ def judged(topics: Topics, settings: TopicSettings, diagnostics: dict[str, Any])
         *_most(settings, k),
     ]
     praise = f"{k} topics, no two alike and none almost empty."
-    told = {"n_components": k, **diagnostics, "mean_length": topics.mean_length}
-    return with_verdict(topics, after_praise(faults, praise), praise, told)
+    diagnostics = {"n_components": k, **diagnostics, "mean_length": topics.mean_length}
+    return with_verdict(topics, after_praise(faults, praise), praise, diagnostics)
 
 
-def _unknown_concentration(found: dict[str, Any]) -> list[Fault]:
+def _unknown_concentration(diagnostics: dict[str, Any]) -> list[Fault]:
     """Return a sentence on moments that no concentration agrees with."""
-    if not found.get("no_concentration"):
+    if not diagnostics.get("no_concentration"):
         return []
     sentence = Message(
         "No concentration of the prior agrees with the moments of so many topics, as where words "
         "come in bursts"
     )
-    if not found.get("n_iter"):
+    if not diagnostics.get("n_iter"):
         remedy = Message(": give ") + Setting("doc_concentration") + ", or leave "
         passes = Message(" out, so that passes over the documents estimate it.")
         return [(ConditioningWarning, sentence + remedy + Setting("max_iter") + passes)]
@@ -102,31 +102,31 @@ def _small(topics: Topics) -> list[Fault]:
     ]
 
 
-def _lengths(topics: Topics, found: dict[str, Any]) -> list[Fault]:
+def _lengths(topics: Topics, diagnostics: dict[str, Any]) -> list[Fault]:
     """Return sentences on short documents."""
-    told: list[Fault] = []
+    faults: list[Fault] = []
     if topics.mean_length < SHORT:
-        told.append(
+        faults.append(
             (
                 None,
                 f"Documents have {topics.mean_length:.1f} words on average: triples of words are "
                 "few, and the first topics are noisy.",
             )
         )
-    if found["short_documents"]:
-        told.append(
+    if diagnostics["short_documents"]:
+        faults.append(
             (
                 None,
-                f"{found['short_documents']:,} documents have fewer than three words, and do not "
-                "count in the moments.",
+                f"{diagnostics['short_documents']:,} documents have fewer than three words, and do "
+                "not count in the moments.",
             )
         )
-    return told
+    return faults
 
 
-def _words(settings: TopicSettings, found: dict[str, Any]) -> list[Fault]:
+def _words(settings: TopicSettings, diagnostics: dict[str, Any]) -> list[Fault]:
     """Return a sentence on words that never occur."""
-    never = settings.n_words - found["words_that_occur"]
+    never = settings.n_words - diagnostics["words_that_occur"]
     if not never:
         return []
     return [(None, f"{never:,} of {settings.n_words:,} words do not occur.")]

@@ -44,7 +44,7 @@ def fitted_class_model(
         weight = None if sample_weight is None else np.repeat(sample_weight, sequences.lengths)
         model.fit(sequence_dataset(sequences, categories), sample_weight=weight)
         return model
-    triples = TripleHistograms.of(sequences, len(categories))
+    triples = TripleHistograms.of_sequences(sequences, len(categories))
     weight = (
         triples.count if sample_weight is None else triples.count * sample_weight[triples.sequence]
     )

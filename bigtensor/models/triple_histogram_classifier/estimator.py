@@ -264,20 +264,20 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         encoded = sequences_of(X).encoded(self.categories_)
         if self.rule == "sequence_likelihood":
             return self._sequence_scores(encoded)
-        found = TripleHistograms.of(encoded, len(self.categories_))
-        if not (found.total > 0).all():
-            first = int(np.argmin(found.total))
+        histograms = TripleHistograms.of_sequences(encoded, len(self.categories_))
+        if not (histograms.total > 0).all():
+            first = int(np.argmin(histograms.total))
             raise DataError(
                 f"sequence {first} has no three consecutive known categories, which its histogram "
                 "of triples needs; leave it out, or use " + Setting("rule", "sequence_likelihood")
             )
         of_window = [
-            triple_probabilities(model, found.codes, self._names)[found.window]
+            triple_probabilities(model, histograms.codes, self._names)[histograms.window]
             for model in self.estimators_
         ]
         if self.rule == "histogram":
-            return np.column_stack([-l1_distances(found, each) for each in of_window])
-        likelihoods = [found.summed(found.count * np.log(each)) for each in of_window]
+            return np.column_stack([-l1_distances(histograms, each) for each in of_window])
+        likelihoods = [histograms.summed(histograms.count * np.log(each)) for each in of_window]
         return np.column_stack(likelihoods) + np.log(self.class_prior_)
 
     def _sequence_scores(self, encoded: Sequences) -> NDArray[np.float64]:
@@ -293,7 +293,9 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         return np.column_stack(likelihoods) + np.log(self.class_prior_)
 
 
-def l1_distances(found: TripleHistograms, probability: NDArray[np.float64]) -> NDArray[np.float64]:
+def l1_distances(
+    histograms: TripleHistograms, probability: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the L1 distance of every histogram from one distribution of triples.
 
     Cells that a sequence does not have add up to one less the probability of the cells that it has,
@@ -310,8 +312,8 @@ def l1_distances(found: TripleHistograms, probability: NDArray[np.float64]) -> N
     (sequences,) float64 array
         Between 0 and 2.
     """
-    frequency = found.count / found.total[found.sequence]
-    return 1 + found.summed(np.abs(frequency - probability) - probability)
+    frequency = histograms.count / histograms.total[histograms.sequence]
+    return 1 + histograms.summed(np.abs(frequency - probability) - probability)
 
 
 def _labelled(

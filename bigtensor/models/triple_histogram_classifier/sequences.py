@@ -100,7 +100,7 @@ class TripleHistograms:
     total: NDArray[np.float64]
 
     @classmethod
-    def of(cls, sequences: Sequences, n_categories: int) -> TripleHistograms:
+    def of_sequences(cls, sequences: Sequences, n_categories: int) -> TripleHistograms:
         """Return the windows of sequences of codes."""
         cell = np.empty(len(sequences.values), np.int64)
         write_window_cells(sequences.values, sequences.sequence, n_categories, cell)

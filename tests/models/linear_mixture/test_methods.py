@@ -133,7 +133,7 @@ def test_fit__resumes_from_the_pass_that_failed(rows, method, tmp_path):
 def test_rounds__of_sites_give_the_components_of_all_rows(rows, method, tmp_path):
     site = LinearMixture(K, views=VIEWS, method=method, random_state=0, max_iter=0).prepare(rows)
     site = bigtensor.load(site.save(tmp_path / "prepared.zarr"))
-    while site._rounds.wanted is not None:
+    while site._rounds.next_pass is not None:
         site.solve(merge([site.accumulate(part) for part in np.split(rows, 3)]))
     found = means_of(fit(rows, method, max_iter=0))
     assert distance(found, means_of(site)) < 1e-5

@@ -30,4 +30,4 @@ def planned_refinement(settings: ICASettings) -> list[PlannedPass]:
         polish = settings.max_iter - 1
         return [moments, PlannedPass(contrast, polish)] if polish else [moments]
     times = max(settings.max_iter - 1, contractions.times)
-    return [moments, PlannedPass(contrast, times, instead=contractions.wanted)]
+    return [moments, PlannedPass(contrast, times, instead=contractions.largest)]

@@ -108,7 +108,7 @@ def prepare(settings: ICASettings) -> Script:
         yield Step("finding sources in the sample")
         rotation = pilot_rotation(settings, pilot, k)
     choice = yield from _chosen(settings, pilot.whitened, k, rotation)
-    told = {
+    diagnostics = {
         "method": choice.method,
         "noise_gain": choice.gains,
         "cumulant_fits": choice.cumulant_fits,
@@ -125,7 +125,15 @@ def prepare(settings: ICASettings) -> Script:
         unmixing = np.empty((settings.n_features, 0))
     mean = pilot.moments.mean
     return ICAPreparation(
-        settings, choice.method, pilot.counted, mean, columns, weights, unmixing, told, told
+        settings,
+        choice.method,
+        pilot.counted,
+        mean,
+        columns,
+        weights,
+        unmixing,
+        diagnostics,
+        diagnostics,
     )
 
 
@@ -176,8 +184,8 @@ def _fits(terms: Terms, sample: WhitenedSample, rotation: FloatArray) -> bool:
     The weight of a term of whitened rows is at most the kurtosis of its source in size.
     """
     distances = non_gaussianity(rotation, sample.contrast(rotation))
-    wanted = rotation.shape[1] - gaussian_sources(distances, sample.block.total_weight())
-    return terms.n_terms >= wanted and bool((terms.weights >= LEAST_KURTOSIS).all())
+    n_sources = rotation.shape[1] - gaussian_sources(distances, sample.block.total_weight())
+    return terms.n_terms >= n_sources and bool((terms.weights >= LEAST_KURTOSIS).all())
 
 
 def refine(preparation: ICAPreparation) -> Script:
@@ -195,17 +203,17 @@ def _refine_whitened(preparation: ICAPreparation) -> Script:
     def contrast(unmixing: FloatArray, mean: FloatArray, axes: PrincipalAxes) -> Pass[Any]:
         return contrast_pass(unmixing, mean, counted, products_in(axes, settings))
 
-    def solve(found: WhitenedSources) -> Solved:
+    def solve(sources: WhitenedSources) -> Solved:
         components = of_rotation(
-            found.axes,
-            found.rotation,
-            found.kurtosis,
-            found.moments.mean,
+            sources.axes,
+            sources.rotation,
+            sources.kurtosis,
+            sources.moments.mean,
             settings.views,
             settings.dtype,
         )
-        told = {**preparation.pilot, **found.diagnostics, "method": preparation.method}
-        return judged(components, settings, found.axes, told)
+        diagnostics = {**preparation.pilot, **sources.diagnostics, "method": preparation.method}
+        return judged(components, settings, sources.axes, diagnostics)
 
     passes = WhitenedPasses(
         moments_pass(settings, sample.mean, sample.unmixing, counted),
@@ -223,9 +231,9 @@ def _refine_cumulant(preparation: ICAPreparation) -> Script:
     )
     settings = preparation.settings
 
-    def solve(found: CumulantSources) -> Solved:
-        told = {**preparation.pilot, **found.diagnostics, "method": preparation.method}
-        return judged(found.components, settings, found.axes, told)
+    def solve(sources: CumulantSources) -> Solved:
+        diagnostics = {**preparation.pilot, **sources.diagnostics, "method": preparation.method}
+        return judged(sources.components, settings, sources.axes, diagnostics)
 
     remedy = "use more rows, or " + Setting("method", "whitened")
     return solve(

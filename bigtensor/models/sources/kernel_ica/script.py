@@ -90,12 +90,14 @@ def prepare(settings: KernelSettings) -> Script:
     axes = _axes(moments, features)
     axes = axes.largest(min(settings.most_components, axes.rank))
     yield Step("finding sources in the sample")
-    whitened = WhitenedSample.of(mapped, axes, moments.mean, "float64")
+    whitened = WhitenedSample.of_block(mapped, axes, moments.mean, "float64")
     rotation = kernel_rotation(whitened, settings.random_state)
     sample = SampleRotation(moments.mean, axes.whitening @ rotation.columns)
     covariances = sample_correlations(pilot, features, mapped)
-    told = {**pilot.diagnostics, **features.diagnostics, "step": rotation.step}
-    return KernelPreparation(settings, pilot.counted, features, sample, covariances, told, told)
+    diagnostics = {**pilot.diagnostics, **features.diagnostics, "step": rotation.step}
+    return KernelPreparation(
+        settings, pilot.counted, features, sample, covariances, diagnostics, diagnostics
+    )
 
 
 def refine(preparation: KernelPreparation) -> Script:
@@ -110,11 +112,11 @@ def refine(preparation: KernelPreparation) -> Script:
     ) -> Pass[ResultWithin[ContrastSumsResult]]:
         return feature_contrast_pass(features.features, SampleRotation(mean, unmixing), counted)
 
-    def solve(found: WhitenedSources) -> Solved:
+    def solve(sources: WhitenedSources) -> Solved:
         components = of_features(
-            features, found, preparation.covariances, settings.views, settings.dtype
+            features, sources, preparation.covariances, settings.views, settings.dtype
         )
-        return judged(components, settings, {**preparation.pilot, **found.diagnostics})
+        return judged(components, settings, {**preparation.pilot, **sources.diagnostics})
 
     passes = WhitenedPasses(
         feature_moments_pass(features.features, sample, counted),

@@ -52,16 +52,16 @@ def judged(
     )
 
 
-def _few_axes(settings: KernelSettings, found: int) -> list[Fault]:
+def _few_axes(settings: KernelSettings, axes: int) -> list[Fault]:
     """Return a sentence on features of the kernel that depend linearly on each other."""
-    if found >= settings.most_components:
+    if axes >= settings.most_components:
         return []
     return [
         (
             ConditioningWarning,
-            f"The features of the kernel vary along {found} "
-            f"ax{'e' if found > 1 else 'i'}s only, and there are at most as many sources: use "
-            + Setting("n_components", found)
+            f"The features of the kernel vary along {axes} "
+            f"ax{'e' if axes > 1 else 'i'}s only, and there are at most as many sources: use "
+            + Setting("n_components", axes)
             + ", a narrower kernel ("
             + Setting("bandwidth")
             + ") or more distinct rows.",

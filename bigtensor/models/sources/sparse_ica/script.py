@@ -93,14 +93,14 @@ def prepare(settings: SparseSettings) -> Script:
         dictionary = yield from _polished(dictionary, pilot, settings.dtype)
     columns = axes.unwhitening @ sparse.factors[0]
     sources = SampleSources(moments.mean, columns, sparse.weights, pilot.counted)
-    told = {
+    diagnostics = {
         **pilot.diagnostics,
         "rank": axes.rank,
         "varying": axes.varying.tolist(),
         "light_tails": terms.n_terms - sparse.n_terms,
         "active_by_kurtosis": float(activity_of(components.kurtosis).sum()),
     }
-    return SparsePreparation(settings, sources, dictionary, told, told)
+    return SparsePreparation(settings, sources, dictionary, diagnostics, diagnostics)
 
 
 def _pilot_terms(settings: SparseSettings, pilot: Pilot) -> Generator[Step, None, Terms]:
@@ -192,12 +192,12 @@ def _refine_cumulant(preparation: SparsePreparation) -> Script:
     """Ask for Gauss-Newton steps on the fourth cumulant of all rows."""
     settings = preparation.settings
 
-    def solve(found: CumulantSources) -> Solved:
-        components = of_cumulant(found.components)
+    def solve(sources: CumulantSources) -> Solved:
+        components = of_cumulant(sources.components)
         if not components.n_components:
             raise IdentifiabilityError("no source is sparse: " + _REMEDY)
-        told = {**preparation.pilot, **found.diagnostics, "rank": found.axes.rank}
-        return judged(components, settings, told)
+        diagnostics = {**preparation.pilot, **sources.diagnostics, "rank": sources.axes.rank}
+        return judged(components, settings, diagnostics)
 
     steps, sources = settings.gauss_newton_steps, preparation.sources
     return solve((yield from cumulant_sources(settings, sources, steps, _REMEDY, solve)))

@@ -50,16 +50,16 @@ def judged(
         *unsettled(diagnostics),
     ]
     praise = f"{k} source{'s' * (k > 1)}, of which {active:.1f} are active in a typical row."
-    told = {"n_components": k, **diagnostics, "active": active, "noise": components.noise}
-    return with_verdict(components, faults, praise, told)
+    diagnostics = {"n_components": k, **diagnostics, "active": active, "noise": components.noise}
+    return with_verdict(components, faults, praise, diagnostics)
 
 
-def _light_tails(light: int, found: int) -> list[Fault]:
+def _light_tails(light: int, n_terms: int) -> list[Fault]:
     """Return a sentence on sources that are left out because they are not sparse."""
     if not light:
         return []
     # few of many are common in real data
-    many = light >= MANY_LIGHT * found
+    many = light >= MANY_LIGHT * n_terms
     return [
         (
             ConditioningWarning if many else None,

@@ -47,7 +47,7 @@ def test_cumulant_of_a_sample__is_that_of_every_entry(drawn):
     values, columns = drawn
     axes = principal_axes(np.cov(values.T, bias=True), np.zeros(4))
     block = Block(values, {"all": slice(0, 4)}, 0, len(values))
-    sample = WhitenedSample.of(block, axes, values.mean(axis=0), "float64")
+    sample = WhitenedSample.of_block(block, axes, values.mean(axis=0), "float64")
     whitened = (values - values.mean(axis=0)) @ axes.whitening
     for part, rows in ((sample, whitened), (sample.part(1, 2), whitened[1::2])):
         (found,) = part.cumulant()((columns,))
