@@ -58,7 +58,8 @@ class Rounds:
             raise StatisticsError(
                 f"the statistics of {statistics.data} have the preparation "
                 f"{statistics.preparation[:8]}, and this model has the preparation "
-                f"{self.digest[:8]}; solve them with the prepared model that they were accumulated with"
+                f"{self.digest[:8]}; solve them with the prepared model that they were accumulated "
+                "with"
             )
         for count in range(len(self.finished) + 1):
             earlier = self.finished[:count]
