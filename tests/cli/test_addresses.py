@@ -15,7 +15,7 @@ def test_every_command__takes_a_url(run, cells, tmp_path):
     steps = (
         ("plan", file, "-k", 4),
         ("plan", local, "-k", 4),
-        ("fit", local, "-k", 4, "--start", "kmeans", "--out", model, *THREADS),
+        ("fit", local, "-k", 4, "--init", "kmeans", "--out", model, *THREADS),
         ("predict", model, file, "--out", labels, "--by", "sample_id", *THREADS),
         ("report", model, "--data", local, "--labels", f"file://{labels}", "--out", page),
     )

@@ -66,7 +66,7 @@ def test_every_command__takes_anndata(run, address, tmp_path):
     table = tmp_path / "patients.csv"
     steps = (
         ("plan", address, "-k", 4),
-        ("fit", address, "-k", 4, "--start", "kmeans", "--out", model, *THREADS),
+        ("fit", address, "-k", 4, "--init", "kmeans", "--out", model, *THREADS),
         ("predict", model, address, "--out", labels, "--by", "patient", "--table", table, *THREADS),
         ("report", model, "--data", address, "--labels", labels, "--truth", "truth", "--out", page),
     )
@@ -88,7 +88,7 @@ def test_processes__read_a_file_for_themselves(run, folder, tmp_path):
     for scheduler in (("--workers", 2), THREADS):
         model, out = (tmp_path / f"{scheduler[0]}-{name}" for name in ("m.zarr", "l.zarr"))
         for step in (
-            ("fit", folder / "sparse.h5ad", "-k", 4, "--start", "kmeans", "--out", model),
+            ("fit", folder / "sparse.h5ad", "-k", 4, "--init", "kmeans", "--out", model),
             ("predict", model, folder / "sparse.h5ad", "--out", out, "--by", "patient"),
         ):
             result = run(*step, *scheduler)

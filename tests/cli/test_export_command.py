@@ -127,7 +127,7 @@ def test_export__another_model_is_refused(run, labels, cells, annotated, tmp_pat
     views = tmp_path / "views.toml"
     views.write_text('[views]\na = ["CD3", "CD4"]\nb = ["CD8", "CD19"]\n')
     other = tmp_path / "other.zarr"
-    fit = ("fit", cells, "-k", 4, "--out", other, "--views", views, "--start", "kmeans", *THREADS)
+    fit = ("fit", cells, "-k", 4, "--out", other, "--views", views, "--init", "kmeans", *THREADS)
     assert run(*fit).exit_code == 0
     result = run("export", labels, "--to", annotated, "--model", other)
     assert result.exit_code == 1

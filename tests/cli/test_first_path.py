@@ -61,7 +61,7 @@ def test_features__are_views_of_their_own(run, table, tmp_path):
     store = tmp_path / "cells.zarr"
     assert run("import", table, "--out", store).exit_code == 0
     out = tmp_path / "model.zarr"
-    given = ("-k", 2, "--features", "CD19, CD3", "--start", "kmeans")
+    given = ("-k", 2, "--features", "CD19, CD3", "--init", "kmeans")
     result = run("fit", store, *given, "--out", out, *THREADS)
     assert result.exit_code == 0, result.stderr
     assert bigtensor.load(out).views_.as_mapping() == {"CD19": ["CD19"], "CD3": ["CD3"]}

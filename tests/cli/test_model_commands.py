@@ -73,12 +73,12 @@ def test_fit__views_of_a_file_and_the_k_means_start(run, cells, tmp_path):
     refused = run(*command)
     assert refused.exit_code == 1
     assert "needs at least 3 views" in refused.stderr
-    assert "--start kmeans" in refused.stderr
-    result = run(*command, "--start", "kmeans", "--seed", 3)
+    assert "--init kmeans" in refused.stderr
+    result = run(*command, "--init", "kmeans", "--seed", 3)
     assert result.exit_code == 0, result.stderr
     model = bigtensor.load(out)
     assert model.views_.as_mapping() == {"a": ["CD3", "CD4"], "b": ["CD8", "CD19"]}
-    assert (model.start, model.random_state) == ("kmeans", 3)
+    assert (model.init, model.random_state) == ("kmeans", 3)
 
 
 def test_fit__an_unknown_feature_of_a_view_is_named(run, cells, tmp_path):

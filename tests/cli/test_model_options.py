@@ -52,7 +52,7 @@ def test_options__are_handed_on_as_one(tmp_path):
     views.write_text('[views]\nt = ["CD3", "CD4"]\nb = ["CD19"]\nbatch = ["plate"]\n'
                      '[kernel]\nbatch = "delta"\n')  # fmt: skip
     received, _ = read(
-        *("--model", "kernel-mixture", "-k", "40", "--views", str(views), "--start", "spectral"),
+        *("--model", "kernel-mixture", "-k", "40", "--views", str(views), "--init", "spectral"),
         *("--posterior-width", "none", "--bandwidth", "0.5", "--moments-rows", "2e6"),
         *("--kernel", "laplace", "--landmarks", "cholesky", "--shared-components"),
         *("--populations", "auto", "--merging", "overlap"),
@@ -78,10 +78,10 @@ def test_options__are_handed_on_as_one(tmp_path):
     ("arguments", "message"),
     [
         (["-k", "some"], "some is not an integer"),
-        (["--bandwidth", "0"], "0 is not a positive number, or rule"),
+        (["--bandwidth", "0"], "0 is not a positive number, or auto"),
         (["--posterior-width", "-1"], "-1 is not a positive number, or auto"),
         (["--moments-rows", "999"], "at least 1000, or auto"),
-        (["--start", "random"], "'random' is not one of 'auto'"),
+        (["--init", "random"], "'random' is not one of 'auto'"),
         (["--merging", "best"], "'best' is not one of 'consensus'"),
         (["--model", "other"], "'other' is not one of 'kernel-mixture', "),
         (["--features", "A,B", "--views", "v.toml"], "give it or --views"),
@@ -98,17 +98,17 @@ def test_features__are_a_view_each():
 
 
 @pytest.mark.parametrize(
-    ("kernels", "message"),
+    ("table", "message"),
     [
         ('[kernel]\nx = "delta"', r"the view 'x', but \[views\] has t, b"),
         ('[kernel]\nt = "cosine"', "'cosine' for view 't'.*one of gaussian"),
         ("[kernel]\nt = 3", "has 3 for view 't'"),
-        ("kernels = 3", "kernels of .* is 3"),
+        ("kernel = 3", "kernel of .* is 3"),
     ],
 )
-def test_kernels__of_nothing_are_refused(tmp_path, kernels, message):
+def test_kernels__of_nothing_are_refused(tmp_path, table, message):
     views = tmp_path / "views.toml"
-    head, tail = (kernels, "") if kernels.startswith("kernels") else ("", kernels)
+    head, tail = (table, "") if table.startswith("kernel =") else ("", table)
     views.write_text(f'{head}\n[views]\nt = ["CD3"]\nb = ["CD19"]\n{tail}\n')
     with pytest.raises(ViewError, match=message):
         parameters(views, n_components=3)

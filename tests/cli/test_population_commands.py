@@ -28,7 +28,7 @@ def test_fit__says_what_was_merged(merged, cells):
     model = bigtensor.load(path)
     weights = ", ".join(f"{weight:.4f}" for weight in model.population_weights_)
     assert f"weights    {weights}\n" in result.stdout
-    assert (model.n_components, model.n_populations, model.start) == (16, 4, "auto")
+    assert (model.n_components, model.n_populations, model.init) == (16, 4, "auto")
 
 
 @pytest.mark.slow
@@ -48,7 +48,7 @@ def test_fit__components_may_be_counted(run, cells, tmp_path):
     ("options", "message"),
     [
         (("-k", 3, "--populations", 4), "leave --components out"),
-        (("--populations", 4, "--bandwidth", "gap"), "use --start spectral"),
+        (("--populations", 4, "--bandwidth", "gap"), "use --init spectral"),
         (("-k", 3, "--posterior-width", "-1"), "not a positive number"),
         (("-k", "few"), "of at least 1, or auto"),
         (("-k", 3, "--landmarks", "best"), "cholesky"),
@@ -76,7 +76,7 @@ def test_fit__kernels_of_a_file_of_views(run, cells, tmp_path):
     result = run("fit", cells, "-k", 3, "--views", views, "--out", out, *THREADS)
     assert result.exit_code == 0, result.stderr
     model = bigtensor.load(out)
-    assert model.kernels == {"t": "laplace", "b": "gaussian", "n": "gaussian"}
+    assert model.kernel == {"t": "laplace", "b": "gaussian", "n": "gaussian"}
 
 
 def test_info__lists_populations(run, merged):

@@ -150,7 +150,7 @@ def test_interrupt__in_mid_fit_keeps_finished_parts_and_nothing_half_written(
     start, many_cells, run, tmp_path, where
 ):
     out, parts = tmp_path / "m.zarr", tmp_path / "parts"
-    command = ("fit", many_cells, "-k", 8, "--out", out, "--checkpoint", parts, "--start", "kmeans")
+    command = ("fit", many_cells, "-k", 8, "--out", out, "--checkpoint", parts, "--init", "kmeans")
     process = start(*command, *where)
     wait_for(process, "posterior 1")
     # To the whole group, as a terminal does it: workers must not answer with tracebacks.
@@ -176,7 +176,7 @@ def test_termination__says_what_an_interrupt_says(start, many_cells, tmp_path, w
     """SIGTERM comes before a batch system kills."""
     out, parts = tmp_path / "m.zarr", tmp_path / "parts"
     process = start(
-        *("fit", many_cells, "-k", 8, "--out", out, "--checkpoint", parts, "--start", "kmeans"),
+        *("fit", many_cells, "-k", 8, "--out", out, "--checkpoint", parts, "--init", "kmeans"),
         *where,
     )
     wait_for(process, "posterior 1")

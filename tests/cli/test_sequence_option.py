@@ -8,7 +8,7 @@ import xarray as xr
 from bigtensor import HiddenMarkovModel, load, simulate
 
 THREADS = ("--scheduler", "threads")
-OF_MODEL = ("--model", "hidden-markov", "--states", 2)
+OF_MODEL = ("--model", "hidden-markov", "--components", 2)
 
 
 @pytest.fixture

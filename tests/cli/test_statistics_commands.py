@@ -58,12 +58,12 @@ def test_prepare__options_reach_the_model(run, cells, tmp_path):
     views = tmp_path / "views.toml"
     views.write_text('[views]\na = ["CD3", "CD4"]\nb = ["CD8", "CD19"]\n')
     out = tmp_path / "p.zarr"
-    command = ("prepare", cells, "-k", 3, "--out", out, "--views", views, "--start", "kmeans")
+    command = ("prepare", cells, "-k", 3, "--out", out, "--views", views, "--init", "kmeans")
     result = run(*command, "--rows", "1e6", "--seed", 5, "--missing", "omit", *THREADS)
     assert result.exit_code == 0, result.stderr
     assert "for 1,000,000 rows" in result.stdout
     model = bigtensor.load(out)
-    assert (model.start, model.random_state, model.missing) == ("kmeans", 5, "omit")
+    assert (model.init, model.random_state, model.missing) == ("kmeans", 5, "omit")
     assert model.views_.as_mapping() == {"a": ["CD3", "CD4"], "b": ["CD8", "CD19"]}
 
 

@@ -29,7 +29,7 @@ def files(folder, run):
     assert imported.exit_code == 0, imported.output
     assert "400 documents x 60 words" in imported.stdout
     model = folder / "news.model"
-    fitted = run("fit", store, "--model", "topic", "--topics", 3, "--out", model, *THREADS)
+    fitted = run("fit", store, "--model", "topic", "--components", 3, "--out", model, *THREADS)
     assert fitted.exit_code == 0, fitted.output
     return store, model, fitted.stdout
 

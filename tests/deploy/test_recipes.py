@@ -86,7 +86,7 @@ def test_sequences__are_those_of_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    fit = "fit log.zarr --model hidden-markov --states 3 --sequence donor --out model.zarr"
+    fit = "fit log.zarr --model hidden-markov --components 3 --sequence donor --out model.zarr"
     done = run("slurm", *fit.split())
     assert done.exit_code == 0, done.output
     assert "('log.zarr', sequence='donor', client" in done.stdout

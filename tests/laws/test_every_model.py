@@ -18,7 +18,7 @@ from bigtensor.testing.degenerate_laws import wide_data_are_answered_or_refused
 
 def small_case(name: str, kind: str) -> ModelCase:
     """Return the case of a model, as its own folder of tests or its defaults make it."""
-    folder = MODELS[name].split(".")[-2]
+    folder = MODELS[name].removeprefix("bigtensor.models.").rpartition(".")[0]
     found = find_spec(f"tests.models.{folder}") and find_spec(
         f"tests.models.{folder}.contract_case"
     )

@@ -132,7 +132,7 @@ def test_what_is_left__has_to_be_enough(values, parameters, message):
 
 
 def test_groups__lose_views_that_disappear(values):
-    model, _ = fitted(values, groups=[["x0", "x1"], ["x4", "x2"], ["x3", "x5"]])
+    model, _ = fitted(values, view_groups=[["x0", "x1"], ["x4", "x2"], ["x3", "x5"]])
     assert model.diagnostics_["groups"] == [["x0"], ["x2"], ["x3", "x5"]]
 
 
@@ -155,7 +155,7 @@ def test_rounds__leave_constant_features_out(values, start, tmp_path):
     assert partial.predict(values).max() == 1
 
 
-@pytest.mark.parametrize("bandwidth", ["rule", "cross-validation"])
+@pytest.mark.parametrize("bandwidth", ["auto", "cross-validation"])
 def test_resumed_fit__finds_its_parts(values, tmp_path, bandwidth):
     for reused in (False, True):
         events: list[Event] = []

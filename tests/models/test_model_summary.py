@@ -51,7 +51,7 @@ def cells_of(html: str) -> Cells:
 def test_repr__shows_what_differs_from_the_defaults():
     assert repr(KernelMixture(3)) == "KernelMixture(n_components=3)"
     assert repr(KernelMixture(2, views={"a": [0], "b": [1, 2]}, init="kmeans")) == (
-        "KernelMixture(n_components=2, init='kmeans', views={'a': [0], 'b': [1, 2]})"
+        "KernelMixture(init='kmeans', n_components=2, views={'a': [0], 'b': [1, 2]})"
     )
 
 

@@ -88,6 +88,8 @@ class DiscreteMixture(InformationCriteria):
         Names of the codes of every feature.
     views_ : Views
         The views as they were found in the data.
+    n_iter_ : int
+        EM iterations over all rows.
     diagnostics_ : dict
         Every decision taken on the way: held-out likelihoods, spectrum, condition numbers,
         residuals, log-likelihoods, the plan and the passes, and a ``verdict``.
@@ -164,6 +166,7 @@ class DiscreteMixture(InformationCriteria):
     def _adopt(self, fitted: DiscreteFit) -> None:
         """Set `_fitted` and the fitted attributes."""
         self._fitted = fitted
+        self.n_iter_ = len(self.diagnostics_.get("mean_log_likelihood", ()))
         self.weights_ = fitted.solution.weights
         self.component_probabilities_ = {
             view: xr.DataArray(

@@ -18,7 +18,7 @@ PARAMETERS = (
         2,
         Whole(words=("auto",)),
         Option(
-            ("--states", "-k"),
+            ("--components", "-k"),
             "Number of hidden states; 'auto' chooses it by the likelihood of held-out triples.",
         ),
         memory=("states", "workspaces"),

@@ -29,7 +29,7 @@ class HiddenMarkovDescription(ModelDescription):
 
     def facts(self, model: Any) -> Facts:
         """Return the number of states, their shares and the verdict."""
-        facts = {**super().facts(model), "n_components": model.n_states}
+        facts = {**super().facts(model), "n_components": model.n_components}
         if not model.__sklearn_is_fitted__():
             return facts
         return {
@@ -42,7 +42,7 @@ class HiddenMarkovDescription(ModelDescription):
 
     def size(self, facts: Mapping[str, Any]) -> str:
         """Return the number of states in words."""
-        return f"{facts['n_states']} states"
+        return f"{facts['n_components']} states"
 
     def lines(self, facts: Mapping[str, Any]) -> Iterator[str]:
         """Return the share and the dwell time of every state, and how the fit ended."""
@@ -129,9 +129,9 @@ def states_in_words(diagnostics: Mapping[str, Any]) -> str:
     """
     choice = diagnostics["state_choice"]
     if "reason" in choice:
-        return f"{diagnostics['n_states']}: {choice['reason']}"
+        return f"{diagnostics['n_components']}: {choice['reason']}"
     tried = len(choice["held_out_log_likelihood"])
-    return f"{diagnostics['n_states']}, chosen from 1 to {tried}: {choice['criterion']}"
+    return f"{diagnostics['n_components']}, chosen from 1 to {tried}: {choice['criterion']}"
 
 
 def dwell_times(model: Any) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -121,6 +121,8 @@ class HiddenMarkovModel(SequenceModel):
     categories_ : dict of str to tuple of str
         Names of the codes of the feature, if the rows are categories.
     views_ : Views
+    n_iter_ : int
+        EM iterations along whole sequences.
     diagnostics_ : dict
         Every decision taken on the way: spectrum, residuals, log-likelihoods, the plan and the
         passes, and a ``verdict``.
@@ -522,6 +524,7 @@ class HiddenMarkovModel(SequenceModel):
     def _adopt(self, fitted: MarkovFit) -> None:
         """Set `_fitted` and the fitted attributes."""
         self._fitted = fitted
+        self.n_iter_ = len(self.diagnostics_.get("mean_log_likelihood", ()))
         self.initial_, self.window_start_ = fitted.initial, fitted.window_start
         self.transition_ = xr.DataArray(
             fitted.transition, dims=("state", "next_state"), name="probability"

@@ -165,6 +165,8 @@ class KernelMixture(MixtureAnswers):
         Mixing weights, descending.
     views_ : Views
         Views of the data.
+    n_iter_ : int
+        EM iterations over all rows.
     diagnostics_ : dict
         Decisions of the fit: bandwidths, spectrum and gap, condition numbers, chosen candidate,
         log-likelihoods, the plan and the passes. ``verdict`` judges the final mixture: ``good``,
@@ -401,6 +403,7 @@ class KernelMixture(MixtureAnswers):
     def _adopt(self, fitted: KernelFit) -> None:
         """Set `_fitted` and the fitted attributes."""
         self._fitted = fitted
+        self.n_iter_ = len(self.diagnostics_.get("mean_log_likelihood", ()))
         self.weights_ = fitted.solution.weights
 
     _check_parameters = check_parameters

@@ -409,8 +409,8 @@ def _view_groups(model: Any, shape: DataShape) -> tuple[tuple[str, ...], ...] | 
     if len(groups) != 3 or not all(groups) or len({*listed}) < len(listed):
         raise ParameterError(
             Setting("view_groups")
-            + f" is {model.view_groups!r}; expected three lists of views, none of them empty "
-            "and no view twice"
+            + f" is {model.view_groups!r}; expected three lists of views, none empty and "
+            "no view twice"
         )
     unknown = [str(name) for name in listed if name not in names]
     if unknown:

@@ -96,6 +96,8 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
         For every view the covariance (feature, feature2) of its noise.
     views_ : Views
         The views as they were found in the data.
+    n_iter_ : int
+        EM iterations over all rows.
     diagnostics_ : dict
         Every decision taken on the way: rounds of the search, what is left of the moment, steps
         and whether they were accepted, the plan and the passes, and a ``verdict``.
@@ -108,7 +110,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
     >>> from bigtensor import LinearMixture, simulate
     >>> data = simulate.linear_mixture(20_000, 15, n_features=10, random_state=1)
     >>> views = {view: data["feature"][data["view"] == view].values for view in "abc"}
-    >>> model = LinearMixture(15, views).fit(data)
+    >>> model = LinearMixture(15, views=views).fit(data)
     >>> model.components_["a"].shape
     (10, 15)
     """
@@ -173,6 +175,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
     def _adopt(self, fitted: GaussianComponents) -> None:
         """Set `_fitted` and the fitted attributes."""
         self._fitted = fitted
+        self.n_iter_ = len(self.diagnostics_.get("mean_log_likelihood", ()))
         self.weights_ = fitted.weights
         if fitted.names:
             self.classes_ = np.array(fitted.names, dtype=object)

@@ -110,6 +110,8 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         The variables along the chain.
     views_ : Views
         The views as they were found in the data.
+    n_iter_ : int
+        EM iterations over all rows.
     diagnostics_ : dict
         Every decision taken on the way: candidates with their validation log-densities, steps,
         categorical variables, held-out log-density by pass, the plan, and a ``verdict``.
@@ -423,6 +425,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
     def _adopt(self, fitted: TrainDensity | EmbeddedDensity) -> None:
         """Set `_fitted` and the fitted attributes."""
         self._fitted = fitted
+        self.n_iter_ = len(self.diagnostics_.get("held_out_log_density", ()))
         self.rank_ = fitted.n_components
         self.coordinates_ = self.diagnostics_["system"]
         self.order_ = [fitted.features[j] for j in fitted.order]

@@ -11,7 +11,7 @@ PARAMETERS = (
         10,
         Whole(least=2, words=("auto",)),
         Option(
-            ("--topics", "--components", "-k"),
+            ("--components", "-k"),
             "Number of topics; 'auto' takes as many as pairs of words tell apart, at most 50.",
         ),
         memory=("states", "workspaces", "driver"),

@@ -84,6 +84,8 @@ class TopicModel(
         factor each.
     views_ : Views
         The views as they were found in the data.
+    n_iter_ : int
+        EM iterations over all documents.
     diagnostics_ : dict
         Every decision taken on the way: concentration of the moments, prediction of held-out
         documents after every pass, the plan and the passes, and a ``verdict``.
@@ -265,6 +267,7 @@ class TopicModel(
     def _adopt(self, fitted: Topics) -> None:
         """Set `_fitted` and the fitted attributes."""
         self._fitted = fitted
+        self.n_iter_ = int(self.diagnostics_.get("n_iter", 0))
         self.topics_ = fitted.topics.T
         self.topic_weights_ = fitted.words / fitted.words.sum()
         self.doc_concentration_ = fitted.prior

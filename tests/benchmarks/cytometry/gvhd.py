@@ -42,9 +42,9 @@ Scores = dict[str, NDArray[np.float64]]
 """Name of a method to its F1: (samples, seeds)."""
 
 
-def library_labels(sample: Sample, seed: int, start: str) -> Labels:
+def library_labels(sample: Sample, seed: int, init: str) -> Labels:
     """Fit one component a class."""
-    return kernel_mixture_labels(sample.values, seed, n_components=sample.n_classes, init=start)
+    return kernel_mixture_labels(sample.values, seed, n_components=sample.n_classes, init=init)
 
 
 SEEDED: dict[str, Method] = {

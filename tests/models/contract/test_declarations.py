@@ -119,9 +119,9 @@ def test_docstring__names_the_words_and_the_defaults(name):
 def test_words__are_those_of_the_rooms_that_use_them():
     assert kernel_mixture.LANDMARKS == METHODS
     assert set(kernel_mixture.MERGING) == {CONSENSUS, *CRITERIA}
-    assert ("rule", *CHOICES) == kernel_mixture.BANDWIDTHS
-    (kernels,) = (one for one in kernel_mixture.PARAMETERS if one.name == "kernels")
-    assert kernels.option.kind.words == KERNELS
+    assert ("auto", *CHOICES) == kernel_mixture.BANDWIDTHS
+    (kernel,) = (one for one in kernel_mixture.PARAMETERS if one.name == "kernel")
+    assert kernel.option.kind.words == KERNELS
 
 
 def test_command_names__are_words_with_hyphens():

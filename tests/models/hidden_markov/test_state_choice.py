@@ -87,9 +87,9 @@ def test_sites__choose_together() -> None:
     assert len(model.occupancy_) == 3
 
 
-def test_n_states__is_a_number_or_auto() -> None:
+def test_n_components__is_a_number_or_auto() -> None:
     data = simulate.hidden_markov(500, 2, 4, random_state=0)
-    with pytest.raises(ParameterError, match="n_components is 'best'; expected an integer"):
+    with pytest.raises(ParameterError, match="n_components is 'best'"):
         HiddenMarkovModel("best").fit(data)
 
 
@@ -97,7 +97,7 @@ def test_n_states__is_a_number_or_auto() -> None:
 def test_command_line__says_the_number(tmp_path: Path) -> None:
     data = tmp_path / "steps.zarr"
     simulate.write_hidden_markov(data, 60_000, 3, 8, sequences=60, stay=0.6, random_state=1)
-    arguments = ["fit", data, "--model", "hidden-markov", "--states", "auto"]
+    arguments = ["fit", data, "--model", "hidden-markov", "--components", "auto"]
     out = ["--refine", "triples", "--out", tmp_path / "m.zarr"]
     done = CliRunner().invoke(main, [*map(str, [*arguments, *out])])
     assert done.exit_code == 0, done.output

@@ -244,7 +244,7 @@ def test_custom_kernel__answers_in_rounds_and_in_a_store(pair_rows, tmp_path):
     fitted.write(rows, tmp_path / "answers.zarr", outputs=("label", "probability"))
     stored = xr.open_zarr(tmp_path / "answers.zarr")
     assert_array_equal(stored["label"], fitted.predict(rows))
-    assert "CustomKernel" in stored.attrs["parameters"]["kernels"]
+    assert "CustomKernel" in stored.attrs["parameters"]["kernel"]
 
 
 @pytest.mark.parametrize("kernels", ["all", "one"])
@@ -292,9 +292,9 @@ def test_custom_kernel__sums_of_another_kernel_are_not_sums_of_it(pair_rows):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"kernel": "gauss"}, ParameterError, "kernels has 'gauss'; .* one of gaussian"),
-        ({"kernel": {"x0": None}}, ParameterError, "kernels has None; .* one of gaussian"),
-        ({"kernel": ["gaussian"]}, ParameterError, r"kernels has \['gaussian'\]; .* one of"),
+        ({"kernel": "gauss"}, ParameterError, "kernel has 'gauss'; .* one of gaussian"),
+        ({"kernel": {"x0": None}}, ParameterError, "kernel has None; .* one of gaussian"),
+        ({"kernel": ["gaussian"]}, ParameterError, r"kernel has \['gaussian'\]; .* one of"),
         ({"kernel": {"nose": "delta"}}, ViewError, "names the views nose; the data have"),
         (
             {"kernel": "delta", "views": PAIRS},

@@ -176,7 +176,7 @@ def test_contract__is_that_of_scikit_learn(chains: Split) -> None:
     model = TripleHistogramClassifier(HiddenMarkovModel(3), rule="triple_likelihood")
     copied = clone(model)
     assert copied.estimator is not model.estimator
-    assert copied.get_params()["estimator__n_states"] == 3
+    assert copied.get_params()["estimator__n_components"] == 3
     folds = cross_val_score(TripleHistogramClassifier(), list(chains[0]), chains[1], cv=3)
     assert folds.mean() > 0.8
     assert not hasattr(model, "predict_proba")

@@ -187,7 +187,7 @@ def _profile(model: Any, view: str, column: int | None, feature: str) -> Feature
 
 def is_categorical(model: Any, view: str) -> bool:
     """Return True if a view of a model holds codes of categories."""
-    kernels = model.get_params(deep=False).get("kernels")
+    kernels = model.get_params(deep=False).get("kernel")
     kind = kernels.get(view) if isinstance(kernels, Mapping) else kernels
     return isinstance(kind, str) and kind == "delta"
 

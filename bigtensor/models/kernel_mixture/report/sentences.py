@@ -160,7 +160,7 @@ def _kernel_sentences(model: Any) -> list[str]:
     """Say which kernels and landmarks features are made of, where there is something to say."""
     parameters, diagnostics = model.get_params(deep=False), model.diagnostics_
     sentences = []
-    kernels = parameters.get("kernels", "gaussian")
+    kernels = parameters.get("kernel", "gaussian")
     if isinstance(kernels, Mapping):
         listed = ", ".join(f"{name} {_kernel_name(kind)}" for name, kind in kernels.items())
         sentences.append(f"Kernels: {listed}; Gaussian for all other views.")

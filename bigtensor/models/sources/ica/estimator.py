@@ -86,6 +86,8 @@ class ICA(ScriptedFit, MixingAnswers):
         The method that was used.
     views_ : Views
         The views as they were found in the data.
+    n_iter_ : int
+        Iterations over all rows; 0 where the fourth cumulant was used.
     diagnostics_ : dict
         Every decision taken on the way: the choice of the method, rank, outlying rows, turns or
         steps of the passes, the plan, and a ``verdict``.
@@ -150,6 +152,7 @@ class ICA(ScriptedFit, MixingAnswers):
     def _adopt(self, fitted: IndependentComponents) -> None:
         """Set `_fitted` and the fitted attributes."""
         self._fitted = fitted
+        self.n_iter_ = len(self.diagnostics_.get("turns", ()))
         self.mixing_ = fitted.mixing
         self.components_ = fitted.unmixing.T
         self.mean_ = fitted.mean

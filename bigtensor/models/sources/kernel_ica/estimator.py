@@ -102,6 +102,8 @@ class KernelICA(ScriptedFit, TransformAnswers):
         Correlation of every source with every feature, in the sample.
     views_ : Views
         The views as they were found in the data.
+    n_iter_ : int
+        Iterations over all rows.
     diagnostics_ : dict
         Every decision taken on the way: landmarks and the error of their approximation, rank,
         outlying rows, turns of the sources by the passes, the plan, and a ``verdict``.
@@ -164,6 +166,7 @@ class KernelICA(ScriptedFit, TransformAnswers):
     def _adopt(self, fitted: KernelComponents) -> None:
         """Set `_fitted` and the fitted attributes."""
         self._fitted = fitted
+        self.n_iter_ = len(self.diagnostics_.get("turns", ()))
         self.landmarks_ = fitted.landmarks
         self.dual_coef_ = fitted.coefficients
         self.intercept_ = -fitted.offset

@@ -84,6 +84,8 @@ class SparseICA(ScriptedFit, MixingAnswers):
         Share of the rows in which a source is not zero.
     views_ : Views
         The views as they were found in the data.
+    n_iter_ : int
+        Iterations over all rows; 0 where the fourth cumulant was used.
     diagnostics_ : dict
         Every decision taken on the way: rank, outlying rows, turns of the columns by the
         passes, ``active`` sources of a typical row, ``noise`` in standard deviations of a feature,
@@ -139,6 +141,7 @@ class SparseICA(ScriptedFit, MixingAnswers):
     def _adopt(self, fitted: SparseComponents) -> None:
         """Set `_fitted` and the fitted attributes."""
         self._fitted = fitted
+        self.n_iter_ = len(self.diagnostics_.get("turns", ()))
         self.mixing_ = fitted.mixing
         self.components_ = fitted.mixing.T
         self.mean_ = fitted.mean
