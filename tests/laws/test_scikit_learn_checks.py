@@ -111,6 +111,19 @@ SPARSE = dict.fromkeys(
     ),
     "the check fits rows without a sparse source, and the error says that the model needs one",
 )
+ONE_TOPIC = dict.fromkeys(
+    (
+        "check_dont_overwrite_parameters",
+        "check_transformer_n_iter",
+        "check_methods_subset_invariance",
+        "check_methods_sample_order_invariance",
+        "check_fit2d_1sample",
+        "check_fit2d_1feature",
+        "check_fit2d_predict1d",
+    ),
+    "the check asks for one component, and a single topic is refused",
+)
+
 SHORT_DOCUMENTS = dict.fromkeys(
     (
         "check_fit_score_takes_y",
@@ -183,7 +196,7 @@ CASES: list[tuple[BaseEstimator, dict[str, str]]] = [
     (ICA(1, random_state=0), OBJECTS | ONE_ROW),
     (SparseICA(1, random_state=0), SPARSE | ONE_ROW),
     (KernelICA(1, random_state=0), OBJECTS | ONE_ROW),
-    (TopicModel(2, random_state=0), OBJECTS | SHORT_DOCUMENTS),
+    (TopicModel(2, random_state=0), OBJECTS | SHORT_DOCUMENTS | ONE_TOPIC),
     (TensorTrainDensity(rank=2, n_trains=1, random_state=0), {}),
     (
         TripleHistogramClassifier(
