@@ -23,7 +23,7 @@ class Expansion:
     value : float
         Value of the function.
     gradient : ndarray
-        Of the shape of the point.
+        Gradient. It has the shape of the point.
     curvature : ndarray
         Positive, broadcasts to the shape of the point. The function lies below its linear part
         plus half the squared steps times these, if they bound the second derivatives.
