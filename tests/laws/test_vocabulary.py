@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,3 +69,36 @@ def test_variables__are_called_what_they_are():
         and not (name in {"of", "given"} and path.parts[-2:] == CONDITIONAL)
     ]
     assert not places, "say what it is, such as mixture or diagnostics:\n" + "\n".join(places)
+
+
+SECTIONS = {"Parameters", "Attributes", "Returns", "Yields"}
+
+
+def bare_entries(docstring: str) -> Iterator[str]:
+    """Yield the entries of the sections of a docstring that have a type and nothing else."""
+    _, *parts = re.split(r"^([A-Z][A-Za-z ]+)\n-{3,}\n", docstring, flags=re.MULTILINE)
+    for title, body in zip(parts[::2], parts[1::2], strict=True):
+        lines = [line for line in body.splitlines() if line.strip()]
+        if title in SECTIONS:
+            for line, following in zip(lines, [*lines[1:], ""], strict=True):
+                if not line.startswith(" ") and not following.startswith(" "):
+                    yield line
+
+
+def test_entries_of_docstrings__say_more_than_a_type():
+    bare = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno} {entry}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        for entry in bare_entries(ast.get_docstring(node) or "")
+    ]
+    assert not bare, "say what it is, or leave the entry out:\n" + "\n".join(bare)
+
+
+def test_bare_entries__are_those_without_text():
+    text = (
+        "A sum.\n\nParameters\n----------\na : int\nb : float\n    The other.\n\n"
+        "Returns\n-------\nint\n\nNotes\n-----\nSlow."
+    )
+    assert list(bare_entries(text)) == ["a : int", "int"]

@@ -48,10 +48,13 @@ def labelled_answer(
     Parameters
     ----------
     X : path, xarray Dataset or DataArray, or AnnData
+        The data that the answer belongs to.
     array : (rows, ...) array
+        Answers, one a row.
     dims : tuple of hashable
         The sample dimension first.
     name : str
+        Name of the answer.
     attrs : mapping
         Attributes of the answer. They replace attributes of the data.
     """

@@ -50,6 +50,7 @@ class Data:
     Parameters
     ----------
     kinds : set of {"measured", "codes", "counts"}
+        Kinds of data that a model takes.
     marginalises : bool, default False
         The model can leave missing codes out of a row, and use its other entries.
     dense_counts : bool, default False
@@ -73,6 +74,7 @@ class Data:
         Parameters
         ----------
         samples : Samples
+            The data.
         model : str
             Name of the model, for the message.
         prefer : {"measured", "codes"}, optional
@@ -157,7 +159,9 @@ def _converted(
     Parameters
     ----------
     samples : Samples
+        The data.
     kinds : set of {"measured", "codes", "counts"}
+        Kinds of data that a model takes.
     fit_categories : mapping of str to tuple of str, optional
         Categories of values that are not in memory.
     """

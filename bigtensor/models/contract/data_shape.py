@@ -23,10 +23,13 @@ class DataShape:
     Attributes
     ----------
     rows : int
+        Number of rows.
     views : tuple of (name, features)
         In the order in which blocks lay them out.
     dtype : str
+        Type of the values.
     has_weight : bool
+        True if rows have weights.
     effective_rows : float
         Number of rows that the weighted rows stand for: the sum of their weights.
     weights_repeat_rows : bool

@@ -149,6 +149,7 @@ class Option:
     names : tuple of str
         Such as ``("--components", "-k")``.
     help : str
+        Text for the help of a command.
     none : str, optional
         Word that stands for None.
     kind : Kind, optional
@@ -171,6 +172,7 @@ class Parameter:
     Attributes
     ----------
     name : str
+        Name in the signature of the model.
     default : object
         None may always be given where it is the default or `optional`.
     kind : Kind, optional

@@ -25,6 +25,7 @@ def map_on_threads(
     function : callable
         It must let go of the interpreter, as NumPy and compiled loops do, to gain from threads.
     items : iterable
+        Arguments of the calls.
     most : int
         Largest number of items in work at a time, which bounds the memory that they take.
 

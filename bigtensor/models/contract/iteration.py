@@ -55,6 +55,7 @@ def climb(
     ask : callable (state, number) -> Script
         Asks for the pass of an iteration, whose number counts from 0, and returns its result.
     update : callable (state, result) -> (state, measure)
+        Returns the estimate after an iteration, and the number by which it is judged.
     most : int
         Largest number of iterations.
     until : callable, optional
@@ -65,6 +66,7 @@ def climb(
     Returns
     -------
     Iterations
+        The last one that was made, or the start if none was.
     """
     iterations = Iterations(state, list[float]())
     for number in range(most):

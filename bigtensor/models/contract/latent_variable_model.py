@@ -62,6 +62,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
             URL names a Zarr store or an AnnData file. `bigtensor.open_samples` reads layers and
             ``obsm`` of AnnData.
         y : ignored
+            Not used.
         sample_weight : (rows,) array-like, optional
             Weights of the rows, not negative, by default those that are stored with the data. Their
             meaning is the parameter `weights` of the model.
@@ -89,6 +90,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         Returns
         -------
         self
+            This model.
 
         Raises
         ------
@@ -195,6 +197,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         Returns
         -------
         self
+            This model.
         """
         if rows is not None:
             check_integer("rows", rows, 2)
@@ -266,6 +269,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         Returns
         -------
         self
+            This model.
 
         Raises
         ------
@@ -310,6 +314,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         X : path, xarray, dask array or array-like
             As for `fit`.
         y : ignored
+            Not used.
         sample_weight : (rows,) array-like, optional
             As for `fit`.
         rows : int, optional
@@ -320,6 +325,7 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         Returns
         -------
         self
+            This model.
         """
         if self._rounds is None:
             self.prepare(X, sample_weight, rows=rows, **options)

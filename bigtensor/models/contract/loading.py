@@ -38,6 +38,7 @@ def from_contents(contents: Contents, where: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     contents : Contents
+        Contents of a saved model.
     where : path or str
         Names the contents in messages.
 
@@ -62,6 +63,7 @@ def load_model(path: str | os.PathLike[str], *, fitted: bool = True) -> Any:
     Parameters
     ----------
     path : path
+        A saved model.
     fitted : bool, default True
         If True, refuse a model that was only prepared.
 

@@ -80,6 +80,7 @@ class ModelContract(RowAnswers):
         Parameters
         ----------
         shape : DataShape
+            Size, names and types of the data.
         expected : float, optional
             Number of rows of all sites of a fit in rounds; None for a fit.
 

@@ -244,6 +244,7 @@ class RowAnswers(BaseEstimator, ABC):  # type: ignore[misc]
         Parameters
         ----------
         X : path, xarray, AnnData, dask array or array-like, or a list of these
+            Rows to answer for.
         by : str, or (rows,) array-like
             Variable along the samples, or the group of every row.
         """

@@ -43,9 +43,11 @@ class Ran:
     views : Views
         Of the last pass: a script may have narrowed those that it was given.
     plan : Plan
+        Bytes to read and memory to hold.
     passes : list of dict
         Name, rows, parts, reused parts and lost workers of every pass.
     rows_left_out : int
+        Number of rows with missing values.
     """
 
     result: Any
@@ -72,11 +74,14 @@ def run_script(
     Parameters
     ----------
     samples : Samples
+        The data.
     script : generator
+        Passes, and what is solved between them.
     sizes : sequence of PassSize
         Upper bounds of its passes. Where the size of a pass follows from an earlier pass, the
         script asks for a `PlannedPass`, whose plan is checked before it runs.
     missing : {"raise", "omit", "marginalise"}
+        Rule for rows with missing values.
     alternatives : sequence of Alternative
         Ways to fit the model, for the plan.
     smaller : mapping of str to tuple of str, optional

@@ -113,11 +113,13 @@ class PlannedMethod:
     parameter, value : str
         Parameter of the model, and the value that stands for the method.
     passes : sequence of PlannedPass
+        Passes of this stage.
     operations : float
         Floating-point operations of its matrix products.
     reads : int
         Passes over all rows, as many as there usually are.
     is_taken : bool
+        True for the method that the fit uses.
     remark : str
         Why it is taken, or why it is taken only if asked for; may be empty.
     """
@@ -167,6 +169,7 @@ def in_memory(script: Generator[Any, Any, _Result], rows: Block) -> _Result:
     script : generator
         Estimates that it yields between passes are left out.
     rows : Block
+        Rows that the driver holds.
     """
     result = None
     while True:

@@ -20,7 +20,9 @@ class FitSteps:
     settings_of : callable (model, shape, effective_rows) -> settings
         With the number of rows of all sites, which weighted rows stand for.
     prepare : callable (settings) -> Script
+        First half of the script, before the sums over all rows.
     refine : callable (preparation) -> Script
+        Second half of the script.
     planned_preparation, planned_refinement : callable (settings) -> list of PlannedPass
         Upper bounds of the passes that the scripts ask for.
     """

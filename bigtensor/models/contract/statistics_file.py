@@ -171,6 +171,7 @@ def merge(statistics: Iterable[Statistics | str | os.PathLike[str]]) -> Statisti
     Returns
     -------
     Statistics
+        Their sums, with the parts of all of them.
 
     Raises
     ------

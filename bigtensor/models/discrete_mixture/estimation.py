@@ -61,9 +61,11 @@ class Estimated:
     Attributes
     ----------
     solution : DiscreteSolution
+        The estimate.
     likelihoods : list of float
         Mean log-likelihood before every EM iteration.
     diagnostics : dict
+        Decisions and numbers of the fit, as JSON holds them.
     weight : float
         Of the rows that the mixture was estimated from.
     """
@@ -102,6 +104,7 @@ class Problem:
     weight : float
         Of all rows; of the sampled ones until a pass over all rows has found theirs.
     method : str
+        Algorithm of the fit.
     max_iter : int, optional
         Most EM iterations; None stands for a number that depends on the method.
     passes : bool
@@ -109,6 +112,7 @@ class Problem:
     n_starts : int
         Random initialisations of method "em", and beside the spectral one of grouped views.
     seed : int
+        Seed of the model.
     thorough : bool, default True
         False for a fit that only chooses a ridge or a number of components.
     conclude : callable, optional
@@ -172,6 +176,7 @@ def estimate(
     Parameters
     ----------
     problem : Problem
+        Mixture to be estimated.
     k : int
         Number of components.
     ridge : float
@@ -219,10 +224,13 @@ def em_iterations(
     start : DiscreteSolution
         Positive.
     problem : Problem
+        Mixture to be estimated.
     smoothing : float
         Pseudo-count of every category and component.
     ending : Ending
+        Stopping rule.
     diagnostics : dict
+        Decisions and numbers of the fit, as JSON holds them.
     """
 
     def estimated(iterations: Iterations[_Weighted]) -> Estimated:
@@ -261,9 +269,11 @@ def updated(
     Parameters
     ----------
     sums : PosteriorSumsResult
+        Posterior sums under the mixture before.
     before : DiscreteSolution
         What the sums were made with.
     smoothing : float
+        Pseudo-count of every category and component.
     """
     tables = before.mixture().tables
     assert isinstance(tables, CodeTables)

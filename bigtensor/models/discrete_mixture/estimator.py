@@ -94,6 +94,7 @@ class DiscreteMixture(InformationCriteria):
         Every decision taken on the way: held-out likelihoods, spectrum, condition numbers,
         residuals, log-likelihoods, the plan and the passes, and a ``verdict``.
     n_features_in_ : int
+        Number of features of the data.
     feature_names_in_ : array of str
         For labelled data.
 

@@ -52,6 +52,7 @@ class Preparation:
     Attributes
     ----------
     settings : Settings
+        Resolved parameters of the fit.
     choice : Choice, optional
         From the pilot sample; None where all rows are counted, which choose then.
     groups : three SymbolGroup, optional
@@ -63,6 +64,7 @@ class Preparation:
     rows : CodeCountsResult, optional
         All rows, where the driver holds them.
     diagnostics : dict
+        Decisions and numbers of the fit, as JSON holds them.
     """
 
     settings: Settings
@@ -87,6 +89,7 @@ def prepare(settings: Settings, *, in_rounds: bool) -> Script:
     Parameters
     ----------
     settings : Settings
+        Resolved parameters of the fit.
     in_rounds : bool
         No row may be kept.
     """
@@ -183,6 +186,7 @@ class _OrderedRows:
     Attributes
     ----------
     rows : Block
+        Rows with views in the order of their content.
     settings : Settings
         Settings with the views in this order.
     order : list of int

@@ -55,16 +55,23 @@ class Settings:
     categories : tuple of tuple of str
         Names of the codes of every view.
     n_components : int or "auto"
+        Number of components.
     method : str
+        Algorithm of the fit.
     ridge : float, optional
         Pseudo-count; None stands for a choice by held-out rows.
     max_iter : int, optional
         Most EM iterations; None stands for a number that depends on the method.
     n_starts : int
+        Number of random initialisations.
     rows : int
+        Number of rows of the data.
     dtype : str
+        Type of the values.
     has_weight : bool
+        True if rows have weights.
     random_state : int
+        Seed of the model.
     """
 
     views: NamedViews

@@ -26,9 +26,11 @@ def judged(fit: DiscreteFit, weight: float, diagnostics: dict[str, Any]) -> Solv
     Parameters
     ----------
     fit : DiscreteFit
+        The fitted model.
     weight : float
         Of the rows that the mixture was estimated from.
     diagnostics : dict
+        Decisions and numbers of the fit, as JSON holds them.
     """
     sentences = [*_undetermined(fit.solution), *_small(fit.solution, weight), *_alike(fit.solution)]
     k = fit.solution.n_components

@@ -25,9 +25,11 @@ def means_section(
     Parameters
     ----------
     means : (d, k) float64 array
+        Means of the components.
     names : sequence of str
         Of the features.
     weights : (k,) float64 array
+        Mixing weights.
     variances : (d,) float64 array
         Of the noise.
     """

@@ -80,6 +80,7 @@ def component_shapes(components: GaussianComponents, rows: Block) -> ComponentSh
     Parameters
     ----------
     components : GaussianComponents
+        The mixture.
     rows : Block
         Dense rows that the driver holds, without missing values.
     """

@@ -40,6 +40,7 @@ class GaussianComponents:
     covariance : (d,) or (d, d) float64 array
         Variances, or the full covariance matrix.
     views : tuple of (name, features)
+        Names of the views, with their features.
     dtype : str
         Of products of matrices.
     names : tuple of str
@@ -152,6 +153,7 @@ def distinct_components(
     components : GaussianComponents
         Near the maximum of the likelihood. Labelled components stay as they are.
     rows : float
+        Number of rows.
     independent : sequence of slice, default ()
         As for `joined`.
     """
@@ -194,10 +196,13 @@ def em_iterations(
     Parameters
     ----------
     components : GaussianComponents
+        The mixture.
     total : TotalMoments
         Of the rows within reach.
     form : CovarianceForm
+        Form of the covariance.
     reach : Reach
+        Distances within which rows count.
     iterations : int
         Most iterations.
     tolerance : float, default 0
@@ -209,6 +214,7 @@ def em_iterations(
     Returns
     -------
     components : GaussianComponents
+        After the last iteration.
     log_likelihoods : list of float
         Mean over the rows before every iteration, in nats.
     """

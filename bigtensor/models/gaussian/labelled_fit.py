@@ -41,10 +41,6 @@ class LabelledFit(LatentVariableModel):
             ``client``, ``scheduler``, ``workers``, ``memory_limit``, ``wait_for_workers``,
             ``checkpoint`` and ``listeners``; see `LatentVariableModel.fit`.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         ParameterError, DataError, PlanError, CheckpointError, ClusterError
@@ -63,6 +59,7 @@ def check_labels(labels: tuple[str, ...], n_components: int) -> None:
     labels : tuple of str
         Names of the labels; empty without labels.
     n_components : int
+        Number of components.
     """
     if labels and len(labels) != n_components:
         shown = ", ".join(labels[:6]) + (", ..." if len(labels) > 6 else "")

@@ -21,10 +21,6 @@ def noise_ratio(components: GaussianComponents) -> float | None:
     """Return the length of the noise of a row over the typical distance of a mean from the centre.
 
     None for a single component.
-
-    Parameters
-    ----------
-    components : GaussianComponents
     """
     weights = components.weights / components.weights.sum()
     deviations = components.means - weights @ components.means
@@ -51,12 +47,7 @@ def noise_in_words(diagnostics: dict[str, Any]) -> str:
 
 
 def doubled_weights(weights: NDArray[np.float64]) -> list[str]:
-    """Return a sentence on components of twice the weight of all others.
-
-    Parameters
-    ----------
-    weights : (k,) float64 array
-    """
+    """Return a sentence on components of twice the weight of all others."""
     low, high = (times * float(np.median(weights)) for times in _TWICE)
     double = (weights >= low) & (weights <= high)
     others, number = weights[~double], int(double.sum())

@@ -42,6 +42,7 @@ class End:
     Attributes
     ----------
     components : GaussianComponents
+        The mixture.
     log_likelihood : float
         Mean of a row of the sample, in nats.
     merged : int
@@ -60,7 +61,9 @@ class BestEnd:
     Attributes
     ----------
     start : str
+        The initialisation.
     ends : dict of str to End
+        Components after EM iterations, by the name of their initialisation.
     """
 
     start: str
@@ -86,12 +89,6 @@ def best_end(
     """Return the end with most whole components, and among such ends with the best likelihood.
 
     Components of a few rows of a rare feature have a likelihood without bound.
-
-    Parameters
-    ----------
-    starts : mapping of str to GaussianComponents
-    pilot : PilotRows
-    settings : GaussianSettings
     """
     ends: dict[str, End] = {}
     for name, start in starts.items():

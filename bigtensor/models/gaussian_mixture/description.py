@@ -21,13 +21,7 @@ class GaussianMixtureDescription(JudgedMixtureDescription):
     """Facts and words on a Gaussian mixture, and the picture of its means."""
 
     def report(self, model: Any, rows: Any) -> ReportParts:  # noqa: ARG002
-        """Return notices, sentences and sections of the report.
-
-        Parameters
-        ----------
-        model : fitted model
-        rows : LabelledRows, optional
-        """
+        """Return notices, sentences and sections of the report."""
         return ReportParts(
             notices=(verdict_notice(model.diagnostics_["verdict"]),),
             method=tuple(method_in_words(model)),
@@ -36,12 +30,7 @@ class GaussianMixtureDescription(JudgedMixtureDescription):
 
 
 def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
+    """Return how a fit ended, as names and words."""
     return judged_outcome(model.diagnostics_, model.diagnostics_["pilot"]["start"])
 
 
@@ -58,12 +47,7 @@ def method_in_words(model: Any) -> Iterator[str]:
 
 
 def means_of(model: Any) -> Section:
-    """Return the picture of the means.
-
-    Parameters
-    ----------
-    model : fitted model
-    """
+    """Return the picture of the means."""
     names, covariance = model.views_.feature_names, np.asarray(model.covariances_)
     variances = np.diag(covariance) if covariance.ndim == 2 else np.full(len(names), covariance)
     return means_section(model._fitted.means.T, names, model.weights_, variances)

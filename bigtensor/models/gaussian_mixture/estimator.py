@@ -96,6 +96,7 @@ class GaussianMixture(ScriptedFit, LabelledFit, InformationCriteria):
         Every decision taken on the way: the starts and their likelihoods, log-likelihoods of all
         rows, the plan and the passes, and a ``verdict``.
     n_features_in_ : int
+        Number of features of the data.
     feature_names_in_ : array of str
         For labelled data.
 

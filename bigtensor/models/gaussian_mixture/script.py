@@ -57,12 +57,15 @@ class GaussianPreparation:
     Attributes
     ----------
     settings : GaussianSettings
+        Resolved parameters of the fit.
     components : GaussianComponents
+        The mixture.
     reach : Reach
         The rows that count.
     pilot : dict
         Starts with their likelihoods, and the rows of the sample.
     diagnostics : dict
+        Decisions and numbers of the fit, as JSON holds them.
     """
 
     settings: GaussianSettings

@@ -29,15 +29,23 @@ class GaussianSettings:
     views : tuple of (name, features)
         All features are seen together.
     n_components : int
+        Number of components.
     tied : bool
+        True for one full covariance matrix of all components.
     max_iter : int
+        Largest number of iterations over all rows.
     pilot_rows : int
+        Largest number of rows of the pilot sample.
     rows : int
+        Number of rows of the data.
     effective_rows : float
         Number of rows of all sites, which weighted rows stand for: the sum of their weights.
     dtype : str
+        Type of the values.
     has_weight : bool
+        True if rows have weights.
     random_state : int
+        Seed of the model.
     labels : tuple of str
         Of the components; empty without.
     """

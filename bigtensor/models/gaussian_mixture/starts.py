@@ -45,9 +45,11 @@ class PilotRows:
     Attributes
     ----------
     block : Block
+        Rows with features in the order of their content.
     tensor : SampleTensor
         Of these rows, about their mean.
     total : TotalMoments
+        Mean and covariance of the rows.
     """
 
     block: Block

@@ -41,14 +41,7 @@ _MOST_NAMES = 3
 def judged(
     components: GaussianComponents, settings: GaussianSettings, diagnostics: dict[str, Any]
 ) -> Solved:
-    """Return a solution without empty components, with the verdict on it, and warn of a fault.
-
-    Parameters
-    ----------
-    components : GaussianComponents
-    settings : GaussianSettings
-    diagnostics : dict
-    """
+    """Return a solution without empty components, with the verdict on it, and warn of a fault."""
     filled = components.weights * settings.effective_rows >= FEW_ROWS
     if filled.any() and not filled.all() and not components.names:
         components = _without(~filled, components)

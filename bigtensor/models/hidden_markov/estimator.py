@@ -121,12 +121,14 @@ class HiddenMarkovModel(SequenceModel):
     categories_ : dict of str to tuple of str
         Names of the codes of the feature, if the rows are categories.
     views_ : Views
+        The features of the fit.
     n_iter_ : int
         EM iterations along whole sequences.
     diagnostics_ : dict
         Every decision taken on the way: spectrum, residuals, log-likelihoods, the plan and the
         passes, and a ``verdict``.
     n_features_in_ : int
+        Number of features of the data.
     feature_names_in_ : array of str
         For labelled data.
 
@@ -223,6 +225,7 @@ class HiddenMarkovModel(SequenceModel):
         Returns
         -------
         (rows, states) float64 array, DataArray or dask array
+            Posterior probabilities of the states, given the whole sequence.
         """
         return self._answer(X, "probability", sequence, lengths)
 
@@ -403,6 +406,7 @@ class HiddenMarkovModel(SequenceModel):
         X : (n_samples, 1) int32 array, or (n_samples, features) float64 array
             Codes, or measured values.
         state : (n_samples,) int32 array
+            Hidden state of every row.
         """
         check_integer("n_samples", n_samples, 1)
         return self._solution().draw(n_samples, self._generator(random_state))

@@ -67,10 +67,6 @@ def triple_expectation_maximisation(
         Relative change of the log-likelihood at which iterations end. With 1e-6 they end after
         three iterations where there are many windows, and before they have an effect.
 
-    Returns
-    -------
-    TripleEstimate
-
     Raises
     ------
     ParameterError

@@ -55,8 +55,11 @@ class MarkovPreparation:
     Attributes
     ----------
     settings : MarkovSettings
+        Resolved parameters of the fit.
     family : Categories or KernelPreparation
+        Kind of emissions, and how they are re-estimated.
     diagnostics : dict
+        Decisions and numbers of the fit, as JSON holds them.
     """
 
     settings: MarkovSettings
@@ -204,10 +207,7 @@ def initial_states(
     first_pairs : (n + 1, n + 1) float64 array
         Weights of sequences by their first two codes; the last line and column are of missing ones.
     parameters : MarkovParameters
-
-    Returns
-    -------
-    (k,) float64 array
+        Transitions and emissions.
     """
     first, second = np.nonzero(first_pairs)
     weight = first_pairs[first, second]

@@ -45,12 +45,15 @@ class MarkovSettings:
     n_components : int
         Number of states, or the largest number to choose.
     chooses_states : bool
+        True if held-out triples choose the number of states.
     ridge : float
         Pseudo-count.
     max_iter : int
         Most EM iterations along whole sequences.
     rows : int
+        Number of rows of the data.
     random_state : int
+        Seed of the model.
     densities : kernel_mixture.settings.Settings, optional
         Settings of the densities of measured rows.
     """
@@ -161,13 +164,7 @@ def _density_settings(model: Any, shape: DataShape) -> KernelSettings:
 
 
 def most_states(model: Any, shape: DataShape) -> int:
-    """Return the number of states, or the largest that may be chosen.
-
-    Parameters
-    ----------
-    model : HiddenMarkovModel
-    shape : DataShape
-    """
+    """Return the number of states, or the largest that may be chosen."""
     if model.n_components != "auto":
         return int(model.n_components)
     supported = len(shape.categories[0]) if shape.categories else shape.rows // WINDOW

@@ -29,14 +29,7 @@ ALIKE = 0.02
 
 
 def judged(fit: MarkovFit, counts: TripleCountsResult, diagnostics: dict[str, Any]) -> Solved:
-    """Return the solution with its verdict, and warn of a fault.
-
-    Parameters
-    ----------
-    fit : MarkovFit
-    counts : TripleCountsResult
-    diagnostics : dict
-    """
+    """Return the solution with its verdict, and warn of a fault."""
     if counts.single_rows:
         warn_of_single_rows(counts)
     faults = as_warnings(*(_few(fit, counts) or [*_rare(fit, counts), *_alike(fit)]))
@@ -47,12 +40,7 @@ def judged(fit: MarkovFit, counts: TripleCountsResult, diagnostics: dict[str, An
 
 
 def warn_of_single_rows(counts: TripleCountsResult) -> None:
-    """Warn of sequences of one row, which give no triple.
-
-    Parameters
-    ----------
-    counts : TripleCountsResult
-    """
+    """Warn of sequences of one row, which give no triple."""
     if counts.single_rows < MANY_SINGLE_ROWS * counts.sequences:
         return
     message = (

@@ -172,6 +172,7 @@ class KernelMixture(MixtureAnswers):
         log-likelihoods, the plan and the passes. ``verdict`` judges the final mixture: ``good``,
         sentences, and the numbers behind them.
     n_features_in_ : int
+        Number of features of the data.
     feature_names_in_ : array of str
         For labelled data.
 
@@ -253,6 +254,7 @@ class KernelMixture(MixtureAnswers):
         Parameters
         ----------
         view : str
+            Name of the view.
         points : (n,) or (n, d) array-like
             In the units of the data.
 
@@ -287,6 +289,7 @@ class KernelMixture(MixtureAnswers):
         Parameters
         ----------
         view : str
+            Name of the view.
         f : callable
             Takes ``(n,)`` values of a view of one feature or ``(n, d)`` rows of a wider one, and
             returns ``(n,)`` or ``(n, m)`` numbers.
@@ -298,6 +301,7 @@ class KernelMixture(MixtureAnswers):
         Returns
         -------
         (k,) or (k, m) float64 array
+            Expectations by component, of a function with one value or with m values.
 
         Raises
         ------
@@ -337,6 +341,7 @@ class KernelMixture(MixtureAnswers):
             As for `fit`. The features of the view may be missing from labelled data, and may hold
             anything, such as NaN, in plain arrays and data frames.
         view : str
+            Name of the view.
         f : callable, optional
             As for `expectation`. By default the values of the view.
 

@@ -41,13 +41,7 @@ from bigtensor.statistics.densities.view_densities import EmbeddedDensities, Mix
 
 
 def planned_preparation(shape: DataShape, settings: Settings) -> list[PlannedPass]:
-    """Return upper bounds of the passes before the moments.
-
-    Parameters
-    ----------
-    shape : DataShape
-    settings : Settings
-    """
+    """Return upper bounds of the passes before the moments."""
     sample = pilot_pass(settings, least_candidates=LEAST_CANDIDATES)
     planned = [PlannedPass(sample, driver_nbytes=_sample_nbytes(shape, settings))]
     if settings.spectral and settings.bandwidth == "cross-validation":
@@ -62,12 +56,7 @@ def planned_preparation(shape: DataShape, settings: Settings) -> list[PlannedPas
 
 
 def planned_refinement(settings: Settings) -> list[PlannedPass]:
-    """Return upper bounds of the moments and the posterior passes.
-
-    Parameters
-    ----------
-    settings : Settings
-    """
+    """Return upper bounds of the moments and the posterior passes."""
     rows, planned, starts = settings.rows, list[PlannedPass](), 1
     stages = longest_stages(settings)
     if settings.spectral:

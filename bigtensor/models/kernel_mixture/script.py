@@ -160,10 +160,13 @@ def _concluded(
     Parameters
     ----------
     passes : Refinement
+        Passes of this stage.
     co_posterior : CoPosteriorSumsResult, optional
         What the components share; of the last of these passes unless it is given.
     preparation : Preparation
+        Decisions from the pilot sample.
     diagnostics : dict
+        Decisions and numbers of the fit, as JSON holds them.
     stage : Stage
         The stage that the passes belong to.
     """
@@ -262,9 +265,11 @@ def finished(
     Parameters
     ----------
     solution : KernelSolution
+        The estimate.
     co_posterior : CoPosteriorSumsResult, optional
         What the components share.
     preparation : Preparation
+        Decisions from the pilot sample.
     diagnostics : dict
         Receives the number of populations and the record of their choice.
     """

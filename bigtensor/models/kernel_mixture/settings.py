@@ -44,11 +44,13 @@ class Settings:
     Attributes
     ----------
     n_components, rows : int
+        Number of components, and of rows of the data.
     effective_rows : float
         Number of rows of all sites, which weighted rows stand for: the sum of their weights.
     counted : bool
         True if the number of components is counted. It is then at most `n_components`.
     views : tuple of (name, features)
+        Names of the views, with their features.
     least_views : int
         Number of views without which components cannot be told apart.
     units : {"own", "common"}
@@ -67,6 +69,7 @@ class Settings:
         Width of the densities of the posterior passes, in scales of the feature inside components;
         None stands for the width of the reported densities.
     max_iter : int, optional
+        Largest number of iterations over all rows.
     moments_rows : int or {"auto", "all"}
         Rows that the moments are summed over.
     n_populations : int or "auto", optional
@@ -74,15 +77,21 @@ class Settings:
     merging : str
         Criterion of merging.
     decomposition : {"jacobi", "power"}
+        Algorithm of the orthogonal decomposition.
     landmarks : {"kmeans", "kmeans++", "uniform", "cholesky"}
+        Choice of the landmarks.
     landmark_tolerance : float, optional
+        Error of the kernel at which incomplete Cholesky factorisation stops.
     n_landmarks, pilot_rows : int
+        Number of landmarks of a kernel, and of rows of the pilot sample.
     wanted_bins : int, optional
         Bins of the histograms.
     wanted_directions : int, optional
         Projected features of every group.
     feature_dtype : {"float32", "float64"}
+        Type of kernel features and densities.
     random_state : int
+        Seed of the model.
     notes : tuple of str
         Choices that follow from the data's description, as sentences.
     if_dependent : Settings, optional
@@ -262,7 +271,9 @@ def settings_of(model: Any, shape: DataShape, *, least_views: int | None = None)
     Parameters
     ----------
     model : KernelMixture
+        A fitted model.
     shape : DataShape
+        Size, names and types of the data.
     least_views : int, optional
         Number of views that components need; by default three for moments, and two otherwise.
 
@@ -388,6 +399,7 @@ def n_components_of(model: Any, rows: int) -> int:
     Parameters
     ----------
     model : KernelMixture
+        A fitted model.
     rows : int
         Rows of the data. A component that is merged needs a few tens of them.
     """

@@ -114,10 +114,7 @@ def moments_solution(
     weight : float
         The sum of the sample weights behind the moments.
     preparation : Preparation
-
-    Returns
-    -------
-    KernelSolution
+        Decisions from the pilot sample.
     """
     grids, k = preparation.grids, mixture.n_components
     views = len(grids.columns)
@@ -168,9 +165,11 @@ def sums_of_sample(
     Parameters
     ----------
     sample : Sample
+        Rows of the pilot sample.
     shares : (n, components) float64 array
         Posterior probabilities, times the weights of the rows.
     preparation : Preparation
+        Decisions from the pilot sample.
     """
     return PosteriorSumsResult(
         mass=shares.sum(axis=0),
@@ -219,6 +218,7 @@ class Refinement:
     Attributes
     ----------
     solution : KernelSolution
+        The estimate.
     mixture : MixtureDensities
         The mixture of the last pass, whose responsibilities the solution was made from.
     sums : PosteriorSumsResult
@@ -246,13 +246,11 @@ def posterior_solution(
     mixture : MixtureDensities
         The start.
     preparation : Preparation
+        Decisions from the pilot sample.
     stage : Stage
+        The stage that the passes belong to.
     conclude : callable
         Makes the solution of a fit that ends after a pass.
-
-    Returns
-    -------
-    Refinement
     """
 
     def ask(state: _Pass, number: int) -> Script:

@@ -73,6 +73,7 @@ def posterior_stages(settings: Settings, *, doubtful: bool) -> list[Stage]:
     Parameters
     ----------
     settings : Settings
+        Resolved parameters of the fit.
     doubtful : bool
         True if the initialisation did not converge, or is k-means.
     """

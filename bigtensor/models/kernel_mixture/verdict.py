@@ -66,6 +66,7 @@ class Evidence:
     labelled : (k,) array, optional
         Rows that have every component as the most probable one, or their weight, of all rows.
     population_weights : (populations,) float64 array, optional
+        Weights of the populations, where components are merged.
     judge_settling : bool
         True if the passes were meant to continue until labels settle.
     passes : int
@@ -94,6 +95,7 @@ def judged(fit: KernelFit, evidence: Evidence, diagnostics: dict[str, Any]) -> S
     Parameters
     ----------
     fit : KernelFit
+        The fitted model.
     evidence : Evidence
         Everything that the verdict is formed from.
     diagnostics : dict
@@ -124,6 +126,7 @@ def judged_moments(fit: KernelFit, diagnostics: dict[str, Any], outliers: list[F
     Parameters
     ----------
     fit : KernelFit
+        The fitted model.
     diagnostics : dict
         With those of the decomposition, as ``spectral``.
     outliers : list of Fault

@@ -102,6 +102,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
         Every decision taken on the way: rounds of the search, what is left of the moment, steps
         and whether they were accepted, the plan and the passes, and a ``verdict``.
     n_features_in_ : int
+        Number of features of the data.
     feature_names_in_ : array of str
         For labelled data.
 

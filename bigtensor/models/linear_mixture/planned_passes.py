@@ -116,6 +116,7 @@ def planned_methods(settings: LinearSettings, asked: str) -> list[PlannedMethod]
     Parameters
     ----------
     settings : LinearSettings
+        Resolved parameters of the fit.
     asked : str
         The method in the parameters of the model.
     """

@@ -37,6 +37,7 @@ class FoundTerms:
     Attributes
     ----------
     terms : Terms
+        Terms of the moment tensor.
     diagnostics : dict
         ``start``, ``rounds`` of the search, ``components_seen``, which may be more than asked for,
         and ``left_weight``: the largest weight that starts find once the terms are subtracted, over
@@ -60,13 +61,17 @@ def search(
     Parameters
     ----------
     contract : callable
+        Contracts the tensor with columns.
     starts : callable
+        Draws columns to start from.
     whitened : callable
         Returns as many terms as components are asked for; it may raise an IdentifiabilityError.
     tensor : SampleTensor
+        Moment tensor of the sample.
     weight : float
         Of the rows that the tensor is of.
     settings : LinearSettings
+        Resolved parameters of the fit.
 
     Raises
     ------
@@ -102,13 +107,7 @@ def search(
 
 
 def drawn_from(columns: Factors, random_state: int) -> Starts:
-    """Return starts that are drawn from columns.
-
-    Parameters
-    ----------
-    columns : tuple of (d_m, L) arrays
-    random_state : int
-    """
+    """Return starts that are drawn from columns."""
     random, n_columns = np.random.default_rng([random_state, 7]), columns[0].shape[1]
 
     def draw(n_starts: int) -> Factors:

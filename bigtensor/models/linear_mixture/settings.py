@@ -30,16 +30,23 @@ class LinearSettings:
     views : tuple of (name, features)
         Three.
     n_components : int
+        Number of components.
     method : str
         Of the parameters, with ``"auto"`` until a method is chosen.
     gauss_newton_steps, max_iter : int
+        Largest numbers of Gauss-Newton steps and of EM iterations over all rows.
     pilot_rows : int
+        Largest number of rows of the pilot sample.
     rows : int
+        Number of rows of the data.
     effective_rows : float
         Number of rows of all sites, which weighted rows stand for: the sum of their weights.
     dtype : str
+        Type of the values.
     has_weight : bool
+        True if rows have weights.
     random_state : int
+        Seed of the model.
     labels : tuple of str
         Of the components; empty without.
     """

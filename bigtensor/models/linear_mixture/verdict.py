@@ -44,14 +44,7 @@ Searches with z = 1 succeed with 50 rows a component (0.14), miss some with 20 (
 def judged(
     components: GaussianComponents, settings: LinearSettings, diagnostics: dict[str, Any]
 ) -> Solved:
-    """Return a solution with the verdict on it, and warn of a fault.
-
-    Parameters
-    ----------
-    components : GaussianComponents
-    settings : LinearSettings
-    diagnostics : dict
-    """
+    """Return a solution with the verdict on it, and warn of a fault."""
     k, asked, pilot = components.n_components, settings.n_components, diagnostics["pilot"]
     diagnostics = {
         **diagnostics,
@@ -118,6 +111,7 @@ def is_too_few(components: GaussianComponents, pilot: dict[str, Any], asked: int
     pilot : dict
         Diagnostics of the sample.
     asked : int
+        Number of components in the parameters.
     """
     if pilot["components_seen"] > asked:
         return True

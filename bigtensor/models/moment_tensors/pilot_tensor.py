@@ -46,6 +46,7 @@ def centred_tensor(
     reach : Reach
         The rows that count, in groups of the columns of every factor.
     orders : tuple of int
+        How often every factor stands in the tensor.
     scale : float
         Constant features in units of the typical length of a column; zero for none.
     dtype : str
@@ -113,10 +114,6 @@ def standard_scales(values: NDArray[np.floating]) -> FloatArray:
     """Return the standard deviation of every feature, and one for a feature of one value.
 
     The mean of equal values is rounded, so that their standard deviation need not be zero.
-
-    Parameters
-    ----------
-    values : (n, d) array
     """
     deviations = values.std(axis=0, dtype=np.float64)
     return np.asarray(np.where(np.ptp(values, axis=0) > 0, deviations, 1.0))
@@ -144,14 +141,7 @@ def _typical_lengths(rows: list[FloatArray]) -> FloatArray:
 
 
 def sample_starts(tensor: SampleTensor, block: Block, random_state: int) -> Starts:
-    """Return starts that are rows of the sample.
-
-    Parameters
-    ----------
-    tensor : SampleTensor
-    block : Block
-    random_state : int
-    """
+    """Return starts that are rows of the sample."""
     random = np.random.default_rng([random_state, 7])
 
     def draw(n_starts: int) -> Factors:

@@ -89,12 +89,7 @@ class SampleTensor:
         )
 
     def statistic(self, factors: Factors) -> TensorContractions:
-        """Return the sums over rows that tell the contraction with some columns.
-
-        Parameters
-        ----------
-        factors : tuple of (d_m, L) arrays
-        """
+        """Return the sums over rows that tell the contraction with some columns."""
         heads = [
             constant * factor[0] if constant else np.zeros(factor.shape[1])
             for constant, factor in zip(self.constants, factors, strict=True)
@@ -174,13 +169,7 @@ def discover_terms(
 
 
 def nearest(contract: Contract, candidates: Sequence[Terms]) -> int:
-    """Return the position of the terms that are nearest to a tensor.
-
-    Parameters
-    ----------
-    contract : callable
-    candidates : sequence of Terms
-    """
+    """Return the position of the terms that are nearest to a tensor."""
     distances = [objective(terms, contract(terms.factors)) for terms in candidates]
     return int(np.argmin(distances))
 
@@ -192,6 +181,7 @@ class Refined:
     Attributes
     ----------
     terms : Terms
+        Terms of the moment tensor.
     first : dict
         Results of the statistics that were asked for beside the contractions of the first pass.
     weight : float
@@ -228,6 +218,7 @@ def refined(
     start : Terms
         Of a pilot sample.
     tensor : SampleTensor
+        Moment tensor of the sample.
     steps : int
         Most steps.
     beside : dict of str to Statistic
@@ -236,10 +227,6 @@ def refined(
         Returns the correction of the contractions from the results of ``beside``.
     solve : callable
         Makes the solution that holds if no further pass follows.
-
-    Returns
-    -------
-    Refined
     """
 
     def ask(state: _Descent, number: int) -> Script:
@@ -276,11 +263,13 @@ class _Descent:
     Attributes
     ----------
     refined : Refined
+        Terms, and what is known of the steps that led to them.
     correction : callable, optional
         Part of the contractions that noise makes up.
     step : GaussNewtonStep, optional
         None before the first pass.
     converged : bool
+        True if the last step hardly moved the columns.
     """
 
     refined: Refined
@@ -322,7 +311,9 @@ def contraction_pass(
     Parameters
     ----------
     tensor : SampleTensor
+        Moment tensor of the sample.
     factors : tuple of (d_m, L) arrays
+        Columns of every factor.
     beside : dict of str to Statistic
         Computed in the same pass.
     """

@@ -42,6 +42,7 @@ def ordinary_rows(
     Parameters
     ----------
     sample : Sample
+        Rows of the pilot sample.
     columns : tuple of (start, stop)
         Groups of columns, each of which has a reach of its own.
     ignored : tuple of int

@@ -23,6 +23,7 @@ def check_pilot(sample: Sample, validity: Validity, features: Sequence[str]) -> 
     Parameters
     ----------
     sample : Sample
+        Rows of the pilot sample.
     validity : Validity
         Of the rows that the sample was drawn from.
     features : sequence of str

@@ -44,6 +44,7 @@ def pilot_pass(settings: PilotSettings, *, least_candidates: int = 0) -> Pass[Sa
     Parameters
     ----------
     settings : PilotSettings
+        Resolved parameters of the fit.
     least_candidates : int, default 0
         Number of rows that the sample is drawn from at least, if the data have so many.
     """

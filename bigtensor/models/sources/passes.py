@@ -29,11 +29,13 @@ def moments_pass(
     Parameters
     ----------
     settings : SourceSettings
+        Resolved parameters of the fit.
     mean : (d,) array
         Of the sample.
     unmixing : (d, k) array
         Without columns for none.
     counted : Reach
+        The rows that count.
     """
     beside = {}
     if unmixing.shape[1]:
@@ -52,8 +54,11 @@ def contrast_pass(
     Parameters
     ----------
     unmixing : (d, k) array
+        Sources are centred rows times these columns.
     mean : (d,) array
+        Mean of the rows.
     counted : Reach
+        The rows that count.
     dtype : str
         Of products.
     """
@@ -61,13 +66,7 @@ def contrast_pass(
 
 
 def axes_of(moments: CovariancesResult, settings: SourceSettings) -> PrincipalAxes:
-    """Return the principal axes of rows, all that are not rounding.
-
-    Parameters
-    ----------
-    moments : CovariancesResult
-    settings : SourceSettings
-    """
+    """Return the principal axes of rows, all that are not rounding."""
     return principal_axes(moments.covariance, rounding_variances(moments.mean, settings.dtype))
 
 
@@ -77,6 +76,7 @@ def rounding_variances(mean: FloatArray, dtype: str) -> FloatArray:
     Parameters
     ----------
     mean : (d,) array
+        Mean of the rows.
     dtype : str
         Of the features.
     """
@@ -90,10 +90,5 @@ def products_in(axes: PrincipalAxes, settings: SourceSettings) -> str:
 
 
 def blank_reach(n_features: int) -> Reach:
-    """Return a reach of the right sizes, whatever its numbers.
-
-    Parameters
-    ----------
-    n_features : int
-    """
+    """Return a reach of the right sizes, whatever its numbers."""
     return Reach.unbounded(((0, n_features),))

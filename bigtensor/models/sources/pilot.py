@@ -36,9 +36,11 @@ class Pilot:
     Attributes
     ----------
     rows : Block
+        Rows that are not outlying.
     counted : Reach
         The rows that count.
     settings : SourceSettings
+        Resolved parameters of the fit.
     diagnostics : dict
         ``pilot_rows``, and of them ``outlying_rows`` and ``first_outlying_rows``.
     """
@@ -88,16 +90,7 @@ class Pilot:
 
 
 def drawn_pilot(settings: SourceSettings) -> Script:
-    """Ask for a sample, and leave out outlying rows.
-
-    Parameters
-    ----------
-    settings : SourceSettings
-
-    Returns
-    -------
-    Pilot
-    """
+    """Ask for a sample, and leave out outlying rows."""
     sample: Sample = yield pilot_pass(settings)
     ordinary = ordinary_rows(sample, settings.columns)
     diagnostics = {"pilot_rows": len(sample.values), **ordinary.diagnostics}
@@ -111,7 +104,9 @@ def pilot_rotation(settings: SourceSettings, pilot: Pilot, n_components: int) ->
     Parameters
     ----------
     settings : SourceSettings
+        Resolved parameters of the fit.
     pilot : Pilot
+        The pilot sample.
     n_components : int
         At most the rank of the sample.
     """

@@ -19,12 +19,7 @@ _STARTS = 4
 
 
 def planned_pilot(settings: SourceSettings) -> PlannedPass:
-    """Return an upper bound of the pass that draws the sample, and of the search in it.
-
-    Parameters
-    ----------
-    settings : SourceSettings
-    """
+    """Return an upper bound of the pass that draws the sample, and of the search in it."""
     d, k = settings.n_features, settings.most_components
     sample = 8 * _COPIES * settings.pilot_rows * d
     columns = 8 * _STARTS * k * (d + _STARTS * k) * 8
@@ -32,13 +27,7 @@ def planned_pilot(settings: SourceSettings) -> PlannedPass:
 
 
 def planned_contractions(settings: SourceSettings, steps: int) -> PlannedPass:
-    """Return an upper bound of the passes of Gauss-Newton steps.
-
-    Parameters
-    ----------
-    settings : SourceSettings
-    steps : int
-    """
+    """Return an upper bound of the passes of Gauss-Newton steps."""
     d, k = settings.n_features, settings.most_components
     # products may be in float64 where features depend on each other
     tensor = WhitenedTensor.about(np.zeros(d), np.zeros((d, d)), blank_reach(d), "float64")

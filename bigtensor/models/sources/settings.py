@@ -29,13 +29,19 @@ class SourceSettings:
     Attributes
     ----------
     views : tuple of (name, features)
+        Names of the views, with their features.
     n_components : int, optional
         None for the rank of the data.
     pilot_rows : int
+        Largest number of rows of the pilot sample.
     rows : int
+        Number of rows of the data.
     dtype : str
+        Type of the values.
     has_weight : bool
+        True if rows have weights.
     random_state : int
+        Seed of the model.
     """
 
     views: NamedViews
@@ -73,23 +79,13 @@ class SourceSettings:
 
 
 def rows_for_cumulant(n_components: int) -> int:
-    """Return the rows in which the terms of a fourth cumulant can be found.
-
-    Parameters
-    ----------
-    n_components : int
-    """
+    """Return the rows in which the terms of a fourth cumulant can be found."""
     k = n_components
     return min(ROWS_A_SOURCE * k, max(ROWS_A_SOURCE_OF_MANY * k, MANY_ROWS))
 
 
 def enough_rows(for_sources: int, n_features: int) -> int:
-    """Return the rows of a sample, of which there are some for sources and for features.
-
-    Parameters
-    ----------
-    for_sources, n_features : int
-    """
+    """Return the rows of a sample, of which there are some for sources and for features."""
     return max(for_sources, ROWS_A_FEATURE * n_features, LEAST_PILOT_ROWS)
 
 
@@ -101,6 +97,7 @@ def check_rows(rows: float, n_components: int) -> None:
     rows : float
         Sum of the weights of the rows.
     n_components : int
+        Number of components.
     """
     least = max(n_components, 2)
     if rows < least:
@@ -115,22 +112,13 @@ def most_sources(n_features: int) -> int:
 
     A symmetric tensor of order four has ``comb(d + 3, 4)`` entries, which d numbers a source have
     to leave free, and the norms of the columns follow from a covariance of d (d + 1) / 2 entries.
-
-    Parameters
-    ----------
-    n_features : int
     """
     d = n_features
     return max(1, min((comb(d + 3, 4) - 1) // d, d * (d + 1) // 2))
 
 
 def check_identifiable(n_components: int, n_features: int) -> None:
-    """Raise a ParameterError if a fourth cumulant cannot tell so many sources apart.
-
-    Parameters
-    ----------
-    n_components, n_features : int
-    """
+    """Raise a ParameterError if a fourth cumulant cannot tell so many sources apart."""
     k, d = n_components, n_features
     if k > most_sources(d):
         raise ParameterError(

@@ -83,8 +83,11 @@ class WhitenedSources:
     axes : PrincipalAxes
         The k largest.
     rotation : (k, k) float64 array
+        Orthonormal columns, one a source.
     moments : CovariancesResult
+        Mean and covariance of the rows.
     kurtosis : (k,) float64 array
+        Excess kurtosis of the sources.
     diagnostics : dict
         ``turns`` of the iterations, ``outlying_rows`` and ``gaussian_sources``.
     """
@@ -116,13 +119,11 @@ def whitened_sources(
     Parameters
     ----------
     sample : SampleRotation
+        Sources of the pilot sample.
     passes : WhitenedPasses
+        Passes over all rows.
     solve : callable
         Gives the solution that holds if no pass follows.
-
-    Returns
-    -------
-    WhitenedSources
     """
     first = yield passes.moments
     moments: CovariancesResult = first.result["covariance"]

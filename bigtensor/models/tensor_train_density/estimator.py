@@ -104,6 +104,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
     Attributes
     ----------
     rank_ : int
+        Rank of the trains.
     coordinates_ : str
         One of the six coordinate systems.
     order_ : list of str
@@ -116,6 +117,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         Every decision taken on the way: candidates with their validation log-densities, steps,
         categorical variables, held-out log-density by pass, the plan, and a ``verdict``.
     n_features_in_ : int
+        Number of features of the data.
     feature_names_in_ : array of str
         For labelled data.
 
@@ -282,6 +284,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         X : path, xarray, dask array or array-like
             As for `fit`. Entries of the variable are not looked at, and may be missing.
         variable : str
+            Name of the variable.
         interval : float, default 0.8
             Probability between the bounds.
 
@@ -371,6 +374,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         Parameters
         ----------
         variables, others : iterable of str
+            Names of variables.
         n_samples : int, default 10000
             Draws from the density that the mean is taken over.
         random_state : int, RandomState or Generator, optional

@@ -47,6 +47,7 @@ class TrainPreparation:
     Attributes
     ----------
     settings : TrainSettings
+        Resolved parameters of the fit.
     density : TrainDensity or EmbeddedDensity
         Of the pilot sample.
     pilot : dict

@@ -49,6 +49,7 @@ class TrainSettings:
     Attributes
     ----------
     views : tuple of (name, features)
+        Names of the views, with their features.
     ranks : tuple of int
         To choose from.
     systems : tuple of str
@@ -58,17 +59,23 @@ class TrainSettings:
     least_width : float, optional
         Of all bumps; None where only the data limit it.
     method : {"likelihood", "embedding"}
+        Algorithm of the fit.
     structure : {"chain", "balanced"}
+        Order in which variables are linked.
     n_trains, max_iter, pilot_rows, rows : int
+        Numbers of trains, of iterations at most, of rows of the pilot sample and of the data.
     is_sampled : bool
         True if the pilot sample holds some of the rows of all sites only.
     symbols : tuple of int
         Number of categories of every feature; empty for measured data.
     dtype : str
+        Type of the values.
     has_weight : bool
+        True if rows have weights.
     weights_repeat_rows : bool
         True if a row of weight 2 stands for two rows, which validation may divide.
     random_state : int
+        Seed of the model.
     """
 
     views: NamedViews

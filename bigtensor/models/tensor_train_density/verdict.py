@@ -22,7 +22,9 @@ def judged(
     Parameters
     ----------
     density : TrainDensity or EmbeddedDensity
+        The fitted density.
     settings : TrainSettings
+        Resolved parameters of the fit.
     diagnostics : dict
         With ``constant``, ``all_missing``, ``repeated``, ``duplicated``, ``rank`` and ``system``.
     """

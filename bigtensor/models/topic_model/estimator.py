@@ -90,6 +90,7 @@ class TopicModel(
         Every decision taken on the way: concentration of the moments, prediction of held-out
         documents after every pass, the plan and the passes, and a ``verdict``.
     n_features_in_ : int
+        Number of features of the data.
     feature_names_in_ : array of str
         For labelled data.
 
@@ -170,6 +171,7 @@ class TopicModel(
         X : path, xarray, AnnData, dask array, array-like or sparse
             Documents, best of all others than those of the fit.
         y : ignored
+            Not used.
         sample_weight : (rows,) array-like, optional
             Weights of the documents, not negative.
 
@@ -225,6 +227,7 @@ class TopicModel(
         Parameters
         ----------
         n_words : int, default 10
+            Number of words of a topic.
         """
         check_integer("n_words", n_words, 1)
         names = np.asarray(self._features(), dtype=object)
@@ -236,6 +239,7 @@ class TopicModel(
         Parameters
         ----------
         n_samples : int
+            Number of documents.
         random_state : int, RandomState or Generator, optional
             None stands for the seed of the model.
 

@@ -56,6 +56,7 @@ class PolishStart:
     Attributes
     ----------
     solution : Topics
+        The estimate.
     moment_concentration : float, optional
         Sum of the parameters of the prior, where it was estimated from moments.
     """
@@ -77,7 +78,9 @@ def polished(
     Parameters
     ----------
     start : PolishStart
+        The initialisation.
     settings : TopicSettings
+        Resolved parameters of the fit.
     conclude : callable
         Returns the solution with the verdict on it.
     """

@@ -59,10 +59,13 @@ class TopicPreparation:
     Attributes
     ----------
     settings : TopicSettings
+        Resolved parameters of the fit.
     n_components : int
+        Number of components.
     span : (V, r) float64 array
         Orthonormal columns in scaled words.
     scales : (V,) float64 array
+        Scale of every word.
     pilot : dict
         ``short_documents``, ``words_that_occur``, ``whole_counts`` and, where the number of topics
         was chosen, the ``spectrum``.

@@ -28,16 +28,21 @@ class TopicSettings:
     Attributes
     ----------
     views : tuple of (name, features)
+        Names of the views, with their features.
     n_components : int or "auto"
+        Number of components.
     concentration : float, optional
         Sum of the parameters of the prior of shares; None for an estimate.
     pseudo_count : float
         Of every word in every topic.
     power_passes : int
+        Passes that turn the sketch of pairs of words to topics.
     max_iter : int, optional
         None for as many as held-out documents ask for.
     rows : int
+        Number of documents.
     random_state : int
+        Seed of the model.
     """
 
     views: NamedViews

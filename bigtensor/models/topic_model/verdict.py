@@ -29,7 +29,9 @@ def judged(topics: Topics, settings: TopicSettings, diagnostics: dict[str, Any])
     Parameters
     ----------
     topics : Topics
+        The fitted topics.
     settings : TopicSettings
+        Resolved parameters of the fit.
     diagnostics : dict
         With ``short_documents`` and ``words_that_occur``.
     """

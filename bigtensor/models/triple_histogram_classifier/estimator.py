@@ -72,6 +72,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
     classes_ : (classes,) array
         Labels of the classes, ascending.
     class_prior_ : (classes,) float64 array
+        Probabilities of the classes.
     estimators_ : list of HiddenMarkovModel or DiscreteMixture
         Fitted models, in the order of ``classes_``.
     categories_ : (categories,) array
@@ -122,6 +123,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         Returns
         -------
         self
+            This model.
 
         Raises
         ------
@@ -201,6 +203,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         Returns
         -------
         (sequences, classes) float64 array or DataArray
+            Probabilities of the classes.
         """
         probability = np.asarray(softmax(self._scores(X), axis=1))
         return _labelled(X, probability, "probability", {"class": self.classes_})
@@ -303,7 +306,8 @@ def l1_distances(
 
     Parameters
     ----------
-    found : TripleHistograms
+    histograms : TripleHistograms
+        Histograms of the sequences.
     probability : (entries,) float64 array
         Of the window of every entry.
 

@@ -78,6 +78,7 @@ class ICA(ScriptedFit, MixingAnswers):
         row where there are more sources than features. With noise they have less than unit
         variance.
     mean_ : (d,) float64 array
+        Mean of the rows.
     whitening_ : (q, d) float64 array
         Rows along it have the identity as covariance.
     kurtosis_ : (k,) float64 array
@@ -92,6 +93,7 @@ class ICA(ScriptedFit, MixingAnswers):
         Every decision taken on the way: the choice of the method, rank, outlying rows, turns or
         steps of the passes, the plan, and a ``verdict``.
     n_features_in_ : int
+        Number of features of the data.
     feature_names_in_ : array of str
         For labelled data.
 

@@ -64,8 +64,11 @@ class ICAPreparation:
     Attributes
     ----------
     settings : ICASettings
+        Resolved parameters of the fit.
     method : {"whitened", "cumulant"}
+        Algorithm of the fit.
     counted : Reach
+        The rows that count.
     mean : (d,) float64 array
         Of the sample.
     columns : (d, k) float64 array

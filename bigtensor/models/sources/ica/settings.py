@@ -26,7 +26,9 @@ class ICASettings(SourceSettings):
     Attributes
     ----------
     method : {"auto", "whitened", "cumulant"}
+        Algorithm of the fit.
     max_iter, gauss_newton_steps : int
+        Largest numbers of fixed-point iterations and of Gauss-Newton steps over all rows.
     """
 
     method: str

@@ -31,10 +31,13 @@ def judged(
     Parameters
     ----------
     components : IndependentComponents
+        The sources.
     settings : ICASettings
+        Resolved parameters of the fit.
     axes : PrincipalAxes
         Of all rows.
     diagnostics : dict
+        Decisions and numbers of the fit, as JSON holds them.
     """
     remedy = Message("")
     if settings.method != "cumulant":

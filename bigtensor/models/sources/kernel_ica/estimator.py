@@ -87,6 +87,7 @@ class KernelICA(ScriptedFit, TransformAnswers):
         Sources are ``kernel(x, landmarks_) @ dual_coef_ + intercept_``. With the linear kernel it
         has one row a feature, for features about the mean of the sample over `scale_`.
     intercept_ : (k,) float64 array
+        Added to the products of features and ``dual_coef_``.
     bandwidth_ : float
         In units of `scale_`; NaN with the linear kernel.
     scale_ : (d,) float64 array
@@ -108,6 +109,7 @@ class KernelICA(ScriptedFit, TransformAnswers):
         Every decision taken on the way: landmarks and the error of their approximation, rank,
         outlying rows, turns of the sources by the passes, the plan, and a ``verdict``.
     n_features_in_ : int
+        Number of features of the data.
     feature_names_in_ : array of str
         For labelled data.
 

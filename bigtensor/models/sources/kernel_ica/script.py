@@ -48,9 +48,11 @@ class KernelPreparation:
     Attributes
     ----------
     settings : KernelSettings
+        Resolved parameters of the fit.
     counted : Reach
         The rows that count.
     features : KernelFeatures
+        Features of the kernel.
     sample : SampleRotation
         Of these features.
     covariances : (d, q) float64 array
@@ -131,14 +133,7 @@ def refine(preparation: KernelPreparation) -> Script:
 def feature_moments_pass(
     features: GroupMap, sample: SampleRotation, counted: Reach
 ) -> Pass[ResultWithin[dict[str, Any]]]:
-    """Return the pass that sums the covariance of features, beside the first iteration.
-
-    Parameters
-    ----------
-    features : GroupMap
-    sample : SampleRotation
-    counted : Reach
-    """
+    """Return the pass that sums the covariance of features, beside the first iteration."""
     q = features.n_features
     # sums about the mean of all rows of the sample would be nothing but rounding
     together = Together.named(
@@ -151,14 +146,7 @@ def feature_moments_pass(
 def feature_contrast_pass(
     features: GroupMap, sources: SampleRotation, counted: Reach
 ) -> Pass[ResultWithin[ContrastSumsResult]]:
-    """Return the pass of one fixed-point iteration on features.
-
-    Parameters
-    ----------
-    features : GroupMap
-    sources : SampleRotation
-    counted : Reach
-    """
+    """Return the pass of one fixed-point iteration on features."""
     sums = ContrastSums(sources.unmixing, sources.mean, features.dtype)
     return Pass("contrast", WithinReach(MappedRows(sums, features), counted))
 

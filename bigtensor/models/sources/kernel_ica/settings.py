@@ -30,9 +30,11 @@ class KernelSettings(SourceSettings):
     Attributes
     ----------
     kernel : {"gaussian", "laplace", "linear"}
+        Kernel of the features.
     bandwidth : float, optional
         In standard deviations of the features; None for the default of the number of features.
     n_landmarks, max_iter : int
+        Number of landmarks, and largest number of iterations over all rows.
     """
 
     kernel: str

@@ -29,7 +29,9 @@ def judged(
     Parameters
     ----------
     components : KernelComponents
+        The sources.
     settings : KernelSettings
+        Resolved parameters of the fit.
     diagnostics : dict
         With ``rank``, ``varying``, ``outlying_rows``, ``turns`` and ``gaussian_sources``.
     """

@@ -91,6 +91,7 @@ class SparseICA(ScriptedFit, MixingAnswers):
         passes, ``active`` sources of a typical row, ``noise`` in standard deviations of a feature,
         the plan, and a ``verdict``.
     n_features_in_ : int
+        Number of features of the data.
     feature_names_in_ : array of str
         For labelled data.
 

@@ -52,9 +52,11 @@ class SparsePreparation:
     Attributes
     ----------
     settings : SparseSettings
+        Resolved parameters of the fit.
     sources : SampleSources
         Terms of the fourth cumulant.
     dictionary : SparseDictionary
+        Dictionary of the pilot sample.
     pilot : dict
         Its ``rank``, for every feature whether it is ``varying``, and the number of sources with
         ``light_tails``, which are left out; ``active_by_kurtosis``, the sources that are not
@@ -161,14 +163,7 @@ def refine(preparation: SparsePreparation) -> Script:
 def codes_pass(
     settings: SparseSettings, dictionary: SparseDictionary, counted: Reach
 ) -> Pass[ResultWithin[SparseCodeSumsResult]]:
-    """Return the pass that encodes all rows.
-
-    Parameters
-    ----------
-    settings : SparseSettings
-    dictionary : SparseDictionary
-    counted : Reach
-    """
+    """Return the pass that encodes all rows."""
     return Pass("codes", WithinReach(SparseCodeSums(dictionary.coder(settings.dtype)), counted))
 
 

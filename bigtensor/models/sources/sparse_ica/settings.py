@@ -25,6 +25,7 @@ class SparseSettings(SourceSettings):
     Attributes
     ----------
     max_iter, gauss_newton_steps : int
+        Largest numbers of iterations and of Gauss-Newton steps over all rows.
     """
 
     max_iter: int

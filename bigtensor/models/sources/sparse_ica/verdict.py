@@ -32,7 +32,9 @@ def judged(
     Parameters
     ----------
     components : SparseComponents
+        The sources.
     settings : SparseSettings
+        Resolved parameters of the fit.
     diagnostics : dict
         With ``rank``, ``varying``, ``light_tails``, ``outlying_rows``, and
         ``turns`` of polish passes.
