@@ -56,6 +56,7 @@ def test_options__are_handed_on_as_one(tmp_path):
         *("--posterior-width", "none", "--bandwidth", "0.5", "--moments-rows", "2e6"),
         *("--kernel", "laplace", "--landmarks", "cholesky", "--shared-components"),
         *("--populations", "auto", "--merging", "overlap"),
+        *("--max-iter", "7", "--pilot-rows", "5e4"),
     )
     assert received["parameters"] == {
         "n_components": 40,
@@ -70,6 +71,8 @@ def test_options__are_handed_on_as_one(tmp_path):
         "kernel": {"t": "laplace", "b": "laplace", "batch": "delta"},
         "landmarks": "cholesky",
         "views_share_components": True,
+        "max_iter": 7,
+        "pilot_rows": 50_000,
     }
     KernelMixture(**received["parameters"])._check_parameters()
 

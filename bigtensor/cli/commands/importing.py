@@ -182,7 +182,7 @@ def _import_counts(
     say(
         f"data       {summary.path}: {summary.rows:,} documents x {summary.words:,} words, "
         f"{summary.stored:,} counts\n"
-        f"next       bigtensor fit {summary.path} --model topic --topics 10 --out topics.zarr"
+        f"next       bigtensor fit {summary.path} --model topic --components 10 --out topics.zarr"
     )
 
 

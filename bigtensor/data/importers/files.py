@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from bigtensor.data.addresses.store_address import as_address
 from bigtensor.data.importers.anndata import open_anndata, open_obs
+from bigtensor.data.importers.csv_and_parquet import open_csv, open_parquet
 from bigtensor.data.importers.expansion import expand_paths, unreachable
 from bigtensor.data.importers.fcs.events import Offsets, open_fcs
 from bigtensor.data.importers.job import ImportJob, ImportSummary, bare_name, sample_names
 from bigtensor.data.importers.matching import Channels, match_features
 from bigtensor.data.importers.source import ImportSource
-from bigtensor.data.importers.tables import open_csv, open_parquet
 from bigtensor.data.importers.transforms import (
     Arcsinh,
     Linear,

@@ -14,7 +14,7 @@ _State = TypeVar("_State")
 
 @dataclass(frozen=True, eq=False)
 class Iterations(Generic[_State]):
-    """Iterations up to now.
+    """State, measures and convergence of the iterations so far.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class Iterations(Generic[_State]):
     measures : list of float
         Number by which every iteration is judged, such as the mean log-likelihood before it.
     converged : bool
-        True if the stopping rule ended them, and not their largest number.
+        True if the stopping rule was met.
     """
 
     state: _State
@@ -32,21 +32,21 @@ class Iterations(Generic[_State]):
 
 
 StoppingRule = Callable[[Iterations[Any]], bool]
-"""Returns True if the last iteration was the last."""
+"""Returns True if no further iteration is needed."""
 
 
-def climb(
+def iterate(
     state: _State,
     ask: Callable[[_State, int], Script],
     update: Callable[[_State, Any], tuple[_State, float]],
     *,
-    most: int,
-    until: StoppingRule | None = None,
+    max_iter: int,
+    stopping_rule: StoppingRule | None = None,
     conclude: Callable[[Iterations[_State]], Solved] | None = None,
 ) -> Generator[Any, Any, Iterations[_State]]:
     """Ask for passes and update an estimate after each of them.
 
-    Every iterative fit of the package is this generator with functions of its own.
+    Every iteration that reads data uses this generator.
 
     Parameters
     ----------
@@ -56,32 +56,33 @@ def climb(
         Asks for the pass of an iteration, whose number counts from 0, and returns its result.
     update : callable (state, result) -> (state, measure)
         Returns the estimate after an iteration, and the number by which it is judged.
-    most : int
+    max_iter : int
         Largest number of iterations.
-    until : callable, optional
-        Stopping rule, asked after every iteration. None stands for the largest number alone.
+    stopping_rule : callable, optional
+        Asked after every iteration. None stands for the largest number alone.
     conclude : callable, optional
-        Makes the solution of a fit that ends after an iteration, for fits in rounds.
+        Makes the solution of a fit that ends after an iteration, for fits in rounds (`prepare`,
+        `accumulate` and `solve`).
 
     Returns
     -------
     Iterations
-        The last one that was made, or the start if none was.
+        After the last iteration, or with the initial state if there was none.
     """
     iterations = Iterations(state, list[float]())
-    for number in range(most):
+    for number in range(max_iter):
         result = yield from ask(iterations.state, number)
         state, measure = update(iterations.state, result)
         iterations = Iterations(state, [*iterations.measures, measure])
         if conclude is not None:
             yield Estimate(partial(conclude, iterations))
-        if until is not None and until(iterations):
+        if stopping_rule is not None and stopping_rule(iterations):
             return Iterations(iterations.state, iterations.measures, converged=True)
     return iterations
 
 
 def gain_below(tolerance: float) -> StoppingRule:
-    """Return the rule that an iteration has raised the measure by less than the tolerance."""
+    """Return a rule that stops when the measure rises by less than the tolerance."""
 
     def rule(iterations: Iterations[Any]) -> bool:
         measures = iterations.measures
@@ -91,7 +92,7 @@ def gain_below(tolerance: float) -> StoppingRule:
 
 
 def change_below(tolerance: float) -> StoppingRule:
-    """Return the rule that an iteration has changed the measure by at most the tolerance."""
+    """Return a rule that stops when the measure changes by at most the tolerance."""
 
     def rule(iterations: Iterations[Any]) -> bool:
         measures = iterations.measures
@@ -101,7 +102,7 @@ def change_below(tolerance: float) -> StoppingRule:
 
 
 def relative_change_below(tolerance: float) -> StoppingRule:
-    """Return the rule that the measure has changed by at most this share of its value before."""
+    """Return a rule that stops when the relative change of the measure is at most the tolerance."""
 
     def rule(iterations: Iterations[Any]) -> bool:
         measures = iterations.measures
@@ -113,5 +114,5 @@ def relative_change_below(tolerance: float) -> StoppingRule:
 
 
 def measure_below(threshold: float) -> StoppingRule:
-    """Return the rule that the measure of an iteration is at most the threshold."""
+    """Return a rule that stops when the measure is at most the threshold."""
     return lambda iterations: iterations.measures[-1] <= threshold

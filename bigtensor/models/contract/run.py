@@ -26,9 +26,9 @@ from bigtensor.errors import (
     Setting,
 )
 from bigtensor.models.contract.script import Estimate, PlannedPass, SizedScript, Step
-from bigtensor.models.pilot.pilot_checks import check_pilot
 from bigtensor.statistics.base import Narrowing
 from bigtensor.statistics.row_sample import Sample
+from bigtensor.statistics.sample_checks import check_pilot
 from bigtensor.statistics.validity import Checked, Validity, explain
 
 

@@ -26,11 +26,11 @@ def with_verdict(
     faults : sequence of Fault
         Sentences on faults, which become warnings, and notes.
     praise : str
-        The sentence where there is neither.
+        Sentence if there are no faults and no notes.
     diagnostics : mapping
-        Of the fit. The verdict is added to them.
+        Diagnostics of the fit. The verdict is added to them.
     evidence : mapping, optional
-        Numbers behind the verdict, as JSON holds them.
+        Numbers behind the verdict, JSON-serialisable.
     """
     for category, sentence in faults:
         if category is not None:

@@ -14,7 +14,7 @@ from bigtensor.decomposition.discrete.discrete_core import DiscreteFactors
 from bigtensor.decomposition.discrete.discrete_spectral import spectral_factors
 from bigtensor.decomposition.exterior_point import exterior_point, literal_exterior_point
 from bigtensor.errors import IdentifiabilityError
-from bigtensor.models.contract.iteration import Iterations, climb, relative_change_below
+from bigtensor.models.contract.iteration import Iterations, iterate, relative_change_below
 from bigtensor.models.contract.script import Estimate, Script, Solved
 from bigtensor.models.discrete_mixture.core import Moments, moments_of, unscaled_moments_of
 from bigtensor.models.discrete_mixture.solution import DiscreteSolution
@@ -245,12 +245,12 @@ def em_iterations(
     initial: _Weighted = (start, problem.weight)
     if conclude is not None and ending.most:
         yield Estimate(partial(conclude, estimated(Iterations(initial, []))))
-    iterations = yield from climb(
+    iterations = yield from iterate(
         initial,
         _posterior_sums,
         update,
-        most=ending.most,
-        until=relative_change_below(ending.tolerance),
+        max_iter=ending.most,
+        stopping_rule=relative_change_below(ending.tolerance),
         conclude=None if conclude is None else lambda ended: conclude(estimated(ended)),
     )
     return estimated(iterations)

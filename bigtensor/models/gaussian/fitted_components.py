@@ -16,7 +16,7 @@ from bigtensor.decomposition.gaussian.shared_covariance_em import (
     m_step,
 )
 from bigtensor.models.contract.data_shape import NamedViews, view_slices
-from bigtensor.models.contract.iteration import climb, gain_below
+from bigtensor.models.contract.iteration import gain_below, iterate
 from bigtensor.models.contract.script import Estimate, Script, Solved
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
@@ -229,12 +229,12 @@ def em_iterations(
 
     if conclude is not None and iterations:
         yield Estimate(partial(conclude, components, []))
-    climbed = yield from climb(
+    climbed = yield from iterate(
         components,
         ask,
         update,
-        most=iterations,
-        until=gain_below(tolerance),
+        max_iter=iterations,
+        stopping_rule=gain_below(tolerance),
         conclude=None if conclude is None else lambda it: conclude(it.state, it.measures),
     )
     return climbed.state, climbed.measures

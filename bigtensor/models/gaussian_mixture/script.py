@@ -14,7 +14,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments
 from bigtensor.features.column_order import content_order
 from bigtensor.models.contract.data_shape import view_slices
-from bigtensor.models.contract.iteration import Iterations, climb, gain_below
+from bigtensor.models.contract.iteration import Iterations, gain_below, iterate
 from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.models.gaussian.component_shapes import component_shapes
 from bigtensor.models.gaussian.fitted_components import (
@@ -144,12 +144,12 @@ def refine(preparation: GaussianPreparation) -> Script:
     conclude = partial(_concluded, preparation)
     return conclude(
         (
-            yield from climb(
+            yield from iterate(
                 _Iterate(preparation.components),
                 ask,
                 update,
-                most=settings.max_iter,
-                until=gain_below(TOLERANCE),
+                max_iter=settings.max_iter,
+                stopping_rule=gain_below(TOLERANCE),
                 conclude=conclude,
             )
         )

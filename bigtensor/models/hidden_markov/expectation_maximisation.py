@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
 from bigtensor.errors import ParameterError
-from bigtensor.models.contract.iteration import climb, relative_change_below
+from bigtensor.models.contract.iteration import iterate, relative_change_below
 from bigtensor.models.contract.script import Script, in_memory
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.codes.triple_posteriors import (
@@ -114,8 +114,12 @@ def em_iterations(
         )
         return estimated.clipped(), sums.log_likelihood / sums.weight
 
-    iterations = yield from climb(
-        start, _posterior_sums, update, most=most, until=relative_change_below(tolerance)
+    iterations = yield from iterate(
+        start,
+        _posterior_sums,
+        update,
+        max_iter=most,
+        stopping_rule=relative_change_below(tolerance),
     )
     return TripleEstimate(iterations.state, iterations.measures, iterations.converged)
 

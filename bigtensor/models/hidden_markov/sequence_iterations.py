@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from bigtensor.decomposition.discrete.discrete_core import distributions
-from bigtensor.models.contract.iteration import change_below, climb
+from bigtensor.models.contract.iteration import change_below, iterate
 from bigtensor.models.contract.script import Script
 from bigtensor.models.hidden_markov.emissions import Family
 from bigtensor.models.hidden_markov.solution import MarkovFit
@@ -63,7 +63,9 @@ def sequence_iterations(
         )
         return updated, sums.emissions.log_likelihood / sums.emissions.weight
 
-    iterations = yield from climb(fit, ask, update, most=most, until=change_below(family.settled))
+    iterations = yield from iterate(
+        fit, ask, update, max_iter=most, stopping_rule=change_below(family.settled)
+    )
     return iterations.state, iterations.measures
 
 

@@ -84,7 +84,7 @@ PARAMETERS = (
         Positive(words=BANDWIDTHS),
         Option(
             ("--bandwidth",),
-            "Bandwidth of the moments of a spectral start; a number multiplies the rule's.",
+            "Bandwidth of the spectral initialisation. A number multiplies the one of 'auto'.",
         ),
     ),
     Parameter(
@@ -93,8 +93,8 @@ PARAMETERS = (
         Whole(least=1000, words=("auto", "all")),
         Option(
             ("--moments-rows",),
-            "Rows that the moments of a spectral start are summed over: 'auto' is all rows, and "
-            "from four million rows on a million spread over the data.",
+            "Rows that the moments of the spectral initialisation are summed over. 'auto' is all "
+            "rows, and from four million rows on a million spread over the data.",
         ),
     ),
     Parameter(
@@ -128,7 +128,12 @@ PARAMETERS = (
         ),
     ),
     Parameter("view_groups", None, None),
-    Parameter("max_iter", None, Whole(most=MOST_PASSES)),
+    Parameter(
+        "max_iter",
+        None,
+        Whole(most=MOST_PASSES),
+        Option(("--max-iter",), "Largest number of EM iterations, each a pass."),
+    ),
     Parameter("decomposition", "jacobi", Choice(("jacobi", "power"))),
     Parameter("landmark_tolerance", None, Positive(below=1)),
     Parameter(
@@ -139,7 +144,16 @@ PARAMETERS = (
     ),
     Parameter("n_directions", None, Whole(), memory=("states",)),
     Parameter("bins", None, Whole(least=16, most=MOST_BINS), memory=("states",)),
-    Parameter("pilot_rows", None, Whole(least=100), memory=("driver",)),
+    Parameter(
+        "pilot_rows",
+        None,
+        Whole(least=100),
+        Option(
+            ("--pilot-rows",),
+            "Rows of the pilot sample. By default 20,000, and 50,000 with --populations.",
+        ),
+        memory=("driver",),
+    ),
     Parameter("feature_dtype", "float32", Choice(("float32", "float64"))),
 )
 """Parameters of this model alone.

@@ -60,7 +60,7 @@ class Settings:
     groups : tuple of three tuples of str, optional
         Views that are decomposed together; None stands for a choice by the data.
     bandwidth : float or {"auto", "gap", "cross-validation"}
-        Choice of the bandwidth of the moments. A number multiplies the rule of thumb.
+        Choice of the bandwidth of the moments. A number multiplies the one of ``"auto"``.
     spectral : bool
         True if the initialisation is spectral.
     shared : bool

@@ -17,7 +17,7 @@ from bigtensor.decomposition.multiview.multiview_mixture import (
 from bigtensor.decomposition.multiview.regression import regress_embeddings
 from bigtensor.decomposition.multiview.symmetric_mixture import solve_symmetric_mixture
 from bigtensor.features.maps import FeatureMap
-from bigtensor.models.contract.iteration import Iterations, change_below, climb
+from bigtensor.models.contract.iteration import Iterations, change_below, iterate
 from bigtensor.models.contract.script import Estimate, Script, Solved
 from bigtensor.models.kernel_mixture.embedded_view import (
     DENSITY_FLOOR,
@@ -277,12 +277,12 @@ def posterior_solution(
         assert last.sums is not None
         return Refinement(last.solution, last.mixture, last.sums, iterations.measures)
 
-    iterations = yield from climb(
+    iterations = yield from iterate(
         _Pass(mixture),
         ask,
         update,
-        most=stage.most,
-        until=change_below(SETTLED) if stage.settle else None,
+        max_iter=stage.most,
+        stopping_rule=change_below(SETTLED) if stage.settle else None,
         conclude=lambda iterations: conclude(refinement(iterations)),
     )
     return refinement(iterations)

@@ -97,7 +97,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
     views_ : Views
         The views as they were found in the data.
     n_iter_ : int
-        EM iterations over all rows.
+        EM iterations after the pilot sample.
     diagnostics_ : dict
         Every decision taken on the way: rounds of the search, what is left of the moment, steps
         and whether they were accepted, the plan and the passes, and a ``verdict``.

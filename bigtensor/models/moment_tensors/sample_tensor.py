@@ -26,7 +26,7 @@ from bigtensor.decomposition.sample_tensors.gauss_newton import (
 from bigtensor.decomposition.sample_tensors.joint_least_squares import least_squares_weights
 from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms
 from bigtensor.decomposition.solution import FloatArray
-from bigtensor.models.contract.iteration import climb
+from bigtensor.models.contract.iteration import iterate
 from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.statistics.base import Pass, Statistic
 from bigtensor.statistics.combinators import Together
@@ -245,12 +245,12 @@ def refined(
             state, _corrected(moments, state.refined.terms.factors, state.correction), steps
         )
 
-    iterations = yield from climb(
+    iterations = yield from iterate(
         _Descent(Refined(start, {}, 0.0, 0, {"objective": [], "accepted": [], "movement": []})),
         ask,
         update,
-        most=steps + 1,
-        until=lambda iterations: iterations.state.converged,
+        max_iter=steps + 1,
+        stopping_rule=lambda iterations: iterations.state.converged,
         conclude=lambda iterations: solve(iterations.state.refined),
     )
     return iterations.state.refined

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bigtensor.models.words.faults import Fault, as_warnings
-from bigtensor.statistics.ordinary_rows import reach_of_ordinary_rows
+from bigtensor.statistics.outlier_rule import reach_of_ordinary_rows
 from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.within_reach import Reach
 

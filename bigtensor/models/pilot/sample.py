@@ -46,7 +46,7 @@ def pilot_pass(settings: PilotSettings, *, least_candidates: int = 0) -> Pass[Sa
     settings : PilotSettings
         Resolved parameters of the fit.
     least_candidates : int, default 0
-        Number of rows that the sample is drawn from at least, if the data have so many.
+        Smallest number of rows that the sample is drawn from. Of fewer rows, all are looked at.
     """
     statistic = RowSample(
         settings.pilot_rows,
@@ -55,6 +55,6 @@ def pilot_pass(settings: PilotSettings, *, least_candidates: int = 0) -> Pass[Sa
         settings.random_state,
         settings.has_weight,
     )
-    # windows hold at least twice the sample that they are chosen for
+    # windows, runs of consecutive rows, hold at least twice this number of rows
     size = max(settings.pilot_rows, least_candidates // 2)
     return Pass("pilot", statistic, sample_windows(settings.rows, size))

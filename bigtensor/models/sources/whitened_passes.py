@@ -15,7 +15,7 @@ from bigtensor.decomposition.sources.independent_components import (
     part_of_turn,
     symmetric_orthogonalisation,
 )
-from bigtensor.models.contract.iteration import Iterations, climb, measure_below
+from bigtensor.models.contract.iteration import Iterations, iterate, measure_below
 from bigtensor.models.contract.script import Script, Solved
 from bigtensor.models.sources.whitened_sample import (
     gaussian_sources,
@@ -156,12 +156,12 @@ def whitened_sources(
         }
         return WhitenedSources(axes, state.rotation, moments, state.kurtosis, diagnostics)
 
-    iterations = yield from climb(
+    iterations = yield from iterate(
         _Rotated(rotation, np.empty(0), 0),
         ask,
         update,
-        most=passes.most,
-        until=measure_below(max(SETTLED / np.sqrt(moments.weight), _LEAST_TURN)),
+        max_iter=passes.most,
+        stopping_rule=measure_below(max(SETTLED / np.sqrt(moments.weight), _LEAST_TURN)),
         conclude=lambda ended: solve(sources(ended)),
     )
     return sources(iterations)

@@ -14,7 +14,7 @@ from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.kernels.kernel_basis import KernelBasis
 from bigtensor.features.modes import Locator, Modes, Nodes, Symbols
 from bigtensor.features.normal_scores import NormalScores
-from bigtensor.models.contract.iteration import Iterations, climb, gain_below
+from bigtensor.models.contract.iteration import Iterations, gain_below, iterate
 from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.models.pilot.outliers import ordinary_rows
 from bigtensor.models.pilot.sample import pilot_pass
@@ -126,12 +126,12 @@ def refine(preparation: TrainPreparation) -> Script:
 
     return solved(
         (
-            yield from climb(
+            yield from iterate(
                 _Stepped(density),
                 ask,
                 _step,
-                most=settings.max_iter,
-                until=gain_below(LEAST_GAIN),
+                max_iter=settings.max_iter,
+                stopping_rule=gain_below(LEAST_GAIN),
                 conclude=solved,
             )
         )

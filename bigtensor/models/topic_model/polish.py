@@ -14,7 +14,7 @@ from bigtensor.decomposition.topics.topic_update import (
     updated_prior,
     updated_topics,
 )
-from bigtensor.models.contract.iteration import Iterations, climb
+from bigtensor.models.contract.iteration import Iterations, iterate
 from bigtensor.models.contract.script import Script, Solved
 from bigtensor.models.topic_model.settings import MOST_POLISHES, TopicSettings
 from bigtensor.models.topic_model.solution import Topics
@@ -121,12 +121,12 @@ def polished(
 
     return solved(
         (
-            yield from climb(
+            yield from iterate(
                 initial,
                 ask,
                 update,
-                most=most,
-                until=lambda iterations: iterations.state.passes == iterations.state.most,
+                max_iter=most,
+                stopping_rule=lambda iterations: iterations.state.passes == iterations.state.most,
                 conclude=solved,
             )
         )

@@ -8,11 +8,11 @@ from typing import Any
 from bigtensor.errors import BigtensorWarning, ConditioningWarning, Message
 
 Fault = tuple[type[BigtensorWarning] | None, Message | str]
-"""A sentence, and the warning that it is; None for a note."""
+"""Category of the warning, or None for a note, and the sentence."""
 
 
 def after_praise(faults: Sequence[Fault], praise: str) -> list[Fault]:
-    """Return faults, behind a sentence of praise if all of them are notes."""
+    """Put a sentence of praise first if there are only notes."""
     if any(category is not None for category, _ in faults):
         return list(faults)
     return [(None, praise), *faults]

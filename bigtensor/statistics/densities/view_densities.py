@@ -19,7 +19,6 @@ from bigtensor.features.buffers import (
     padded_width,
 )
 from bigtensor.features.maps import FeatureMap
-from bigtensor.features.row_loops import reducing_row_loop, row_loop
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.codes.code_tables import CodeLookup, CodeTables
 from bigtensor.statistics.densities.tabulated_densities import Lookup, TabulatedDensities
@@ -33,18 +32,6 @@ _TILE_STEP = 480
 
 _MOST_STEPS = 8
 """Longest tile, in steps."""
-
-HOPELESS = float(np.exp(-40.0))
-"""Least part of the largest posterior probability of a row, in float32.
-
-Smaller ones, their products and their shares would be denormal numbers, with which many processors
-are a hundred times slower; a thousand components at this floor are less than the rounding of one.
-"""
-
-_LANES = 16
-"""Entries of a row that are compared at once: a vector of the processor in float32."""
-
-_LOWEST_EXPONENT = {np.dtype("float32"): float(np.log(HOPELESS)), np.dtype("float64"): -np.inf}
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,88 +279,3 @@ class Tile:
             np.maximum(density, part.smallest, out=density)
             np.log(density, out=density)
             np.add(of_components, density, out=of_components)
-
-
-def normalise(
-    log_joint: NDArray[Any],
-    log_density: NDArray[np.float64],
-    label: NDArray[np.intp] | None = None,
-) -> None:
-    """Turn log joint densities into posterior probabilities, in place.
-
-    Parameters
-    ----------
-    log_joint : (rows, width) float64 or float32 array
-        Receives ``P(h | x)``; every row sums to one. In float32 none is less than `HOPELESS` times
-        the largest of its row.
-    log_density : (rows,) float64 array
-        Receives ``log sum_h exp(log_joint_h)``.
-    label : (rows,) intp array, optional
-        Receives the first most probable component.
-    """
-    if label is None:
-        _write_largest(log_joint, log_density)
-    else:
-        np.argmax(log_joint, axis=1, out=label)
-        _write_labelled(log_joint, label, log_density)
-    # the largest term becomes one: many views would underflow otherwise
-    lowest = log_joint.dtype.type(_LOWEST_EXPONENT[log_joint.dtype])
-    _subtract_largest(log_joint, log_density, lowest)
-    # between two loops, because exponentials of NumPy are five times as fast as those inside one
-    np.exp(log_joint, out=log_joint)
-    _divide_by_total(log_joint, log_density)
-
-
-@row_loop
-def _write_largest(joint: NDArray[Any], largest: NDArray[np.float64]) -> None:
-    """Write the largest entry of every row, in half the time that its place takes."""
-    lanes = np.empty(_LANES, joint.dtype)
-    for row in range(joint.shape[0]):
-        of_row = joint[row]
-        lanes[:] = of_row[0]
-        whole = of_row.size - of_row.size % _LANES
-        for first in range(0, whole, _LANES):
-            part = of_row[first : first + _LANES]
-            for lane in range(_LANES):
-                lanes[lane] = part[lane] if part[lane] > lanes[lane] else lanes[lane]
-        of_lanes = lanes[0]
-        for lane in range(1, _LANES):
-            of_lanes = lanes[lane] if lanes[lane] > of_lanes else of_lanes
-        for h in range(whole, of_row.size):
-            of_lanes = of_row[h] if of_row[h] > of_lanes else of_lanes
-        largest[row] = of_lanes
-
-
-@row_loop
-def _write_labelled(
-    joint: NDArray[Any], label: NDArray[np.intp], labelled: NDArray[np.float64]
-) -> None:
-    """Write the entry at the label of every row."""
-    for row in range(joint.shape[0]):
-        labelled[row] = joint[row, label[row]]
-
-
-@row_loop
-def _subtract_largest(
-    log_joint: NDArray[Any], largest: NDArray[np.float64], lowest: np.floating
-) -> None:
-    """Subtract its largest entry from every row, down to a lowest difference."""
-    for row in range(log_joint.shape[0]):
-        of_row = log_joint[row]
-        of_largest = log_joint.dtype.type(largest[row])
-        for h in range(of_row.size):
-            difference = of_row[h] - of_largest
-            of_row[h] = lowest if difference < lowest else difference
-
-
-@reducing_row_loop
-def _divide_by_total(joint: NDArray[Any], log_density: NDArray[np.float64]) -> None:
-    """Scale every row to a sum of one, and add the logarithm of its sum before."""
-    for row in range(joint.shape[0]):
-        of_row = joint[row]
-        total = joint.dtype.type(0)
-        for h in range(of_row.size):
-            total += of_row[h]
-        log_density[row] += np.log(np.float64(total))
-        for h in range(of_row.size):
-            of_row[h] /= total

@@ -16,11 +16,11 @@ from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.sequences.best_path import PathBoundaries, PathOperators
 from bigtensor.statistics.sequences.chain import BLOCK_ROWS, HiddenChain
 from bigtensor.statistics.sequences.filtering import filter_nbytes, filtered_block
-from bigtensor.statistics.sequences.max_loops import write_best_path
 from bigtensor.statistics.sequences.path_scores import LOWEST, PathScores
 from bigtensor.statistics.sequences.segments import sequence_starts
 from bigtensor.statistics.sequences.sum_loops import write_smoothed
 from bigtensor.statistics.sequences.transfer import Boundaries, TransferOperators
+from bigtensor.statistics.sequences.viterbi_loops import write_best_path
 
 NAMES = ("label", "probability", "log_density")
 

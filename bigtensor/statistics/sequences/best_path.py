@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import State, Workspace
 from bigtensor.statistics.sequences.entries import position_of
-from bigtensor.statistics.sequences.max_loops import write_path_transfer
 from bigtensor.statistics.sequences.operators import BlockOperators
 from bigtensor.statistics.sequences.path_scores import LOWEST, PathScores
 from bigtensor.statistics.sequences.segments import continuing
+from bigtensor.statistics.sequences.viterbi_loops import write_path_transfer
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ import scipy.sparse as sp
 
 from bigtensor.data.addresses.file_formats import reading
 from bigtensor.data.importers.anndata import open_anndata
+from bigtensor.data.importers.csv_and_parquet import open_csv, open_parquet
 from bigtensor.data.importers.files import import_files
 from bigtensor.data.importers.source import ImportSource
-from bigtensor.data.importers.tables import open_csv, open_parquet
 from bigtensor.errors import DataError, FileFormatError, ParameterError, PlanError
 
 ROWS, MUTATIONS = 200, 60

@@ -11,12 +11,8 @@ from bigtensor.features.kernels.kernel import GaussianKernel
 from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities.tabulated_densities import TabulatedDensities
-from bigtensor.statistics.densities.view_densities import (
-    HOPELESS,
-    EmbeddedDensities,
-    MixtureDensities,
-    normalise,
-)
+from bigtensor.statistics.densities.tile_posterior import HOPELESS, normalise
+from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
 
 SLICES = {"a": slice(0, 1), "wide": slice(1, 3), "b": slice(3, 4)}
 K, BINS = 3, 20

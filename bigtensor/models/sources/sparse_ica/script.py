@@ -9,7 +9,7 @@ from typing import Any
 
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.errors import IdentifiabilityError, Message
-from bigtensor.models.contract.iteration import Iterations, climb
+from bigtensor.models.contract.iteration import Iterations, iterate
 from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.models.sources.components import of_terms
 from bigtensor.models.sources.cumulant_passes import (
@@ -156,7 +156,7 @@ def refine(preparation: SparsePreparation) -> Script:
     conclude = partial(_solution, preparation)
     initial = _Encoded(preparation.dictionary, None)
     return conclude(
-        (yield from climb(initial, ask, update, most=settings.max_iter, conclude=conclude))
+        (yield from iterate(initial, ask, update, max_iter=settings.max_iter, conclude=conclude))
     )
 
 

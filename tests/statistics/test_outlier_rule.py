@@ -3,7 +3,7 @@ import pytest
 from numpy.random import default_rng
 from numpy.testing import assert_array_equal
 
-from bigtensor.statistics.ordinary_rows import most_outliers, reach_of_ordinary_rows
+from bigtensor.statistics.outlier_rule import most_outliers, reach_of_ordinary_rows
 
 ALL = ((0, 3),)
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bigtensor.data.importers.csv_and_parquet import open_csv, open_parquet
 from bigtensor.data.importers.files import import_files
 from bigtensor.data.importers.source import ImportSource
-from bigtensor.data.importers.tables import open_csv, open_parquet
 from bigtensor.errors import (
     DataError,
     FileFormatError,
