@@ -66,7 +66,7 @@ class PassSize:
 
 @dataclass(frozen=True)
 class Alternative:
-    """A way to fit a model, with its price.
+    """A way to fit a model, with its cost.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class Plan:
     allowed_nbytes : int, optional
         The memory limit of a process, where one is known.
     alternatives : tuple of Alternative
-        Ways to fit the model and their prices, where it has several.
+        Ways to fit the model and their costs, where it has several.
     smaller : mapping of str to tuple of str
         Parameters of which a smaller value makes ``"states"``, ``"workspaces"`` or what the
         ``"driver"`` holds smaller.
@@ -287,11 +287,11 @@ class Plan:
         """Return a line on a way to fit the model."""
         name = f"{other.parameter} {other.value}"
         remark = ("taken: " if other.is_taken else "") + other.remark
-        price = (
+        cost = (
             f"{other.operations:.1e} operations, {other.reads} full reads, state "
             f"{format_bytes(other.state_nbytes)}"
         )
-        return f"  {name:<{width}} {price}" + (f" ({remark})" if remark else "")
+        return f"  {name:<{width}} {cost}" + (f" ({remark})" if remark else "")
 
     def __str__(self) -> str:
         return str(self.in_words())

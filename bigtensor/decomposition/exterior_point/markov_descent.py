@@ -83,7 +83,7 @@ def markov_exterior_point(
     k : int
         Number of states.
     ridge : float
-        Price of the distance from states that do not differ, such as :math:`\alpha n / N` for a
+        Penalty of the distance from states that do not differ, such as :math:`\alpha n / N` for a
         pseudo-count alpha, n symbols and N windows.
     starts : int
         Number of descents.
@@ -197,7 +197,7 @@ def markov_exterior_point_from(
     diagnostics: Diagnostics = {
         "converged": end.converged,
         "objective": end.value,
-        **objective.prices,
+        **objective.penalties,
         "negative_penalty": rule.negative_penalty,
     }
     return MarkovExteriorPoint(

@@ -40,14 +40,14 @@ class MarkovObjective:
     n_states : int
         Number of states k.
     sum_penalty : float
-        Price lambda of sums that are not one.
+        Penalty lambda of sums that are not one.
     ridge : float
-        Price rho of the distance from states that do not differ.
+        Penalty rho of the distance from states that do not differ.
 
     Raises
     ------
     ParameterError
-        If the views of the core have scales of their own, or a price is out of range.
+        If the views of the core have scales of their own, or a penalty is out of range.
     """
 
     def __init__(
@@ -77,8 +77,8 @@ class MarkovObjective:
         return ROUNDING * self.residual.square_norm
 
     @property
-    def prices(self) -> Diagnostics:
-        """Prices of the penalties by name."""
+    def penalties(self) -> Diagnostics:
+        """Penalties by name."""
         return {"sum_penalty": self._sum_penalty, "ridge": self._ridge}
 
     def point(self, parameters: MarkovParameters) -> FloatArray:
@@ -142,7 +142,7 @@ class MarkovObjective:
         return by_view(lambda t: sums[t] - 1.0)
 
     def _penalty(self, departures: ByView, distance: FloatArray) -> float:
-        """Price of sums that are not one, and of differences between states."""
+        """Penalty of sums that are not one, and of differences between states."""
         squares = sum(float(departure @ departure) for departure in departures)
         return (self._sum_penalty * squares + self._ridge * float(np.vdot(distance, distance))) / 2
 

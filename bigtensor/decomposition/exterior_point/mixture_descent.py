@@ -18,7 +18,7 @@ from bigtensor.decomposition.solution import Diagnostics
 from bigtensor.errors import IdentifiabilityError, ParameterError
 
 NEGATIVE_PENALTY = 0.3
-"""Price of negative mass in scaled coordinates, in which the factors are of order one."""
+"""Penalty of negative mass in scaled coordinates, in which the factors are of order one."""
 
 RANKING_WEIGHT = 0.1
 """Smallest weight of a candidate that is compared with others, as a part of 1/k."""
@@ -108,7 +108,7 @@ def exterior_point(
     k : int
         Number of components.
     ridge : float
-        Price of the distance from components in which the views are independent, such as
+        Penalty of the distance from components in which the views are independent, such as
         :math:`\alpha n / N` for a pseudo-count alpha, n symbols and N rows.
     starts : int
         Number of descents.
@@ -229,9 +229,9 @@ def literal_exterior_point(
     start : DiscreteFactors
         May be negative.
     sum_penalty : float
-        Price of sums that are not one.
+        Penalty of sums that are not one.
     negative_penalty : float
-        Price of negative mass.
+        Penalty of negative mass.
     tolerance : float
         Relative change of the objective that ends the descent.
     most_iterations : int
@@ -352,7 +352,7 @@ def _descent(
     diagnostics: Diagnostics = {
         "converged": end.converged,
         "objective": end.value,
-        **objective.prices,
+        **objective.penalties,
         "negative_penalty": rule.negative_penalty,
     }
     return ExteriorPoint(

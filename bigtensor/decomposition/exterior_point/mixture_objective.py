@@ -35,9 +35,9 @@ class MixtureObjective:
     core : DiscreteCore
         Scaled table of three views.
     sum_penalty : float
-        Price lambda of sums that are not one.
+        Penalty lambda of sums that are not one.
     ridge : float
-        Price rho of the distance from components in which the views are independent.
+        Penalty rho of the distance from components in which the views are independent.
     scalar_step : bool
         If True, all entries of a point have one curvature bound, as in the literal method.
     """
@@ -76,8 +76,8 @@ class MixtureObjective:
         return ROUNDING * self.residual.square_norm
 
     @property
-    def prices(self) -> Diagnostics:
-        """Prices of the penalties by name."""
+    def penalties(self) -> Diagnostics:
+        """Penalties by name."""
         return {"sum_penalty": self._sum_penalty, "ridge": self._ridge}
 
     def point(self, factors: DiscreteFactors) -> FloatArray:
@@ -139,7 +139,7 @@ class MixtureObjective:
         return self._sums @ point[:-1] - 1.0, float(point[-1].sum()) - 1.0
 
     def _penalty(self, sums: FloatArray, total: float) -> float:
-        """Price of sums that are not one."""
+        """Penalty of sums that are not one."""
         return self._sum_penalty / 2.0 * (_sum_of_squares(sums) + total**2)
 
 
@@ -149,7 +149,7 @@ def _write_expansion(
     view_of_row: NDArray[np.int64],
     scale: FloatArray,
     target: FloatArray,
-    prices: FloatArray,
+    penalties: FloatArray,
     residual_gradients: FloatArray,
     grams: FloatArray,
     penalty: FloatArray,
@@ -159,13 +159,13 @@ def _write_expansion(
     """Write the penalties, the gradient of residual and penalties, and bounds of its curvature.
 
     The last line of ``point`` and ``gradient`` holds the weights. ``view_of_row`` is 0, 1 or 2 for
-    the lines of a view, and 3 for the weights. ``prices`` are the penalties of sums that are not
+    the lines of a view, and 3 for the weights. ``penalties`` are the factors of sums that are not
     one and of the distance from ``target``. ``residual_gradients`` and ``grams`` belong to the
     factors, of which the first carries the weights. ``bounds`` receives row sums of magnitudes of
     the second derivatives within every block, (4, k).
     """
     rows, k = residual_gradients.shape
-    sum_penalty, ridge = prices[0], prices[1]
+    sum_penalty, ridge = penalties[0], penalties[1]
     weights = point[rows]
     sums, square_scales, gram = -np.ones((3, k)), np.zeros(3), np.zeros((k, k))
     for row in range(rows):

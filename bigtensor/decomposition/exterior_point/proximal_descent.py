@@ -58,7 +58,7 @@ class DescentRule:
     Attributes
     ----------
     negative_penalty : float
-        Price of a unit of negative mass.
+        Penalty of a unit of negative mass.
     tolerance : float
         Relative change of the objective in a small step.
     small_steps : int

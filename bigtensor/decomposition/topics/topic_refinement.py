@@ -15,10 +15,10 @@ from bigtensor.decomposition.topics.topic_moments import WordMoments
 Floats = NDArray[np.float64]
 
 NEGATIVE_PENALTY = 0.3
-"""Price of a unit of negative scaled probability."""
+"""Penalty of a unit of negative scaled probability."""
 
 SUM_PENALTY = 1.0
-"""Price of a topic whose probabilities do not add up to one."""
+"""Penalty of a topic whose probabilities do not add up to one."""
 
 MOST_ITERATIONS = 150
 
@@ -121,7 +121,7 @@ def refined_topics(
     Moments of a few documents may be zero, and leave the topics as they are.
 
     The exterior point method of Shaban et al. 2015 with one factor for all modes: points on the way
-    may have negative entries, at a price.
+    may have negative entries, at a penalty.
 
     Parameters
     ----------

@@ -346,12 +346,12 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         """Return the plan of a fit."""
         shape = shape_of(samples)
         sizes = [planned.size(samples.rows) for planned in self._planned_passes(shape)]
-        prices = [planned.price(samples.rows) for planned in self._planned_methods(shape)]
+        costs = [planned.cost(samples.rows) for planned in self._planned_methods(shape)]
         return make_plan(
             samples,
             sizes,
             runtime,
-            prices,
+            costs,
             memory_parameters(type(self).__name__),
             checkpoint=checkpoint is not None,
         )

@@ -288,7 +288,7 @@ class ModelContract(RowAnswers):
     ) -> Ran:
         """Run a script with these passes. The options are documented in `fit`."""
         sizes = [planned.size(samples.rows) for planned in passes]
-        alternatives = [planned.price(samples.rows) for planned in methods]
+        alternatives = [planned.cost(samples.rows) for planned in methods]
         smaller = memory_parameters(type(self).__name__)
         return run_script(samples, script, sizes, self.missing, alternatives, smaller, **options)
 

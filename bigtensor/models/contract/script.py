@@ -132,8 +132,8 @@ class PlannedMethod:
     is_taken: bool
     remark: str
 
-    def price(self, rows: int) -> Alternative:
-        """Return the price of the method."""
+    def cost(self, rows: int) -> Alternative:
+        """Return the cost of the method."""
         states = [planned.size(rows).state_nbytes for planned in self.passes]
         return Alternative(
             self.parameter,

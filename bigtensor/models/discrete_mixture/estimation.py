@@ -36,7 +36,7 @@ ROTATIONS = {"svd": "single", "svd_joint": "joint", "std": "power"}
 """Rotation of the spectral solution of a method."""
 
 LITERAL_SUM_PENALTY, LITERAL_NEGATIVE_PENALTY = 0.5, 1e-3
-"""Prices of the exterior point method as it was published, which names no values."""
+"""Penalties of the exterior point method as it was published, which names no values."""
 
 EM_ITERATIONS = {"ex": 20, "em": 1000}
 """Most EM iterations over rows in memory, by method; other methods have none."""
@@ -84,7 +84,7 @@ _Weighted = tuple[DiscreteSolution, float]
 
 
 @dataclass(frozen=True)
-class Ending:
+class Stopping:
     """Most EM iterations, and the relative change of the log-likelihood at which they end."""
 
     most: int
@@ -139,7 +139,7 @@ class Problem:
         """Return True if so many components start from a spectral solution."""
         return self.method != "em" and 1 < k <= self.most_spectral
 
-    def ending(self, method: str) -> Ending:
+    def stopping(self, method: str) -> Stopping:
         """Return when EM iterations after an initialisation end.
 
         Views in no group need one at least: they follow from the posterior probabilities.
@@ -150,11 +150,11 @@ class Problem:
         grouped = sum(len(group.columns) for group in self.groups)
         most = max(most, int(grouped < len(self.sizes)))
         if not self.thorough:
-            return Ending(min(most, ITERATIONS_IN_CHOICE), TOLERANCE_IN_CHOICE)
-        return Ending(most, TOLERANCE.get(method, TOLERANCE["ex"]))
+            return Stopping(min(most, ITERATIONS_IN_CHOICE), TOLERANCE_IN_CHOICE)
+        return Stopping(most, TOLERANCE.get(method, TOLERANCE["ex"]))
 
     @property
-    def has_rivals(self) -> bool:
+    def compares_initialisations(self) -> bool:
         """True if random starts compete with the spectral one.
 
         Joint codes of several views leave out that these are independent given the component, and
@@ -200,21 +200,21 @@ def estimate(
         estimated = yield from _best_of_random_starts(problem, k, smoothing)
         return replace(estimated, diagnostics={"no_spectral": str(error), **estimated.diagnostics})
     start = _solution_of(factors, problem).floored(FLOOR)
-    ending = problem.ending("em" if problem.has_rivals else problem.method)
-    end = yield from em_iterations(start, problem, smoothing, ending, diagnostics)
-    if not problem.has_rivals:
+    stopping = problem.stopping("em" if problem.compares_initialisations else problem.method)
+    end = yield from em_iterations(start, problem, smoothing, stopping, diagnostics)
+    if not problem.compares_initialisations:
         return end
-    rival = yield from _best_of_random_starts(problem, k, smoothing)
-    best = rival if rival.likelihoods[-1] > end.likelihoods[-1] else end
-    initialised = {"initialised": "random" if best is rival else "spectral"}
-    return replace(best, diagnostics={**end.diagnostics, **rival.diagnostics, **initialised})
+    random = yield from _best_of_random_starts(problem, k, smoothing)
+    best = random if random.likelihoods[-1] > end.likelihoods[-1] else end
+    initialised = {"initialised": "random" if best is random else "spectral"}
+    return replace(best, diagnostics={**end.diagnostics, **random.diagnostics, **initialised})
 
 
 def em_iterations(
     start: DiscreteSolution,
     problem: Problem,
     smoothing: float,
-    ending: Ending,
+    stopping: Stopping,
     diagnostics: dict[str, Any],
 ) -> Generator[Any, Any, Estimated]:
     """Ask for posterior sums and update the mixture, until the likelihood has settled.
@@ -227,7 +227,7 @@ def em_iterations(
         Mixture to be estimated.
     smoothing : float
         Pseudo-count of every category and component.
-    ending : Ending
+    stopping : Stopping
         Stopping rule.
     diagnostics : dict
         Decisions and numbers of the fit, as JSON holds them.
@@ -243,14 +243,14 @@ def em_iterations(
 
     conclude = problem.conclude
     initial: _Weighted = (start, problem.weight)
-    if conclude is not None and ending.most:
+    if conclude is not None and stopping.most:
         yield Estimate(partial(conclude, estimated(Iterations(initial, []))))
     iterations = yield from iterate(
         initial,
         _posterior_sums,
         update,
-        max_iter=ending.most,
-        stopping_rule=relative_change_below(ending.tolerance),
+        max_iter=stopping.most,
+        stopping_rule=relative_change_below(stopping.tolerance),
         conclude=None if conclude is None else lambda ended: conclude(estimated(ended)),
     )
     return estimated(iterations)
@@ -288,8 +288,8 @@ def _best_of_random_starts(
     problem: Problem, k: int, smoothing: float
 ) -> Generator[Any, Any, Estimated]:
     """Ask for a few EM iterations from random starts, and for more from the best of their ends."""
-    rng, ending = problem.rng(1), problem.ending("em")
-    short = replace(ending, most=min(SHORT_ITERATIONS, ending.most))
+    rng, stopping = problem.rng(1), problem.stopping("em")
+    short = replace(stopping, most=min(SHORT_ITERATIONS, stopping.most))
     ends = list[Estimated]()
     # one component needs no start, and without iterations no start can be told from another
     starts = problem.n_starts if problem.thorough else min(problem.n_starts, STARTS_IN_CHOICE)
@@ -298,7 +298,7 @@ def _best_of_random_starts(
         ends.append((yield from em_iterations(start, problem, smoothing, short, {})))
     diagnostics = {"random_starts": [end.likelihoods[-1] for end in ends if end.likelihoods]}
     best = max(ends, key=lambda end: end.likelihoods[-1] if end.likelihoods else -np.inf)
-    left = replace(ending, most=ending.most - len(best.likelihoods))
+    left = replace(stopping, most=stopping.most - len(best.likelihoods))
     last = yield from em_iterations(best.solution, problem, smoothing, left, diagnostics)
     return replace(last, likelihoods=[*best.likelihoods, *last.likelihoods])
 
@@ -316,10 +316,10 @@ def _initialisation(
     core, rng = moments.core, problem.rng(2)
     if problem.method == "ex":
         symbols = float(np.mean([group.size for group in problem.groups]))
-        price = ridge * symbols / problem.weight
+        penalty = ridge * symbols / problem.weight
         candidates = moments.candidates(k, rng)
         starts = 2 if problem.thorough else 1
-        end = exterior_point(core, k, ridge=price, starts=starts, rng=rng, candidates=candidates)
+        end = exterior_point(core, k, ridge=penalty, starts=starts, rng=rng, candidates=candidates)
         figures = {"residual": end.residual, "iterations": end.iterations}
         return end.factors, {"exterior_point": {**figures, **end.diagnostics}}
     rotation = ROTATIONS.get(problem.method, "single")

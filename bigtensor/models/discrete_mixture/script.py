@@ -129,7 +129,7 @@ def refine(preparation: Preparation) -> Script:
             preparation.start,
             problem,
             smoothing,
-            problem.ending(method),
+            problem.stopping(method),
             preparation.diagnostics,
         )
     return conclude(estimated)
@@ -141,10 +141,10 @@ def _of_rows(counts: CodeCountsResult, settings: Settings) -> Generator[Step, No
     rows, weight = ordered.rows, ordered.rows.total_weight()
     problem = ordered.problem()
     choice, estimated = yield from _started(rows, problem, ordered.settings)
-    if problem.has_rivals and rows.rows > START_ROWS:
+    if problem.compares_initialisations and rows.rows > START_ROWS:
         smoothing = SMOOTHING if choice.ridge else 0.0
         script = em_iterations(
-            estimated.solution, problem, smoothing, problem.ending("em"), estimated.diagnostics
+            estimated.solution, problem, smoothing, problem.stopping("em"), estimated.diagnostics
         )
         yield Step("EM iterations over all rows")
         estimated = in_memory(script, rows)
@@ -164,7 +164,7 @@ def _prepared_from(
     ordered = _ordered(counts, settings)
     rows, weight = ordered.rows, ordered.rows.total_weight()
     problem, groups = ordered.problem(), ordered.groups_in_data()
-    if problem.has_rivals:
+    if problem.compares_initialisations:
         # the passes are too few to make up for joint codes of several views
         choice, estimated = yield from _started(rows, problem, ordered.settings)
         kept = ("initialised", "random_starts")
@@ -240,7 +240,7 @@ def _started(
     rows: Block, problem: Problem, settings: Settings
 ) -> Generator[Step, None, tuple[Choice, Estimated]]:
     """Return the choice and the estimate of rows, or of a part of many rows of grouped views."""
-    if problem.has_rivals and rows.rows > START_ROWS:
+    if problem.compares_initialisations and rows.rows > START_ROWS:
         step = math.ceil(rows.rows / START_ROWS)
         part = replace(rows.keep(np.arange(rows.rows) % step == 0), index=None)
         weight = part.total_weight()

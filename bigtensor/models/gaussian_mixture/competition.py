@@ -75,7 +75,7 @@ class BestEnd:
         return self.ends[self.start].components
 
     def facts(self) -> dict[str, Any]:
-        """Return the start and its rivals as diagnostics."""
+        """Return the initialisation and its alternatives as diagnostics."""
         return {
             "start": self.start,
             "log_likelihood": {name: end.log_likelihood for name, end in self.ends.items()},

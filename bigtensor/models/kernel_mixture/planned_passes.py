@@ -16,13 +16,13 @@ from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import MOST_CATEGORIES, OneHot
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.script import PlannedPass
+from bigtensor.models.kernel_mixture.choices.alternative_initialisations import alternatives_to
 from bigtensor.models.kernel_mixture.choices.bandwidth import (
     candidate_names,
     held_out_scores,
     training_moments,
 )
 from bigtensor.models.kernel_mixture.choices.replicates import replicates_nbytes
-from bigtensor.models.kernel_mixture.choices.rival_starts import rivals_of
 from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.settings import DELTA, Settings
@@ -61,11 +61,13 @@ def planned_refinement(settings: Settings) -> list[PlannedPass]:
     stages = longest_stages(settings)
     if settings.spectral:
         windows = moments_windows(settings, rows)
-        rivals = rivals_of(settings, rows) if any(stage.settle for stage in stages) else ()
-        starts += len(rivals)
+        alternatives = (
+            alternatives_to(settings, rows) if any(stage.settle for stage in stages) else ()
+        )
+        starts += len(alternatives)
         moments = moments_pass(_blank_groups(settings), windows)
         planned.append(PlannedPass(moments))
-        for number, (_, multiple) in enumerate(rivals, 2):
+        for number, (_, multiple) in enumerate(alternatives, 2):
             read = None if windows is None else settling_windows(rows, multiple)
             planned.append(
                 PlannedPass(replace(moments, name=f"moments, start {number}", rows=read))

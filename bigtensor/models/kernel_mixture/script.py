@@ -19,13 +19,13 @@ from bigtensor.features.plain_maps import OneHot
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.script import Estimate, Script, Solved, Step
+from bigtensor.models.kernel_mixture.choices.alternative_initialisations import best_initialisation
 from bigtensor.models.kernel_mixture.choices.bandwidth import with_chosen_bandwidth
 from bigtensor.models.kernel_mixture.choices.components import (
     with_counted_components,
     with_populations_if_dependent,
 )
 from bigtensor.models.kernel_mixture.choices.populations import find_populations
-from bigtensor.models.kernel_mixture.choices.rival_starts import best_of_rivals
 from bigtensor.models.kernel_mixture.constant_features import (
     LeftOut,
     described,
@@ -138,7 +138,9 @@ def refine(preparation: Preparation) -> Script:
         passes = yield from posterior_solution(mixture, preparation, stage, conclude)
         co_posterior = passes.sums.co_posterior or co_posterior
         if doubtful and stage.settle and preparation.groups:
-            passes = yield from best_of_rivals(passes, preparation, stage, diagnostics, conclude)
+            passes = yield from best_initialisation(
+                passes, preparation, stage, diagnostics, conclude
+            )
         mixture = passes.solution.mixture()
         key = "mean" if stage.name == "posterior" else stage.name
         diagnostics[f"{key}_log_likelihood"] = passes.likelihoods

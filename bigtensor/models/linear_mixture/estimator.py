@@ -62,7 +62,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
           biased.
 
         ``"auto"`` takes the first, which tells most about the rows, unless the second or the third
-        costs clearly less by counted operations; `plan` shows the price of every method.
+        costs clearly less by counted operations; `plan` shows the cost of every method.
     gauss_newton_steps : int, default 1
         Gauss-Newton steps over all rows. Every step needs a pass, and one more pass tells whether
         the last has led nearer to the moment; a small step may follow it. Only ``"sample"`` and

@@ -14,7 +14,7 @@ STARTS_PER_COMPONENT, MORE_STARTS = 4, 20
 """Columns that methods without a search in the sample start from."""
 
 CLEARLY, WORTH = 0.5, 5e10
-"""Share of the price of a search in a sample, less so many operations, below which another method
+"""Share of the cost of a search in a sample, less so many operations, below which another method
 is taken: the second is about two seconds."""
 
 SEARCH_COLUMNS = 60
@@ -51,9 +51,9 @@ def taken_method(settings: LinearSettings) -> str:
     The search in a sample has every row of it as a start, and tells most about the rows.
     """
     open_to_choice = [method for method in PRECISE if not obstacle(method, settings)]
-    cheapest = min(open_to_choice, key=lambda method: price(method, settings))
-    most = CLEARLY * price("sample", settings) - WORTH
-    return cheapest if price(cheapest, settings) < most else "sample"
+    cheapest = min(open_to_choice, key=lambda method: cost(method, settings))
+    most = CLEARLY * cost("sample", settings) - WORTH
+    return cheapest if cost(cheapest, settings) < most else "sample"
 
 
 def obstacle(method: str, settings: LinearSettings) -> str:
@@ -76,7 +76,7 @@ def obstacle(method: str, settings: LinearSettings) -> str:
     return "a biased reference" if method == "power" else ""
 
 
-def price(method: str, settings: LinearSettings) -> float:
+def cost(method: str, settings: LinearSettings) -> float:
     """Return operations before EM iterations, with reads in units of operations."""
     values = sum(_features(settings)) * settings.rows
     return operations(method, settings) + READ_OPERATIONS * values * full_reads(method, settings)

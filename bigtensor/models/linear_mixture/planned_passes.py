@@ -111,7 +111,7 @@ def _contraction(
 
 
 def planned_methods(settings: LinearSettings, asked: str) -> list[PlannedMethod]:
-    """Return the price of every method.
+    """Return the cost of every method.
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ from bigtensor.models.discrete_mixture.core import moments_of, unscaled_moments_
 from bigtensor.models.discrete_mixture.estimation import (
     LITERAL_NEGATIVE_PENALTY,
     LITERAL_SUM_PENALTY,
-    Ending,
     Problem,
+    Stopping,
     em_iterations,
 )
 from bigtensor.models.discrete_mixture.solution import DiscreteSolution
@@ -53,7 +53,7 @@ def test_em_iterations__stay_at_the_truth() -> None:
     groups = tuple(SymbolGroup((t,), (size,)) for t, size in enumerate((5, 4, 6)))
     problem = Problem((5, 4, 6), groups, weight.sum(), "em", None, False, 1, 0)
     start = DiscreteSolution(known.weights, known.probabilities)
-    end = in_memory(em_iterations(start, problem, 0.0, Ending(25, 0.0), {}), rows)
+    end = in_memory(em_iterations(start, problem, 0.0, Stopping(25, 0.0), {}), rows)
     np.testing.assert_allclose(end.solution.weights, known.weights, atol=1e-8)
     for found, expected in zip(end.solution.probabilities, known.probabilities, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-8)
@@ -142,7 +142,7 @@ def truth_started_likelihood(data: xr.Dataset) -> float:
     problem = Problem(sizes, groups, float(rows.rows), "em", None, False, 1, 0)
     tables = tuple(data["true_probabilities"].to_numpy())
     start = DiscreteSolution(data["true_weights"].to_numpy(), tables).floored(1e-6)
-    end = in_memory(em_iterations(start, problem, 0.0, Ending(500, 1e-8), {}), rows)
+    end = in_memory(em_iterations(start, problem, 0.0, Stopping(500, 1e-8), {}), rows)
     return end.likelihoods[-1]
 
 
