@@ -143,7 +143,7 @@ def test_kept__an_output_that_replaces_an_older_one_counts(tmp_path):
         ("give " + Setting("n_components") + ", or n_rows", "give --components, or n_rows"),
         ("say which with " + Setting("format") + ")", "say which with --format)"),
         ("or give " + Setting("overwrite", True), "or give --overwrite"),
-        ("use " + Setting("start", "kmeans") + " or more", "use init='kmeans' or more"),
+        ("use " + Setting("init", "kmeans") + " or more", "use init='kmeans' or more"),
         ("missing='omit' {0} % format= n_components", "missing='omit' {0} % format= n_components"),
         (
             "missing='omit' {0} %s: " + Setting("missing", "omit"),

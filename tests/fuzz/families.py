@@ -31,7 +31,7 @@ MULTIVARIATE = "KernelMixture-multivariate"
 def case_of(name: str) -> ModelCase:
     """Return a small model and its data."""
     if name == MULTIVARIATE:
-        make = partial(KernelMixture, 2, PAIRS, merging=None, n_landmarks=30, random_state=0)
+        make = partial(KernelMixture, 2, views=PAIRS, merging=None, n_landmarks=30, random_state=0)
         return ModelCase(make, small_data("measured"))
     return test_every_model.small_case(*NAMES[name])
 
