@@ -3,7 +3,7 @@ import pytest
 
 from bigtensor.cli.commands.simulate import simulate
 from bigtensor.cli.options import count, read_views, runtime, size
-from bigtensor.data.simulate.simulators import SIMULATORS
+from bigtensor.cli.simulators import SIMULATORS
 from bigtensor.errors import ViewError
 
 

@@ -10,7 +10,7 @@ from bigtensor.cli.command import Command
 from bigtensor.cli.options import ADDRESS, components_option, count, overwrite_option, seed_option
 from bigtensor.cli.output import say
 from bigtensor.cli.progress import reporter
-from bigtensor.data.simulate.simulators import SIMULATORS, Choice, Simulator
+from bigtensor.cli.simulators import SIMULATORS, Choice, Simulator
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
