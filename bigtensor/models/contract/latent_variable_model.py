@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Protocol, Self, Unpack
+from typing import Any, Self, Unpack
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import validate_data
@@ -17,7 +17,7 @@ from bigtensor.data.values.random_states import integer_seed
 from bigtensor.data.values.weight_meanings import COUNTS, RELATIVE
 from bigtensor.engine.checkpoint import content_key
 from bigtensor.engine.clusters.connection import Connection
-from bigtensor.engine.events import Listener
+from bigtensor.engine.events import Event, Listener
 from bigtensor.engine.plan import Plan, PlannedProcesses, make_plan
 from bigtensor.engine.ranges import pass_parts
 from bigtensor.engine.runtime import Processes, open_runtime, processes_to_start
@@ -406,30 +406,14 @@ class LatentVariableModel(CallbackSupportMixin, ModelContract):  # type: ignore[
         return Statistics(name, next_pass.name, rounds.digest, rounds.mixture, kept.state, (part,))
 
 
-class PassEvent(Protocol):
-    """Event of the engine, as far as the hooks need it."""
-
-    @property
-    def kind(self) -> str:
-        """Kind of the event: start or end of a pass or a step, or one of their parts."""
-
-    @property
-    def name(self) -> str:
-        """The name of the pass or of the step."""
-
-    @property
-    def total_parts(self) -> int:
-        """Parts of the pass."""
-
-
 @contextmanager
-def callback_listener(model: Any) -> Iterator[Callable[[PassEvent], None]]:
+def callback_listener(model: Any) -> Iterator[Listener]:
     """Turn events into scikit-learn's callback hooks: a task a pass or step, a subtask a part."""
     context = model._init_callback_context(max_subtasks=None)
     context.call_on_fit_task_begin(estimator=model)
     running: dict[str, Any] = {}
 
-    def listen(event: PassEvent) -> None:
+    def listen(event: Event) -> None:
         if event.kind == "pass started":
             running["pass"] = context.subcontext(
                 task_name=event.name, max_subtasks=event.total_parts

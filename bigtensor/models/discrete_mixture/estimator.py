@@ -89,7 +89,7 @@ class DiscreteMixture(InformationCriteria):
     views_ : Views
         The views as they were found in the data.
     n_iter_ : int
-        EM iterations after the pilot sample.
+        Number of EM iterations, as many as ``mean_log_likelihood`` of the diagnostics has values.
     diagnostics_ : dict
         Every decision taken on the way: held-out likelihoods, spectrum, condition numbers,
         residuals, log-likelihoods, the plan and the passes, and a ``verdict``.

@@ -166,7 +166,7 @@ class KernelMixture(MixtureAnswers):
     views_ : Views
         Views of the data.
     n_iter_ : int
-        EM iterations after the pilot sample.
+        Number of EM iterations, as many as ``mean_log_likelihood`` of the diagnostics has values.
     diagnostics_ : dict
         Decisions of the fit: bandwidths, spectrum and gap, condition numbers, chosen candidate,
         log-likelihoods, the plan and the passes. ``verdict`` judges the final mixture: ``good``,

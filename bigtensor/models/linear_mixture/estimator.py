@@ -97,7 +97,7 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
     views_ : Views
         The views as they were found in the data.
     n_iter_ : int
-        EM iterations after the pilot sample.
+        Number of EM iterations, as many as ``mean_log_likelihood`` of the diagnostics has values.
     diagnostics_ : dict
         Every decision taken on the way: rounds of the search, what is left of the moment, steps
         and whether they were accepted, the plan and the passes, and a ``verdict``.

@@ -112,7 +112,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
     views_ : Views
         The views as they were found in the data.
     n_iter_ : int
-        EM iterations after the pilot sample.
+        Number of EM iterations, as many as ``held_out_log_density`` of the diagnostics has values.
     diagnostics_ : dict
         Every decision taken on the way: candidates with their validation log-densities, steps,
         categorical variables, held-out log-density by pass, the plan, and a ``verdict``.
