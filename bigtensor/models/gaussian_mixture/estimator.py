@@ -83,7 +83,7 @@ class GaussianMixture(ScriptedFit, LabelledFit, InformationCriteria):
     converged_ : bool
         True if the last EM iteration over all rows gained less than 1e-5 nats a row.
     n_iter_ : int
-        EM iterations after the pilot sample.
+        EM iterations over all rows.
     lower_bound_ : float
         Mean log-likelihood of a row before the last EM iteration, in nats.
     lower_bounds_ : list of float
