@@ -64,6 +64,7 @@ class Command(click.Command):
             bool(ctx.params.pop(name, False)) for name in ("debug", "quiet", "json")
         )
         set_output(ctx, quiet=quiet, as_json=as_json)
+        signal_code = 0
         with (
             _one_line_warnings(self, show_all=debug),
             _quiet_loggers(debug=debug),
@@ -78,9 +79,7 @@ class Command(click.Command):
                 terminated = isinstance(signalled, Terminated)
                 how = "terminated" if terminated else "interrupted"
                 complain(f"{how}: {kept.in_words()}")
-                if not debug:
-                    atexit.register(_silence, _NOISY_LOGGERS)
-                ctx.exit(TERMINATED if terminated else INTERRUPTED)
+                signal_code = TERMINATED if terminated else INTERRUPTED
             except Exception as error:
                 if getattr(error, "errno", None) == errno.EPIPE:
                     raise
@@ -89,6 +88,9 @@ class Command(click.Command):
                     complain(traceback.format_exc().rstrip())
                 complain(f"error: {_explanation(error, self)}")
                 ctx.exit(1)
+        if not debug:
+            _silence_unfinished_calls(_NOISY_LOGGERS)
+        raise click.exceptions.Exit(signal_code)
 
 
 class FactsCommand(Command):
@@ -235,14 +237,15 @@ def _termination_raises() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _silence(names: Sequence[str]) -> None:
-    """Silence loggers for the rest of the process.
+def _silence_unfinished_calls(names: Sequence[str]) -> None:
+    """Silence what is said of unfinished calls while the interpreter ends.
 
-    A signal leaves calls unfinished in the threads of Zarr and Dask. When the interpreter ends, the
-    event loop reports each of them with a traceback.
+    A signal leaves calls unfinished in the threads of Zarr and Dask. Python warns of each of them
+    as soon as its thread lets go of it, and the event loop reports it with a traceback at the end.
     """
+    warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
     for name in names:
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        atexit.register(logging.getLogger(name).setLevel, logging.CRITICAL + 1)
 
 
 @contextmanager

@@ -223,6 +223,37 @@ def test_signal__while_a_store_is_read_prints_one_line(name, code, word):
     assert (done.returncode, done.stderr) == (code, f"{word}: nothing was written\n")
 
 
+UNSTARTED_CALL = """
+import os, signal, threading, time
+
+import click
+
+from bigtensor.cli.command import Command
+
+async def read():
+    pass
+
+def end():
+    threading.Thread(target=lambda call: time.sleep(0.5), args=[read()]).start()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+click.command(cls=Command)(end)([])
+"""
+
+
+def test_signal__before_a_call_has_started_prints_one_line():
+    """A thread let go of the call after the command had ended, and Python warned of it."""
+    done = subprocess.run(
+        [sys.executable, "-c", UNSTARTED_CALL],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (143, "terminated: nothing was written\n")
+
+
 def test_termination__of_an_import_leaves_nothing(start, tmp_path):
     table = tmp_path / "cells.csv"
     rows = np.random.default_rng(0).normal(size=(400_000, 6)).astype(np.float32)
